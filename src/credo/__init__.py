@@ -1,0 +1,64 @@
+"""Credo: regression and classification that say how sure they are.
+
+Every public name of the packages below is reachable from here as well, imported on first use, so that
+``import credo`` stays fast. A name that two packages share (the feature map and the kernel ``Polynomial``)
+belongs to the package listed first.
+
+>>> import credo
+>>> credo.Normal(0.0, 1.0).interval(0.95)[1].round(2)
+array([1.96])
+"""
+
+from importlib import import_module
+from typing import Any
+
+from credo._version import __version__
+
+# Public names by the package that defines them. A test compares this table with each package's `__all__`.
+_MEMBERS: dict[str, tuple[str, ...]] = {
+    "distributions": (
+        "Bernoulli",
+        "Categorical",
+        "Distribution",
+        "Empirical",
+        "Mixture",
+        "MultivariateNormal",
+        "Normal",
+        "StudentT",
+    ),
+    "features": ("Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"),
+    "linear": ("BayesianLinearRegression", "LMSRegression", "LinearRegression", "Ridge", "ridge_path"),
+    "metrics": ("calibration_curve", "coverage", "crps", "log_score", "pit", "scorer"),
+    "io": ("load", "save"),
+}
+_PACKAGES = (
+    "distributions",
+    "estimator",
+    "features",
+    "io",
+    "learning",
+    "linalg",
+    "linear",
+    "metrics",
+    "params",
+    "plots",
+    "report",
+)
+_HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
+
+__all__ = ["__version__", *sorted(_HOME)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f"credo.{_HOME[name]}"), name)
+    elif name in _PACKAGES:
+        value = import_module(f"credo.{name}")
+    else:
+        raise AttributeError(f"credo has no member {name!r}; see dir(credo) for what there is")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, *_PACKAGES})

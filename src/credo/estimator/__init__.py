@@ -1,0 +1,26 @@
+"""The contract that every Credo estimator keeps, in one place.
+
+    fit(X, y) -> predict(X), predict_dist(X), result_, summary(), and log_evidence_ where there is one
+
+An estimator is a scikit-learn estimator first: constructors only store, `fit` writes attributes that end in
+an underscore, and those attributes (with the constructor's) are all that a model file holds. What starts
+with an underscore is scratch: it may be dropped and built again.
+
+Members: `Regressor` (validation, `predict`, the summary), `Result` (how a fit ended), and the checks of
+constructor arguments. Nothing here knows a model.
+"""
+
+from credo.estimator._arguments import choice, interval_level, nonnegative, positive, positive_integer
+from credo.estimator._regressor import Regressor
+from credo.estimator._result import FitWarning, Result
+
+__all__ = [
+    "FitWarning",
+    "Regressor",
+    "Result",
+    "choice",
+    "interval_level",
+    "nonnegative",
+    "positive",
+    "positive_integer",
+]

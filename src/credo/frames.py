@@ -1,0 +1,88 @@
+"""Tables that leave Credo: native data frames, and the small printed table of `summary()`.
+
+No data-frame library is forced on anyone: `frame` builds with the first one that is installed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.util import find_spec
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+_BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+def frame(columns: Mapping[str, Any], *, backend: str | None = None) -> Any:
+    """A native data frame of named columns.
+
+    Parameters
+    ----------
+    columns : mapping of name to one-dimensional array
+    backend : {"pandas", "polars", "pyarrow"}, optional
+        The library to build with; by default the first of these that is installed.
+    """
+    if backend is None:
+        backend = next((name for name in _BACKENDS if find_spec(name)), None)
+    if backend is None:
+        raise ImportError("a data frame needs pandas, polars or pyarrow: pip install pandas")
+    if backend not in _BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}; got {backend!r}")
+    data = {name: np.asarray(values).tolist() for name, values in columns.items()}
+    return nw.from_dict(data, backend=backend).to_native()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small table for people: prints aligned, shows as HTML in a notebook, converts to a frame.
+
+    >>> print(Table("Weights", {"parameter": ["slope"], "estimate": [2.0], "sd": [0.125]}))
+    Weights
+    parameter  estimate     sd
+    slope             2  0.125
+    """
+
+    title: str
+    columns: Mapping[str, Sequence[Any]]
+    notes: Sequence[str] = field(default=())
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """The columns as a data frame of the installed library."""
+        return frame(self.columns, backend=backend)
+
+    def cells(self) -> list[list[str]]:
+        """The rows as text, numbers to five significant digits."""
+        return [[_text(value) for value in row] for row in zip(*self.columns.values(), strict=True)]
+
+    def __str__(self) -> str:
+        header, rows = list(self.columns), self.cells()
+        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        right = [all(map(_is_number, values)) for values in self.columns.values()]
+        lines = [
+            "  ".join(
+                cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, right, strict=True)
+            )
+            for line in [header, *rows]
+        ]
+        return "\n".join([self.title, *(line.rstrip() for line in lines), *self.notes])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.cells()
+        )
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<table><caption>{escape(self.title)}</caption><tr>{head}</tr>{body}</table>{notes}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.5g}" if _is_number(value) else str(value)
