@@ -1,0 +1,44 @@
+"""`credo demo`."""
+
+import shlex
+import tempfile
+from pathlib import Path
+
+import click
+
+from credo.cli._options import debug_option
+from credo.cli._screen import Screen
+
+
+@click.command(short_help="Run the whole job on a table that comes along.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    help="The folder to write to. [default: a new temporary folder]",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds.")
+@debug_option
+def demo(out: str | None, seed: int) -> None:
+    """Write scikit-learn's diabetes table to a CSV file and do with it what `credo fit` does.
+
+    442 patients, ten measurements each; the target is how far the disease went within a year.
+    """
+    from credo.cli._files import staging
+    from credo.cli._fit import run_and_show
+
+    screen = Screen()
+    folder = Path(out) if out else Path(tempfile.mkdtemp(prefix="credo-demo-"))
+    with staging(folder) as stage:
+        _diabetes(stage.folder / "diabetes.csv")
+        data = stage.publish()["diabetes.csv"]
+    quoted, place = shlex.quote(str(data)), shlex.quote(str(folder))
+    screen.say(f"This is what `credo fit {quoted} --target progression --out {place} --seed {seed}` does.")
+    screen.say()
+    run_and_show(data, "progression", screen, names=None, out=folder, seed=seed, cv=5, reading={})
+
+
+def _diabetes(path: Path) -> None:
+    from sklearn.datasets import load_diabetes
+
+    table = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progression"})
+    table.to_csv(path, index=False)

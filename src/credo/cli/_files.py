@@ -1,0 +1,68 @@
+"""Files that appear whole or not at all."""
+
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+class Staging:
+    """A hidden folder beside the outputs, in which they are finished before they get their names."""
+
+    def __init__(self, target: Path, folder: Path) -> None:
+        self.target, self.folder = target, folder
+
+    def publish(self) -> dict[str, Path]:
+        """Move every finished file into place; an older file of the same name is replaced."""
+        with _no_interrupt():
+            names = sorted(path.name for path in self.folder.iterdir())
+            for name in names:
+                os.replace(self.folder / name, self.target / name)
+        return {name: self.target / name for name in names}
+
+
+@contextmanager
+def staging(target: Path) -> Iterator[Staging]:
+    """Make the output folder if need be; leave nothing behind unless files were published.
+
+    The staging folder lies inside the target, on the same file system, so that moving is atomic; and it is
+    made first, so that a folder without permission to write is found before the work, not after it.
+    """
+    made = [path for path in (target, *target.parents) if not path.exists()]
+    target.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".credo-", dir=target))
+    try:
+        yield Staging(target, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        for path in made:
+            # Only folders that were made here, and only while they are empty.
+            with suppress(OSError):
+                path.rmdir()
+
+
+def refuse_overwriting(inputs: list[Path], outputs: list[Path]) -> None:
+    """Raise if an output would replace one of the inputs."""
+    for output in outputs:
+        for source in inputs:
+            if output.exists() and output.samefile(source):
+                raise ValueError(
+                    f"{output} is an input and would be overwritten; choose another place to write to"
+                )
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Ctrl-C waits for these few renames, so that the files of one run stay together."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -1,0 +1,74 @@
+"""The command group: what `credo` offers, and how its errors reach a person."""
+
+import traceback
+from importlib import import_module
+from typing import Any
+
+import click
+
+from credo._version import __version__
+from credo.cli._options import debug_option
+
+_COMMANDS = {
+    "fit": "credo.cli._fit:fit",
+    "predict": "credo.cli._predict:predict",
+    "show": "credo.cli._show:show",
+    "demo": "credo.cli._demo:demo",
+}
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class Group(click.Group):
+    """Loads a command when it is named, and turns exceptions into a sentence and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of their use."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name].split(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; see the exit codes in `credo.cli`."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("Stopped. No file was left half-written.", err=True)
+            ctx.exit(INTERRUPTED)
+        except Exception as error:
+            if ctx.meta.get("credo.debug"):
+                traceback.print_exc()
+            click.echo(f"Error: {sentence(error)}", err=True)
+            ctx.exit(1)
+
+
+def sentence(error: Exception) -> str:
+    """What went wrong, in words."""
+    text = str(error).strip()
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this. {text}".strip()
+    if isinstance(error, ImportError | ValueError | OSError) and text:
+        return text
+    # Nothing that Credo raises on purpose: name the kind, and where to see the rest.
+    return f"unexpected {type(error).__name__}: {text or 'no message'}. Run again with --debug for more."
+
+
+@click.group(
+    cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 fine, 1 the data or the model can't be used, 2 wrong usage, 130 stopped by Ctrl-C.",
+)
+@click.version_option(__version__, prog_name="credo", message="%(prog)s %(version)s")
+@debug_option
+def credo() -> None:
+    """Regression and classification that say how sure they are."""

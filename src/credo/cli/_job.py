@@ -1,0 +1,166 @@
+"""The main job: a table in; a model, a leaderboard and a report out. `fit` and `demo` both run it."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from credo.cli._compilation import compiles
+from credo.cli._files import refuse_overwriting, staging
+from credo.cli._models import estimators
+from credo.cli._screen import Screen
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from credo.io import Preparation
+    from credo.selection import Comparison
+
+MODEL, REPORT, LEADERBOARD = "model.credo", "report.html", "leaderboard.csv"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A table that was read, and what to predict in it."""
+
+    data: Path
+    target: str
+    frame: "pd.DataFrame"
+    y: "NDArray[np.float64]"
+    preparation: "Preparation"
+    width: int
+    reading_notes: tuple[str, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What reading and preparing did to the table."""
+        return (*self.reading_notes, *self.preparation.notes_)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the job found, and where it is."""
+
+    question: Question
+    comparison: "Comparison"
+    notes: tuple[str, ...]
+    outputs: Mapping[str, Path]
+    seed: int
+
+    def record(self) -> dict[str, Any]:
+        """The outcome as `--json` prints it."""
+        rows, columns = self.question.frame.shape
+        return {
+            "data": str(self.question.data),
+            "target": self.question.target,
+            "rows": rows,
+            "columns": columns,
+            "folds": self.comparison.n_folds,
+            "seed": self.seed,
+            "best": self.comparison.best,
+            "leaderboard": [asdict(score) for score in self.comparison.scores],
+            "notes": list(self.notes),
+            "outputs": {Path(name).stem: str(path) for name, path in self.outputs.items()},
+        }
+
+
+def run(
+    data: Path,
+    *,
+    target: str,
+    names: tuple[str, ...] | None,
+    out: Path,
+    seed: int,
+    cv: int,
+    reading: Mapping[str, Any],
+    screen: Screen,
+) -> Outcome:
+    """Read the table, compare the models on it, and write the best of them with its report."""
+    refuse_overwriting([data], [out / name for name in (MODEL, REPORT, LEADERBOARD)])
+    with screen.notes_for_warnings(), staging(out) as stage:
+        question = ask(data, target, reading)
+        chosen, model_notes = estimators(names, (len(question.y), question.width))
+        screen.say(
+            f"{data.name}: {len(question.y)} rows, {question.frame.shape[1]} columns, target {target!r}."
+        )
+        for note in (*question.notes, *model_notes):
+            screen.note(f"Note: {note}")
+        comparison = answer(question, chosen, seed=seed, cv=cv, screen=screen)
+        write(question, comparison, stage.folder, seed=seed, screen=screen)
+        outputs = stage.publish()
+    return Outcome(question, comparison, (*question.notes, *model_notes, *comparison.notes), outputs, seed)
+
+
+def ask(data: Path, target: str, reading: Mapping[str, Any]) -> Question:
+    """Read the table and set the target apart."""
+    from credo.io import Preparation, read_table, split_target
+
+    sheet = read_table(data, **reading)
+    frame, y, notes = split_target(sheet.frame, target)
+    preparation = Preparation(standardize=True).fit(frame)
+    width = preparation.transform(frame).shape[1]
+    return Question(data, target, frame, y, preparation, width, (*sheet.notes, *notes))
+
+
+def answer(
+    question: Question, chosen: Mapping[str, Any], *, seed: int, cv: int, screen: Screen
+) -> "Comparison":
+    """Compare the models; each prepares the table anew, so that held-out rows stay unseen."""
+    from credo.io import Preparation, TableModel
+    from credo.selection import compare
+
+    if "lms" in chosen and compiles():
+        screen.note("Compiling the loop of lms, first run only …")
+    models = {
+        name: TableModel(Preparation(standardize=True), estimator, question.target)
+        for name, estimator in chosen.items()
+    }
+    with screen.progress() as progress:
+        comparison = compare(models, question.frame, question.y, cv=cv, random_state=seed, progress=progress)
+    for score in comparison.scores:
+        if score.error is not None:
+            screen.note(f"{score.name} failed. {score.error}")
+    for note in comparison.notes:
+        screen.note(f"Note: {note}")
+    return comparison
+
+
+def write(question: Question, comparison: "Comparison", folder: Path, *, seed: int, screen: Screen) -> None:
+    """Write the best model, the leaderboard, and the report where its libraries are installed."""
+    from credo.io import save
+
+    save(comparison.fitted[comparison.best], folder / MODEL)
+    write_leaderboard(comparison, folder / LEADERBOARD)
+    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    if missing:
+        needs = " and ".join(missing)
+        screen.note(f"No report was written, since it needs {needs}: pip install 'credo[report]'")
+        return
+    from credo import report
+
+    report.write(
+        folder / REPORT,
+        title=f"{question.target} from {question.data.name}",
+        sheet_notes=question.reading_notes,
+        preparation=question.preparation,
+        comparison=comparison,
+        models=comparison.fitted,
+        target=question.target,
+        frame=question.frame,
+        y=question.y,
+        seed=seed,
+    )
+
+
+def write_leaderboard(comparison: "Comparison", path: Path) -> None:
+    """The scores as CSV, numbers in full; an empty cell where a model has none."""
+    from credo.selection import Score
+
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Score)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(score) for score in comparison.scores)

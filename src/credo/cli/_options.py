@@ -1,0 +1,51 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _remember_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    # `meta` is shared by nested contexts, so that the option works before and after the command's name.
+    if value:
+        ctx.meta["credo.debug"] = True
+
+
+debug_option = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_debug,
+    help="Show the traceback of an error.",
+)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+
+existing_file = click.Path(exists=True, dir_okay=False, readable=True)
+
+
+def reading_options(function: Function) -> Function:
+    """How to read the table; whatever is left out is found out from the file."""
+    for option in reversed(_READING):
+        function = option(function)
+    return function
+
+
+_READING = (
+    click.option("--separator", metavar="CHAR", help="Separator of columns, or 'tab'. [default: found out]"),
+    click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark. [default: found out]"),
+    click.option("--na", "na_words", metavar="WORDS", help="Words for a missing value, separated by commas."),
+    click.option("--encoding", metavar="NAME", help="Encoding of the file. [default: found out]"),
+)
+
+
+def reading_arguments(
+    separator: str | None, decimal: str | None, na_words: str | None, encoding: str | None
+) -> dict[str, Any]:
+    """The reading options as `credo.io.read_table` takes them."""
+    words = None if na_words is None else [word.strip() for word in na_words.split(",")]
+    separator = {"tab": "\t", "\\t": "\t", "space": " "}.get(separator or "", separator)
+    return {"separator": separator, "decimal": decimal, "na_words": words, "encoding": encoding}

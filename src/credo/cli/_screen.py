@@ -1,0 +1,158 @@
+"""What a person sees: the answer on stdout; notes and progress on stderr."""
+
+import json
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from credo.selection import Comparison, Score
+
+_COLUMNS = ("model", "log score", "RMSE", "CRPS", "95 % coverage", "log evidence", "seconds")
+
+
+class Screen:
+    """The terminal, as `--json` and `--quiet` want it."""
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+        self.as_json, self.quiet = as_json, quiet
+
+    def say(self, text: str = "") -> None:
+        """A line of the answer."""
+        if not (self.as_json or self.quiet):
+            click.echo(text)
+
+    def note(self, text: str) -> None:
+        """Something the user should know, beside the answer."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def json(self, value: Any) -> None:
+        """The answer as one JSON object, if it was asked for."""
+        if self.as_json:
+            click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+    def leaderboard(self, comparison: "Comparison") -> None:
+        """The scores as a table; without colours and lines when stdout is no terminal."""
+        if self.as_json or self.quiet:
+            return
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        console = Console(highlight=False)
+        if not console.is_terminal:
+            console = Console(highlight=False, width=200)
+        # Narrow padding on a terminal: the lines' gaps come on top, and 80 columns should do.
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        if console.is_terminal:
+            table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for i, name in enumerate(_COLUMNS):
+            table.add_column(name, justify="right" if i else "left")
+        for i, score in enumerate(comparison.scores):
+            style = "bold green" if i == 0 and score.error is None else "dim" if score.error else ""
+            table.add_row(*(Text(cell, style=style) for cell in cells(score)))
+        console.print(table)
+
+    @contextmanager
+    def notes_for_warnings(self) -> Iterator[None]:
+        """Show the warnings of the block as notes, each one once."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                yield
+            finally:
+                for message in dict.fromkeys(str(warning.message) for warning in caught):
+                    self.note(f"Note: {message}")
+
+    @contextmanager
+    def progress(self) -> Iterator[Callable[[str, int, int], None] | None]:
+        """A callable for `compare`: a bar on a terminal, a line for each model in a log."""
+        if self.quiet:
+            yield None
+            return
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        if console.is_terminal:
+            with _bar(console) as update:
+                yield update
+        else:
+            yield _lines()
+
+
+@contextmanager
+def _bar(console: Any) -> Iterator[Callable[[str, int, int], None]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    text = TextColumn("{task.description}", markup=False)
+    with Progress(
+        text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console, transient=True
+    ) as bar:
+        task = bar.add_task("Fitting", total=None)
+
+        def update(name: str, done: int, total: int) -> None:
+            bar.update(task, description=f"Fitting {name}".rstrip(), completed=done, total=total)
+
+        yield update
+
+
+def _lines() -> Callable[[str, int, int], None]:
+    seen: set[str] = set()
+
+    def update(name: str, done: int, total: int) -> None:
+        if name and name not in seen:
+            seen.add(name)
+            click.echo(f"Fitting {name} ({done} of {total} fits done)", err=True)
+
+    return update
+
+
+def cells(score: "Score") -> tuple[str, ...]:
+    """One line of the leaderboard as text."""
+    share = None if score.coverage is None else f"{100 * score.coverage:.1f} %"
+    evidence = None if score.log_evidence is None else f"{score.log_evidence:.2f}"
+    return (
+        score.name,
+        _digits(score.log_score, ".4f"),
+        size(score.rmse),
+        size(score.crps),
+        share or "—",
+        evidence or "—",
+        "failed" if score.error else _digits(score.seconds, ".3f"),
+    )
+
+
+def size(value: float | None) -> str:
+    """A positive number to four digits; an exponent only where zeros would be hard to count.
+
+    >>> size(31.7), size(54620.31), size(0.00123456), size(1.5e-9)
+    ('31.70', '54620', '0.001235', '1.500e-09')
+    """
+    if value is None or not 1e-4 <= value < 1e7:
+        return _digits(value, "#.4g") if value else _digits(value, ".0f")
+    return format(value, f".{max(0, 3 - math.floor(math.log10(value)))}f")
+
+
+def _digits(value: float | None, form: str) -> str:
+    return "—" if value is None else format(value, form)
+
+
+def plain(value: Any) -> Any:
+    """The value in types that strict JSON has; numbers that are not finite become null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, bool | str | int):
+        return value
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)

@@ -1,0 +1,96 @@
+"""The Bernoulli distribution."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.distributions import _validation as valid
+from credo.distributions._distribution import Distribution
+
+
+class Bernoulli(Distribution):
+    """An outcome of 0 or 1 for each row, 1 with probability `probs`.
+
+    `log_prob` and `crps` refuse outcomes other than 0 and 1 (booleans count as such). The CRPS is the Brier
+    score (probs − y)².
+
+    Parameters
+    ----------
+    probs : float or array of shape (n_rows,)
+
+    Examples
+    --------
+    >>> dist = Bernoulli([0.9, 0.2])
+    >>> dist.mode
+    array([1, 0])
+    >>> dist.crps([1, 1]).round(2)
+    array([0.01, 0.64])
+    """
+
+    _shown = ("probs",)
+    _discrete = True
+    _probs: NDArray[np.float64]
+
+    def __init__(self, probs: ArrayLike) -> None:
+        (probs,) = valid.rows(probs=probs)
+        valid.refuse((probs < 0) | (probs > 1), probs, "probs must lie between 0 and 1")
+        vars(self).update(_probs=probs)
+
+    @property
+    def probs(self) -> NDArray[np.float64]:
+        """The probability of a 1 in each row."""
+        return self._probs
+
+    @property
+    def mode(self) -> NDArray[np.int64]:
+        """The likelier outcome of each row; 0 when they are equally likely."""
+        return (self._probs > 0.5).astype(np.int64)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        return self._probs
+
+    @property
+    def std(self) -> NDArray[np.float64]:
+        return np.sqrt(self._probs) * np.sqrt(1 - self._probs)
+
+    @property
+    def var(self) -> NDArray[np.float64]:
+        return self._probs * (1 - self._probs)
+
+    def __len__(self) -> int:
+        return self._probs.size
+
+    def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.where(y < 0, 0.0, np.where(y < 1, 1 - self._probs, 1.0))
+
+    def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        _refuse_others(y)
+        with np.errstate(divide="ignore"):
+            return np.where(y == 1, np.log(self._probs), np.log1p(-self._probs))
+
+    def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        _refuse_others(y)
+        return np.square(self._probs - y)
+
+    def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        # q > 1 − p, written so that a tiny p keeps its digits; a certain 1 is its own lower end.
+        probs = self._probs[:, None]
+        return ((1 - q < probs) | (probs == 1)).astype(np.float64)
+
+    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        return (rng.random((n, len(self))) < self._probs).astype(np.int64)
+
+    def _take(self, rows: NDArray[np.intp]) -> Self:
+        return type(self)(self._probs[rows])
+
+    def _atoms(self) -> NDArray[np.bool_]:
+        return np.ones(len(self), dtype=bool)
+
+    def _knots(self) -> NDArray[np.float64]:
+        return np.broadcast_to([[0.0], [1.0]], (2, len(self)))
+
+
+def _refuse_others(y: NDArray[np.float64]) -> None:
+    valid.refuse((y != 0) & (y != 1), y, "the outcomes of a Bernoulli are 0 and 1 (other labels: Categorical)")

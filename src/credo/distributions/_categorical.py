@@ -1,0 +1,157 @@
+"""The categorical distribution."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.distributions import _steps
+from credo.distributions import _validation as valid
+from credo.distributions._distribution import Distribution
+from credo.frames import frame
+
+
+class Categorical(Distribution):
+    """One of k classes for each row.
+
+    Classes may be labels of any kind: `probs`, `mode`, `log_prob` and `sample` speak of labels. Where the classes
+    are numbers there are moments, cdf and quantiles as well, and the CRPS is the ranked probability score; where
+    they are not, these raise a TypeError.
+
+    Parameters
+    ----------
+    probs : array of shape (n_rows, k), or (k,) for a single row
+        Each row sums to one, up to 1e-6; it is normalised.
+    classes : array of shape (k,), optional
+        The labels in the order of the columns; 0, …, k−1 by default.
+
+    Examples
+    --------
+    >>> dist = Categorical([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], classes=["low", "middle", "high"])
+    >>> dist.mode.tolist()
+    ['low', 'high']
+    >>> dist.log_prob(["low", "high"]).round(3)
+    array([-0.693, -0.223])
+    >>> Categorical([0.5, 0.3, 0.2]).crps(1).round(2)
+    array([0.29])
+    """
+
+    _shown = ("probs", "classes")
+    _discrete = True
+    _probs: NDArray[np.float64]
+    _classes: NDArray[Any]
+
+    def __init__(self, probs: ArrayLike, classes: ArrayLike | None = None) -> None:
+        table = np.atleast_2d(valid.numbers("probs", probs))
+        if table.ndim != 2 or table.shape[1] == 0:
+            raise ValueError(f"probs must have the shape (n_rows, n_classes); got {np.shape(probs)}")
+        labels = np.arange(table.shape[1]) if classes is None else np.asarray(classes)
+        if labels.shape != (table.shape[1],):
+            raise ValueError(f"probs has {table.shape[1]} columns, but classes has the shape {labels.shape}")
+        _refuse_unusable(labels)
+        vars(self).update(_probs=valid.probabilities("probs", table), _classes=valid.frozen(labels))
+
+    @property
+    def probs(self) -> NDArray[np.float64]:
+        """The probability of each class, of shape (n_rows, k)."""
+        return self._probs
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels, in the order of the columns of `probs`."""
+        return self._classes
+
+    @property
+    def mode(self) -> NDArray[Any]:
+        """The likeliest class of each row; the first one of equals."""
+        return self._classes[self._probs.argmax(axis=1)]
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        return self._probs @ self._values("mean")
+
+    @property
+    def std(self) -> NDArray[np.float64]:
+        deviations = self._values("standard deviation") - self.mean[:, None]
+        return np.sqrt((self._probs * deviations**2).sum(axis=1))
+
+    def __len__(self) -> int:
+        return len(self._probs)
+
+    def log_prob(self, y: ArrayLike) -> NDArray[np.float64]:
+        """The log of the probability of the labels y, one for each row or one for all."""
+        labels = np.asarray(y)
+        index = {label: column for column, label in enumerate(self._classes.tolist())}
+        try:
+            columns = np.array([index[label] for label in labels.ravel().tolist()], dtype=np.intp)
+        except (KeyError, TypeError) as error:
+            known = ", ".join(map(repr, self._classes.tolist()[:10]))
+            raise ValueError(f"y holds {error.args[0]!r}, which is none of the classes {known}") from None
+        try:
+            table = np.broadcast_to(columns.reshape(labels.shape), np.broadcast_shapes(labels.shape, (len(self),)))
+        except ValueError:
+            raise ValueError(f"y of shape {labels.shape} doesn't fit {len(self)} rows; give one for each") from None
+        with np.errstate(divide="ignore"):
+            return np.log(self._probs)[np.arange(len(self)), table]
+
+    def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
+        """As for any distribution; where the classes aren't numbers, the mode and each class's probability."""
+        if self._numeric():
+            return super().to_frame(level, backend=backend)
+        columns = {str(label): self._probs[:, column] for column, label in enumerate(self._classes.tolist())}
+        return frame({"mode": self.mode, **columns}, backend=backend)
+
+    def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.log_prob(y)
+
+    def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _steps.cdf(*self._steps("cdf"), y)
+
+    def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _steps.crps(*self._steps("CRPS"), y)
+
+    def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _steps.quantile(*self._steps("quantile"), q)
+
+    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        heights = np.cumsum(self._probs, axis=1)
+        heights /= heights[:, -1:]
+        return self._classes[(rng.random((n, len(self), 1)) >= heights).sum(axis=2)]
+
+    def _take(self, rows: NDArray[np.intp]) -> Self:
+        return type(self)(self._probs[rows], self._classes)
+
+    def _atoms(self) -> NDArray[np.bool_]:
+        return np.ones(len(self), dtype=bool)
+
+    def _knots(self) -> NDArray[np.float64]:
+        return self._steps("CRPS")[0]
+
+    def _steps(self, what: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The classes in order and the distribution function at them, for each row."""
+        values = self._values(what)
+        order = np.argsort(values)
+        heights = np.cumsum(self._probs.T[order], axis=0)
+        return np.broadcast_to(values[order][:, None], heights.shape), heights / heights[-1]
+
+    def _values(self, what: str) -> NDArray[np.float64]:
+        if not self._numeric():
+            raise TypeError(
+                f"labels such as {self._classes.tolist()[0]!r} have no {what}; use mode, probs and log_prob, or give "
+                "classes that are numbers"
+            )
+        return self._classes.astype(np.float64)
+
+    def _numeric(self) -> bool:
+        return self._classes.dtype.kind in "biuf"
+
+
+def _refuse_unusable(labels: NDArray[Any]) -> None:
+    """Classes must be distinct, and numbers among them finite."""
+    if labels.dtype.kind == "f":
+        valid.refuse(~np.isfinite(labels), labels, "classes must be finite")
+    seen: set[Any] = set()
+    for label in labels.tolist():
+        if label in seen:
+            raise ValueError(f"classes must differ; got {label!r} twice")
+        seen.add(label)

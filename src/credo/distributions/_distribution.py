@@ -1,0 +1,169 @@
+"""The contract of a predictive distribution that is vectorised over rows."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.distributions import _validation as valid
+from credo.distributions._immutable import Immutable
+from credo.distributions._random import generator
+from credo.frames import frame
+
+
+class Distribution(Immutable, ABC):
+    """One distribution of a number for each row; immutable.
+
+    A subclass writes the moments and the private methods `_cdf`, `_log_prob`, `_crps`, `_quantile`, `_sample`
+    and `_take`; the public ones here check what comes in. Outcomes `y` broadcast against the rows as NumPy's
+    last axis does: a number, one value for each row, or a stack of those of shape (m, n_rows). A distribution
+    of a single row takes a whole grid.
+
+    >>> from credo.distributions import Normal
+    >>> Normal([0.0, 10.0], [1.0, 2.0]).interval(0.95)[0].round(2)
+    array([-1.96,  6.08])
+    """
+
+    # The parameters that the repr shows, and whether `log_prob` is that of a probability, not of a density.
+    _shown: tuple[str, ...] = ()
+    _discrete = False
+
+    @property
+    @abstractmethod
+    def mean(self) -> NDArray[np.float64]:
+        """The mean of each row."""
+
+    @property
+    @abstractmethod
+    def std(self) -> NDArray[np.float64]:
+        """The standard deviation of each row."""
+
+    @property
+    def var(self) -> NDArray[np.float64]:
+        """The variance of each row."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.square(self.std)
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    def quantile(self, q: ArrayLike) -> NDArray[np.float64]:
+        """The smallest value that is not exceeded with probability q; 0 and 1 give the ends of the support.
+
+        Parameters
+        ----------
+        q : float or array of shape (k,)
+            Probabilities from 0 to 1.
+
+        Returns
+        -------
+        array of shape (n_rows,), or (n_rows, k) when q is an array
+        """
+        levels = valid.numbers("q", q)
+        if levels.ndim > 1:
+            raise ValueError(f"q must be a number or one-dimensional; got shape {levels.shape}")
+        valid.refuse((levels < 0) | (levels > 1), levels, "q must lie between 0 and 1")
+        values = self._quantile(np.atleast_1d(levels))
+        return values if levels.ndim else values[:, 0]
+
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The central interval that holds the outcome with probability `level`: lower and upper ends."""
+        tail = (1 - valid.fraction("level", level)) / 2
+        ends = self._quantile(np.array([tail, 1 - tail]))
+        return ends.min(axis=1), ends.max(axis=1)
+
+    def cdf(self, y: ArrayLike) -> NDArray[np.float64]:
+        """The probability of an outcome of at most y."""
+        return self._cdf(self._outcomes(y))
+
+    def log_prob(self, y: ArrayLike) -> NDArray[np.float64]:
+        """The natural log of the density (of the probability, where outcomes are discrete) at y."""
+        return self._log_prob(self._outcomes(y))
+
+    def crps(self, y: ArrayLike) -> NDArray[np.float64]:
+        """The continuous ranked probability score ∫ (F(x) − 1{y ≤ x})² dx, in the units of y; less is better.
+
+        For a point forecast it is the absolute error. Gneiting & Raftery (2007), section 4.2.
+        """
+        return self._crps(self._outcomes(y))
+
+    def sample(self, n: int = 1, *, random_state: Any = None) -> NDArray[Any]:
+        """Random draws, of shape (n, n_rows).
+
+        Parameters
+        ----------
+        n : int, default 1
+        random_state : None, int, numpy Generator or RandomState
+            A Generator is used as it is, so that two calls give different draws.
+        """
+        return self._sample(valid.count("n", n), generator(random_state))
+
+    def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
+        """A data frame with the columns mean, std, lower and upper, the ends of the central interval."""
+        lower, upper = self.interval(level)
+        return frame({"mean": self.mean, "std": self.std, "lower": lower, "upper": upper}, backend=backend)
+
+    def __getitem__(self, index: Any) -> Self:
+        """The chosen rows, as a distribution of the same kind: an int, a slice, a mask or indices."""
+        return self._take(np.atleast_1d(np.arange(len(self))[index]))
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={_text(getattr(self, name))}" for name in self._shown]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is no array; take its .mean, .quantile(q) or .sample(n)")
+
+    def _outcomes(self, y: ArrayLike) -> NDArray[np.float64]:
+        """The outcomes as floats of the shape of the answer."""
+        values = valid.numbers("y", y)
+        try:
+            shape = np.broadcast_shapes(values.shape, (len(self),))
+        except ValueError:
+            raise ValueError(
+                f"y of shape {values.shape} doesn't fit {len(self)} rows; give one value, or one for each row"
+            ) from None
+        return np.broadcast_to(values, shape)
+
+    def _atoms(self) -> NDArray[np.bool_]:
+        """Which rows have a value of positive probability (then the cdf jumps)."""
+        return np.zeros(len(self), dtype=bool)
+
+    def _heavy(self) -> NDArray[np.bool_]:
+        """Which rows have tails so heavy that the CRPS is infinite."""
+        return np.zeros(len(self), dtype=bool)
+
+    def _knots(self) -> NDArray[np.float64]:
+        """Points of shape (m, n_rows) between which the cdf is smooth, and beyond which it is flat.
+
+        Quadrature over the outcomes is done piece by piece between them.
+        """
+        raise NotImplementedError
+
+    @abstractmethod
+    def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+    def _tail(self, y: NDArray[np.float64], upper: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """1 − cdf where `upper`, with its own digits where a subclass can give them; the cdf elsewhere."""
+        below = self._cdf(y)
+        return np.where(upper, 1 - below, below)
+
+    @abstractmethod
+    def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+    @abstractmethod
+    def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+    @abstractmethod
+    def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+    @abstractmethod
+    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]: ...
+
+    @abstractmethod
+    def _take(self, rows: NDArray[np.intp]) -> Self: ...
+
+
+def _text(values: NDArray[Any]) -> str:
+    return np.array2string(values, precision=4, threshold=6, edgeitems=2, separator=", ").replace("\n", "")

@@ -1,0 +1,106 @@
+"""The distribution of stored draws."""
+
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.distributions import _steps
+from credo.distributions import _validation as valid
+from credo.distributions._distribution import Distribution
+
+
+class Empirical(Distribution):
+    """Draws of equal weight for each row, as Monte-Carlo predictions give them.
+
+    The cdf is the step function of the draws, and `quantile` its inverse: always one of the draws (Hyndman & Fan's
+    type 1, not interpolated), so that `quantile(cdf(y))` gives a draw y back. The standard deviation is that of
+    this distribution (divided by the number of draws, not one less). The CRPS is exact, from the sorted draws. There
+    is no density, hence no `log_prob`: a mixture of the densities that the draws came from has one.
+
+    Parameters
+    ----------
+    draws : array of shape (n_draws, n_rows), or (n_draws,) for a single row
+        A draw may be joint over the rows: `sample` picks whole draws, so that their dependence is kept.
+
+    Examples
+    --------
+    >>> dist = Empirical([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]])
+    >>> dist.quantile([0.5, 1.0])
+    array([[ 2.,  4.],
+           [20., 40.]])
+    >>> dist.crps([2.0, 20.0])
+    array([0.375, 3.75 ])
+    """
+
+    _draws: NDArray[np.float64]
+
+    def __init__(self, draws: ArrayLike) -> None:
+        values = valid.numbers("draws", draws)
+        values = values[:, None] if values.ndim == 1 else values
+        if values.ndim != 2:
+            raise ValueError(f"draws must have the shape (n_draws, n_rows); got {np.shape(draws)}")
+        if len(values) == 0:
+            raise ValueError("draws must hold at least one draw; got none")
+        valid.refuse(np.isinf(values), values, "draws must be finite")
+        vars(self).update(_draws=valid.frozen(values))
+
+    @property
+    def draws(self) -> NDArray[np.float64]:
+        """The draws as given, of shape (n_draws, n_rows)."""
+        return self._draws
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        return self._draws.mean(axis=0)
+
+    @property
+    def std(self) -> NDArray[np.float64]:
+        return self._draws.std(axis=0)
+
+    def __len__(self) -> int:
+        return self._draws.shape[1]
+
+    def __repr__(self) -> str:
+        return f"Empirical(<{len(self._draws)} draws of {len(self)} rows>)"
+
+    def log_prob(self, y: ArrayLike) -> NoReturn:
+        """Refused: finitely many draws have no density."""
+        raise TypeError(
+            "an Empirical distribution has no density, so no log_prob; score it with crps, or build a Mixture "
+            "of the densities that the draws came from"
+        )
+
+    def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.log_prob(y)
+
+    def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _steps.cdf(self._points(), self._heights(), y)
+
+    def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _steps.crps(self._points(), self._heights(), y)
+
+    def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._points()[np.searchsorted(self._heights()[:, 0], q)].T
+
+    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        return self._draws[rng.integers(len(self._draws), size=n)]
+
+    def _take(self, rows: NDArray[np.intp]) -> Self:
+        return type(self)(self._draws[:, rows])
+
+    def _atoms(self) -> NDArray[np.bool_]:
+        return np.ones(len(self), dtype=bool)
+
+    def _knots(self) -> NDArray[np.float64]:
+        return self._points()
+
+    def _points(self) -> NDArray[np.float64]:
+        """The draws of each row in order; sorted on first use."""
+        if "_sorted" not in vars(self):
+            vars(self)["_sorted"] = np.sort(self._draws, axis=0)
+        return vars(self)["_sorted"]
+
+    def _heights(self) -> NDArray[np.float64]:
+        n_draws = len(self._draws)
+        return np.arange(1, n_draws + 1)[:, None] / n_draws

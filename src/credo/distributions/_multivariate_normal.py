@@ -1,0 +1,225 @@
+"""The joint normal distribution of several numbers."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.distributions import _validation as valid
+from credo.distributions._immutable import Immutable
+from credo.distributions._random import generator
+from credo.distributions._support import Support, support
+from credo.linalg import Factor, NotPositiveDefiniteError, factorize
+
+Array = NDArray[np.float64]
+_EPS = np.finfo(np.float64).eps
+
+
+class MultivariateNormal(Immutable):
+    """x ~ N(mean, cov), joint over its coordinates.
+
+    The covariance may be singular: then x lives on a subspace, `sample` stays on it, and `log_prob` is the log
+    density with respect to volume on it, −∞ off it. Whether a matrix is a covariance at all (no negative
+    eigenvalue) is found out when it is first factored. Variances that come out of a conditional or an affine map
+    at the size of rounding errors are zero.
+
+    Parameters
+    ----------
+    mean : array of shape (n,), or a number for all coordinates
+    cov : array of shape (n, n), symmetric positive semidefinite
+
+    Examples
+    --------
+    >>> x = MultivariateNormal([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]])
+    >>> x.condition(1, 2.0)
+    MultivariateNormal(mean=[1.6], std=[0.6])
+    >>> x.affine([[1.0, 1.0]]).var
+    array([3.6])
+    >>> (x + x).cov
+    array([[2. , 1.6],
+           [1.6, 2. ]])
+    """
+
+    _mean: Array
+    _cov: Array
+
+    def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
+        matrix = np.atleast_2d(valid.numbers("cov", cov))
+        n = matrix.shape[0]
+        if matrix.shape != (n, n):
+            raise ValueError(f"cov must be a square matrix; got shape {np.shape(cov)}")
+        center = np.atleast_1d(valid.numbers("mean", mean))
+        if center.shape not in {(n,), (1,)}:
+            raise ValueError(f"mean has the shape {center.shape}, but cov is {n}×{n}")
+        valid.refuse(np.isinf(center), center, "mean must be finite")
+        valid.refuse(np.isinf(matrix), matrix, "cov must be finite")
+        variances = np.diagonal(matrix)
+        valid.refuse(variances < 0, variances, "the diagonal of cov must not be negative")
+        bound = 1e-8 * np.sqrt(variances)[:, None] * np.sqrt(variances)
+        valid.refuse(np.abs(matrix - matrix.T) > bound, matrix, "cov must be symmetric")
+        vars(self).update(
+            _mean=valid.frozen(np.broadcast_to(center, n)), _cov=valid.frozen(matrix / 2 + matrix.T / 2)
+        )
+
+    @property
+    def mean(self) -> Array:
+        """The mean, of shape (n,)."""
+        return self._mean
+
+    @property
+    def cov(self) -> Array:
+        """The covariance matrix, of shape (n, n)."""
+        return self._cov
+
+    @property
+    def var(self) -> Array:
+        """The variance of each coordinate."""
+        return np.diagonal(self._cov)
+
+    @property
+    def std(self) -> Array:
+        """The standard deviation of each coordinate."""
+        return np.sqrt(self.var)
+
+    def __len__(self) -> int:
+        return self._mean.size
+
+    def __repr__(self) -> str:
+        show = {"precision": 4, "threshold": 6, "edgeitems": 2, "separator": ", "}
+        mean, std = (np.array2string(values, **show) for values in (self.mean, self.std))  # type: ignore[call-overload]
+        return f"MultivariateNormal(mean={mean}, std={std})"
+
+    def __add__(self, other: object) -> Self:
+        """The distribution of the sum of two independent vectors (of x + x' when both are the same object)."""
+        if not isinstance(other, MultivariateNormal):
+            return NotImplemented
+        if len(other) != len(self):
+            raise ValueError(f"only vectors of equal lengths add; these have {len(self)} and {len(other)} coordinates")
+        return type(self)(self._mean + other._mean, self._cov + other._cov)
+
+    def marginal(self, indices: Any) -> Self:
+        """The distribution of some coordinates, in the given order: an int, a slice, a mask or indices."""
+        chosen = self._chosen(indices)
+        return type(self)(self._mean[chosen], self._cov[np.ix_(chosen, chosen)])
+
+    def condition(self, indices: Any, values: ArrayLike) -> Self:
+        """The distribution of the other coordinates, given that those at `indices` have the values.
+
+        Parameters
+        ----------
+        indices : int, slice, mask or indices
+            Which coordinates are known; at least one must remain.
+        values : number or array
+            What they are, in the order of the indices. Where the known coordinates determine one another
+            (singular covariance), the values must agree with that.
+        """
+        known = self._chosen(indices)
+        if np.unique(known).size < known.size:
+            raise ValueError(f"indices must not repeat; got {known.tolist()}")
+        rest = np.setdiff1d(np.arange(len(self)), known)
+        if rest.size == 0:
+            raise ValueError("every coordinate is given, so that nothing is left to have a distribution")
+        given = np.atleast_1d(valid.numbers("values", values))
+        if given.shape not in {known.shape, (1,)}:
+            raise ValueError(f"values must have the shape {known.shape}, as indices have; got {given.shape}")
+        if known.size == 0:
+            return self.marginal(rest)
+        valid.refuse(np.isinf(given), given, "values must be finite")
+        # Bishop 2.81 and 2.82.
+        deviation = np.broadcast_to(given, known.shape) - self._mean[known]
+        cross, prior = self._cov[np.ix_(known, rest)], self._cov[np.ix_(rest, rest)]
+        gain, explained = self.marginal(known)._regress(cross, deviation)
+        return self._rounded(self._mean[rest] + gain, prior - explained, np.diagonal(prior))
+
+    def affine(self, A: ArrayLike, b: ArrayLike = 0.0) -> Self:
+        """The distribution of A x + b.
+
+        Parameters
+        ----------
+        A : array of shape (k, n), or (n,) for a single combination
+        b : number or array of shape (k,), default 0.0
+        """
+        matrix = np.atleast_2d(valid.numbers("A", A))
+        if matrix.ndim != 2 or matrix.shape[1] != len(self):
+            raise ValueError(f"A must have the shape (k, {len(self)}); got {np.shape(A)}")
+        shift = np.atleast_1d(valid.numbers("b", b))
+        if shift.shape not in {(len(matrix),), (1,)}:
+            raise ValueError(f"b must have the shape ({len(matrix)},), as A has rows; got {shift.shape}")
+        mean, cov = matrix @ self._mean + shift, matrix @ self._cov @ matrix.T
+        return self._rounded(mean, cov, np.square(np.abs(matrix) @ self.std))
+
+    def sample(
+        self, n: int = 1, *, random_state: Any = None, method: Literal["cholesky", "eigh"] = "cholesky"
+    ) -> Array:
+        """Random draws, of shape (n, number of coordinates).
+
+        Parameters
+        ----------
+        n : int, default 1
+        random_state : None, int, numpy Generator or RandomState
+        method : {"cholesky", "eigh"}, default "cholesky"
+            The root of the covariance. Cholesky is faster; a singular matrix has no Cholesky factor, and then its
+            eigenvectors serve in either case.
+        """
+        if method not in ("cholesky", "eigh"):
+            raise ValueError(f'method must be "cholesky" or "eigh"; got {method!r}')
+        factor = self._factor() if method == "cholesky" else None
+        root = self._support().root if factor is None else factor.L
+        noise = generator(random_state).standard_normal((valid.count("n", n), root.shape[1]))
+        return self._mean + noise @ root.T
+
+    def log_prob(self, x: ArrayLike) -> Any:
+        """The log density at a vector of shape (n,), or at each row of an (m, n) array."""
+        points = valid.numbers("x", x)
+        if points.ndim not in (1, 2) or points.shape[-1] != len(self):
+            raise ValueError(f"x must have the shape ({len(self)},) or (m, {len(self)}); got {points.shape}")
+        valid.refuse(np.isinf(points), points, "x must be finite")
+        deviation, factor = np.atleast_2d(points) - self._mean, self._factor()
+        if factor is None:
+            density = self._support().log_density(deviation)
+        else:
+            z = factor.half_solve(deviation.T)
+            density = -0.5 * ((z * z).sum(axis=0) + factor.logdet + len(self) * np.log(2 * np.pi))
+        return density if points.ndim == 2 else density[0]
+
+    def _regress(self, cross: Array, deviation: Array) -> tuple[Array, Array]:
+        """crossᵀ C⁻¹ deviation and crossᵀ C⁻¹ cross, where `cross` is the covariance with other coordinates."""
+        factor = self._factor()
+        if factor is not None:
+            half = factor.half_solve(cross)
+            return half.T @ factor.half_solve(deviation), half.T @ half
+        base = self._support()
+        if not base.holds(deviation[None])[0]:
+            raise ValueError(
+                "these values are impossible: cov is singular, and the known coordinates determine one another "
+                "otherwise; give values that agree with it, or add a noise variance to cov"
+            )
+        return cross.T @ base.solve(deviation), cross.T @ base.solve(cross)
+
+    def _rounded(self, mean: Array, cov: Array, origin: Array) -> Self:
+        """A distribution from a computed covariance, whose entries carry the rounding errors of `origin`."""
+        cov = cov / 2 + cov.T / 2
+        lost = np.diagonal(cov) <= 10 * (len(self) + 1) * _EPS * origin
+        cov[lost] = cov[:, lost] = 0.0
+        return type(self)(mean, cov)
+
+    def _factor(self) -> Factor | None:
+        """The Cholesky factor, or None when the covariance is singular; made on first use."""
+        if "_cholesky" not in vars(self):
+            try:
+                vars(self)["_cholesky"] = factorize(self._cov, jitter=0.0, assume_symmetric=True)
+            except NotPositiveDefiniteError:
+                vars(self)["_cholesky"] = None
+        return vars(self)["_cholesky"]
+
+    def _support(self) -> Support:
+        """The eigenvectors that carry the distribution; made on first use."""
+        if "_eigen" not in vars(self):
+            vars(self)["_eigen"] = support(self._cov)
+        return vars(self)["_eigen"]
+
+    def _chosen(self, indices: Any) -> NDArray[np.intp]:
+        try:
+            return np.atleast_1d(np.arange(len(self))[indices])
+        except IndexError as error:
+            raise IndexError(f"indices don't fit {len(self)} coordinates: {error}") from None

@@ -1,0 +1,25 @@
+"""Basis expansions: y = wᵀφ(x) + noise is linear in w whatever φ is (Bishop 3.1).
+
+    fit(X) learns what φ needs (centres, periods, a vocabulary);  transform(X) = Φ, one column for each φⱼ
+
+Every member is a scikit-learn transformer that carries feature names, takes frames and composes with
+`Pipeline`, `FeatureUnion` and `ColumnTransformer`. A row of Φ depends on its own row of X and on what was
+learned in `fit`, never on the other rows given to `transform`. No member adds a constant column unless it is
+asked to: the models have an intercept.
+
+Members: `Polynomial` (powers and products), `Radial` (bumps around centres), `Sigmoid` (soft steps),
+`Fourier` (cosines and sines), `Step` (jumps 1{x<a}), `Words` (text to 0/1 indicators, sparse), `Custom` (any
+function).
+
+What doesn't belong here: kernels (`credo.kernels`), and the cleaning of raw tables (`credo.io`).
+"""
+
+from credo.features.custom import Custom
+from credo.features.fourier import Fourier
+from credo.features.polynomial import Polynomial
+from credo.features.radial import Radial
+from credo.features.sigmoid import Sigmoid
+from credo.features.step import Step
+from credo.features.words import Words
+
+__all__ = ["Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"]

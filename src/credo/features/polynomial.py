@@ -1,0 +1,209 @@
+"""Powers and products of columns, on an axis that double precision can carry."""
+
+from itertools import combinations_with_replacement
+from math import ceil, comb, floor, inf, log10
+from typing import Literal
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.estimator import FitWarning, choice, positive_integer
+from credo.features._basis import Basis, bounded, exact, shifted
+
+# With a larger condition number, least squares keeps fewer than four digits of its weights.
+_CONDITION_LIMIT = 1e12
+# No range carries a higher degree within that limit: [-1, 1], the best one, ends at 32.
+_HIGHEST_DEGREE = 40
+# Powers beyond this can't be squared and summed without overflow, or underflow.
+_MAGNITUDE_LIMIT = 1e100
+
+Term = tuple[int, ...]
+
+
+class Polynomial(Basis):
+    """All monomials of the columns up to a degree.
+
+        φ(x) = x₁^e₁ x₂^e₂ ⋯  for  min_degree ≤ e₁ + e₂ + ⋯ ≤ degree
+
+    The columns stand in the order of scikit-learn's `PolynomialFeatures(degree, include_bias=False)`, and
+    equal them wherever the axis stays as it is (see `scale`).
+
+    Parameters
+    ----------
+    degree : int, default 2
+    interactions : bool, default True
+        Whether products of different columns come in; False gives pure powers x₁, x₂, x₁², x₂², …
+    min_degree : int, default 1
+        The lowest degree that comes in: `Polynomial(2, min_degree=2)` is the quadratic map (x₁², x₁x₂, x₂²).
+    include_constant : bool, default False
+        Whether a first column of ones comes in. Credo's models have their own intercept.
+    scale : {"auto", True, False}, default "auto"
+        Powers of a far-off axis are numerically one and the same column: on years 1900 to 2000, the
+        monomials up to degree 10 have condition number 5e16, and no least squares can tell them apart.
+        "auto" maps such a column to t = (x − centre)/half-range first and leaves the others as they are; True
+        maps every column, False none. Centre and half-range are rounded to three digits of the half-range,
+        and the names show them in full, so that the names are exact.
+
+    Attributes
+    ----------
+    centers_, half_ranges_ : arrays of shape (n_features_in_,)
+        The map of each column; 0 and 1 where the column stays as it is.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from credo.features import Polynomial
+    >>> Polynomial(2).fit([[1.0, 2.0], [3.0, 5.0]]).get_feature_names_out().tolist()
+    ['x0', 'x1', 'x0^2', 'x0 x1', 'x1^2']
+    >>> Polynomial(2, min_degree=2).fit_transform([[1.0, 2.0], [3.0, 5.0]])
+    array([[ 1.,  2.,  4.],
+           [ 9., 15., 25.]])
+    >>> import numpy as np
+    >>> years = np.linspace(1900, 2000, 11).reshape(-1, 1)
+    >>> Polynomial(10).fit(years).get_feature_names_out(["year"])[2]
+    '((year-1950)/50)^3'
+    """
+
+    centers_: NDArray[np.float64]
+    half_ranges_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        interactions: bool = True,
+        min_degree: int = 1,
+        include_constant: bool = False,
+        scale: bool | Literal["auto"] = "auto",
+    ) -> None:
+        self.degree = degree
+        self.interactions = interactions
+        self.min_degree = min_degree
+        self.include_constant = include_constant
+        self.scale = scale
+
+    def _learn(self, X: NDArray[np.float64]) -> None:
+        degree = positive_integer("degree", self.degree)
+        lowest = positive_integer("min_degree", self.min_degree)
+        if lowest > degree:
+            raise ValueError(f"min_degree must not be above degree, {degree}; got {lowest}")
+        for name in ("interactions", "include_constant"):
+            choice(name, getattr(self, name), (True, False))
+        choice("scale", self.scale, ("auto", True, False))
+        self._refuse_absurd_width(X.shape[1], degree)
+        self.centers_, self.half_ranges_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        for j, (low, high) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)):
+            if self.scale is True or (self.scale == "auto" and _needs_map(low, high, degree)):
+                self.centers_[j], self.half_ranges_[j] = _tidy_map(low, high)
+        if self.scale is not False and degree > 1 and _condition(-1.0, 1.0, degree) > _CONDITION_LIMIT:
+            warn(
+                f"monomials of degree {degree} are numerically dependent even on [-1, 1], so their weights "
+                "can't be told apart; lower the degree, or use Radial or Fourier features",
+                FitWarning,
+                stacklevel=3,
+            )
+
+    def _refuse_absurd_width(self, n_features: int, degree: int) -> None:
+        if self.interactions:
+            width = comb(n_features + degree, degree) - comb(n_features + self.min_degree - 1, n_features)
+        else:
+            width = n_features * (degree - self.min_degree + 1)
+        bounded(
+            width,
+            what=f"Polynomial of degree {degree} on {n_features} columns",
+            remedy="lower the degree" + (" or set interactions=False" if self.interactions else ""),
+        )
+
+    def _design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        T = (X - self.centers_) / self.half_ranges_
+        constant = int(self.include_constant)
+        terms = self._terms(X.shape[1])
+        n_low = sum(len(term) < self.min_degree for term in terms)
+        Phi = np.ones((len(X), constant + len(terms) - n_low), order="F")
+        columns: dict[Term, NDArray[np.float64]] = {}
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            for i, term in enumerate(terms):
+                column = Phi[:, constant + i - n_low] if i >= n_low else np.empty(len(X))
+                # x₁^a x₂^b is an earlier column, x₁^a, times one power: pow rounds once, b products b times.
+                run = term.count(term[-1])
+                np.power(T[:, term[-1]], run, out=column)
+                if run < len(term):
+                    column *= columns[term[:-run]]
+                columns[term] = column
+        self._refuse_overflow(X, Phi)
+        return Phi
+
+    def _refuse_overflow(self, X: NDArray[np.float64], Phi: NDArray[np.float64]) -> None:
+        finite = np.isfinite(Phi).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            j = int(np.argmax(np.abs(X[row])))
+            name, value = self._column_name(j), X[row, j]
+            remedy = (
+                "scale='auto' maps the axis first"
+                if self.scale is False
+                else "it is far from the rows of fit"
+            )
+            raise ValueError(
+                f"row {row} overflows at degree {self.degree}: column {name} is {value:g} there; {remedy}"
+            )
+
+    def _terms(self, n_features: int) -> list[Term]:
+        """The monomials by degree, each as the sorted indices of its factors."""
+        degrees = range(1, self.degree + 1)
+        if self.interactions and n_features > 1:
+            return [t for d in degrees for t in combinations_with_replacement(range(n_features), d)]
+        # Pure powers need no lower ones to be built from.
+        return [(j,) * d for d in degrees if d >= self.min_degree for j in range(n_features)]
+
+    def _names(self, columns: list[str]) -> list[str]:
+        bases = [
+            name if h == 1 and c == 0 else f"({shifted(name, c)}/{exact(h)})"
+            for name, c, h in zip(columns, self.centers_, self.half_ranges_, strict=True)
+        ]
+        named = ["1"] if self.include_constant else []
+        for term in self._terms(len(columns)):
+            if len(term) >= self.min_degree:
+                powers = ((bases[j], term.count(j)) for j in dict.fromkeys(term))
+                named.append(" ".join(base if k == 1 else f"{base}^{k}" for base, k in powers))
+        return named
+
+
+def _needs_map(low: float, high: float, degree: int) -> bool:
+    """Whether the powers of this column up to the degree are beyond what double precision can carry."""
+    largest, center, half = max(abs(low), abs(high)), low / 2 + high / 2, high / 2 - low / 2
+    if largest > 0 and abs(log10(largest)) * degree > log10(_MAGNITUDE_LIMIT):
+        return True
+    # A constant column can't be told apart from the intercept by any map, and a centred one gains nothing.
+    return half > 0 and abs(center) > 0.01 * half and _condition(low, high, degree) > _CONDITION_LIMIT
+
+
+def _condition(low: float, high: float, degree: int) -> float:
+    """Condition number of 1, x, …, x^degree on [low, high], each column scaled to unit length.
+
+    The Chebyshev nodes stand for the data: they depend on the range alone, so that the names of the features
+    don't change with the spread of the rows inside it.
+    """
+    if degree > _HIGHEST_DEGREE:
+        return inf
+    n = 4 * (degree + 1)
+    nodes = np.cos(np.pi * (np.arange(n) + 0.5) / n)
+    x = (low / 2 + high / 2) + (high / 2 - low / 2) * nodes
+    # Scaling the axis scales the columns, which are brought to unit length in any case.
+    V = (x / max(abs(low), abs(high)))[:, None] ** np.arange(degree + 1)
+    return float(np.linalg.cond(V / np.linalg.norm(V, axis=0)))
+
+
+def _tidy_map(low: float, high: float) -> tuple[float, float]:
+    """Centre and half-range of [low, high], rounded to three digits of the half-range (it upwards)."""
+    half = high / 2 - low / 2
+    if half == 0:
+        return float(low), 1.0
+    unit = floor(log10(half)) - 2
+    center = low / 2 + high / 2
+    if not -300 < unit < 300:
+        return center, half
+    tidy_half = float(f"{ceil(round(half / 10.0**unit, 9))}e{unit}")
+    tidy_center = float(f"{round(center / 10.0**unit)}e{unit}")
+    return tidy_center, tidy_half

@@ -1,0 +1,52 @@
+"""What can be wrong with a table or a model file, and the nearest name to a wrong one."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class TableError(ValueError):
+    """A file doesn't hold a table that can be read."""
+
+
+class ColumnError(ValueError):
+    """A column is missing, or holds what it can't hold."""
+
+
+class ModelFileError(ValueError):
+    """A model can't be written to a file, or a file isn't a whole and known model."""
+
+
+class TableWarning(UserWarning):
+    """Rows could be prepared, and there is something about them that their user should know."""
+
+
+def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> list[str]:
+    """The candidates that look like the name, best first, whatever their case.
+
+    >>> nearest("Agee", ["height", "age"])
+    ['age']
+    """
+    by_fold: dict[str, str] = {}
+    for candidate in candidates:
+        by_fold.setdefault(candidate.casefold(), candidate)
+    return [by_fold[fold] for fold in get_close_matches(name.casefold(), by_fold, n=most, cutoff=0.6)]
+
+
+def quoted(names: Iterable[object], *, most: int = 5) -> str:
+    """Names as they appear in a sentence: 'a', 'b' and 3 more.
+
+    >>> quoted("abc", most=2)
+    "'a', 'b' and 1 more"
+    """
+    listed = [repr(str(name)) for name in names]
+    rest = len(listed) - most
+    return ", ".join(listed[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun: 1 row, 2 rows.
+
+    >>> plural(1, "row"), plural(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

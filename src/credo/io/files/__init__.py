@@ -1,0 +1,20 @@
+"""Model files: a zip of JSON and `.npy` members, in which nothing can be executed.
+
+    manifest.json     format number, versions, class, feature names, and the SHA-256 of every other member
+    state.json        the tree: constructor parameters, and attributes that end in an underscore
+    arrays/0.npy …    every numeric array, bit for bit
+
+Contract: `save` writes all or nothing; `load` gives back the same bits or raises a `ModelFileError` that says
+what is wrong. Classes are found by name in Credo's own rooms and in one fixed table of scikit-learn's, so a
+file can't name code to run. Members are stored uncompressed: what a file fills in memory shows in its size.
+
+Members: `save`, `load`, `describe` (the manifest alone), `Manifest`, `replacing` (the atomic write).
+
+Not here: tables (`credo.io.tables`), and any knowledge of a particular model.
+"""
+
+from credo.io.files.atomic import replacing
+from credo.io.files.manifest import Manifest
+from credo.io.files.model import describe, load, save
+
+__all__ = ["Manifest", "describe", "load", "replacing", "save"]

@@ -1,0 +1,193 @@
+"""The zip around a model: written member by member, read only within bounds.
+
+Members never touch the disk under their own names, are stored uncompressed, and are bounded in number and
+size before any of them is read.
+"""
+
+import json
+import os
+import re
+import struct
+from collections import Counter
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from credo.io.errors import ModelFileError, plural
+
+MANIFEST, STATE = "manifest.json", "state.json"
+MAX_MEMBERS = 50_000
+# JSON becomes Python objects of many times its size, so it has a tighter bound than the arrays.
+MAX_JSON_BYTES = 256 * 2**20
+_MEMBER = re.compile(r"manifest\.json|state\.json|arrays/[0-9]{1,6}\.npy")
+
+# The end records of a zip (APPNOTE 4.3.14 to 4.3.16): zip64 record, its locator, and the plain record.
+_ZIP64, _LOCATOR, _END = 56, 20, 22
+
+
+class ArchiveWriter:
+    """Members into an open handle, with their digests."""
+
+    def __init__(self, handle: BinaryIO) -> None:
+        self._zip = ZipFile(handle, "w", ZIP_STORED)
+        self.members: dict[str, tuple[str, int]] = {}
+
+    def add(self, name: str, payload: bytes) -> None:
+        """Write one member."""
+        self.members[name] = (sha256(payload).hexdigest(), len(payload))
+        # A fixed date makes equal models equal files.
+        self._zip.writestr(ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0)), payload)
+
+    def close(self, manifest: dict[str, Any]) -> None:
+        """Write the manifest and the directory of the zip."""
+        self.add(MANIFEST, to_bytes(manifest))
+        self._zip.close()
+
+
+class ArchiveReader:
+    """The members of a model file, each checked against the bounds and, once known, its digest."""
+
+    def __init__(self, path: Path, *, max_bytes: int) -> None:
+        self._handle = path.open("rb")
+        try:
+            _check_ends(self._handle, max_bytes=max_bytes)
+            self._zip = ZipFile(self._handle)
+            self._infos = _directory(self._zip, max_bytes=max_bytes)
+        except (BadZipFile, struct.error, NotImplementedError, UnicodeDecodeError, ValueError) as error:
+            self._handle.close()
+            if isinstance(error, ModelFileError):
+                raise
+            raise ModelFileError(f"it is damaged or cut short ({error})") from None
+        except BaseException:
+            self._handle.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._zip.close()
+        self._handle.close()
+
+    @property
+    def names(self) -> set[str]:
+        """The members' names."""
+        return set(self._infos)
+
+    def read(self, name: str, *, entry: tuple[str, int] | None = None) -> bytes:
+        """The bytes of one member, whose digest and size must be those of the manifest's entry."""
+        if name not in self._infos:
+            raise ModelFileError(f"its member {name} is missing")
+        try:
+            payload = self._zip.read(self._infos[name])
+        except (
+            BadZipFile,
+            EOFError,
+            RuntimeError,
+            NotImplementedError,
+            OSError,
+            struct.error,
+            ValueError,
+        ) as error:
+            raise ModelFileError(f"its member {name} is damaged or cut short ({error})") from None
+        if entry is not None and (sha256(payload).hexdigest(), len(payload)) != entry:
+            raise ModelFileError(
+                f"its member {name} was changed after it was written: the SHA-256 doesn't match"
+            )
+        return payload
+
+    def json(self, name: str, *, entry: tuple[str, int] | None = None) -> Any:
+        """One JSON member."""
+        payload = self.read(name, entry=entry)
+        if len(payload) > MAX_JSON_BYTES:
+            raise ModelFileError(f"its member {name} holds {len(payload):,} bytes, more than any model needs")
+        return from_bytes(payload, name=name)
+
+
+def to_bytes(tree: Any) -> bytes:
+    """JSON without NaN and in plain ASCII, so that lone surrogates survive."""
+    return json.dumps(tree, allow_nan=False, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+
+
+def from_bytes(payload: bytes, *, name: str) -> Any:
+    """The tree of a JSON member; NaN, repeated keys and bottomless nesting are refused."""
+    try:
+        return json.loads(payload.decode("ascii"), object_pairs_hook=_unique, parse_constant=_no_constant)
+    except ModelFileError:
+        raise
+    except RecursionError:
+        raise ModelFileError(f"its member {name} is nested deeper than any model") from None
+    except ValueError as error:
+        raise ModelFileError(f"its member {name} is not JSON ({str(error)[:100]})") from None
+
+
+def _check_ends(handle: BinaryIO, *, max_bytes: int) -> None:
+    """Refuse what isn't a zip, or declares a directory that would fill the memory, before parsing it."""
+    size = handle.seek(0, os.SEEK_END)
+    if size == 0:
+        raise ModelFileError("it is empty")
+    handle.seek(0)
+    if handle.read(4) != b"PK\x03\x04":
+        raise ModelFileError("it is not a Credo model: it doesn't begin like one")
+    handle.seek(max(0, size - _END - _LOCATOR - _ZIP64))
+    tail = handle.read()
+    end = tail[-_END:]
+    if len(end) < _END or not end.startswith(b"PK\x05\x06"):
+        raise ModelFileError("it is cut short or has bytes appended: its end is missing")
+    count, directory = struct.unpack("<HI", end[10:16])
+    if tail[-_END - _LOCATOR :].startswith(b"PK\x06\x07"):
+        count, directory = struct.unpack("<QQ", tail[32:48])
+    if count > MAX_MEMBERS or directory > 200 * MAX_MEMBERS:
+        raise ModelFileError(f"it declares {count:,} members, and a model has at most {MAX_MEMBERS:,}")
+    if size > max_bytes + 400 * MAX_MEMBERS:
+        raise ModelFileError(_too_large(size, max_bytes))
+
+
+def _directory(archive: ZipFile, *, max_bytes: int) -> dict[str, ZipInfo]:
+    infos = archive.infolist()
+    names = [info.filename for info in infos]
+    if len(set(names)) < len(names):
+        raise ModelFileError(
+            f"it holds two members of one name ({_repeated(names)!r}), so it was tampered with"
+        )
+    foreign = [name for name in names if not _MEMBER.fullmatch(name)]
+    if MANIFEST not in names:
+        raise ModelFileError("it is a zip file, but no Credo model: it has no manifest")
+    if foreign:
+        raise ModelFileError(f"it holds a member that no model has: {foreign[0][:100]!r}")
+    for info in infos:
+        if info.compress_type != ZIP_STORED or info.compress_size != info.file_size or info.flag_bits & 0x1:
+            raise ModelFileError(
+                f"its member {info.filename} is compressed or encrypted, which Credo never does "
+                f"({info.compress_size:,} bytes that say they hold {info.file_size:,})"
+            )
+    total = sum(info.file_size for info in infos)
+    if total > max_bytes:
+        raise ModelFileError(_too_large(total, max_bytes))
+    return dict(zip(names, infos, strict=True))
+
+
+def _too_large(size: int, max_bytes: int) -> str:
+    return (
+        f"it holds {plural(size, 'byte')}, more than the limit of {max_bytes:,}; if you trust it, "
+        f"raise the limit: load(path, max_bytes={size})"
+    )
+
+
+def _repeated(names: list[str]) -> str:
+    return Counter(names).most_common(1)[0][0][:100]
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ModelFileError("a JSON member repeats a key, so it was tampered with")
+    return found
+
+
+def _no_constant(word: str) -> Any:
+    raise ModelFileError(f"a JSON member holds {word}, which Credo never writes")

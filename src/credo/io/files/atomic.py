@@ -1,0 +1,58 @@
+"""A file that appears whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A binary handle whose content takes the place of the file when the block ends well.
+
+    The bytes go to a temporary file in the same folder, to the disk, and only then, in one step, under the name.
+    After an error or Ctrl-C the old file stands as it was, and the temporary one is gone.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(Path(folder) / "note.txt") as handle:
+    ...         _ = handle.write(b"whole")
+    ...     (Path(folder) / "note.txt").read_text()
+    'whole'
+    """
+    # A link stays a link: what it points to is replaced.
+    final = Path(os.path.realpath(path))
+    if final.is_dir():
+        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; name a file in it")
+    if not final.parent.is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {str(final.parent)!r} to write {final.name!r} into; make it first"
+        )
+    part = final.with_name(f".{final.name[:100]}.{token_hex(8)}.part")
+    # O_EXCL never follows a link that someone laid; mode 0666 leaves the permissions to the umask.
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        with suppress(OSError):
+            os.chmod(part, final.stat().st_mode & 0o777)
+        os.replace(part, final)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync_folder(final.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name durable, where the system lets a folder be synced."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

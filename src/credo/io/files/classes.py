@@ -1,0 +1,125 @@
+"""Which classes a model file may name, and how a name becomes a class.
+
+A name is looked up in Credo's rooms or in the table of scikit-learn's classes below. Nothing else is ever
+imported because a file says so.
+"""
+
+import re
+from dataclasses import is_dataclass
+from importlib import import_module
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from credo.io.errors import ModelFileError
+
+# Rooms that hold values and estimators; those that act when imported or called (cli, lab, serve) are left out.
+_ROOMS = frozenset(
+    ("distributions", "ensemble", "estimator", "features", "frames", "gp", "inference", "io", "kernel_machines",
+     "kernels", "learning", "likelihoods", "linalg", "linear", "metrics", "params", "scale", "selection", "sparse",
+     "trees")
+)  # fmt: skip
+_NAME = re.compile(r"credo(\.[A-Za-z_][A-Za-z0-9_]*){2,8}")
+
+# scikit-learn's classes by their public home, with the private attributes that hold fitted state.
+_SKLEARN: dict[str, tuple[str, ...]] = {
+    "sklearn.compose.ColumnTransformer": (
+        "_columns", "_n_features", "_name_to_fitted_passthrough", "_remainder",
+        "_transformer_to_input_indices",
+    ),
+    "sklearn.compose.TransformedTargetRegressor": ("_training_dim",),
+    "sklearn.decomposition.PCA": ("_fit_svd_solver",),
+    "sklearn.feature_selection.VarianceThreshold": (),
+    "sklearn.impute.SimpleImputer": ("_fill_dtype", "_fit_dtype"),
+    "sklearn.impute.MissingIndicator": ("_n_features", "_precomputed"),
+    "sklearn.pipeline.FeatureUnion": (),
+    "sklearn.pipeline.Pipeline": (),
+    "sklearn.preprocessing.FunctionTransformer": (),
+    "sklearn.preprocessing.MaxAbsScaler": (),
+    "sklearn.preprocessing.MinMaxScaler": (),
+    "sklearn.preprocessing.Normalizer": (),
+    "sklearn.preprocessing.OneHotEncoder": (
+        "_default_to_infrequent_mappings", "_drop_idx_after_grouping", "_infrequent_enabled",
+        "_infrequent_indices", "_n_features_outs",
+    ),
+    "sklearn.preprocessing.OrdinalEncoder": (
+        "_infrequent_enabled", "_infrequent_indices", "_default_to_infrequent_mappings", "_missing_indices",
+    ),
+    "sklearn.preprocessing.PolynomialFeatures": ("_max_degree", "_min_degree", "_n_out_full"),
+    "sklearn.preprocessing.PowerTransformer": ("_scaler",),
+    "sklearn.preprocessing.RobustScaler": (),
+    "sklearn.preprocessing.StandardScaler": (),
+}  # fmt: skip
+
+# `set_output` is a wish of the user, kept by scikit-learn under this private name.
+_OUTPUT_CONFIG = "_sklearn_output_config"
+
+
+def class_name(kind: type) -> str:
+    """The name under which a model file carries this class, public where there is a public one."""
+    if _is_carried(kind) and "." not in kind.__qualname__:
+        home = ".".join(kind.__module__.split(".")[:2])
+        public = getattr(import_module(home), kind.__name__, None)
+        name = f"{home if public is kind else kind.__module__}.{kind.__name__}"
+        if _NAME.fullmatch(name) and name.split(".")[1] in _ROOMS:
+            return name
+    for name in _SKLEARN:
+        if name.rpartition(".")[2] == kind.__name__ and _sklearn_class(name) is kind:
+            return name
+    raise ModelFileError(
+        f"model files can't carry {kind.__module__}.{kind.__qualname__}: they hold Credo's classes "
+        f"and these of scikit-learn: {', '.join(sorted(name.rpartition('.')[2] for name in _SKLEARN))}"
+    )
+
+
+def class_named(name: str) -> type:
+    """The class of that name, if a model file may name it."""
+    if name in _SKLEARN:
+        return _sklearn_class(name)
+    module, _, member = name.rpartition(".")
+    if not _NAME.fullmatch(name) or name.split(".")[1] not in _ROOMS or "__" in name:
+        raise ModelFileError(
+            f"the file names the class {name!r}, which is not one that a model file may hold"
+        )
+    try:
+        kind = getattr(import_module(module), member)
+    except (ImportError, AttributeError):
+        raise ModelFileError(
+            f"the file names the class {name!r}, which this version of Credo doesn't have"
+        ) from None
+    if not (isinstance(kind, type) and _is_carried(kind)):
+        raise ModelFileError(f"the file names {name!r}, which is neither an estimator nor a value of Credo's")
+    return kind
+
+
+def fitted_state(model: BaseEstimator, *, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The attributes that a model file holds beside the constructor's parameters."""
+    private = private_state(type(model))
+    return {
+        name: value
+        for name, value in vars(model).items()
+        if name not in parameters and (is_state_name(name) or name in private)
+    }
+
+
+def is_state_name(name: str) -> bool:
+    """Whether an attribute of that name is fitted state: it ends in an underscore and starts with none."""
+    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
+
+
+def private_state(kind: type) -> tuple[str, ...]:
+    """The private attributes that are carried all the same."""
+    return (_OUTPUT_CONFIG, *_SKLEARN.get(f"{'.'.join(kind.__module__.split('.')[:2])}.{kind.__name__}", ()))
+
+
+def _sklearn_class(name: str) -> type:
+    module, _, member = name.rpartition(".")
+    kind: type = getattr(import_module(module), member)
+    return kind
+
+
+def _is_carried(kind: type) -> bool:
+    """A class that Credo defines: an estimator, or a frozen dataclass."""
+    if not kind.__module__.startswith("credo."):
+        return False
+    return issubclass(kind, BaseEstimator) or (is_dataclass(kind) and kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]

@@ -1,0 +1,226 @@
+"""A tree of JSON back into a model; whatever doesn't fit the tags of `credo.io.files.encode` is refused."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from io import BytesIO
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from credo.io.errors import ModelFileError
+from credo.io.files.classes import class_named, is_state_name, private_state
+from credo.io.files.encode import ARRAY_KINDS, MAX_DEPTH, SPARSE, TYPES
+
+_SCALAR_BYTES = 2**20
+
+
+class Decoder:
+    """Turns JSON nodes into values; `member` gives the bytes of an array by its number."""
+
+    def __init__(self, member: Callable[[int], bytes]) -> None:
+        self._member = member
+        self._arrays: dict[int, NDArray[Any]] = {}
+        self._depth = 0
+        # Whether a class of scikit-learn's was met, whose attributes may change their meaning with its version.
+        self.met_sklearn = False
+
+    def decode(self, node: Any) -> Any:
+        """The value of a JSON node."""
+        if node is None or isinstance(node, bool | int | float | str):
+            return node
+        if self._depth > MAX_DEPTH:
+            raise ModelFileError("its state is nested deeper than any model")
+        self._depth += 1
+        try:
+            if isinstance(node, list):
+                return [self.decode(item) for item in node]
+            ((tag, content),) = node.items()
+            return getattr(self, f"_{tag}")(content) if tag in _TAGS else _unknown(tag)
+        except ModelFileError:
+            raise
+        except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
+            raise ModelFileError(f"its state is damaged ({str(error)[:200]})") from None
+        finally:
+            self._depth -= 1
+
+    def _int(self, content: str) -> int:
+        return int(content, 16)
+
+    def _float(self, content: str) -> float:
+        (value,) = struct.unpack(">d", bytes.fromhex(content))
+        return float(value)
+
+    def _scalar(self, content: list[str]) -> Any:
+        text, digits = content
+        dtype = _plain(np.dtype(_string(text)))
+        if dtype.itemsize > _SCALAR_BYTES or 2 * dtype.itemsize != len(digits):
+            raise ModelFileError("its state is damaged (a scalar of the wrong size)")
+        if dtype.itemsize == 0:
+            return dtype.type()
+        return np.frombuffer(bytes.fromhex(digits), dtype=dtype)[0]
+
+    def _dtype(self, content: str) -> np.dtype[Any]:
+        return _plain(np.dtype(_string(content)))
+
+    def _type(self, content: str) -> type:
+        return TYPES[content]
+
+    def _tuple(self, content: list[Any]) -> tuple[Any, ...]:
+        return tuple(self.decode(item) for item in _list(content))
+
+    def _slice(self, content: list[Any]) -> slice:
+        start, stop, step = (self.decode(item) for item in _list(content))
+        return slice(start, stop, step)
+
+    def _dict(self, content: dict[str, Any]) -> dict[str, Any]:
+        return {key: self.decode(item) for key, item in content.items()}
+
+    def _pairs(self, content: list[list[Any]]) -> dict[Any, Any]:
+        pairs = [(self.decode(key), self.decode(item)) for key, item in content]
+        return dict(pairs)
+
+    def _array(self, content: int) -> NDArray[Any]:
+        if type(content) is not int or not 0 <= content < 10**6:
+            raise ModelFileError(f"its state is damaged (array number {content!r})")
+        if content not in self._arrays:
+            self._arrays[content] = from_npy(self._member(content), name=f"arrays/{content}.npy")
+        return self._arrays[content]
+
+    def _objects(self, content: list[Any]) -> NDArray[Any]:
+        shape, items = content
+        if prod(_shape(shape)) != len(_list(items)):
+            raise ModelFileError("its state is damaged (an array of words of the wrong length)")
+        array = np.empty(len(items), dtype=object)
+        array[:] = [self.decode(item) for item in items]
+        return array.reshape(shape)
+
+    def _sparse(self, content: list[Any]) -> Any:
+        name, shape, nodes = content
+        if name not in SPARSE:
+            raise ModelFileError(f"its state is damaged (unknown sparse format {name!r})")
+        shape = _shape(shape)
+        data, *index = (self.decode(node) for node in _list(nodes))
+        if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, *index)):
+            raise ModelFileError("its state is damaged (a sparse matrix without its arrays)")
+        if not all(part.dtype.kind in "iu" for part in index):
+            raise ModelFileError("its state is damaged (a sparse matrix whose indices aren't whole numbers)")
+        return _sparse_matrix(name, shape, data, index)
+
+    def _value(self, content: list[Any]) -> Any:
+        name, members = content
+        kind = class_named(_string(name))
+        if not is_dataclass(kind) or issubclass(kind, BaseEstimator):
+            raise ModelFileError(f"its state is damaged ({name} is not a plain value)")
+        known = {field.name: field.init for field in fields(kind)}
+        if members.keys() != known.keys():
+            raise ModelFileError(f"its {name} doesn't have the fields that this version of Credo has")
+        values = {field: self.decode(member) for field, member in members.items()}
+        made = kind(**{field: value for field, value in values.items() if known[field]})
+        for field, value in values.items():
+            if not known[field]:
+                object.__setattr__(made, field, value)
+        return made
+
+    def _estimator(self, content: list[Any]) -> BaseEstimator:
+        name, parameters, state = content
+        kind = class_named(_string(name))
+        if not issubclass(kind, BaseEstimator):
+            raise ModelFileError(f"its state is damaged ({name} is not an estimator)")
+        self.met_sklearn |= name.startswith("sklearn.")
+        if parameters.get("memory") is not None:
+            raise ModelFileError("it names a cache folder, which Credo never writes")
+        unknown = parameters.keys() - set(kind._get_param_names())  # type: ignore[attr-defined]
+        if unknown:
+            raise ModelFileError(
+                f"its {name} has parameters that this version doesn't know: {sorted(unknown)}"
+            )
+        estimator = kind(**{key: self.decode(node) for key, node in parameters.items()})
+        private = private_state(kind)
+        for key, node in state.items():
+            # A property or method of the class is code's business, not the file's.
+            if not (is_state_name(key) or key in private) or _is_property(kind, key):
+                raise ModelFileError(f"its {name} sets {key!r}, which is no fitted attribute")
+            setattr(estimator, key, self.decode(node))
+        return estimator
+
+
+_TAGS = frozenset(
+    ("array", "dict", "dtype", "estimator", "float", "int", "objects", "pairs", "scalar", "slice", "sparse", "tuple",
+     "type", "value")
+)  # fmt: skip
+
+
+def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
+    """The array of `.npy` bytes; objects are refused, and no memory is taken before the sizes agree."""
+    stream = BytesIO(payload)
+    try:
+        version = np.lib.format.read_magic(stream)
+        header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[
+            version
+        ]
+        shape, fortran, dtype = header(stream)
+    except (KeyError, ValueError, TypeError, EOFError, SyntaxError, RecursionError) as error:
+        raise ModelFileError(f"its member {name} is no array ({str(error)[:100]})") from None
+    _plain(dtype, name=name)
+    offset, count = stream.tell(), prod(shape)
+    if count < 0 or count * dtype.itemsize != len(payload) - offset:
+        raise ModelFileError(f"its member {name} doesn't hold as many numbers as it says")
+    order: Literal["C", "F"] = "F" if fortran else "C"
+    try:
+        if count * dtype.itemsize == 0:
+            return np.empty(shape, dtype=dtype, order=order)
+        flat = np.frombuffer(payload, dtype=dtype, offset=offset, count=count)
+        return flat.reshape(shape, order=order).copy(order="K")
+    except (ValueError, MemoryError) as error:
+        raise ModelFileError(f"its member {name} is no array ({str(error)[:100]})") from None
+
+
+def _sparse_matrix(name: str, shape: tuple[int, ...], data: NDArray[Any], index: list[NDArray[Any]]) -> Any:
+    kind = getattr(sparse, name)
+    if name.startswith("coo"):
+        made = kind((data, tuple(index)), shape=shape)
+        made.coords = tuple(index)
+        return made
+    indices, indptr = index
+    made = kind((data, indices, indptr), shape=shape)
+    # Compiled code follows these indices without looking: a wrong one would read foreign memory.
+    made.check_format(full_check=True)
+    made.indices, made.indptr = indices, indptr
+    return made
+
+
+def _is_property(kind: type, name: str) -> bool:
+    return isinstance(getattr(kind, name, None), property) or callable(getattr(kind, name, None))
+
+
+def _plain(dtype: np.dtype[Any], *, name: str = "state.json") -> np.dtype[Any]:
+    if dtype.kind not in ARRAY_KINDS or dtype.hasobject or dtype.fields is not None:
+        raise ModelFileError(f"its member {name} has the data type {dtype}, which Credo never writes")
+    return dtype
+
+
+def _shape(node: Any) -> tuple[int, ...]:
+    if not isinstance(node, list) or not all(type(length) is int and 0 <= length < 2**62 for length in node):
+        raise ModelFileError("its state is damaged (a shape is no list of lengths)")
+    return tuple(node)
+
+
+def _list(node: Any) -> list[Any]:
+    if not isinstance(node, list):
+        raise ModelFileError("its state is damaged (a list is missing)")
+    return node
+
+
+def _string(node: Any) -> str:
+    if not isinstance(node, str) or len(node) > 200:
+        raise ModelFileError("its state is damaged (a name is missing)")
+    return node
+
+
+def _unknown(tag: str) -> Any:
+    raise ModelFileError(f"its state holds {tag[:40]!r}, which this version of Credo doesn't know")

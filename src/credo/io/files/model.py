@@ -1,0 +1,172 @@
+"""Models to files and back."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from warnings import warn
+
+import sklearn
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
+
+from credo.io.errors import ModelFileError, nearest
+from credo.io.files import manifest as first_page
+from credo.io.files.archive import (
+    MANIFEST,
+    MAX_JSON_BYTES,
+    MAX_MEMBERS,
+    STATE,
+    ArchiveReader,
+    ArchiveWriter,
+    to_bytes,
+)
+from credo.io.files.atomic import replacing
+from credo.io.files.classes import class_name
+from credo.io.files.decode import Decoder
+from credo.io.files.encode import Encoder, npy
+from credo.io.files.manifest import Manifest
+
+MAX_BYTES = 2**31
+
+
+def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file that holds data only, no code.
+
+    The file is a zip of JSON and `.npy` members. It appears whole or not at all: after an error or Ctrl-C, an
+    older file of that name stands as it was.
+
+    Parameters
+    ----------
+    model : estimator
+        One of Credo's, or a pipeline of Credo's and scikit-learn's plain transformers. What it holds is its
+        constructor's parameters and the attributes that end in an underscore.
+    path : path of the file; `.credo` is the customary ending
+
+    Raises
+    ------
+    ModelFileError
+        When a part can't be carried (a function, a random generator, a foreign class), saying which.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> scaler = StandardScaler().fit([[1.0], [3.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(scaler, Path(folder) / "scaler.credo")
+    ...     load(Path(folder) / "scaler.credo").mean_
+    array([2.])
+    """
+    if not isinstance(model, BaseEstimator):
+        raise ModelFileError(f"save takes a model; got a {type(model).__qualname__}")
+    encoder = Encoder()
+    state = to_bytes(encoder.encode(model, where=type(model).__name__))
+    if len(encoder.arrays) + 2 > MAX_MEMBERS or len(state) > MAX_JSON_BYTES:
+        raise ModelFileError(
+            f"the model holds {len(encoder.arrays):,} arrays and {len(state):,} bytes of structure; "
+            f"a file has room for {MAX_MEMBERS - 2:,} arrays and {MAX_JSON_BYTES:,} bytes"
+        )
+    with replacing(path) as handle:
+        writer = ArchiveWriter(handle)
+        writer.add(STATE, state)
+        for number, array in enumerate(encoder.arrays):
+            writer.add(f"arrays/{number}.npy", npy(array))
+        page = Manifest(
+            class_name=class_name(type(model)),
+            feature_names=_feature_names(model),
+            target=_target(model),
+            members=dict(writer.members),
+        )
+        writer.close(first_page.to_json(page))
+
+
+def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
+    """The model of a file that `save` wrote, bit for bit.
+
+    Nothing in the file is executed: classes are looked up among Credo's and a fixed list of scikit-learn's.
+
+    Parameters
+    ----------
+    path : path of the file
+    max_bytes : int, default 2 GiB
+        The most that the model may fill; a larger file is refused before it is read.
+
+    Raises
+    ------
+    ModelFileError
+        When the file is cut short, changed, too large, written by a newer Credo, or no model at all.
+    """
+
+    return _open(path, max_bytes=max_bytes, read=_model)
+
+
+def describe(path: str | os.PathLike[str]) -> Manifest:
+    """What a model file says about itself; the model is not opened.
+
+    Returns
+    -------
+    Manifest
+        Class, feature names, target, versions, and the digest and size of every member.
+    """
+    return _open(path, max_bytes=2**62, read=lambda archive, page: page)  # type: ignore[no-any-return]
+
+
+def _open(
+    path: str | os.PathLike[str], *, max_bytes: int, read: Callable[[ArchiveReader, Manifest], Any]
+) -> Any:
+    """What `read` makes of an open model file; every complaint begins with the file's name."""
+    file = Path(path)
+    if not file.is_file():
+        raise _missing(file)
+    try:
+        with ArchiveReader(file, max_bytes=max_bytes) as archive:
+            page = first_page.from_json(archive.json(MANIFEST))
+            return read(archive, page)
+    except ModelFileError as error:
+        raise ModelFileError(f"can't load {str(file)!r}: {error}") from None
+
+
+def _missing(file: Path) -> OSError:
+    if file.is_dir():
+        return IsADirectoryError(f"{str(file)!r} is a folder; name the model file in it")
+    near = nearest(file.name, sorted(os.listdir(file.parent))[:10_000]) if file.parent.is_dir() else []
+    hint = f"; did you mean {str(file.with_name(near[0]))!r}?" if near else ""
+    return FileNotFoundError(f"there is no file {str(file)!r}{hint}")
+
+
+def _model(archive: ArchiveReader, page: Manifest) -> BaseEstimator:
+    """The model of an open file, whose members must be those that the manifest lists."""
+    if archive.names - {MANIFEST} != page.members.keys():
+        raise ModelFileError("its members aren't those that its manifest lists, so it was tampered with")
+    state = archive.json(STATE, entry=page.members.get(STATE))
+    decoder = Decoder(lambda number: _array_bytes(archive, page, number))
+    model = decoder.decode(state)
+    if not isinstance(model, BaseEstimator):
+        raise ModelFileError("its state is no model")
+    if decoder.met_sklearn and page.sklearn_version != sklearn.__version__:
+        found = InconsistentVersionWarning(
+            estimator_name=type(model).__name__,
+            current_sklearn_version=sklearn.__version__,
+            original_sklearn_version=page.sklearn_version,
+        )
+        warn(found, stacklevel=4)
+    return model
+
+
+def _array_bytes(archive: ArchiveReader, page: Manifest, number: int) -> bytes:
+    name = f"arrays/{number}.npy"
+    if name not in page.members:
+        raise ModelFileError(f"its member {name} is missing")
+    return archive.read(name, entry=page.members[name])
+
+
+def _feature_names(model: BaseEstimator) -> tuple[str, ...] | None:
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def _target(model: BaseEstimator) -> str | None:
+    target = getattr(model, "target", None)
+    return target if isinstance(target, str) else None

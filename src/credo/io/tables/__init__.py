@@ -1,0 +1,17 @@
+"""Files of rows and columns into data frames, with a sentence for everything that was guessed.
+
+    path -> bytes -> text -> dialect -> frame + notes
+
+Contract: `read_table` returns a `Sheet`; what a file leaves open (encoding, separator, decimal sign, header, the
+words for missing values) is sniffed, can be set by an option, and is noted wherever a reader might have meant
+something else. What isn't a table is refused with a `TableError` that names the line.
+
+Members: `read_table`, `Sheet`, `split_target`.
+
+Not here: what columns mean to a model (`credo.io.preparation`).
+"""
+
+from credo.io.tables.read import Sheet, read_table
+from credo.io.tables.target import split_target
+
+__all__ = ["Sheet", "read_table", "split_target"]

@@ -1,0 +1,139 @@
+"""How a text table is written: separator, decimal sign, header. Sniffed from its first rows."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import StringIO
+from itertools import islice
+
+from credo.io.errors import TableError
+from credo.io.tables.numbers import NA_WORDS, SUSPECT_WORDS
+
+# When rows split equally well, the rarer sign is the likelier separator: commas and spaces occur inside fields.
+SEPARATORS = ("\t", ";", "|", ",", " ")
+_NAMES = {"\t": "tab", ";": "semicolon", "|": "vertical bar", ",": "comma", " ": "space"}
+# A sign that no text has, for tables of one column.
+NO_SEPARATOR = "\x1f"
+_SAMPLE_ROWS = 500
+
+_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.ASCII)
+_POINT = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d*)\.\d+([eE][+-]?\d+)?", re.ASCII)
+_GROUPED_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+", re.ASCII)
+# 1,234: a number with three decimals, or one thousand two hundred thirty-four.
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3}){2,}", re.ASCII)
+_SPACED = re.compile(r"(?<=\d)[ '’\u00a0\u202f](?=\d)")
+_NUMBER = re.compile(r"[+-]?[$€£]?\s*(\d[\d .,'’\u00a0\u202f]*|[.,]\d+)([eE][+-]?\d+)?\s*[%$€£]?", re.ASCII)
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?([ T].*)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text table is written, and notes about what was guessed."""
+
+    separator: str
+    decimal: str
+    header: bool
+    notes: tuple[str, ...] = ()
+
+
+def separator_name(separator: str) -> str:
+    """The separator as a word."""
+    return _NAMES.get(separator, repr(separator))
+
+
+def records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of every row that isn't blank."""
+    lines: Iterable[str] = StringIO(text)
+    if separator == " ":
+        lines = (line.strip() + "\n" for line in lines)
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            if any(field.strip() for field in row[:1]) or len(row) > 1:
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise TableError(
+            f"line {reader.line_num} can't be split into fields ({error}); look for a quotation mark that is not closed"
+        ) from None
+
+
+def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool | None) -> Dialect:
+    """The dialect of a text, as far as the options leave it open."""
+    notes: list[str] = []
+    if separator is None:
+        separator = _separator(text)
+    rows = [row for _, row in islice(records(text, separator), _SAMPLE_ROWS)]
+    if not rows:
+        raise TableError("there is no row in it")
+    if header is None:
+        header = _has_header(rows)
+        if not header:
+            notes.append("The first row looks like data, so the columns were numbered; header=True takes it as names.")
+    if decimal is None:
+        decimal, doubt = _decimal(rows[1:] if header else rows, separator)
+        notes += doubt
+    return Dialect(separator, decimal, header, tuple(notes))
+
+
+def _separator(text: str) -> str:
+    """The sign that splits most rows into the same number of fields."""
+    best, best_share = NO_SEPARATOR, 0.0
+    for candidate in SEPARATORS:
+        if candidate not in text:
+            continue
+        try:
+            widths = [len(row) for _, row in islice(records(text, candidate), _SAMPLE_ROWS)]
+        except TableError:
+            continue
+        # A sign that the first row lacks belongs to the values: 1,5 below the name of a single column.
+        if not widths or widths[0] < 2:
+            continue
+        width, count = Counter(widths).most_common(1)[0]
+        share = count / len(widths) if width > 1 else 0.0
+        if share > best_share:
+            best, best_share = candidate, share
+    return best
+
+
+def _decimal(rows: list[list[str]], separator: str) -> tuple[str, list[str]]:
+    fields = [_SPACED.sub("", field.strip(" %$€£")) for row in rows for field in row]
+    if any(map(_GROUPED_COMMA.fullmatch, fields)):
+        return ",", []
+    either = [field for field in fields if _EITHER.fullmatch(field)]
+    comma = sum(_COMMA.fullmatch(field) is not None for field in fields) - len(either)
+    point = sum(_POINT.fullmatch(field) is not None for field in fields)
+    if comma > point:
+        return ",", []
+    if either and not point and separator != "," and not any(map(_THOUSANDS.fullmatch, fields)):
+        note = f"Numbers like {either[0]!r} were read with a decimal comma; decimal='.' takes them for thousands."
+        return ",", [note]
+    return ".", []
+
+
+def _has_header(rows: list[list[str]]) -> bool:
+    """Whether the first row names the columns: it does if a word stands above numbers, or nothing speaks against it."""
+    first, rest = rows[0], rows[1:]
+    if not rest:
+        return not any(_is_value(field) for field in first)
+    named = repeated = 0
+    for j, field in enumerate(first):
+        below = [row[j].strip() for row in rest if j < len(row) and not _is_missing(row[j])]
+        if not below or _is_missing(field):
+            continue
+        values = sum(map(_is_value, below)) > 0.8 * len(below)
+        named += values and not _is_value(field)
+        repeated += values and _is_value(field)
+        repeated += not values and field.strip() in below
+    return named > 0 or repeated == 0
+
+
+def _is_value(field: str) -> bool:
+    text = field.strip()
+    return _NUMBER.fullmatch(text) is not None or _DATE.fullmatch(text) is not None
+
+
+def _is_missing(field: str) -> bool:
+    return field.strip() in NA_WORDS or field.strip().casefold() in SUSPECT_WORDS

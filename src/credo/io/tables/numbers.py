@@ -1,0 +1,127 @@
+"""Numbers that a table writes as words: 1 234,5 or $1,234 or 12 %.
+
+A column is read as numbers only if every value has one and the same form; what was taken away is said.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.io.errors import plural, quoted
+
+# Missing in any column.
+NA_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "#NA", "<NA>")
+# Missing where the rest of the column is numbers; elsewhere these may be levels like any other word.
+SUSPECT_WORDS = frozenset(
+    ("-", "--", "---", "–", "—", "?", "??", ".", "..", "*", "none", "missing", "unknown", "unk", "n.a.", "n.d.",
+     "nd", "na", "k.a.", "k. a.", "tbd", "x", "#value!", "#div/0!", "#num!", "#ref!", "#name?", "not available",
+     "not applicable", "not measured")
+)  # fmt: skip
+_GROUPS = {".": ", '’\u00a0\u202f\u2009", ",": ". '’\u00a0\u202f\u2009"}
+_AFFIX = re.compile(r"(?P<before>[$€£]?)\s*(?P<number>.*?)\s*(?P<after>[%$€£]?)", re.DOTALL)
+# Beyond this share of odd words, a column isn't one of numbers with some slips.
+_SLIPS = 0.05
+_SLIP_ROWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A column of words read as numbers, and the notes that say how."""
+
+    values: NDArray[np.float64]
+    notes: tuple[str, ...]
+
+
+def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | None:
+    """The numbers of a column of words, missing ones None or NaN; None if they aren't numbers.
+
+    >>> read_numbers(np.array(["1 234,5", "2 000", "?"], dtype=object), name="price", decimal=",").values
+    array([1234.5, 2000. ,    nan])
+    """
+    missing = np.array([not isinstance(word, str) for word in words], dtype=bool)
+    texts = [str(word).strip().replace("−", "-") for word in words[~missing]]
+    distinct = sorted(set(texts))
+    other = "," if decimal == "." else "."
+    for sign in (decimal, other):
+        form = _form(distinct, decimal=sign)
+        if form is None:
+            continue
+        numbers, odd, notes = form
+        blame = [text for text in texts if text in odd]
+        if not _are_slips(blame, total=len(texts)):
+            continue
+        if sign != decimal:
+            notes = [*notes, f"with {'commas' if sign == ',' else 'points'} as decimal signs, unlike the rest"]
+        values = np.full(len(words), np.nan)
+        values[~missing] = [numbers.get(text, np.nan) for text in texts]
+        return Reading(values, tuple(_sentences(name, notes, blame)))
+    return None
+
+
+def _form(distinct: list[str], *, decimal: str) -> tuple[dict[str, float], set[str], list[str]] | None:
+    """The number of each word, the words that are none, and how the numbers were written."""
+    parts = {text: _AFFIX.fullmatch(text) for text in distinct}
+    numbers: dict[str, float] = {}
+    groups: set[str] = set()
+    affixes: set[tuple[str, str]] = set()
+    for text, part in parts.items():
+        assert part is not None
+        parsed = _number(part["number"], decimal=decimal)
+        if parsed is not None:
+            numbers[text], group = parsed
+            affixes.add((part["before"], part["after"]))
+            groups |= {group} - {""}
+    if not numbers or len(affixes) > 1 or len(groups) > 1:
+        return None
+    if groups and any(_is_ungrouped(text, decimal=decimal) for text in numbers):
+        return None
+    return numbers, set(distinct) - numbers.keys(), _written(groups, affixes)
+
+
+def _number(text: str, *, decimal: str) -> tuple[float, str] | None:
+    """A number and the sign that groups its digits, or None."""
+    point = re.escape(decimal)
+    plain = re.fullmatch(rf"[+-]?(\d+({point}\d*)?|{point}\d+)([eE][+-]?\d+)?", text, re.ASCII)
+    if plain:
+        return float(text.replace(decimal, ".")), ""
+    grouped = re.fullmatch(
+        rf"[+-]?\d{{1,3}}(?P<group>[{re.escape(_GROUPS[decimal])}])\d{{3}}((?P=group)\d{{3}})*({point}\d+)?", text, re.ASCII
+    )
+    if grouped:
+        return float(text.replace(grouped["group"], "").replace(decimal, ".")), grouped["group"]
+    if text.lower().lstrip("+-") in ("inf", "infinity"):
+        return float(text), ""
+    return None
+
+
+def _is_ungrouped(text: str, *, decimal: str) -> bool:
+    """Four digits in a row before the decimal sign: then the other column entries aren't grouped numbers."""
+    return re.search(rf"(?<!\d|{re.escape(decimal)})\d{{4,}}", text, re.ASCII) is not None
+
+
+def _are_slips(odd: list[str], *, total: int) -> bool:
+    strange = sum(text.casefold() not in SUSPECT_WORDS for text in odd)
+    return strange == 0 or (total >= _SLIP_ROWS and strange <= _SLIPS * total)
+
+
+def _written(groups: set[str], affixes: set[tuple[str, str]]) -> list[str]:
+    names = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
+    notes = [f"with {names.get(group, 'spaces')} between thousands" for group in groups]
+    for before, after in affixes:
+        sign = before or after
+        if sign:
+            notes.append(f"without the sign {sign!r}" + (" (they stay per cent)" if sign == "%" else ""))
+    return notes
+
+
+def _sentences(name: str, notes: list[str], odd: list[str]) -> list[str]:
+    found = [f"Column {name!r} was read as numbers {' and '.join(notes)}."] if notes else []
+    if odd:
+        found.append(
+            f"Column {name!r}: {plural(len(odd), 'value')} that {'is' if len(odd) == 1 else 'are'} no number "
+            f"({quoted(sorted(set(odd)))}) counted as missing."
+        )
+    return found

@@ -1,0 +1,34 @@
+"""Parquet files, through pyarrow."""
+
+from pathlib import Path
+from typing import Any
+
+from credo.io.errors import TableError
+from credo.io.extras import pandas, parquet
+from credo.io.tables.names import unique_names
+
+
+def read_parquet(file: Path, *, max_bytes: int) -> tuple[Any, list[str]]:
+    """The frame of a Parquet file, whose size unpacked is checked before it is read."""
+    pandas()
+    pq = parquet()
+    try:
+        with pq.ParquetFile(file) as opened:
+            meta = opened.metadata
+            # Runs of one value take no room on disk, so the declared size is not the size in memory.
+            declared = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+            size = max(declared, 8 * meta.num_rows * meta.num_columns)
+            if size > max_bytes:
+                raise TableError(f"{str(file)!r} holds about {size:,} bytes; raise the limit with max_bytes=")
+            frame = opened.read().to_pandas()
+    except TableError:
+        raise
+    except (OSError, ValueError, KeyError, NotImplementedError) as error:
+        raise TableError(f"{str(file)!r} is a damaged Parquet file ({str(error)[:200]})") from None
+    if len(frame) == 0 or frame.shape[1] == 0:
+        raise TableError(f"{str(file)!r} is empty: it has {len(frame)} rows and {frame.shape[1]} columns")
+    if frame.index.name is not None and frame.index.name not in frame.columns:
+        frame = frame.reset_index()
+    names, notes = unique_names([str(name) for name in frame.columns])
+    frame.columns = names
+    return frame.reset_index(drop=True), notes

@@ -1,0 +1,91 @@
+"""`read_table`: one file, one frame, and notes."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from credo.io.errors import TableError
+from credo.io.tables import source
+from credo.io.tables.parquet import read_parquet
+from credo.io.tables.text import parse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A table read from a file: the frame, what was guessed or changed on the way, and the file."""
+
+    frame: "pd.DataFrame"
+    notes: tuple[str, ...]
+    path: Path
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    na_words: Sequence[str] | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    max_bytes: int = source.MAX_BYTES,
+) -> Sheet:
+    """Read a table from a CSV, TSV or other text file (gzipped or not), or from Parquet.
+
+    Parameters
+    ----------
+    path : path of the file
+    separator : str, optional
+        One character. By default the comma, semicolon, tab, bar or space that splits the rows evenly.
+    decimal : {".", ","}, optional
+        By default the sign that the numbers show.
+    na_words : sequence of str, optional
+        The words that mean "missing", in place of NA, N/A, NaN, null and the like; empty fields always do.
+        Words such as ?, - or "none" count as missing in columns that are numbers otherwise.
+    encoding : str, optional
+        UTF-8 and UTF-16 are recognised; anything else is taken for cp1252 (Windows) or latin-1.
+    header : bool, optional
+        Whether the first row names the columns.
+    max_bytes : int, default 1 GiB
+        The most that the file may hold, unpacked.
+
+    Returns
+    -------
+    Sheet
+        `.frame` (pandas), `.notes` (a sentence for everything guessed or changed), `.path`.
+
+    Raises
+    ------
+    TableError
+        When the file isn't a table; the message names the line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "trees.csv"
+    ...     _ = path.write_text("girth;height\\n8,3;70\\n8,6;65\\n")
+    ...     sheet = read_table(path)
+    >>> sheet.frame["girth"].tolist()
+    [8.3, 8.6]
+    """
+    if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
+        raise ValueError(f"separator must be one character, as ',' or ';'; got {separator!r}")
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal must be '.' or ','; got {decimal!r}")
+    file = source.existing(path)
+    if source.is_parquet(file):
+        frame, notes = read_parquet(file, max_bytes=max_bytes)
+        return Sheet(frame, tuple(notes), file)
+    content = source.read_bytes(file, max_bytes=max_bytes)
+    text, notes = source.decode(content, name=str(file), encoding=encoding)
+    try:
+        frame, more = parse(text, separator=separator, decimal=decimal, na_words=na_words, header=header)
+    except TableError as error:
+        raise TableError(f"can't read {str(file)!r}: {error}") from None
+    return Sheet(frame, (*notes, *more), file)

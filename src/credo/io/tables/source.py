@@ -1,0 +1,120 @@
+"""From a path to text: bounded in size, decompressed, decoded, and refused in words when it is no text."""
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+
+from credo.io.errors import TableError, nearest
+
+MAX_BYTES = 2**30
+_GZIP = b"\x1f\x8b"
+_PARQUET = b"PAR1"
+# First bytes of files that people take for text tables.
+_MAGIC = {
+    b"PK\x03\x04": "a zip file or an Excel workbook; save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
+    b"%PDF": "a PDF",
+    b"\x89HDF": "an HDF5 file",
+    b"SQLite format 3": "an SQLite database; export the table as CSV",
+    b"\x89PNG": "a picture",
+    b"\x93NUMPY": "a NumPy array; save it with numpy.savetxt",
+    b"\x28\xb5\x2f\xfd": "a zstd archive; unpack it first",
+    b"BZh": "a bzip2 archive; unpack it first",
+    b"\xfd7zXZ": "an xz archive; unpack it first",
+}
+_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"),
+         (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))  # fmt: skip
+_SAMPLE = 65_536
+
+
+def existing(path: str | os.PathLike[str]) -> Path:
+    """The path of a file that is there; otherwise an error that names the ones that look like it."""
+    file = Path(path)
+    if file.is_file():
+        return file
+    if file.is_dir():
+        raise IsADirectoryError(f"{str(file)!r} is a folder; name a file in it")
+    if not file.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(file.parent)!r}, so no file {file.name!r} in it")
+    near = nearest(file.name, sorted(os.listdir(file.parent))[:10_000])
+    hint = f"; did you mean {str(file.with_name(near[0]))!r}?" if near else ""
+    raise FileNotFoundError(f"there is no file {str(file)!r}{hint}")
+
+
+def read_bytes(file: Path, *, max_bytes: int) -> bytes:
+    """The file's bytes, unpacked when they are gzipped, and never more than the limit."""
+    with file.open("rb") as handle:
+        packed = handle.read(len(_GZIP)) == _GZIP
+        handle.seek(0)
+        try:
+            content = gzip.GzipFile(fileobj=handle).read(max_bytes + 1) if packed else handle.read(max_bytes + 1)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise TableError(f"{str(file)!r} is a damaged or truncated gzip file; fetch or pack it again") from None
+    if len(content) > max_bytes:
+        unpacked = " when unpacked" if packed else ""
+        raise TableError(
+            f"{str(file)!r} holds more than {max_bytes:,} bytes{unpacked}; raise the limit with max_bytes=, "
+            "or take a part of the rows"
+        )
+    return content
+
+
+def is_parquet(file: Path) -> bool:
+    """Whether the file begins like Parquet, whatever its name."""
+    with file.open("rb") as handle:
+        return handle.read(len(_PARQUET)) == _PARQUET
+
+
+def decode(content: bytes, *, name: str, encoding: str | None = None) -> tuple[str, list[str]]:
+    """The text, and notes about the encoding if it had to be guessed."""
+    if not content.strip():
+        raise TableError(f"{name!r} is empty")
+    if encoding is not None:
+        return _decoded(content, name=name, encoding=encoding), []
+    for bom, found in _BOMS:
+        if content.startswith(bom):
+            return _decoded(content, name=name, encoding=found), []
+    for magic, what in _MAGIC.items():
+        if content.startswith(magic):
+            raise TableError(f"{name!r} is not a text table: it is {what}")
+    sample = content[:_SAMPLE]
+    wide = _wide_encoding(sample)
+    if wide is not None:
+        return _decoded(content, name=name, encoding=wide), [f"The encoding was taken to be {wide}."]
+    if _is_binary(sample):
+        raise TableError(f"{name!r} is not a text table: it holds binary data")
+    try:
+        return content.decode("utf-8"), []
+    except UnicodeDecodeError:
+        # cp1252 is what Windows writes; it leaves five bytes undefined, latin-1 none.
+        found = "latin-1" if any(byte in content for byte in b"\x81\x8d\x8f\x90\x9d") else "cp1252"
+        note = f"The file is not in UTF-8; it was read as {found}. If letters look wrong, name its encoding."
+        return content.decode(found), [note]
+
+
+def _decoded(content: bytes, *, name: str, encoding: str) -> str:
+    try:
+        return content.decode(encoding)
+    except LookupError:
+        raise TableError(f"there is no encoding {encoding!r}; utf-8, utf-16, cp1252 and latin-1 are common") from None
+    except UnicodeError as error:
+        raise TableError(f"{name!r} is not in {encoding}: {error}") from None
+
+
+def _wide_encoding(sample: bytes) -> str | None:
+    """UTF-16 without its mark: in Latin text every other byte is zero."""
+    pairs = len(sample) // 2
+    if pairs < 4:
+        return None
+    even, odd = sample[0 : 2 * pairs : 2].count(0), sample[1 : 2 * pairs : 2].count(0)
+    if odd > 0.7 * pairs and even < 0.1 * pairs:
+        return "utf-16-le"
+    if even > 0.7 * pairs and odd < 0.1 * pairs:
+        return "utf-16-be"
+    return None
+
+
+def _is_binary(sample: bytes) -> bool:
+    controls = sum(sample.count(byte) for byte in range(32) if byte not in b"\t\n\r\f\v\x1a\x1b")
+    return b"\x00" in sample or controls > 0.01 * len(sample)

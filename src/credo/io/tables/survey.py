@@ -1,0 +1,61 @@
+"""A first pass over the rows: names, width, and columns of codes.
+
+Every row is counted here, because pandas fills short rows with missing values in silence.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+
+from credo.io.errors import TableError, plural
+from credo.io.tables.dialect import Dialect, records, separator_name
+
+_CODE = re.compile(r"0\d+", re.ASCII)
+_CODE_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Names as the file has them (empty where it has none), and the positions of columns like 007."""
+
+    names: list[str]
+    codes: frozenset[int]
+
+
+def survey(text: str, dialect: Dialect, *, skipped: int = 0) -> Survey:
+    """Check that all rows have one width; `skipped` lines stand above the text."""
+    rows = records(text, dialect.separator)
+    line, first = next(rows)
+    if not dialect.header:
+        names = [f"column_{j + 1}" for j in range(len(first))]
+        return Survey(names, _checked(chain([(line, first)], rows), len(first), dialect, skipped))
+    second = next(rows, None)
+    if second is None:
+        raise TableError("it has a header but no rows below it")
+    names = [name.strip() for name in first]
+    if len(second[1]) == len(names) + 1:
+        # One field more than names: a separator at the end of every row, or R's row names in front.
+        names = [*names, ""] if not second[1][-1].strip() else ["", *names]
+    return Survey(names, _checked(chain([second], rows), len(names), dialect, skipped))
+
+
+def _checked(rows: Iterable[tuple[int, list[str]]], width: int, dialect: Dialect, skipped: int) -> frozenset[int]:
+    codes: set[int] = set()
+    for count, (line, row) in enumerate(rows):
+        if len(row) != width:
+            raise TableError(_ragged(len(row), width, line=line + skipped, dialect=dialect))
+        if count < _CODE_ROWS:
+            codes.update(j for j, cell in enumerate(row) if cell[:1] == "0" and _CODE.fullmatch(cell.strip()))
+    return frozenset(codes)
+
+
+def _ragged(found: int, width: int, *, line: int, dialect: Dialect) -> str:
+    if dialect.separator == "," and found == 2 * width:
+        hint = "decimal commas can't be told from comma separators unless the numbers stand in quotation marks"
+    else:
+        hint = "mend the line, or name the separator"
+    return (
+        f"line {line} has {plural(found, 'field')} where the table has {plural(width, 'column')} "
+        f"(separator: {separator_name(dialect.separator)}); {hint}"
+    )

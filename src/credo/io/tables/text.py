@@ -1,0 +1,105 @@
+"""From text to a frame: the parsing itself, once the dialect is known."""
+
+import re
+from collections.abc import Sequence
+from io import StringIO
+from typing import Any
+
+import numpy as np
+
+from credo.io.errors import TableError, plural, quoted
+from credo.io.extras import pandas
+from credo.io.tables.dialect import Dialect, sniff
+from credo.io.tables.names import unique_names
+from credo.io.tables.numbers import NA_WORDS, read_numbers
+from credo.io.tables.survey import survey
+
+
+def parse(
+    text: str, *, separator: str | None, decimal: str | None, na_words: Sequence[str] | None, header: bool | None
+) -> tuple[Any, list[str]]:
+    """The frame of a text table, and notes."""
+    text, declared, skipped, notes = _without_preamble(text)
+    dialect = sniff(text, separator=separator or declared, decimal=decimal, header=header)
+    found = survey(text, dialect, skipped=skipped)
+    names, renamed = unique_names(found.names)
+    codes = [names[j] for j in sorted(found.codes)]
+    frame = _frame(text, dialect, names=names, codes=codes, na_words=na_words)
+    notes += [*dialect.notes, *renamed]
+    if codes:
+        notes.append(f"Columns kept as words because of leading zeros: {quoted(codes)}.")
+    frame, dropped = _without_empty_rows(frame)
+    return frame, [*notes, *dropped, *_words_to_numbers(frame, decimal=dialect.decimal, skip=set(codes))]
+
+
+def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
+    """The text from its first row on, the separator of Excel's `sep=` line, the lines skipped, and notes."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    declared: str | None = None
+    start = skipped = comments = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        line = text[start:end].strip()
+        sep = re.fullmatch(r"\"?sep=(.)\"?", line, re.IGNORECASE)
+        if sep:
+            declared = sep[1]
+        elif line.startswith("#"):
+            comments += 1
+        elif line:
+            break
+        start, skipped = end, skipped + 1
+    if start >= len(text):
+        raise TableError("there is no row in it")
+    notes = [f"Skipped {plural(comments, 'comment line')} at the top."] if comments else []
+    return text[start:], declared, skipped, notes
+
+
+def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], na_words: Sequence[str] | None) -> Any:
+    pd = pandas()
+    try:
+        return pd.read_csv(
+            StringIO(text),
+            sep=r"\s+" if dialect.separator == " " else dialect.separator,
+            decimal=dialect.decimal,
+            header=0 if dialect.header else None,
+            names=names,
+            index_col=False,
+            dtype=dict.fromkeys(codes, str),
+            na_values=list(NA_WORDS if na_words is None else ["", *na_words]),
+            keep_default_na=False,
+            skipinitialspace=True,
+            float_precision="round_trip",
+            low_memory=False,
+        )
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, OverflowError, ValueError) as error:
+        raise TableError(f"it is no table ({str(error).strip()[:200]})") from None
+
+
+def _without_empty_rows(frame: Any) -> tuple[Any, list[str]]:
+    empty = frame.isna().all(axis=1)
+    if not empty.any() or frame.shape[1] == 1:
+        return frame, []
+    if empty.all():
+        raise TableError("it has a header but no values below it")
+    note = f"Left out {plural(int(empty.sum()), 'row')} without any value."
+    return frame[~empty].reset_index(drop=True), [note]
+
+
+def _words_to_numbers(frame: Any, *, decimal: str, skip: set[str]) -> list[str]:
+    """Trim the columns of words in place, and turn those into numbers that are numbers; returns the notes."""
+    notes: list[str] = []
+    for name in frame.columns:
+        if frame[name].dtype.kind in "biuf":
+            continue
+        words = np.array([_word(value) for value in frame[name].tolist()], dtype=object)
+        reading = None if name in skip else read_numbers(words, name=name, decimal=decimal)
+        frame[name] = words if reading is None else reading.values
+        notes += () if reading is None else reading.notes
+    return notes
+
+
+def _word(value: Any) -> str | None:
+    """A trimmed word, or None: pandas leaves integers beyond 64 bits and mixed columns as objects."""
+    if value is None or value != value:
+        return None
+    return str(value).strip() or None

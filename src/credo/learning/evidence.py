@@ -1,0 +1,237 @@
+"""The evidence of a Gaussian linear model and the precisions that maximise it.
+
+With w ~ N(0, α⁻¹I), noise N(0, β⁻¹) and centred data with eigenvalues λᵢ = sᵢ², projections qᵢ and residual
+sum of squares rss (Bishop 3.77–3.86, rotated to the singular basis),
+
+    ln p(y|α,β) = ½ν ln(β/2π) − ½ Σ ln(1 + βλᵢ/α) − ½β [rss + Σ qᵢ²/(1 + βλᵢ/α)] − ½ ln n
+
+with ν = n − 1 where a flat intercept was integrated out and ν = n (and no last term) where there is none.
+In terms of the ratio ρ = α/β the bracket is D(ρ) = rss + Σ qᵢ² ρ/(ρ + λᵢ) and the best β is ν/D(ρ), so
+that maximising over both precisions is a search along one line. A scan finds every local maximum; a root
+of the derivative pins the best one down to rounding error.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import gammaln
+
+Array = NDArray[np.float64]
+
+# How far the scan reaches beyond the eigenvalues, in natural logs. Above e^23 ≈ 1e10 times the largest the
+# weights are zero for every purpose; targets that are exact functions of the inputs want ratios near 1e-31.
+_REACH_UP = 23.0
+_REACH_DOWN = 72.0
+_SCAN = 160
+
+_PRIOR_MESSAGES = {
+    "inner": "the evidence is stationary in the precisions",
+    "several": "the evidence has several local maxima in the precisions; this is the highest",
+    "flat": "the inputs don't vary, so the data say nothing about the prior precision",
+    "low": "the evidence grows as the noise vanishes: the weights reproduce every target; "
+    "give noise_precision a number if you know the noise",
+    "high": "the evidence is largest with all weights at zero: the inputs say nothing that the mean doesn't",
+}
+_NOISE_MESSAGES = {
+    "inner": "the evidence is stationary in the noise precision",
+    "several": "the evidence has several local maxima in the noise precision; this is the highest",
+    "low": "the noise precision ended at the lowest value searched; look at the scale of the target",
+    "high": "the noise precision ended at the highest value searched: the model reproduces the target",
+}
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """The prior of the noise precision when it is integrated out: β ~ Gamma(shape, rate)."""
+
+    shape: float
+    rate: float
+
+
+@dataclass(frozen=True)
+class Precisions:
+    """Prior and noise precision, and how the search for them ended.
+
+    With β integrated out `prior` is the ratio ρ, for the weights' prior is then N(m₀, (ρβ)⁻¹ I), and `noise` is
+    β's posterior mean.
+    """
+
+    prior: float
+    noise: float
+    n_iter: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """What the evidence depends on: eigenvalues, squared projections, residuals, observations."""
+
+    eigenvalues: Array
+    projections: Array
+    rss: float
+    dof: float
+    log_weight: float  # ½ ln n where an intercept was integrated out, else 0
+
+    def misfit(self, ratio: float) -> float:
+        """D(ρ) of the module's equation."""
+        return self.rss + float(self.projections @ (ratio / (ratio + self.eigenvalues)))
+
+    def complexity(self, ratio: float) -> float:
+        """½ Σ ln(1 + λᵢ/ρ), the price of the freedom that the weights have."""
+        return 0.5 * float(np.log1p(self.eigenvalues / ratio).sum())
+
+
+def log_evidence(line: Line, *, prior: float, noise: float | Gamma) -> float:
+    """ln p(y | X) at a prior precision and a noise precision, or with the latter integrated out.
+
+    For `noise` a `Gamma(a₀, b₀)`, w | β ~ N(0, (prior·β)⁻¹ I) and y is multivariate Student-t:
+    the gamma integral gives a₀ ln b₀ − a_N ln b_N + ln Γ(a_N) − ln Γ(a₀), a_N = a₀ + ν/2, b_N = b₀ + D/2.
+    """
+    constant = -0.5 * line.dof * math.log(2 * math.pi) - line.log_weight
+    if isinstance(noise, Gamma):
+        shape, rate = gamma_posterior(line, noise, prior)
+        gamma = noise.shape * math.log(noise.rate) - shape * math.log(rate)
+        gamma += float(gammaln(shape) - gammaln(noise.shape))
+        return constant + gamma - line.complexity(prior)
+    ratio = prior / noise
+    return constant + 0.5 * line.dof * math.log(noise) - line.complexity(ratio) - 0.5 * noise * line.misfit(ratio)
+
+
+def log_evidence_gradient(line: Line, *, prior: float, noise: float) -> tuple[float, float]:
+    """∂/∂ln α and ∂/∂ln β of the log evidence."""
+    ratio = prior / noise
+    share = line.eigenvalues / (ratio + line.eigenvalues)
+    effective = float(share.sum())  # γ of Bishop 3.91, the number of weights that the data determine
+    slack = 0.5 * noise * float(line.projections @ (share * (1 - share)))
+    by_prior = 0.5 * effective - slack
+    by_noise = 0.5 * line.dof - 0.5 * effective - 0.5 * noise * line.misfit(ratio) + slack
+    return by_prior, by_noise
+
+
+def maximize_precisions(line: Line, *, prior: float | None, noise: float | Gamma | None) -> Precisions:
+    """The precisions of largest evidence; a number is kept as it is, None is maximised over."""
+    if prior is not None and noise is None:
+        v, n_iter, place = _best(_noise_slope(line, prior), _noise_value(line, prior), *_noise_range(line))
+        return Precisions(prior, math.exp(v), n_iter, _NOISE_MESSAGES[place])
+    if prior is not None:
+        ratio = prior if isinstance(noise, Gamma) else math.nan
+        n_iter, message = 0, "the precisions were given"
+    else:
+        u, n_iter, place = _best(_ratio_slope(line, noise), _ratio_value(line, noise), *_ratio_range(line))
+        ratio, message = math.exp(u), _PRIOR_MESSAGES[place]
+    if isinstance(noise, Gamma):
+        shape, rate = gamma_posterior(line, noise, ratio)
+        return Precisions(ratio, shape / rate, n_iter, message)
+    if noise is None:
+        noise = line.dof / line.misfit(ratio)
+    return Precisions(ratio * noise if prior is None else prior, noise, n_iter, message)
+
+
+def gamma_posterior(line: Line, prior: Gamma, ratio: float) -> tuple[float, float]:
+    """Shape and rate of the noise precision given the data, a_N and b_N."""
+    return prior.shape + 0.5 * line.dof, prior.rate + 0.5 * line.misfit(ratio)
+
+
+_Function = Callable[[Array], Array]
+
+
+def _ratio_value(line: Line, noise: float | Gamma | None) -> _Function:
+    """Minus the log evidence along u = ln ρ, up to a constant, for many u at once."""
+
+    def value(u: Array) -> Array:
+        misfit, price = _scan_terms(line, u)
+        if isinstance(noise, Gamma):
+            return (noise.shape + 0.5 * line.dof) * np.log(2 * noise.rate + misfit) + price
+        if noise is not None:
+            return 0.5 * noise * misfit + price
+        return 0.5 * line.dof * np.log(misfit) + price
+
+    return value
+
+
+def _ratio_slope(line: Line, noise: float | Gamma | None) -> Callable[[float], float]:
+    """The derivative of `_ratio_value`: half the growth of the misfit less half the effective weights."""
+
+    def slope(u: float) -> float:
+        ratio = math.exp(u)
+        share = line.eigenvalues / (ratio + line.eigenvalues)
+        growth = float(line.projections @ (share * (1 - share)))
+        if isinstance(noise, Gamma):
+            shape, rate = gamma_posterior(line, noise, ratio)
+            beta = shape / rate
+        else:
+            beta = noise if noise is not None else line.dof / line.misfit(ratio)
+        return 0.5 * beta * growth - 0.5 * float(share.sum())
+
+    return slope
+
+
+def _ratio_range(line: Line) -> tuple[float, float]:
+    if not len(line.eigenvalues):
+        return 0.0, 0.0
+    return (
+        math.log(float(line.eigenvalues.min())) - _REACH_DOWN,
+        math.log(float(line.eigenvalues.max())) + _REACH_UP,
+    )
+
+
+def _noise_value(line: Line, prior: float) -> _Function:
+    """Minus the log evidence along v = ln β with α given."""
+
+    def value(v: Array) -> Array:
+        misfit, price = _scan_terms(line, math.log(prior) - v)
+        return -0.5 * line.dof * v + price + 0.5 * np.exp(v) * misfit
+
+    return value
+
+
+def _noise_slope(line: Line, prior: float) -> Callable[[float], float]:
+    def slope(v: float) -> float:
+        return -log_evidence_gradient(line, prior=prior, noise=math.exp(v))[1]
+
+    return slope
+
+
+def _noise_range(line: Line) -> tuple[float, float]:
+    """The noise variance lies between the smallest misfit the data allow and all of the target's spread."""
+    total = line.rss + float(line.projections.sum())
+    smallest = max(line.rss, total * 1e-20, np.finfo(float).tiny)
+    low, high = math.log(line.dof / max(total, smallest)), math.log(line.dof / smallest)
+    return low - _REACH_UP, high + _REACH_UP
+
+
+def _scan_terms(line: Line, u: Array) -> tuple[Array, Array]:
+    """D(ρ) and ½Σ ln(1+λ/ρ) at each u = ln ρ."""
+    ratio = np.exp(u)
+    misfit = [line.misfit(r) for r in ratio]
+    price = [line.complexity(r) for r in ratio]
+    return np.array(misfit), np.array(price)
+
+
+def _best(
+    slope: Callable[[float], float], value: _Function, low: float, high: float
+) -> tuple[float, int, str]:  # fmt: skip
+    """The global minimum on [low, high] as (place, iterations, kind of place).
+
+    A scan finds the valley, a second scan its floor, and a root of the derivative the minimum itself.
+    """
+    if high <= low:
+        return high, 0, "flat"
+    grid = np.linspace(low, high, _SCAN)
+    heights = value(grid)
+    inner = heights[1:-1]
+    n_minima = int(((inner < heights[:-2]) & (inner <= heights[2:])).sum())
+    for _ in range(2):
+        best = int(np.argmin(heights))
+        left, right = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)])
+        if slope(left) < 0 < slope(right):
+            root, outcome = brentq(slope, left, right, xtol=1e-14, rtol=8.9e-16, full_output=True)
+            return float(root), int(outcome.iterations), "several" if n_minima > 1 else "inner"
+        grid = np.linspace(left, right, _SCAN)
+        heights = value(grid)
+    # Monotone towards an end: the scan runs out on a plateau whose height is all that counts.
+    return (low, 0, "low") if slope(0.5 * (low + high)) > 0 else (high, 0, "high")

@@ -1,0 +1,206 @@
+"""The Cholesky factor of a symmetric positive definite matrix."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.linalg import _jit
+from credo.linalg._diagnosis import NotPositiveDefiniteError
+from credo.linalg._lapack import (
+    cholesky_in_place,
+    inverse_from_factor,
+    real_array,
+    resolved,
+    triangular_inverse,
+    triangular_solve,
+)
+from credo.linalg._triangles import clear_upper
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Factor:
+    """A = L Lᵀ, held as L. Immutable: updates give new factors.
+
+    Parameters
+    ----------
+    L : array of shape (n, n)
+        Lower triangular with a positive diagonal. `factorize` makes one from A.
+    jitter : float, default 0.0
+        What was added to the diagonal of the matrix before it was factored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.linalg import factorize
+    >>> factor = factorize([[4.0, 2.0], [2.0, 3.0]])
+    >>> factor.solve([8.0, 8.0])
+    array([1., 2.])
+    >>> round(factor.logdet, 6) == round(float(np.log(8.0)), 6)
+    True
+    """
+
+    L: NDArray[np.float64]
+    jitter: float = 0.0
+
+    def __post_init__(self) -> None:
+        L = np.asfortranarray(real_array("L", self.L))
+        if L.ndim != 2 or L.shape[0] != L.shape[1]:
+            raise ValueError(f"L must be a square matrix; got shape {L.shape}")
+        diagonal = np.diagonal(L)
+        if not (np.isfinite(diagonal).all() and (diagonal > 0).all()):
+            row = int(np.argmin(np.isfinite(diagonal) & (diagonal > 0)))
+            raise ValueError(f"L must have a positive diagonal; entry {row} is {diagonal[row]:.6g}")
+        L = L.view()
+        L.flags.writeable = False
+        object.__setattr__(self, "L", L)
+
+    def __repr__(self) -> str:
+        return f"Factor(n={self.n}, logdet={self.logdet:.6g}, jitter={self.jitter:.3g})"
+
+    @property
+    def n(self) -> int:
+        """The number of rows of A."""
+        return self.L.shape[0]
+
+    @property
+    def logdet(self) -> float:
+        """log det A = 2 Σ log Lᵢᵢ."""
+        return 2.0 * float(np.log(np.diagonal(self.L)).sum())
+
+    def solve(self, b: ArrayLike, *, overwrite: bool = False) -> NDArray[np.float64]:
+        """A⁻¹b for a vector, or for each column of a matrix.
+
+        Parameters
+        ----------
+        b : array of shape (n,) or (n, k)
+        overwrite : bool, default False
+            Let the solution take b's memory, where b's type and order permit it.
+        """
+        half = self.half_solve(b, overwrite=overwrite)
+        return triangular_solve(self.L, half, transpose=True, overwrite=True)
+
+    def half_solve(
+        self, b: ArrayLike, *, transpose: bool = False, overwrite: bool = False
+    ) -> NDArray[np.float64]:
+        """L⁻¹b, whose squared norm is bᵀA⁻¹b; with `transpose` L⁻ᵀb, which turns white noise into N(0, A⁻¹).
+
+        Parameters
+        ----------
+        b : array of shape (n,) or (n, k)
+        transpose : bool, default False
+        overwrite : bool, default False
+            Let the solution take b's memory, where b's type and order permit it.
+        """
+        return triangular_solve(self.L, self._columns("b", b), transpose=transpose, overwrite=overwrite)
+
+    def inverse_diagonal(self) -> NDArray[np.float64]:
+        """The diagonal of A⁻¹: (A⁻¹)ᵢᵢ = Σₖ (L⁻¹)ₖᵢ², at half the work of the inverse."""
+        half = triangular_inverse(self.L)
+        return np.einsum("ki,ki->i", half, half)
+
+    def inverse(self) -> NDArray[np.float64]:
+        """A⁻¹ as a full matrix, for those who need every entry of it (a covariance to show, a gradient)."""
+        return inverse_from_factor(self.L)
+
+    def update(self, V: ArrayLike) -> "Factor":
+        """The factor of A + VVᵀ, in O(n²k).
+
+        Parameters
+        ----------
+        V : array of shape (n,) or (n, k)
+
+        Examples
+        --------
+        >>> from credo.linalg import factorize
+        >>> factorize([[16.0]]).update([3.0]).L
+        array([[5.]])
+        """
+        U, W = self._workspaces(V)
+        _jit.update(U, W)
+        return Factor(U.T, self.jitter)
+
+    def downdate(self, V: ArrayLike) -> "Factor":
+        """The factor of A − VVᵀ, in O(n²k); refused when that is not positive definite.
+
+        Parameters
+        ----------
+        V : array of shape (n,) or (n, k)
+
+        Examples
+        --------
+        >>> from credo.linalg import factorize
+        >>> factorize([[25.0]]).downdate([3.0]).L
+        array([[4.]])
+        """
+        U, W = self._workspaces(V)
+        row = _jit.downdate(U, W)
+        if row < 0 and not (kept := resolved(U, self._diagonal())).all():
+            row = int(np.argmin(kept))
+        if row >= 0:
+            raise NotPositiveDefiniteError(
+                f"A − VVᵀ is not positive definite: nothing is left of the pivot in row {row}. V takes away "
+                "more than A holds: check that it was added before, or factorize the difference with jitter"
+            )
+        return Factor(U.T, self.jitter)
+
+    def extend(self, B: ArrayLike, C: ArrayLike) -> "Factor":
+        """The factor of [[A, B], [Bᵀ, C]], in O(n²m) for m new rows.
+
+        The new diagonal gets the same jitter as the old one.
+
+        Parameters
+        ----------
+        B : array of shape (n, m) or (n,)
+            Old rows against new columns.
+        C : array of shape (m, m), or a number when m is 1
+
+        Examples
+        --------
+        >>> from credo.linalg import factorize
+        >>> factorize([[4.0]]).extend([2.0], 5.0).L
+        array([[2., 0.],
+               [1., 2.]])
+        """
+        n, cross, corner = self.n, self._columns("B", B), real_array("C", C)
+        cross = cross[:, None] if cross.ndim == 1 else cross
+        m = cross.shape[1]
+        if corner.shape != (m, m) and not corner.size == m == 1:
+            raise ValueError(f"C must have shape ({m}, {m}), as B has {m} columns; got {corner.shape}")
+        half = triangular_solve(self.L, cross)
+        # The Schur complement C − BᵀA⁻¹B is what the old rows leave of the new ones (Golub & Van Loan 4.2.9).
+        rest = np.asfortranarray(corner.reshape(m, m) - half.T @ half)
+        rest[np.diag_indices(m)] += self.jitter
+        least = np.diagonal(rest).min(initial=np.inf)
+        if not (cholesky_in_place(rest) and resolved(rest, np.diagonal(corner.reshape(m, m))).all()):
+            raise NotPositiveDefiniteError(
+                "the extended matrix is not positive definite: given the old rows, nothing is left of the "
+                f"new ones (smallest remaining diagonal {least:.3g}). If new rows are duplicates, leave them "
+                "out; if not, factorize the whole matrix with jitter"
+            )
+        clear_upper(rest)
+        L = np.zeros((n + m, n + m), order="F")
+        L[:n, :n], L[n:, :n], L[n:, n:] = self.L, half.T, rest
+        return Factor(L, self.jitter)
+
+    def _diagonal(self) -> NDArray[np.float64]:
+        return np.einsum("ij,ij->i", self.L, self.L)
+
+    def _columns(self, name: str, b: ArrayLike) -> NDArray[np.float64]:
+        array, n = real_array(name, b), self.n
+        if array.ndim not in (1, 2) or array.shape[0] != n:
+            raise ValueError(
+                f"{name} must have shape ({n},) or ({n}, k), as A has {n} rows; got {array.shape}"
+            )
+        return array
+
+    def _workspaces(self, V: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Writable Lᵀ and Vᵀ with contiguous rows; more columns than rows are condensed first."""
+        W = self._columns("V", V).reshape(self.n, -1).T if self.n else np.empty((0, 0))
+        if not np.isfinite(W).all():
+            column, row = np.argwhere(~np.isfinite(W))[0]
+            raise ValueError(f"V must be finite; it holds {W[column, row]} at row {row}, column {column}")
+        if W.shape[0] > self.n:
+            # Vᵀ = QR gives VVᵀ = RᵀR, with n rows instead of k.
+            W = np.asarray(np.linalg.qr(W, mode="r"))
+        return self.L.T.copy(order="C"), np.array(W, order="C")

@@ -1,0 +1,17 @@
+"""Linear models y = b + wᵀx + noise, with what they know about w.
+
+    LinearRegression          least squares = maximum likelihood; t intervals
+    LMSRegression             the same limit, one sample at a time
+    Ridge                     min ‖y − b − Xw‖² + α‖w‖²; α by exact leave-one-out
+    BayesianLinearRegression  w ~ N(m₀, α⁻¹I), noise N(0, β⁻¹); posterior, predictive, evidence
+
+Least squares works on a centred and scaled design through QR. The penalised models share one decomposition,
+the `Spectrum` of the centred data, which is at once the sufficient statistic of a stream and the place where
+every α costs O(p). Non-linear functions of x come from `credo.features`; sparse weights live in `credo.sparse`.
+"""
+
+from credo.linear.bayes import BayesianLinearRegression
+from credo.linear.least_squares import LinearRegression
+from credo.linear.ridge import Ridge, ridge_path
+
+__all__ = ["BayesianLinearRegression", "LinearRegression", "Ridge", "ridge_path"]

@@ -1,0 +1,174 @@
+"""Least squares on a centred and scaled design, by orthogonal transformations throughout.
+
+    √w [X − x̄, y − ȳ] = Q R,    R = [[R₁, c], [0, ρ]],    R₁ w = c,    RSS = ρ²
+
+The columns of R are scaled to unit length. A well-conditioned R₁ is solved as it stands; otherwise its SVD finds the rank and the solution of
+smallest norm.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg as sla
+from scipy.linalg import lapack
+
+from credo.linear._rows import EPS, centred, column_norms, flat_columns, triangle
+
+Array = NDArray[np.float64]
+
+# Reciprocal condition number above which R₁ is certainly of full rank.
+_SAFE_RCOND = 1e-10
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A least-squares fit: weights, what they were centred by, and a root A of (XᵀX)⁻¹ = AAᵀ."""
+
+    coef: Array
+    root: Array
+    x_mean: Array
+    y_mean: float
+    rss: float
+    tss: float
+    n_observations: float
+    rank: int
+    centered: bool
+    # Only for rank-deficient designs: the rows, divided by `scale`, span the columns of `span`.
+    span: Array | None
+    scale: Array
+
+    @property
+    def intercept(self) -> float:
+        return self.y_mean - float(self.x_mean @ self.coef)
+
+    @property
+    def dof(self) -> float:
+        """Degrees of freedom of the residuals."""
+        return self.n_observations - self.rank - self.centered
+
+    @property
+    def noise_std(self) -> float:
+        """σ̂, or nan where no degrees of freedom are left."""
+        return float(np.sqrt(self.rss / self.dof)) if self.dof > 0 else np.nan
+
+    @property
+    def r2(self) -> float:
+        """Explained share of the sum of squares; a constant target has nothing to explain."""
+        return 1.0 - self.rss / self.tss if self.tss > 0 else np.nan
+
+    def mean(self, X: Array) -> Array:
+        return np.asarray(X @ self.coef) + self.intercept
+
+    def unit_cov(self) -> Array:
+        """(XᵀX)⁻¹, the covariance of the weights at unit noise."""
+        return self.root @ self.root.T
+
+    def coef_scale(self) -> Array:
+        """Standard errors at unit noise."""
+        return np.sqrt(np.einsum("ij,ij->i", self.root, self.root))
+
+    def intercept_scale(self) -> float:
+        if not self.centered:
+            return 0.0
+        lean = self.x_mean @ self.root
+        return float(np.sqrt(1.0 / self.n_observations + lean @ lean))
+
+    def latent_square(self, X: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Variance of f(x) at unit noise, and whether the training rows determine f there."""
+        rows = X - self.x_mean
+        inside = rows @ self.root
+        square = np.einsum("ij,ij->i", inside, inside)
+        if self.centered:
+            square += 1.0 / self.n_observations
+        if self.span is None:
+            return square, np.ones(len(rows), dtype=bool)
+        rows /= self.scale
+        off = rows - (rows @ self.span) @ self.span.T
+        reach = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        return square, np.sqrt(np.einsum("ij,ij->i", off, off)) <= 1e-8 * (1.0 + reach)
+
+    def latent_gram(self, X: Array) -> Array:
+        """Covariance of f between rows at unit noise."""
+        inside = (X - self.x_mean) @ self.root
+        return inside @ inside.T + (1.0 / self.n_observations if self.centered else 0.0)
+
+
+def solve(X: Array, y: Array, weight: Array | None, *, center: bool) -> Solution:
+    """The least-squares solution, of smallest norm where there are many."""
+    n_samples, n_features = X.shape
+    total = float(n_samples if weight is None else weight.sum())
+    x_mean = np.average(X, axis=0, weights=weight) if center else np.zeros(n_features)
+    y_mean = float(np.average(y, weights=weight)) if center else 0.0
+    if n_samples > n_features:
+        R = triangle(X, y, weight, x_mean=x_mean, y_mean=y_mean)
+        R1, c, tail = R[:-1, :-1], R[:-1, -1], float(R[-1, -1]) ** 2
+    else:
+        R1, c = centred(X, y, weight, x_mean=x_mean, y_mean=y_mean)
+        tail = 0.0
+    tss = float(c @ c) + tail
+    scale = column_norms(R1)
+    flat = flat_columns(scale, x_mean, total)
+    R1 = np.where(flat, 0.0, R1 / np.where(flat, 1.0, scale))
+    scale = np.where(flat, np.maximum(np.abs(x_mean), 1.0), scale)
+    if n_samples > n_features and not flat.any() and _rcond(R1) > _SAFE_RCOND:
+        coef = sla.solve_triangular(R1, c, check_finite=False)
+        root = sla.solve_triangular(R1, np.eye(n_features), check_finite=False)
+        span, rank = None, n_features
+    else:
+        coef, root, span, rank, rest = _by_svd(R1, c, scale, max(n_samples, n_features))
+        tail += rest
+    return Solution(
+        coef=coef / scale if span is None else coef,
+        root=root / scale[:, None] if span is None else root,
+        x_mean=x_mean,
+        y_mean=y_mean,
+        rss=tail,
+        tss=tss,
+        n_observations=total,
+        rank=rank,
+        centered=center,
+        span=span,
+        scale=scale,
+    )
+
+
+def orthonormal_rows(X: Array, weight: Array | None, *, center: bool) -> Array:
+    """Q with orthonormal columns that span the (weighted) design, the intercept's column among them."""
+    n_samples, n_features = X.shape
+    root = np.ones(n_samples) if weight is None else np.sqrt(weight)
+    x_mean = np.average(X, axis=0, weights=weight) if center else np.zeros(n_features)
+    rows, _ = centred(X, root, weight, x_mean=x_mean, y_mean=0.0)
+    norms = column_norms(rows)
+    kept = ~flat_columns(norms, x_mean, float(root @ root))
+    U, s, _ = sla.svd(rows[:, kept] / norms[kept], full_matrices=False, check_finite=False)
+    Q = U[:, s > EPS * max(X.shape) * s[0]] if len(s) else np.empty((n_samples, 0))
+    return np.column_stack([root / np.linalg.norm(root), Q]) if center else Q
+
+
+def _rcond(R: Array) -> float:
+    rcond, _ = lapack.dtrcon(R, norm="1", uplo="U")
+    return float(rcond)
+
+
+def _by_svd(
+    R: Array, c: Array, scale: Array, order: int
+) -> tuple[Array, Array, Array | None, int, float]:  # fmt: skip
+    """Weights, root, span of the rows, rank and unexplained sum of squares for any R."""
+    U, s, Vt = sla.svd(R, full_matrices=False, check_finite=False)
+    keep = s > EPS * order * (s[0] if len(s) else 0.0)
+    U, s, V = U[:, keep], s[keep], Vt[keep].T
+    q = U.T @ c
+    rest = c - U @ q
+    coef, root, rank = V @ (q / s), V / s, len(s)
+    if rank == R.shape[1]:
+        return coef, root, None, rank, float(rest @ rest)
+    # Smallest norm in the units of X, not of the scaled columns: among all w with Vᵀ(scale·w) = t, the one in
+    # the span of scale·V = BT is w = B T⁻ᵀ t. Rows in falling order keep the QR exact row by row.
+    order_rows = np.argsort(-scale, kind="stable")
+    B, T = sla.qr((scale[:, None] * V)[order_rows], mode="economic", check_finite=False)
+    back = np.empty_like(B)
+    back[order_rows] = B
+    coef = back @ sla.solve_triangular(T, q / s, trans="T", check_finite=False)
+    root = back @ sla.solve_triangular(T, np.diag(1.0 / s), trans="T", check_finite=False)
+    return coef, root, V, rank, float(rest @ rest)

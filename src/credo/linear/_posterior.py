@@ -1,0 +1,134 @@
+"""The Gaussian (or Student-t) posterior of weights and intercept, held in the singular basis of the data.
+
+    S = V diag(v) Vᵀ + v₀ (I − VVᵀ)
+
+No p×p matrix is formed unless `coef_cov` is asked for it: variances, predictions and draws go through V.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse as sp
+
+from credo.distributions import Distribution, Normal, StudentT
+from credo.linear._spectrum import Spectrum
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Weights given the data.
+
+    `variances` are those along the columns of V, `null_variance` that of every direction the rows don't
+    reach, `level_variance` that of f at the mean of the inputs, `noise_variance` that of an observation.
+    With finite `df` all of them are squared scales of Student-t laws.
+    """
+
+    spectrum: Spectrum
+    coef: Array
+    variances: Array
+    null_variance: float
+    level_variance: float
+    noise_variance: float
+    df: float = np.inf
+
+    @property
+    def intercept(self) -> float:
+        """The value of f at x = 0."""
+        return self.spectrum.y_mean - float(self.spectrum.x_mean @ self.coef)
+
+    @property
+    def inflation(self) -> float:
+        """Variance of a law with squared scale 1."""
+        if self.df == np.inf:
+            return 1.0
+        return self.df / (self.df - 2) if self.df > 2 else np.inf
+
+    def mean(self, X: Any) -> Array:
+        """E f(x) at each row."""
+        return np.asarray(X @ self.coef) + self.intercept
+
+    def coef_scale(self) -> Array:
+        """Scale of each weight, the square root of the diagonal of S."""
+        V, extra = self.spectrum.V, self.variances
+        inside = np.einsum("ij,j,ij->i", V, extra, V)
+        if self.spectrum.spans_all:
+            return np.sqrt(inside)
+        outside = np.maximum(1.0 - np.einsum("ij,ij->i", V, V), 0.0)
+        return np.sqrt(inside + self.null_variance * outside)
+
+    def intercept_scale(self) -> float:
+        """Scale of f at x = 0; zero where there is no intercept."""
+        if not self.spectrum.centered:
+            return 0.0
+        return float(np.sqrt(self.latent_square(np.zeros((1, len(self.coef))))[0]))
+
+    def coef_cov(self) -> Array:
+        """Covariance of the weights as a p×p matrix."""
+        V = self.spectrum.V
+        S = (V * (self.variances - self.null_variance)) @ V.T
+        S.flat[:: len(S) + 1] += self.null_variance
+        return S * self.inflation
+
+    def latent_square(self, X: Any) -> Array:
+        """Squared scale of f(x) at each row."""
+        inside, outside = self._components(X)
+        return self.level_variance + (inside * inside) @ self.variances + self.null_variance * outside
+
+    def latent_covariance(self, X: Any) -> Array:
+        """Covariance of f between rows."""
+        inside, _ = self._components(X)
+        cov = (inside * self.variances) @ inside.T
+        if not self.spectrum.spans_all and self.null_variance:
+            rows = X.toarray() if sp.issparse(X) else X
+            off = rows - self.spectrum.x_mean - inside @ self.spectrum.V.T
+            cov += self.null_variance * (off @ off.T)
+        return (cov + self.level_variance) * self.inflation
+
+    def predictive(self, X: Any, *, latent: bool) -> Distribution:
+        """The law of a new observation at each row, or of f itself."""
+        square = self.latent_square(X) + (0.0 if latent else self.noise_variance)
+        if self.df == np.inf:
+            return Normal(self.mean(X), np.sqrt(square))
+        return StudentT(self.df, self.mean(X), np.sqrt(square))
+
+    def equivalent_kernel(self, X: Any, train: Any, weight: Array | None) -> Array:
+        """βxᵀSxₙ between rows and training rows, and what the intercept adds (Bishop 3.62)."""
+        inside, _ = self._components(X)
+        trained, _ = self._components(train)
+        share = (inside * (self.variances / self.noise_variance)) @ trained.T
+        share += self.level_variance / self.noise_variance
+        return share if weight is None else share * weight
+
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """n weight vectors and intercepts from the posterior."""
+        V = self.spectrum.V
+        noise = rng.standard_normal((n, len(self.coef)))
+        root = np.sqrt(self.null_variance)
+        shift = root * noise + ((noise @ V) * (np.sqrt(self.variances) - root)) @ V.T
+        level = np.sqrt(self.level_variance) * rng.standard_normal(n)
+        if self.df != np.inf:
+            stretch = np.sqrt(self.df / rng.chisquare(self.df, size=n))
+            shift, level = shift * stretch[:, None], level * stretch
+        weights = self.coef + shift
+        intercepts = self.intercept + level - shift @ self.spectrum.x_mean
+        return weights, intercepts
+
+    def _components(self, X: Any) -> tuple[Array, Array]:
+        """Coordinates of x − x̄ along V, and the squared length of the rest."""
+        V, x_mean = self.spectrum.V, self.spectrum.x_mean
+        if sp.issparse(X):
+            inside = np.asarray(X @ V) - x_mean @ V
+            if self.spectrum.spans_all:
+                return inside, np.zeros(len(inside))
+            length = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ x_mean) + x_mean @ x_mean
+            return inside, np.maximum(length - np.einsum("ij,ij->i", inside, inside), 0.0)
+        rows = X - x_mean
+        inside = rows @ V
+        if self.spectrum.spans_all or not self.null_variance:
+            return inside, np.zeros(len(inside))
+        rows -= inside @ V.T
+        return inside, np.einsum("ij,ij->i", rows, rows)

@@ -1,0 +1,59 @@
+"""Centred, weighted rows and their triangular factor, gathered block by block.
+
+    √w [X − x̄, y − ȳ] = Q R
+
+The QR of stacked triangles is the QR of the stacked rows (Demmel, Grigori, Hoemmen & Langou 2012), so the rows
+are read once and Q is never stored.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+Array = NDArray[np.float64]
+
+EPS = float(np.finfo(np.float64).eps)
+# Rows of a block and its factor stay in cache together.
+BLOCK_ENTRIES = 400_000
+
+
+def centred(
+    X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean: float
+) -> tuple[Array, Array]:  # fmt: skip
+    """√w (X − x̄) and √w (y − ȳ), as new arrays."""
+    rows, target = X - x_mean, y - y_mean
+    if weight is None:
+        return rows, target
+    root = np.sqrt(weight)
+    rows *= root[:, None]
+    target *= root
+    return rows, target
+
+
+def triangle(X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean: float) -> Array:
+    """R of the centred, weighted [X, y], of order n_features + 1."""
+    n_samples, width = X.shape[0], X.shape[1] + 1
+    step = max(4 * width, BLOCK_ENTRIES // width)
+    R = np.zeros((width, width))
+    for start in range(0, n_samples, step):
+        part = slice(start, start + step)
+        rows, target = centred(
+            X[part], y[part], None if weight is None else weight[part], x_mean=x_mean, y_mean=y_mean
+        )
+        stacked = np.empty((width + len(rows), width), order="F")
+        stacked[:width], stacked[width:, :-1], stacked[width:, -1] = R, rows, target
+        factor, _, _, _ = lapack.dgeqrf(stacked, lwork=64 * width, overwrite_a=1)
+        R = np.triu(factor[:width])
+    return R
+
+
+def flat_columns(norms: Array, x_mean: Array, total: float) -> NDArray[np.bool_]:
+    """Columns whose spread about their mean is no more than the rounding error of that mean."""
+    return norms <= 8 * EPS * np.sqrt(total) * np.abs(x_mean)
+
+
+def column_norms(A: Array) -> Array:
+    """Euclidean norms that neither overflow nor underflow."""
+    largest = np.abs(A).max(axis=0, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)
+    return largest * np.sqrt(np.square(A / unit).sum(axis=0))

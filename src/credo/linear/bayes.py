@@ -1,0 +1,319 @@
+"""Bayesian linear regression: posterior, predictive and evidence in closed form (Bishop 3.3–3.5)."""
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sklearn.utils.validation import check_is_fitted
+
+from credo.distributions import Distribution, Normal
+from credo.estimator import Regressor, Result, positive, positive_integer
+from credo.frames import Table
+from credo.learning import Gamma, Line, Precisions, gamma_posterior, log_evidence, maximize_precisions
+from credo.linear._posterior import Posterior
+from credo.linear._spectrum import Spectrum, spectrum
+
+Array = NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+# Training rows are kept for `equivalent_kernel` up to this many numbers (64 MB).
+_KEPT_ENTRIES = 8_000_000
+
+
+class BayesianLinearRegression(Regressor):
+    """Linear regression with a Gaussian prior on its weights and the evidence for the model.
+
+    y = b + wᵀx + ε with w ~ N(m₀, α⁻¹ I), ε ~ N(0, β⁻¹) and a flat prior on b. The posterior is Gaussian with
+
+        S = (αI + βXᵀX)⁻¹,    m = m₀ + βSXᵀ(y − Xm₀)        (Bishop 3.53, 3.54; X and y centred)
+
+    Equivalent to `Ridge(alpha=α/β)` in its mean. Wide data (fewer rows than columns) are solved through the
+    n×n dual; no p×p matrix exists before `coef_cov_` is asked for.
+
+    Parameters
+    ----------
+    prior_precision : float or "evidence", default "evidence"
+        α; "evidence" maximises the evidence over it, at its global maximum.
+    noise_precision : float, "evidence" or "conjugate", default "evidence"
+        β; "conjugate" integrates it out under a gamma prior. The weights' prior is then N(m₀, (αβ)⁻¹ I), so
+        that α is relative to the noise, and predictions are Student-t.
+    fit_intercept : bool, default True
+        Whether to learn b, under a flat prior. `log_evidence_` is then ln ∫ p(y|b) db, which is the density
+        of the targets given any one of them; without intercept it is ln N(y | Xm₀, β⁻¹I + α⁻¹XXᵀ).
+    prior_mean : float or array of shape (n_features,), default 0.0
+        m₀.
+    noise_prior : (shape, rate), optional
+        The gamma prior of β for "conjugate". By default shape ½ and a rate of var(y)/200: the weight of one
+        observation whose noise is a tenth of the target's spread.
+
+    Attributes
+    ----------
+    coef_, intercept_ : posterior means
+    coef_std_, intercept_std_ : posterior standard deviations
+    coef_cov_ : posterior covariance of the weights, built on each access
+    prior_precision_, noise_precision_ : α and β as given or learned (β's posterior mean under "conjugate")
+    effective_dof_ : number of weights that the data determine (γ of Bishop 3.91)
+    log_evidence_, evidence_method_ : ln p(y | X) and "exact"
+    posterior_ : the posterior in the singular basis of the data
+    result_ : how the search for α and β ended
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import BayesianLinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 3))
+    >>> y = X @ [1.0, 0.0, -2.0] + 0.1 * rng.normal(size=50)
+    >>> model = BayesianLinearRegression().fit(X, y)
+    >>> model.coef_.round(1) + 0.0
+    array([ 1.,  0., -2.])
+    >>> lower, upper = model.predict_dist(X[:1]).interval(0.95)
+    >>> bool(lower[0] < y[0] < upper[0])
+    True
+    """
+
+    _accepts_sparse = True
+
+    coef_: Array
+    intercept_: float
+    posterior_: Posterior
+
+    def __init__(
+        self,
+        prior_precision: float | str = "evidence",
+        *,
+        noise_precision: float | str = "evidence",
+        fit_intercept: bool = True,
+        prior_mean: float | ArrayLike = 0.0,
+        noise_prior: tuple[float, float] | None = None,
+    ) -> None:
+        self.prior_precision = prior_precision
+        self.noise_precision = noise_precision
+        self.fit_intercept = fit_intercept
+        self.prior_mean = prior_mean
+        self.noise_prior = noise_prior
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from a table.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        """
+        rows, target, weight = self._training_rows(X, y, sample_weight)
+        data = spectrum(rows, target, weight, center=self.fit_intercept)
+        if self._learns_noise() and data.dof < 1:
+            raise ValueError(
+                f"n_samples={len(target)} is too few to learn the noise precision beside an intercept: "
+                "give noise_precision a number, or more rows"
+            )
+        self._learn(data)
+        small = math.prod(rows.shape) <= _KEPT_ENTRIES
+        self._kept = (rows.copy(), weight) if small else None
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from further rows; the result is that of one `fit` on all rows so far.
+
+        The state is the spectrum of the rows seen, which doesn't grow beyond p×p.
+        """
+        first = not hasattr(self, "posterior_")
+        rows, target, weight = self._training_rows(X, y, sample_weight, reset=first)
+        data = spectrum(rows, target, weight, center=self.fit_intercept)
+        self._learn(data if first else self.posterior_.spectrum.merge(data))
+        self._kept = None
+        return self
+
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False) -> Distribution:
+        """The predictive distribution N(mᵀx + b, β⁻¹ + xᵀSx) of each row (Bishop 3.58).
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n_samples, n_features)
+        latent : bool, default False
+            True leaves the noise out: the distribution of f(x) itself.
+        """
+        return self.posterior_.predictive(self._predict_rows(X), latent=latent)
+
+    def plugin_dist(self, X: ArrayLike) -> Normal:
+        """The predictive that takes the weights for known: N(mᵀx + b, β⁻¹).
+
+        It is as sure far from the data as amid them; set it beside `predict_dist` to see what averaging
+        over the weights adds.
+        """
+        rows = self._predict_rows(X)
+        return Normal(self._mean(rows), self.noise_precision_**-0.5)
+
+    def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
+        """Draws of f at the rows, shape (n, n_samples); each draw is one line (plane, …) of the posterior."""
+        rows = self._predict_rows(X)
+        weights, intercepts = self.sample_weights(n, random_state=random_state)
+        return np.asarray(rows @ weights.T).T + intercepts[:, None]
+
+    def sample_weights(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
+        """Draws of the weights (n, n_features) and the intercepts (n,)."""
+        check_is_fitted(self)
+        return self.posterior_.draws(positive_integer("n", n), np.random.default_rng(random_state))
+
+    def equivalent_kernel(self, X: ArrayLike, *, X_train: ArrayLike | None = None) -> Array:
+        """k(x, xₙ) = β xᵀS xₙ (+ 1/n with an intercept): each training target's share in the prediction at x.
+
+        With a prior mean of zero, ``equivalent_kernel(X) @ y`` is the predictive mean (Bishop 3.61, 3.62).
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        X_train : array of shape (n_train, n_features), optional
+            The training rows; needed where the model doesn't hold them, that is after `partial_fit`, after
+            loading from a file, and for tables of more than 8 million numbers.
+        """
+        rows = self._predict_rows(X)
+        if X_train is not None:
+            train, weight = self._predict_rows(X_train), None
+        elif getattr(self, "_kept", None) is not None:
+            train, weight = self._kept  # type: ignore[misc]
+        else:
+            raise ValueError("this model doesn't hold its training rows: pass them as X_train")
+        return self.posterior_.equivalent_kernel(rows, train, weight)
+
+    @property
+    def coef_cov_(self) -> Array:
+        check_is_fitted(self)
+        return self.posterior_.coef_cov()
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Posterior mean, sd and central interval of every weight, with the precisions and the evidence."""
+        check_is_fitted(self)
+        names, estimate = self._feature_names(), self.coef_
+        sd, scale = self.coef_std_, self.posterior_.coef_scale()
+        if self.fit_intercept:
+            names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
+            sd = np.append(self.intercept_std_, sd)
+            scale = np.append(self.posterior_.intercept_scale(), scale)
+        half = stats.t.ppf(0.5 + level / 2, self.posterior_.df) * scale
+        return Table(
+            "Bayesian linear regression",
+            {
+                "parameter": names,
+                "estimate": list(estimate),
+                "sd": list(sd),
+                "lower": list(estimate - half),
+                "upper": list(estimate + half),
+            },
+            notes=(
+                f"intervals hold {100 * level:g} % of the posterior; prior precision {self.prior_precision_:.4g}, "
+                f"noise precision {self.noise_precision_:.4g} (noise sd {self.noise_precision_**-0.5:.4g})",
+                f"log evidence {self.log_evidence_:.2f}; {self.effective_dof_:.1f} of {len(self.coef_)} weights "
+                f"determined by the data; {self.result_.message}",
+            ),
+        )
+
+    def _mean(self, X: Array) -> Array:
+        return self.posterior_.mean(X)
+
+    def _covariance(self, X: Array) -> Array:
+        cov = self.posterior_.latent_covariance(X)
+        cov.flat[:: len(cov) + 1] += self.posterior_.noise_variance * self.posterior_.inflation
+        return cov
+
+    def _learns_noise(self) -> bool:
+        return isinstance(self.noise_precision, str)
+
+    def _learn(self, data: Spectrum) -> None:
+        """Precisions, then posterior, then evidence."""
+        prior_mean = self._prior_mean(len(data.x_mean))
+        line = _line(data, prior_mean)
+        alpha = None if self.prior_precision == "evidence" else positive("prior_precision", self.prior_precision)
+        noise = self._noise(line)
+        if noise is None and line.dof < 1:
+            found = _first_guess(data, alpha)
+        else:
+            found = maximize_precisions(line, prior=alpha, noise=noise)
+        self.posterior_ = _posterior(data, line, prior_mean, found, noise)
+        self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
+        spread = math.sqrt(self.posterior_.inflation)
+        self.coef_std_ = spread * self.posterior_.coef_scale()
+        self.intercept_std_ = spread * self.posterior_.intercept_scale()
+        self.prior_precision_, self.noise_precision_ = found.prior, found.noise
+        ratio = found.prior if isinstance(noise, Gamma) else found.prior / found.noise
+        self.effective_dof_ = float((line.eigenvalues / (line.eigenvalues + ratio)).sum())
+        law = noise if isinstance(noise, Gamma) else found.noise
+        self.log_evidence_ = log_evidence(line, prior=found.prior, noise=law)
+        self.evidence_method_ = "exact"
+        self.result_ = Result(found.n_iter >= 0, max(found.n_iter, 0), found.message)
+
+    def _noise(self, line: Line) -> float | Gamma | None:
+        """β as a number, as a gamma prior, or None where the evidence decides."""
+        if self.noise_precision == "evidence":
+            return None
+        if self.noise_precision != "conjugate":
+            if isinstance(self.noise_precision, str):
+                raise ValueError(
+                    'noise_precision must be a positive number, "evidence" or "conjugate"; '
+                    f"got {self.noise_precision!r}"
+                )
+            return positive("noise_precision", self.noise_precision)
+        if self.noise_prior is not None:
+            shape, rate = self.noise_prior
+            return Gamma(positive("noise_prior shape", shape), positive("noise_prior rate", rate))
+        spread = (line.rss + float(line.projections.sum())) / max(line.dof, 1.0)
+        return Gamma(0.5, spread / 200)
+
+    def _prior_mean(self, n_features: int) -> Array:
+        mean = np.asarray(self.prior_mean, dtype=np.float64)
+        if mean.ndim > 1 or (mean.ndim == 1 and len(mean) != n_features) or not np.isfinite(mean).all():
+            raise ValueError(
+                f"prior_mean must be a finite number or one for each of the {n_features} columns; "
+                f"got {self.prior_mean!r}"
+            )
+        return np.broadcast_to(mean, (n_features,))
+
+
+def _line(data: Spectrum, prior_mean: Array) -> Line:
+    """What the evidence needs, with the residuals kept above the rounding error of the targets."""
+    projections = (data.q - data.s * (data.V.T @ prior_mean)) ** 2
+    floor = data.weight * (256 * _EPS) ** 2 * data.y_square
+    return Line(
+        eigenvalues=data.s**2,
+        projections=projections,
+        rss=max(data.rss, floor, 1e-200),
+        dof=data.dof,
+        log_weight=0.5 * math.log(data.weight) if data.centered else 0.0,
+    )
+
+
+def _first_guess(data: Spectrum, alpha: float | None) -> Precisions:
+    """Stand-ins while a stream has shown too little to learn from."""
+    noise = 1.0 / data.y_square if data.y_square > 0 else 1.0
+    return Precisions(
+        noise if alpha is None else alpha,
+        noise,
+        n_iter=-1,
+        message="too few rows to learn the precisions; they are guessed from the size of y until more rows come",
+    )
+
+
+def _posterior(
+    data: Spectrum, line: Line, prior_mean: Array, found: Precisions, noise: float | Gamma | None
+) -> Posterior:  # fmt: skip
+    df = np.inf
+    unit = 1.0 / found.noise
+    ratio = found.prior / found.noise
+    if isinstance(noise, Gamma):
+        shape, rate = gamma_posterior(line, noise, found.prior)
+        ratio, unit, df = found.prior, rate / shape, 2 * shape
+    surprise = data.q - data.s * (data.V.T @ prior_mean)
+    return Posterior(
+        spectrum=data,
+        coef=prior_mean + data.V @ (data.s * surprise / (ratio + line.eigenvalues)),
+        variances=unit / (ratio + line.eigenvalues),
+        null_variance=unit / ratio,
+        level_variance=unit / data.weight if data.centered else 0.0,
+        noise_variance=unit,
+        df=df,
+    )

@@ -1,0 +1,220 @@
+"""Ridge regression: the whole path over α from one decomposition, α by exact leave-one-out."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse as sp
+from scipy import stats
+from sklearn.utils.validation import check_is_fitted, check_X_y
+
+from credo.distributions import Distribution
+from credo.estimator import Regressor, Result, nonnegative
+from credo.frames import Table
+from credo.linear._posterior import Posterior
+from credo.linear._spectrum import Spectrum, spectrum
+
+Array = NDArray[np.float64]
+
+
+class Ridge(Regressor):
+    """Least squares with a penalty on the weights: min ‖y − b − Xw‖² + α‖w‖².
+
+    The MAP estimate under w ~ N(0, (σ²/α) I), intercept free. Equivalent to scikit-learn's `Ridge` in its
+    weights; the predictive distribution is the posterior's at that α, with the noise variance estimated from
+    the residuals, σ² = RSS / tr((I − H)²), and Student-t laws with that many degrees of freedom.
+
+    Parameters
+    ----------
+    alpha : float or "loo", default 1.0
+        The penalty; "loo" takes the value of `alphas` with the smallest exact leave-one-out error.
+    alphas : array, optional
+        Candidates for "loo"; by default 200 values that span the eigenvalues of XᵀX.
+    fit_intercept : bool, default True
+
+    Attributes
+    ----------
+    coef_, intercept_ : the estimates
+    coef_std_, intercept_std_ : their posterior scales
+    alpha_ : the penalty in force
+    alphas_, loo_errors_ : the path of mean squared leave-one-out errors (for "loo")
+    noise_std_, dof_ : noise scale and its degrees of freedom
+    result_ : how the choice of α ended
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import Ridge
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> Ridge(alpha=5.0).fit(X, [0.0, 1.0, 2.0, 3.0]).coef_
+    array([0.5])
+    """
+
+    _accepts_sparse = True
+
+    coef_: Array
+    intercept_: float
+    posterior_: Posterior
+
+    def __init__(
+        self, alpha: float | str = 1.0, *, alphas: ArrayLike | None = None, fit_intercept: bool = True
+    ) -> None:  # fmt: skip
+        self.alpha = alpha
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from a table; a weight of k is the same as k copies of the row."""
+        rows, target, weight = self._training_rows(X, y, sample_weight)
+        data = spectrum(rows, target, weight, center=self.fit_intercept)
+        if isinstance(self.alpha, str):
+            if self.alpha != "loo":
+                raise ValueError(f'alpha must be a number or "loo"; got {self.alpha!r}')
+            self.alphas_ = _candidates(data, self.alphas)
+            self.loo_errors_ = _loo_errors(data, rows, target, weight, self.alphas_)
+            best = int(np.argmin(self.loo_errors_))
+            self.alpha_ = float(self.alphas_[best])
+            self.result_ = Result(True, len(self.alphas_), _choice_message(best, len(self.alphas_)))
+        else:
+            self.alpha_ = nonnegative("alpha", self.alpha)
+            self.result_ = Result(True, 1, "solved in closed form")
+        self.posterior_ = _posterior(data, self.alpha_)
+        self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
+        self.dof_, self.noise_std_ = self.posterior_.df, float(np.sqrt(self.posterior_.noise_variance))
+        self.coef_std_ = self.posterior_.coef_scale()
+        self.intercept_std_ = self.posterior_.intercept_scale()
+        return self
+
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False) -> Distribution:
+        """Student-t predictive of each row; `latent=True` leaves the noise out."""
+        rows = self._predict_rows(X)
+        if not self.dof_ > 0:
+            raise ValueError(
+                f"with alpha={self.alpha_:g} the {len(self.coef_)} weights reproduce the targets, which leaves no "
+                "residuals to estimate the noise from: give alpha a positive value"
+            )
+        return self.posterior_.predictive(rows, latent=latent)
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Estimate, scale and interval of every weight."""
+        check_is_fitted(self)
+        names, estimate, scale = self._feature_names(), self.coef_, self.coef_std_
+        if self.fit_intercept:
+            names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
+            scale = np.append(self.intercept_std_, scale)
+        half = stats.t.ppf(0.5 + level / 2, self.dof_) * scale
+        return Table(
+            "Ridge regression",
+            {
+                "parameter": names,
+                "estimate": list(estimate),
+                "sd": list(scale),
+                "lower": list(estimate - half),
+                "upper": list(estimate + half),
+            },
+            notes=(
+                f"intervals at {100 * level:g} %; alpha {self.alpha_:.4g}, noise sd {self.noise_std_:.4g} on "
+                f"{self.dof_:.1f} degrees of freedom; {self.result_.message}",
+            ),
+        )
+
+    def _mean(self, X: Array) -> Array:
+        return self.posterior_.mean(X)
+
+    def _covariance(self, X: Array) -> Array:
+        cov = self.posterior_.latent_covariance(X)
+        cov.flat[:: len(cov) + 1] += self.posterior_.noise_variance * self.posterior_.inflation
+        return cov
+
+
+def ridge_path(
+    X: ArrayLike, y: ArrayLike, *, alphas: ArrayLike | None = None, fit_intercept: bool = True
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Weights and leave-one-out errors for every α, from one decomposition.
+
+    Returns
+    -------
+    alphas : array of shape (n_alphas,), largest first
+    coefs : array of shape (n_features, n_alphas)
+    loo_errors : array of shape (n_alphas,)
+        Mean squared error of predicting each row from all the others, exactly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import ridge_path
+    >>> alphas, coefs, errors = ridge_path([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], alphas=[2.0, 0.0])
+    >>> coefs
+    array([[0.5, 1. ]])
+    """
+    rows, target = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+    data = spectrum(rows, target, center=fit_intercept)
+    alphas = _candidates(data, alphas)
+    shrunk = _shares(data, alphas) * (data.q / data.s)[:, None]
+    return alphas, data.V @ shrunk, _loo_errors(data, rows, target, None, alphas)
+
+
+def _shares(data: Spectrum, alphas: Array) -> Array:
+    """λᵢ/(λᵢ + α), one column for each α."""
+    square = (data.s**2)[:, None]
+    return square / (square + alphas)
+
+
+def _candidates(data: Spectrum, alphas: ArrayLike | None) -> Array:
+    """The values of α on trial, largest first."""
+    if alphas is None:
+        if not len(data.s):
+            return np.array([1.0])
+        return np.geomspace(1e3 * data.s.max() ** 2, max(1e-3 * data.s.min() ** 2, 1e-12 * data.s.max() ** 2), 200)
+    values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError(f"alphas must be finite numbers that aren't negative, at least one; got {alphas!r}")
+    return np.sort(values)[::-1]
+
+
+def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas: Array) -> Array:
+    """Mean squared leave-one-out error at each α.
+
+    The error of a row predicted from the others is e/(1 − h), with e its residual and h its leverage
+    (a linear smoother whose penalty doesn't involve y). A row of weight k stands for k rows, of which one
+    is left out.
+    """
+    if sp.issparse(X):
+        coordinates = np.asarray(X @ data.V) - data.x_mean @ data.V
+    else:
+        coordinates = (X - data.x_mean) @ data.V
+    square = (data.s**2)[:, None]
+    residual = (y - data.y_mean)[:, None] - coordinates @ ((data.q * data.s)[:, None] / (square + alphas))
+    leverage = (coordinates**2) @ (1.0 / (square + alphas))
+    if data.centered:
+        leverage += 1.0 / data.weight
+    gap = 1.0 - leverage
+    # A leverage of one means that the row alone decides its own fit: left out, nothing is known there.
+    errors = np.divide(residual, gap, out=np.full_like(gap, np.inf), where=gap > 1e-10)
+    return np.average(errors**2, axis=0, weights=weight)
+
+
+def _choice_message(best: int, n_alphas: int) -> str:
+    if n_alphas > 1 and best == 0:
+        return "the largest alpha won: try larger ones, or expect little from these inputs"
+    if n_alphas > 1 and best == n_alphas - 1:
+        return "the smallest alpha won: the data need hardly any penalty"
+    return "alpha chosen by exact leave-one-out"
+
+
+def _posterior(data: Spectrum, alpha: float) -> Posterior:
+    """The posterior at a fixed ratio α of noise to prior variance, with σ² from the residuals."""
+    square = data.s**2
+    slack = alpha / (square + alpha)  # 1 − hᵢ along each direction
+    rss = data.rss + float(((slack * data.q) ** 2).sum())
+    dof = max(data.dof - len(square), 0.0) + float((slack**2).sum())
+    noise = rss / dof if dof > 0 else np.nan
+    return Posterior(
+        spectrum=data,
+        coef=data.V @ (data.s * data.q / (square + alpha)),
+        variances=noise / (square + alpha),
+        null_variance=noise / alpha if alpha > 0 else 0.0,
+        level_variance=noise / data.weight if data.centered else 0.0,
+        noise_variance=noise,
+        df=dof,
+    )

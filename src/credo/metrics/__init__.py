@@ -1,0 +1,36 @@
+"""How good predictive distributions are, measured on outcomes that the model did not see.
+
+    log score   (1/n) Σ ln p(yᵢ | xᵢ)                         higher is better
+    CRPS        (1/n) Σ ∫ (Fᵢ(t) − 1{t ≥ yᵢ})² dt             lower is better, in the units of y
+    coverage    (1/n) Σ 1{lowerᵢ ≤ yᵢ ≤ upperᵢ}                should equal the level of the interval
+    PIT         Fᵢ(yᵢ)                                         should be uniform on (0, 1)
+
+The first two are proper scores: nobody gains by reporting a distribution that they don't believe
+(Gneiting and Raftery 2007). Coverage and PIT say in which way a distribution is wrong.
+
+Contract: every function takes the outcomes `y`, then a distribution with one row for each outcome, as
+`predict_dist` returns it. `scorer` turns a score into a scikit-learn scorer, greater is better, and
+`predictive` is the one place that knows how to ask a model (also a Pipeline or a fitted search) for its
+distribution.
+
+Not here: splitting into folds and comparing models (`credo.selection`), pictures (`credo.plots`), and
+the formulas of the single distributions (`credo.distributions`).
+"""
+
+from credo.metrics._calibration import calibration_curve, coverage, pit
+from credo.metrics._predictive import final_step, predictive
+from credo.metrics._scorer import Scorer, scorer
+from credo.metrics._scores import crps, log_score, rmse
+
+__all__ = [
+    "Scorer",
+    "calibration_curve",
+    "coverage",
+    "crps",
+    "final_step",
+    "log_score",
+    "pit",
+    "predictive",
+    "rmse",
+    "scorer",
+]

@@ -1,0 +1,109 @@
+"""Whether the stated probabilities come true: coverage, PIT and the calibration curve."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.distributions import Distribution
+from credo.estimator import interval_level
+from credo.metrics._outcomes import average, numbers, outcomes
+
+
+def coverage(
+    y: ArrayLike, dist: Distribution, *, level: float = 0.95, sample_weight: ArrayLike | None = None
+) -> float:
+    """Share of the outcomes that lie within the central interval of the given level (ends included).
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+    dist : Distribution with n_samples rows
+    level : float, default 0.95
+    sample_weight : array of shape (n_samples,), optional
+
+    Examples
+    --------
+    >>> from credo.distributions import Normal
+    >>> coverage([0.0, 1.0, 3.0, -1.0], Normal(np.zeros(4), np.ones(4)), level=0.95)
+    0.75
+    """
+    values = outcomes(y, dist)
+    lower, upper = dist.interval(interval_level(level))
+    return average((lower <= values) & (values <= upper), sample_weight)
+
+
+def pit(
+    y: ArrayLike,
+    dist: Distribution,
+    *,
+    random_state: int | np.random.Generator | None = None,
+) -> NDArray[np.float64]:
+    """Probability integral transform F(y) of each outcome; uniform when the distributions are right.
+
+    Where F jumps at y (a point mass, a discrete distribution, draws), F(y) alone can't be uniform. Then the
+    middle of the jump is taken, ½ (F(y−) + F(y)), the mid-PIT; or, when `random_state` is given, a uniform
+    point of the jump, the randomised PIT (Czado, Gneiting and Held 2009), which is exactly uniform.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+    dist : Distribution with n_samples rows
+    random_state : int or Generator, optional
+        None gives the mid-PIT, which has no randomness.
+
+    Examples
+    --------
+    >>> from credo.distributions import Normal
+    >>> pit([0.0, 1.96], Normal([0.0, 0.0], [1.0, 1.0])).round(3)
+    array([0.5  , 0.975])
+    >>> pit([2.0], Normal([2.0], [0.0]))
+    array([0.5])
+    """
+    values = np.asarray(outcomes(y, dist), dtype=np.float64)
+    upper = dist.cdf(values)
+    # The largest float below y stands for y−: a continuous F doesn't move by more than rounding.
+    lower = np.minimum(dist.cdf(np.nextafter(values, -np.inf)), upper)
+    if random_state is None:
+        return 0.5 * (lower + upper)
+    uniform = np.random.default_rng(random_state).uniform(size=len(values))
+    return lower + uniform * (upper - lower)
+
+
+def calibration_curve(
+    y: ArrayLike,
+    dist: Distribution,
+    *,
+    levels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Observed coverage of central intervals against their level.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+    dist : Distribution with n_samples rows
+    levels : array of shape (k,), optional
+        Levels strictly between 0 and 1; by default 0.05, 0.10, …, 0.95.
+    sample_weight : array of shape (n_samples,), optional
+
+    Returns
+    -------
+    levels : array of shape (k,)
+    observed : array of shape (k,)
+        Below the level: the distributions are too narrow. Above: too wide.
+
+    Examples
+    --------
+    >>> from credo.distributions import Normal
+    >>> dist = Normal(np.zeros(3), np.ones(3))
+    >>> levels, observed = calibration_curve([0.0, 0.5, 3.0], dist, levels=[0.5, 0.9])
+    >>> observed.round(3)
+    array([0.667, 0.667])
+    """
+    values = outcomes(y, dist)
+    grid = np.arange(1, 20) / 20 if levels is None else numbers(levels, name="levels")
+    outside = grid[(grid <= 0) | (grid >= 1)]
+    if outside.size:
+        raise ValueError(f"levels must lie strictly between 0 and 1, as in 0.95; got {outside[0]}")
+    lower, upper = dist.quantile(0.5 - grid / 2), dist.quantile(0.5 + grid / 2)
+    inside = (lower <= values[:, None]) & (values[:, None] <= upper)
+    return grid, np.array([average(column, sample_weight) for column in inside.T])

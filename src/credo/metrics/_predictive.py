@@ -1,0 +1,42 @@
+"""Asking any model for its predictive distribution, through the wrappers that scikit-learn puts around it."""
+
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from credo.distributions import Distribution
+
+
+def predictive(model: Any, X: Any) -> Distribution:
+    """The predictive distribution of a fitted model at the rows of X.
+
+    A scikit-learn Pipeline doesn't hand on `predict_dist`, and neither does a search such as GridSearchCV:
+    here X goes through all steps but the last, and the last is asked.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Has `predict_dist`, or is a Pipeline or a fitted search around one that has.
+    X : array, frame or sparse matrix of shape (n_samples, n_features)
+    """
+    if hasattr(model, "predict_dist"):
+        return model.predict_dist(X)
+    if isinstance(model, Pipeline):
+        check_is_fitted(model)
+        return predictive(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
+    if hasattr(model, "best_estimator_"):
+        return predictive(model.best_estimator_, X)
+    raise TypeError(
+        f"{type(model).__name__} has no predict_dist, so it predicts no distribution; "
+        "use one of Credo's estimators, or a Pipeline that ends in one"
+    )
+
+
+def final_step(model: Any) -> Any:
+    """The estimator inside Pipelines and fitted searches: the one that holds coefficients and evidence."""
+    if isinstance(model, Pipeline):
+        return final_step(model[-1])
+    if hasattr(model, "best_estimator_"):
+        return final_step(model.best_estimator_)
+    return model

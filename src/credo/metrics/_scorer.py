@@ -1,0 +1,51 @@
+"""Scores of distributions as scikit-learn scorers."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from credo.metrics._predictive import predictive
+from credo.metrics._scores import crps, log_score, rmse
+
+# The sign makes greater better.
+_SCORES = {"log_score": (1.0, log_score), "crps": (-1.0, crps), "rmse": (-1.0, rmse)}
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A score as scikit-learn calls it: `scorer(estimator, X, y)`, greater is better."""
+
+    name: str
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The score of a fitted estimator's predictive distributions at X."""
+        sign, score = _SCORES[self.name]
+        return sign * score(y, predictive(estimator, X), sample_weight=sample_weight)
+
+
+def scorer(name: str) -> Scorer:
+    """A scikit-learn scorer, for `scoring=` in cross_val_score, GridSearchCV and their kin.
+
+    Parameters
+    ----------
+    name : {"log_score", "crps", "rmse"}
+        CRPS and RMSE come with a minus sign, so that greater is better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from credo.linear import BayesianLinearRegression
+    >>> X = np.arange(12.0)[:, None]
+    >>> y = X[:, 0] + np.tile([0.1, -0.1, 0.2], 4)
+    >>> scores = cross_val_score(BayesianLinearRegression(), X, y, scoring=scorer("log_score"), cv=3)
+    >>> scores.shape
+    (3,)
+    """
+    if name not in _SCORES:
+        nearest = get_close_matches(str(name), _SCORES, n=1)
+        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        raise ValueError(f"scorer takes one of {', '.join(map(repr, _SCORES))}; got {name!r}{hint}")
+    return Scorer(name)

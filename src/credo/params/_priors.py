@@ -1,0 +1,194 @@
+"""Priors of parameters: normalised log densities in natural units, and their gradients, entry by entry."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+Array = NDArray[np.float64]
+
+_HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
+
+
+class Prior(ABC):
+    """A density over a parameter's natural value. For a vector it holds for each entry, independently.
+
+    A subclass writes `_log_prob` and `_gradient`, for values inside its support.
+    """
+
+    lower: float
+    upper: float
+    # Whether the ends of the support belong to it.
+    _closed: ClassVar[bool] = False
+
+    def log_prob(self, x: ArrayLike) -> Array:
+        """log p(x); −inf outside the support."""
+        values, inside = self._split(x)
+        with np.errstate(over="ignore"):
+            return np.where(inside, self._log_prob(values), np.where(np.isnan(x), np.nan, -np.inf))
+
+    def gradient(self, x: ArrayLike) -> Array:
+        """d/dx log p(x); 0 outside the support, where the log density is −inf all around."""
+        values, inside = self._split(x)
+        with np.errstate(over="ignore"):
+            return np.where(inside, self._gradient(values), np.where(np.isnan(x), np.nan, 0.0))
+
+    def _split(self, x: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
+        """The values, with a harmless one in place of those outside, and which are inside."""
+        values = np.asarray(x, dtype=np.float64)
+        inside = (values > self.lower) & (values < self.upper)
+        if self._closed:
+            inside |= (values == self.lower) | (values == self.upper)
+        return np.where(inside, values, 1.0), inside
+
+    @abstractmethod
+    def _log_prob(self, x: Array) -> Array: ...
+
+    @abstractmethod
+    def _gradient(self, x: Array) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Normal(Prior):
+    """x ~ N(mean, std²)."""
+
+    mean: float = 0.0
+    std: float = 1.0
+
+    lower = -np.inf
+    upper = np.inf
+
+    def __post_init__(self) -> None:
+        _finite("mean", self.mean)
+        _positive("std", self.std)
+
+    def _log_prob(self, x: Array) -> Array:
+        z = (x - self.mean) / self.std
+        return -0.5 * z**2 - _HALF_LOG_2PI - np.log(self.std)
+
+    def _gradient(self, x: Array) -> Array:
+        return -(x - self.mean) / self.std / self.std
+
+
+@dataclass(frozen=True)
+class HalfNormal(Prior):
+    """The positive half of N(0, scale²): small values are likely, far larger ones than the scale are not."""
+
+    scale: float = 1.0
+
+    lower = 0.0
+    upper = np.inf
+    _closed: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _positive("scale", self.scale)
+
+    def _log_prob(self, x: Array) -> Array:
+        return np.log(2.0) - 0.5 * (x / self.scale) ** 2 - _HALF_LOG_2PI - np.log(self.scale)
+
+    def _gradient(self, x: Array) -> Array:
+        return -x / self.scale / self.scale
+
+
+@dataclass(frozen=True)
+class LogNormal(Prior):
+    """log x ~ N(log median, sigma²): a factor of exp(sigma) either way is one standard deviation.
+
+    >>> LogNormal(median=2.0, sigma=0.5).gradient(2.0).item()
+    -0.5
+    """
+
+    median: float = 1.0
+    sigma: float = 1.0
+
+    lower = 0.0
+    upper = np.inf
+
+    def __post_init__(self) -> None:
+        _positive("median", self.median)
+        _positive("sigma", self.sigma)
+
+    def _log_prob(self, x: Array) -> Array:
+        z = (np.log(x) - np.log(self.median)) / self.sigma
+        return -0.5 * z**2 - _HALF_LOG_2PI - np.log(self.sigma) - np.log(x)
+
+    def _gradient(self, x: Array) -> Array:
+        z = (np.log(x) - np.log(self.median)) / self.sigma
+        return -(1.0 + z / self.sigma) / x
+
+
+@dataclass(frozen=True)
+class Gamma(Prior):
+    """p(x) = rateˢ xˢ⁻¹ exp(−rate·x) / Γ(s), s the shape; its mean is shape / rate."""
+
+    shape: float
+    rate: float = 1.0
+
+    lower = 0.0
+    upper = np.inf
+
+    def __post_init__(self) -> None:
+        _positive("shape", self.shape)
+        _positive("rate", self.rate)
+
+    def _log_prob(self, x: Array) -> Array:
+        s = self.shape
+        return s * np.log(self.rate) - gammaln(s) + (s - 1.0) * np.log(x) - self.rate * x
+
+    def _gradient(self, x: Array) -> Array:
+        return (self.shape - 1.0) / x - self.rate
+
+
+@dataclass(frozen=True)
+class InverseGamma(Prior):
+    """p(x) = scaleˢ x⁻ˢ⁻¹ exp(−scale/x) / Γ(s), s the shape; it keeps a length scale away from zero."""
+
+    shape: float
+    scale: float = 1.0
+
+    lower = 0.0
+    upper = np.inf
+
+    def __post_init__(self) -> None:
+        _positive("shape", self.shape)
+        _positive("scale", self.scale)
+
+    def _log_prob(self, x: Array) -> Array:
+        s = self.shape
+        return s * np.log(self.scale) - gammaln(s) - (s + 1.0) * np.log(x) - self.scale / x
+
+    def _gradient(self, x: Array) -> Array:
+        return (self.scale / x - (self.shape + 1.0)) / x
+
+
+@dataclass(frozen=True)
+class Uniform(Prior):
+    """The same density everywhere between lower and upper."""
+
+    lower: float
+    upper: float
+
+    _closed: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.upper - self.lower) and self.lower < self.upper):
+            raise ValueError(f"Uniform needs finite lower < upper; got {self.lower!r} and {self.upper!r}")
+
+    def _log_prob(self, x: Array) -> Array:
+        return np.full_like(x, -np.log(self.upper - self.lower))
+
+    def _gradient(self, x: Array) -> Array:
+        return np.zeros_like(x)
+
+
+def _positive(name: str, value: float) -> None:
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name} of a prior must be positive and finite; got {value!r}")
+
+
+def _finite(name: str, value: float) -> None:
+    if not np.isfinite(value):
+        raise ValueError(f"{name} of a prior must be finite; got {value!r}")

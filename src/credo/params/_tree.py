@@ -1,0 +1,227 @@
+"""Parameters under names, and the flat vector that an optimiser sees."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.params._parameter import Parameter, number_text
+from credo.params._paths import check_name, join, unknown
+
+
+class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
+    """Named parameters, nested; immutable.
+
+    A path names a parameter ("left.lengthscale") or a branch ("left"). The flat vector holds the entries of
+    every parameter that is not fixed, on the real line, in the order of `names`.
+
+    Parameters
+    ----------
+    children : mapping of name to Parameter, ParameterTree or another such mapping
+
+    Examples
+    --------
+    >>> from credo.params import LogNormal, Parameter
+    >>> tree = ParameterTree({
+    ...     "kernel": {
+    ...         "lengthscale": Parameter([0.5, 2.0], prior=LogNormal(1.0, 1.0)),
+    ...         "variance": Parameter(1.0),
+    ...     },
+    ...     "noise": Parameter(0.1),
+    ... })
+    >>> tree = tree.fix("kernel.variance")
+    >>> tree
+    kernel.lengthscale  [0.5, 2]  Positive(), LogNormal(median=1.0, sigma=1.0)
+    kernel.variance     1         fixed
+    noise               0.1       Positive()
+    >>> tree.names
+    ['kernel.lengthscale[0]', 'kernel.lengthscale[1]', 'noise']
+    >>> tree.flatten().round(3)
+    array([-0.693,  0.693, -2.303])
+    >>> tree.unflatten([0.0, 0.0, 0.0]).natural
+    {'kernel.lengthscale': array([1., 1.]), 'kernel.variance': 1.0, 'noise': 1.0}
+    """
+
+    def __init__(self, children: Mapping[str, Any]) -> None:
+        self._children: dict[str, Parameter | ParameterTree] = {}
+        for name, child in children.items():
+            if isinstance(child, Mapping) and not isinstance(child, ParameterTree):
+                child = ParameterTree(child)
+            if not isinstance(child, Parameter | ParameterTree):
+                raise ValueError(f"{name!r} must be a Parameter or a mapping of them; got {child!r}")
+            self._children[check_name(name)] = child
+
+    def __getitem__(self, path: str) -> "Parameter | ParameterTree":
+        here: Parameter | ParameterTree = self
+        for name in str(path).split("."):
+            if not isinstance(here, ParameterTree) or name not in here._children:
+                raise unknown(str(path), self._places())
+            here = here._children[name]
+        return here
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._children)
+
+    def __len__(self) -> int:
+        return len(self._children)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ParameterTree):
+            return NotImplemented
+        return list(self._children.items()) == list(other._children.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._children.items()))
+
+    def __repr__(self) -> str:
+        rows = [(path, number_text(leaf.value), _remarks(leaf)) for path, leaf in self._leaves()]
+        widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
+        return "\n".join(f"{path:{widths[0]}}  {text:{widths[1]}}  {note}" for path, text, note in rows)
+
+    @property
+    def paths(self) -> list[str]:
+        """The path of every parameter, fixed ones too."""
+        return [path for path, _ in self._leaves()]
+
+    @property
+    def names(self) -> list[str]:
+        """What each entry of the flat vector is called."""
+        return [
+            f"{path}[{i}]" if np.ndim(leaf.value) else path
+            for path, leaf in self._leaves()
+            if not leaf.fixed
+            for i in range(leaf.size)
+        ]
+
+    @property
+    def natural(self) -> dict[str, Any]:
+        """Every value in natural units, by path."""
+        return {path: leaf.value for path, leaf in self._leaves()}
+
+    def flatten(self) -> NDArray[np.float64]:
+        """The free entries on the real line, as one vector."""
+        return np.concatenate([leaf.unconstrained for leaf in self._free().values()] or [np.empty(0)])
+
+    def unflatten(self, vector: ArrayLike) -> "ParameterTree":
+        """The tree whose flat vector this is; fixed parameters stay as they are."""
+        pieces = self._split(vector)
+        return self._with_leaves({path: self._leaf(path).with_unconstrained(u) for path, u in pieces.items()})
+
+    def derivative(self, vector: ArrayLike) -> NDArray[np.float64]:
+        """dx/du of each free entry: a gradient in natural units times this is one in the flat vector."""
+        pieces = self._split(vector)
+        slopes = [self._leaf(path).bijector.derivative(u) for path, u in pieces.items()]
+        return np.concatenate(slopes or [np.empty(0)])
+
+    def log_prior(self, vector: ArrayLike, *, jacobian: bool = False) -> tuple[float, NDArray[np.float64]]:
+        """The log prior of the free parameters, and its gradient with respect to the flat vector.
+
+        Parameters
+        ----------
+        vector : array of shape (len(names),)
+        jacobian : bool, default False
+            Add Σ log dx/du. Without it the value is the density of the natural values, whose maximum is the
+            MAP estimate in natural units; with it the density of the vector itself, which samplers need.
+
+        Returns
+        -------
+        value : float
+        gradient : array of shape (len(names),)
+        """
+        terms = [self._leaf(path).log_prior(u, jacobian=jacobian) for path, u in self._split(vector).items()]
+        gradient = np.concatenate([slope for _, slope in terms] or [np.empty(0)])
+        return float(sum(value for value, _ in terms)), gradient
+
+    def with_values(self, values: Mapping[str, ArrayLike]) -> "ParameterTree":
+        """The tree with other natural values at these paths; everything else about them stays.
+
+        >>> from credo.params import Parameter
+        >>> ParameterTree({"noise": Parameter(0.1)}).with_values({"noise": 0.5}).natural
+        {'noise': 0.5}
+        """
+        tree = self
+        for path, value in values.items():
+            tree = tree.replace(path, value=value)
+        return tree
+
+    def replace(self, path: str, **changes: Any) -> "ParameterTree":
+        """The tree with the value, bijector, prior or fixed of one parameter changed."""
+        leaf = self._leaf(path)
+        try:
+            return self._with_leaves({path: leaf.replace(**changes)})
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    def fix(self, *paths: str) -> "ParameterTree":
+        """The tree with these parameters, or all parameters of these branches, fixed at their values."""
+        return self._mark(paths, fixed=True)
+
+    def free(self, *paths: str) -> "ParameterTree":
+        """The tree with these parameters, or all parameters of these branches, free again."""
+        return self._mark(paths, fixed=False)
+
+    def _mark(self, paths: tuple[str, ...], *, fixed: bool) -> "ParameterTree":
+        marked: dict[str, Parameter] = {}
+        for path in paths:
+            place = self[path]
+            leaves = [(path, place)] if isinstance(place, Parameter) else place._leaves(path)
+            marked |= {name: leaf.replace(fixed=fixed) for name, leaf in leaves}
+        return self._with_leaves(marked)
+
+    def _leaves(self, parent: str = "") -> Iterator[tuple[str, Parameter]]:
+        for name, child in self._children.items():
+            path = join(parent, name)
+            if isinstance(child, Parameter):
+                yield path, child
+            else:
+                yield from child._leaves(path)
+
+    def _places(self, parent: str = "") -> Iterator[str]:
+        """Every path, of parameters and of branches."""
+        for name, child in self._children.items():
+            path = join(parent, name)
+            yield path
+            if isinstance(child, ParameterTree):
+                yield from child._places(path)
+
+    def _leaf(self, path: str) -> Parameter:
+        place = self[path]
+        if isinstance(place, ParameterTree):
+            raise ValueError(f"{path!r} is a branch; name one of its parameters: {', '.join(place.paths)}")
+        return place
+
+    def _free(self) -> dict[str, Parameter]:
+        return {path: leaf for path, leaf in self._leaves() if not leaf.fixed}
+
+    def _with_leaves(self, leaves: Mapping[str, Parameter], parent: str = "") -> "ParameterTree":
+        children: dict[str, Parameter | ParameterTree] = {}
+        for name, child in self._children.items():
+            path = join(parent, name)
+            if isinstance(child, Parameter):
+                children[name] = leaves.get(path, child)
+            else:
+                children[name] = child._with_leaves(leaves, path)
+        return ParameterTree(children)
+
+    def _split(self, vector: ArrayLike) -> dict[str, NDArray[np.float64]]:
+        """The pieces of a flat vector, by path."""
+        flat = np.asarray(vector, dtype=np.float64)
+        free = self._free()
+        size = sum(leaf.size for leaf in free.values())
+        if flat.shape != (size,):
+            raise ValueError(
+                f"the vector must have shape ({size},), one entry for each of the free parameters "
+                f"({', '.join(self.names) or 'none'}); got {flat.shape}"
+            )
+        if not np.isfinite(flat).all():
+            at = int(np.argmin(np.isfinite(flat)))
+            raise ValueError(f"the vector must be finite; its entry {at}, {self.names[at]}, is {flat[at]}")
+        stops = np.cumsum([leaf.size for leaf in free.values()])
+        return dict(zip(free, np.split(flat, stops[:-1]), strict=True)) if free else {}
+
+
+def _remarks(leaf: Parameter) -> str:
+    if leaf.fixed:
+        return "fixed"
+    return repr(leaf.bijector) + (f", {leaf.prior!r}" if leaf.prior is not None else "")

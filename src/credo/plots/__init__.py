@@ -1,0 +1,36 @@
+"""Pictures of predictions, each a function of arrays or distributions that draws on one pair of axes.
+
+    draw(data, *, ax=None) -> Axes
+
+Without `ax` a new pyplot figure is made. The style is applied while drawing and never left behind: no
+function here changes matplotlib's global settings. Colours are safe for colour-blind readers, every figure
+has one accent, and what is marked by colour is marked by shape as well.
+
+Members: `predicted_vs_actual`, `residuals`, `calibration` (PIT histogram), `coefficients`, `band` (a model of
+one input), `style` (the context all of them draw in), `svg` (a figure as text for a web page) and `shorten`
+(names that fit). Statistics that are reported in words belong to `report`, scores to `metrics`.
+"""
+
+from importlib.util import find_spec
+
+if find_spec("matplotlib") is None:
+    raise ImportError("credo.plots draws with matplotlib, which is not installed: pip install 'credo[plots]'")
+
+from credo.plots._band import band
+from credo.plots._calibration import calibration
+from credo.plots._coefficients import coefficients
+from credo.plots._labels import shorten
+from credo.plots._scatter import predicted_vs_actual, residuals
+from credo.plots._style import style
+from credo.plots._svg import svg
+
+__all__ = [
+    "band",
+    "calibration",
+    "coefficients",
+    "predicted_vs_actual",
+    "residuals",
+    "shorten",
+    "style",
+    "svg",
+]

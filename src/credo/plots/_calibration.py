@@ -1,0 +1,69 @@
+"""Are the predictive distributions honest? The histogram of the probability integral transform."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+from scipy.stats import binom
+
+from credo.plots._arrays import vector
+from credo.plots._style import ACCENT, ALERT, MUTED, canvas, key
+
+
+def calibration(
+    pit: ArrayLike, *, bins: int | None = None, level: float = 0.99, ax: Axes | None = None
+) -> Axes:
+    """Histogram of PIT values F(y) with the range in which the bars of an honest model stay.
+
+    If every observation came from the distribution predicted for it, the values F(y) would be uniform
+    (Gneiting, Balabdaoui & Raftery 2007) and the rows in a bin binomial(n, 1/bins). A U shape means intervals
+    that are too narrow, a hump too wide, a slope a bias.
+
+    Parameters
+    ----------
+    pit : array of shape (n_samples,)
+        Predictive cumulative probabilities at the observations, as `credo.metrics.pit(y, dist)` gives them.
+    bins : int, optional
+        By default 5 below 50 rows, 10 below 1000, 20 above.
+    level : float, default 0.99
+        Each bar of an honest model lies inside the shaded range with at least this probability.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = calibration([0.05, 0.35, 0.5, 0.65, 0.95], ax=Figure().subplots())
+    >>> [int(bar.get_height()) for bar in ax.containers[0]]
+    [1, 1, 1, 1, 1]
+    """
+    values = vector("pit", pit)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        raise ValueError("there is nothing to draw: pit has no finite value")
+    # A hair of slack, since F(y) may round to just outside [0, 1].
+    if values.min() < -1e-9 or values.max() > 1 + 1e-9:
+        worst = values[np.argmax(np.abs(values - 0.5))]
+        raise ValueError(f"pit values are probabilities between 0 and 1; got {worst:g}")
+    n = len(values)
+    bins = bins or (5 if n < 50 else 10 if n < 1000 else 20)
+    counts, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=bins, range=(0.0, 1.0))
+    low, high = (float(binom.ppf((1 + side * level) / 2, n, 1 / bins)) for side in (-1, 1))
+    outside = (counts < low) | (counts > high)
+    with canvas(ax) as ax:
+        centres = 0.5 * (edges[:-1] + edges[1:])
+        ax.bar(centres[~outside], counts[~outside], width=0.94 / bins, color=ACCENT, alpha=0.55, linewidth=0)
+        if outside.any():
+            ax.bar(
+                centres[outside], counts[outside], width=0.94 / bins, facecolor=ALERT, alpha=0.75,
+                edgecolor="white", hatch="////", linewidth=0, label="outside it",
+            )  # fmt: skip
+        for end, text in ((low, f"{level * 100:g} % range of an honest model"), (high, None)):
+            ax.axhline(end, color=MUTED, linewidth=0.9, dashes=(4, 2.5), label=text)
+        key(ax)
+        ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.08 * max(counts.max(), high, 1.0)))
+        ax.set_xlabel("where the observation fell in its predictive distribution (PIT)")
+        ax.set_ylabel("rows")
+        return ax

@@ -1,0 +1,81 @@
+"""One calm style: thin axes, direct labels, one accent, one colour for what needs attention."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+
+from credo.plots._labels import PlainTicks
+
+INK = "#24292f"
+MUTED = "#646d78"
+RULE = "#c3cad2"
+# Blue and vermilion of Okabe & Ito (2008), which stay apart under every common colour blindness.
+ACCENT = "#0072b2"
+ALERT = "#d55e00"
+
+SETTINGS: Any = {
+    "axes.edgecolor": MUTED,
+    "axes.facecolor": "none",
+    "axes.labelcolor": INK,
+    "axes.labelsize": 8.5,
+    "axes.linewidth": 0.6,
+    "axes.unicode_minus": True,
+    "figure.dpi": 120,
+    "figure.facecolor": "white",
+    "font.size": 8.5,
+    "legend.fontsize": 8.0,
+    "savefig.facecolor": "white",
+    "text.color": INK,
+    "text.usetex": False,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Credo's style for what is drawn inside the context; matplotlib's own settings return afterwards.
+
+    >>> import matplotlib as mpl
+    >>> before = mpl.rcParams["axes.linewidth"]
+    >>> with style():
+    ...     mpl.rcParams["axes.linewidth"]
+    0.6
+    >>> mpl.rcParams["axes.linewidth"] == before
+    True
+    """
+    with mpl.rc_context(SETTINGS):
+        yield
+
+
+@contextmanager
+def canvas(ax: Axes | None, *, size: tuple[float, float] = (4.7, 3.0)) -> Iterator[Axes]:
+    """The axes to draw on, tidied, with the style in force."""
+    with style():
+        if ax is None:
+            # pyplot picks a window system; who brings axes, as a web server does, must not load it.
+            from matplotlib import pyplot  # noqa: PLC0415
+
+            ax = pyplot.figure(figsize=size, layout="constrained").subplots()
+        _tidy(ax)
+        yield ax
+
+
+def _tidy(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set(linewidth=0.6, color=MUTED)
+    ax.tick_params(length=2.5, width=0.6, color=MUTED, labelcolor=INK)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PlainTicks())
+        axis.get_offset_text().set_color(MUTED)
+
+
+def key(ax: Axes, *, columns: int = 2) -> None:
+    """A frameless line of labels above the axes, out of the data's way."""
+    ax.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False, borderaxespad=0.2,
+        borderpad=0.0, handletextpad=0.3, columnspacing=1.2, handlelength=1.4,
+    )  # fmt: skip

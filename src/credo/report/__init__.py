@@ -1,0 +1,24 @@
+"""One self-contained page that says what was found in a table: no network, no script, printable.
+
+    write(path, comparison, models, …) -> one HTML file
+
+Contract: every sentence is computed from this data and claims no more than a test of it shows; every figure
+has a question, an answer and words for those who can't see it; every name from the table is escaped; the same
+input gives the same bytes; the file appears whole or not at all.
+
+Members: `write` and `render` (the page as text). Inside: `_facts` (numbers), `_sentences` (words), `_effects`
+(coefficients), `_leaderboard`, `_glance` (the columns), `_figures`, `_page`, and the template with its style
+sheet. Drawing itself belongs to `plots`, scores to `metrics`, folds to `selection`.
+"""
+
+from importlib.util import find_spec
+
+if find_spec("jinja2") is None:
+    raise ImportError(
+        "credo.report fills its page by Jinja2, which is not installed: pip install 'credo[report]'"
+    )
+
+from credo.report._page import render
+from credo.report._write import write
+
+__all__ = ["render", "write"]

@@ -1,0 +1,160 @@
+"""What the held-out predictions show, as numbers; the sentences are made of these."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom, kstest, spearmanr
+
+from credo.distributions import StudentT
+from credo.selection import HeldOut
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Rows inside their 95 % interval, and the central 95 % range of that count under binomial(n, 0.95)."""
+
+    inside: int
+    n: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Uniformity:
+    """How far PIT values are from uniform.
+
+    `bias` and `spread` are the standardised first and second moments about ½: positive bias means
+    observations above their predictions, positive spread observations out in the tails. `distance` is
+    Kolmogorov's, the largest difference between a stated and an observed probability.
+    """
+
+    n: int
+    above: float
+    bias: float
+    spread: float
+    distance: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Spearman's rank correlation with its p-value."""
+
+    rho: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Residuals along the prediction: their level, their level at both ends, and their size."""
+
+    n: int
+    level: Correlation
+    bend: Correlation
+    size: Correlation
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Mean difference of held-out log scores, first − second, with its standard error over rows."""
+
+    mean: float
+    error: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the difference is larger than two standard errors."""
+        return abs(self.mean) > 2 * self.error
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The scores of always guessing the mean of the other rows, with their spread as its uncertainty."""
+
+    log_score: float
+    rmse: float
+    crps: float
+    coverage: float
+
+
+def coverage(held: HeldOut) -> Coverage:
+    """How many rows fell inside their interval, and how many should."""
+    inside = (held.lower <= held.y) & (held.y <= held.upper)
+    n = len(inside)
+    low, high = (int(binom.ppf(q, n, 0.95)) for q in (0.025, 0.975))
+    return Coverage(inside=int(inside.sum()), n=n, low=low, high=high)
+
+
+def uniformity(pit: Vector) -> Uniformity:
+    """Tests of PIT values against the uniform distribution.
+
+    Of U uniform on (0, 1): Var U = 1/12, E (U − ½)² = 1/12, Var (U − ½)² = 1/180.
+    """
+    values = np.clip(pit[np.isfinite(pit)], 0.0, 1.0)
+    n = len(values)
+    centred = values - 0.5
+    test = kstest(values, "uniform")
+    return Uniformity(
+        n=n,
+        above=float(np.mean(centred > 0)),
+        bias=float(centred.mean() * np.sqrt(12 * n)),
+        spread=float((np.mean(centred**2) - 1 / 12) * np.sqrt(180 * n)),
+        distance=float(test.statistic),
+        p=float(test.pvalue),
+    )
+
+
+def pattern(y: Vector, mean: Vector) -> Pattern:
+    """Rank correlations that a model with nothing left to explain would not show."""
+    left = y - mean
+    return Pattern(
+        n=len(left),
+        level=_correlation(left, mean),
+        bend=_correlation(left, np.abs(mean - np.median(mean))),
+        size=_correlation(np.abs(left), mean),
+    )
+
+
+def gap(first: Vector, second: Vector) -> Gap:
+    """The paired difference of two models' log scores, row by row."""
+    difference = first - second
+    n = len(difference)
+    error = float(difference.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    return Gap(mean=float(difference.mean()), error=error)
+
+
+def guess(y: Vector) -> Guess | None:
+    """Scores of the mean of the other rows: what a model that looks at no column would reach.
+
+    With m = n − 1 other rows of mean ȳ₋ᵢ and standard deviation s₋ᵢ the predictive is Student's t with m − 1
+    degrees of freedom, location ȳ₋ᵢ and scale s₋ᵢ √(1 + 1/m). None when the others don't vary.
+    """
+    n = len(y)
+    if n < 4 or np.ptp(y) == 0:
+        return None
+    m = n - 1
+    left = y - y.mean()
+    location = y.mean() - left / m
+    # Σⱼ≠ᵢ (yⱼ − ȳ₋ᵢ)² = Σⱼ (yⱼ − ȳ)² − (yᵢ − ȳ)² n / m
+    squares = np.maximum(left @ left - left**2 * n / m, 0.0)
+    scale = np.sqrt(squares / (m - 1) * (1 + 1 / m))
+    if scale.min() <= 0:
+        return None
+    dist = StudentT(np.full(n, m - 1.0), location, scale)
+    lower, upper = dist.interval(0.95)
+    return Guess(
+        log_score=float(np.mean(dist.log_prob(y))),
+        rmse=float(np.sqrt(np.mean((y - location) ** 2))),
+        crps=float(np.mean(dist.crps(y))),
+        coverage=float(np.mean((lower <= y) & (y <= upper))),
+    )
+
+
+def _correlation(a: Vector, b: Vector) -> Correlation:
+    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return Correlation(rho=0.0, p=1.0)
+    result = spearmanr(a, b)
+    return Correlation(rho=float(result.statistic), p=float(result.pvalue))

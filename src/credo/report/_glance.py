@@ -1,0 +1,118 @@
+"""The data at a glance: one line a column, with a picture of its values small enough to stand in the line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.plots import shorten
+from credo.report._numbers import count, number, percent
+
+# A wide table is listed up to here, so that the page stays one that a person reads.
+MAX_COLUMNS = 100
+_BINS = 18
+_WIDTH, _HEIGHT = 108.0, 22.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """A column of the table as the report lists it; `path` draws its histogram, where it has one."""
+
+    name: str
+    kind: str
+    missing: str
+    values: str
+    detail: str
+    path: str
+
+
+def target_line(name: str, y: NDArray[np.float64]) -> Line:
+    """The line of the target, which comes first."""
+    return Line(shorten(name, width=60), "target", "0", _spread(y), "", histogram(y))
+
+
+def lines(columns: Sequence[Any], frame: Any) -> list[Line]:
+    """The lines of the columns, as the preparation typed them."""
+    return [_line(column, frame) for column in columns[:MAX_COLUMNS]]
+
+
+def histogram(values: NDArray[np.float64]) -> str:
+    """The path of a small histogram in a box of 108 × 22, or nothing when there is no spread to show.
+
+    >>> histogram(np.array([1.0, 1.0]))
+    ''
+    """
+    values = values[np.isfinite(values)]
+    # A range that overflows, or that is lost beside the values themselves, can't be cut into bins.
+    with np.errstate(over="ignore"):
+        span = np.ptp(values) if len(values) else 0.0
+    if not np.isfinite(span) or span <= 1e-12 * np.abs(values).max(initial=0.0):
+        return ""
+    counts, _ = np.histogram(values, bins=_BINS)
+    step = _WIDTH / _BINS
+    # A bin that isn't empty stays visible.
+    heights = np.where(counts > 0, np.maximum(_HEIGHT * counts / counts.max(), 0.8), 0.0)
+    bars = [
+        f"M{i * step + 0.4:.1f} {_HEIGHT:g}v{-height:.1f}h{step - 0.8:.1f}v{height:.1f}z"
+        for i, height in enumerate(heights)
+        if height
+    ]
+    return "".join(bars)
+
+
+def _line(column: Any, frame: Any) -> Line:
+    values = frame[column.name]
+    rows = len(frame)
+    path, text = "", ""
+    if column.kind in ("numeric", "date"):
+        numbers = _numbers(values)
+        path = histogram(numbers)
+        text = _spread(numbers) if column.kind == "numeric" else _range(values)
+    elif column.kind == "categorical":
+        text = _levels(values)
+    elif column.kind == "constant":
+        text = f"always {shorten(values.dropna().iloc[0])}" if values.notna().any() else ""
+    elif column.kind in ("text", "identifier"):
+        text = f"{count(int(column.n_distinct))} different"
+    missing = f"{count(column.n_missing)} ({percent(column.n_missing / rows)})" if column.n_missing else "0"
+    return Line(shorten(column.name, width=60), column.kind, missing, text, str(column.detail or ""), path)
+
+
+def _numbers(values: Any) -> NDArray[np.float64]:
+    """Numbers, dates as seconds, truth values as 0 and 1; what isn't there as NaN."""
+    if str(values.dtype).startswith("datetime"):
+        seconds = values.dropna().astype("int64")
+        return np.asarray(seconds, dtype=np.float64)
+    try:
+        return np.asarray(values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError):
+        # Dates and numbers that are still written as text; the line does without a picture.
+        return np.empty(0)
+
+
+def _spread(values: NDArray[np.float64]) -> str:
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return ""
+    low, middle, high = np.quantile(values, (0.0, 0.5, 1.0))
+    if low == high:
+        return f"always {number(float(low), digits=4)}"
+    return f"{number(float(low))} to {number(float(high))}, median {number(float(middle))}"
+
+
+def _range(values: Any) -> str:
+    present = values.dropna()
+    return f"{str(present.min())[:10]} to {str(present.max())[:10]}" if len(present) else ""
+
+
+def _levels(values: Any) -> str:
+    present = values.dropna()
+    if not len(present):
+        return ""
+    # Equal counts in the order of first appearance: the same page for the same table.
+    counts = present.astype(str).value_counts(sort=False).sort_values(ascending=False, kind="stable")
+    top = [f"{shorten(level, width=24)} {100 * n / len(present):.0f} %" for level, n in counts[:3].items()]
+    rest = f", {count(len(counts) - 3)} more" if len(counts) > 3 else ""
+    return ", ".join(top) + rest

@@ -1,0 +1,130 @@
+"""Numbers and lists of names as a sentence or a table cell holds them."""
+
+import math
+from collections.abc import Sequence
+
+# Groups of three digits are set apart by a narrow space that doesn't break the line.
+_THIN = "\u202f"
+_MINUS = "−"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def number(value: float, *, digits: int = 3) -> str:
+    """A number to some significant digits, with a real minus sign.
+
+    >>> number(-1234.5), number(0.00012345), number(54.6), number(2.5e9)
+    ('−1\u202f234', '1.23×10⁻⁴', '54.6', '2.5×10⁹')
+    """
+    if not math.isfinite(value):
+        return "—" if math.isnan(value) else "∞" if value > 0 else f"{_MINUS}∞"
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
+    if not -4 < exponent < 7:
+        mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
+        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        return f"{mantissa}×10{str(int(power)).translate(_SUPERSCRIPTS)}".replace("-", _MINUS)
+    return fixed(value, decimals=max(0, digits - 1 - exponent))
+
+
+def fixed(value: float, *, decimals: int) -> str:
+    """A number with so many decimals.
+
+    >>> fixed(-0.5, decimals=2), fixed(-0.001, decimals=2)
+    ('−0.50', '0.00')
+    """
+    text = f"{value:,.{decimals}f}".replace(",", _THIN)
+    if not text.strip(f"-0.{_THIN}"):
+        text = text.lstrip("-")
+    return text.replace("-", _MINUS)
+
+
+def aligned(values: Sequence[float | None], *, digits: int = 4) -> list[str]:
+    """The cells of a column of numbers, all with the same decimals; an em dash where there is none.
+
+    >>> aligned([54.321, 7.7, None])
+    ['54.32', '7.70', '—']
+    """
+    finite = sorted(abs(v) for v in values if v is not None and math.isfinite(v) and v != 0)
+    if not finite:
+        return ["—" if v is None else number(v) for v in values]
+    typical = finite[len(finite) // 2]
+    decimals = digits - 1 - math.floor(math.log10(typical))
+    if not 0 <= decimals <= 6:
+        return ["—" if v is None else number(v, digits=digits) for v in values]
+    return [
+        "—" if v is None else fixed(v, decimals=decimals) if abs(v) < 1e7 else number(v, digits=digits)
+        for v in values
+    ]
+
+
+def count(n: int) -> str:
+    """A count with its digits in groups.
+
+    >>> count(1000) == "1\u202f000"
+    True
+    """
+    return f"{n:,}".replace(",", _THIN)
+
+
+def several(n: int, noun: str, *, plural: str | None = None) -> str:
+    """A count with its noun.
+
+    >>> several(1, "row"), several(3, "row"), several(2, "standard error")
+    ('1 row', '3 rows', '2 standard errors')
+    """
+    return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
+
+
+def spelled(n: int) -> str:
+    """A count as a word up to ten.
+
+    >>> spelled(3), spelled(12)
+    ('three', '12')
+    """
+    return _WORDS[n] if n < len(_WORDS) else count(n)
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with a decimal only where a whole number would hide something.
+
+    >>> percent(0.25), percent(0.9486), percent(0.9996), percent(1.0)
+    ('25 %', '94.9 %', '99.96 %', '100 %')
+    """
+    value = 100 * share
+    for decimals in (1, 2):
+        text = fixed(value, decimals=decimals)
+        if float(text.replace(_MINUS, "-").replace(_THIN, "")) not in (0.0, 100.0) or share in (0.0, 1.0):
+            break
+    return f"{text.rstrip('0').rstrip('.')} %"
+
+
+def whole_percent(share: float) -> str:
+    """A share in whole per cent, except near the ends, where a whole number would hide something.
+
+    >>> whole_percent(0.4842), whole_percent(0.9996)
+    ('48 %', '99.96 %')
+    """
+    return f"{100 * share:.0f} %" if 0.01 <= share < 0.99 else percent(share)
+
+
+def p_value(p: float) -> str:
+    """A p-value as it stands in a text.
+
+    >>> p_value(0.034), p_value(1e-9)
+    ('p = 0.034', 'p < 0.001')
+    """
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def listing(names: Sequence[str], *, at_most: int | None = None) -> str:
+    """Names with commas and an "and".
+
+    >>> listing(["a", "b", "c"]), listing(["a", "b", "c", "d"], at_most=2)
+    ('a, b and c', 'a, b and 2 more')
+    """
+    items = list(names)
+    if at_most is not None and len(items) > at_most:
+        items = [*items[:at_most], f"{count(len(items) - at_most)} more"]
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

@@ -1,0 +1,242 @@
+"""The report's sentences: each takes facts and says what they mean for this data, and no more than they show."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.report._effects import Effects
+from credo.report._facts import Correlation, Coverage, Gap, Guess, Pattern, Uniformity
+from credo.report._numbers import count, listing, number, p_value, percent, several, spelled, whole_percent
+
+# What chance does less than once in a hundred times is called evidence; for a normal z that is |z| > 2.576.
+_ALARM = 0.01
+_ALARM_Z = 2.5758293035489
+# Fewer rows than this can't show a pattern that is worth a sentence.
+_FEW = 20
+
+
+def winner(best: str, *, n_models: int, n_failed: int, target: str, ties: list[str]) -> str:
+    """Which model predicts best, and whether the others can be told from it."""
+    failed = f" ({spelled(n_failed)} more could not be fitted)" if n_failed else ""
+    if n_models == 1:
+        return f"{best} is the only model that was fitted{failed}."
+    text = f"{best} predicts {target} best of the {spelled(n_models)} models compared{failed}"
+    if not ties:
+        return f"{text}, by more than chance would make."
+    if len(ties) == n_models - 1:
+        others = "the other" if n_models == 2 else "any of the others"
+    else:
+        others = listing(ties, at_most=4)
+    return f"{text}, but its lead over {others} is no larger than chance could make it."
+
+
+def error(rmse: float, guess: float | None, *, target: str) -> str:
+    """How far off a typical prediction is, and what a guess without the columns would reach."""
+    off = f"On rows that it had not seen, a typical prediction is off by {number(rmse)} in units of {target}"
+    if guess is None or not math.isfinite(rmse):
+        return f"{off} (root mean square)."
+    saved = 1 - rmse / guess
+    if saved >= 0.01:
+        return (
+            f"{off}; always guessing the mean would be off by {number(guess)}, "
+            f"so the columns remove {whole_percent(saved)} of the error."
+        )
+    verdict = "about the same as" if saved > -0.01 else "worse than"
+    return f"{off}, {verdict} always guessing the mean ({number(guess)}): the columns are of no help here."
+
+
+def coverage(fact: Coverage) -> str:
+    """Whether the 95 % intervals held what they promised."""
+    share = fact.inside / fact.n
+    if fact.low <= fact.inside <= fact.high:
+        verdict = "about what it should be"
+    elif fact.inside < fact.low:
+        verdict = "slightly too few" if share > 0.93 else "too few, so the intervals are too narrow"
+    else:
+        verdict = "slightly too many" if share < 0.97 else "too many, so the intervals could be narrower"
+    bounds = count(fact.low) if fact.low == fact.high else f"{count(fact.low)}–{count(fact.high)}"
+    return (
+        f"{count(fact.inside)} of {several(fact.n, 'held-out row')} fell inside their 95 % interval: "
+        f"{verdict} (chance allows {bounds})."
+    )
+
+
+def agreement(r2: float | None, fact: Coverage, *, target: str) -> str:
+    """What the predicted-versus-actual figure shows."""
+    missed = fact.n - fact.inside
+    bars = (
+        f"{count(missed) if missed else 'None'} of the {several(fact.n, 'bar')} "
+        f"{'misses' if missed == 1 else 'miss'} the diagonal; "
+        f"95 % intervals should miss about {number(0.05 * fact.n, digits=2)}."
+    )
+    if r2 is None:
+        return bars
+    share = whole_percent(r2) if r2 > 0 else "none"
+    return (
+        f"The predictions account for {share} of the variance of {target} "
+        f"in rows that the model had not seen. {bars}"
+    )
+
+
+def calibration(fact: Uniformity) -> str:
+    """What the PIT histogram shows."""
+    if fact.n < _FEW:
+        return (
+            f"With {several(fact.n, 'held-out row')} the bars can't tell honest uncertainty from any other."
+        )
+    test = f"Kolmogorov–Smirnov test, {p_value(fact.p)}"
+    signs = _departures(fact)
+    if not signs and fact.p >= _ALARM:
+        return (
+            f"The bars are as level as {several(fact.n, 'row')} can show ({test}): "
+            "no sign that the stated uncertainty is wrong."
+        )
+    if not signs:
+        signs = [f"the bars are less level than chance allows ({test})"]
+    points = 100 * fact.distance
+    close = ", too little to matter for most uses" if points < 2 else ""
+    return (
+        f"{_capital('; and '.join(signs))}. Stated and observed probabilities differ by up to "
+        f"{number(points, digits=2)} percentage points{close}."
+    )
+
+
+def _departures(fact: Uniformity) -> list[str]:
+    signs = []
+    if abs(fact.spread) > _ALARM_Z:
+        where, verdict = (
+            ("in the tails", "surer than it should be")
+            if fact.spread > 0
+            else ("near the middle", "less sure than it could be")
+        )
+        signs.append(
+            f"too many observations fell {where} of their predictive distributions: the model is {verdict}"
+        )
+    if abs(fact.bias) > _ALARM_Z:
+        side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
+        share = fact.above if fact.bias > 0 else 1 - fact.above
+        signs.append(
+            f"{whole_percent(share)} of the observations lie {side} the middle of their predictive "
+            f"distributions: the predictions tend to be too {verdict}"
+        )
+    return signs
+
+
+def residuals(fact: Pattern, left: NDArray[np.float64], *, useful: bool) -> str:
+    """What the residuals show: only patterns for which there is evidence.
+
+    The mean of the other folds is low where the held-out fold is high, so a model that predicts next to
+    nothing (not `useful`) shows a falling level without being wrong; then the level is left out.
+    """
+    size = np.abs(left)
+    half = (
+        f"Half of the predictions are off by less than {number(float(np.median(size)))}, "
+        f"the worst by {number(float(size.max()))}."
+    )
+    if fact.n < _FEW:
+        return f"With {several(fact.n, 'row')} no pattern could be told from chance. {half}"
+    signs = _patterns(fact, useful=useful)
+    if not signs:
+        return (
+            "No pattern: neither the residuals' level nor their size changes with the predicted value "
+            f"as far as {several(fact.n, 'row')} can show. {half}"
+        )
+    return f"{_capital('; '.join(signs))}. {half}"
+
+
+def _patterns(fact: Pattern, *, useful: bool) -> list[str]:
+    signs = []
+    if useful and fact.level.p < _ALARM:
+        direction, verdict = (
+            ("rise", "too close to the middle") if fact.level.rho > 0 else ("fall", "too extreme")
+        )
+        signs.append(
+            f"the residuals {direction} with the predicted value ({_rank(fact.level)}): "
+            f"the predictions are {verdict}"
+        )
+    if fact.bend.p < _ALARM:
+        signs.append(
+            f"towards both ends the actual values lie {'above' if fact.bend.rho > 0 else 'below'} the "
+            f"predictions ({_rank(fact.bend)}): there is a curve that this model doesn't follow"
+        )
+    if fact.size.p < _ALARM:
+        signs.append(
+            f"the errors {'grow' if fact.size.rho > 0 else 'shrink'} with the predicted value "
+            f"({_rank(fact.size)}): one noise level for all rows doesn't describe them"
+        )
+    return signs
+
+
+def inputs(fact: Effects, *, target: str, names: list[str]) -> str:
+    """Which inputs matter most and in which direction, for the headline."""
+    sure = np.flatnonzero(fact.sure)
+    if not len(sure):
+        return f"No single input of {fact.model} has a coefficient that can be told from zero."
+    largest = sure[np.argsort(-np.abs(fact.estimate[sure]), kind="stable")][:4]
+    parts = []
+    for sign, way in ((1, "higher"), (-1, "lower")):
+        group = [names[i] for i in largest if sign * fact.estimate[i] > 0]
+        if group:
+            parts.append(f"higher {listing(group)} {'goes' if len(group) == 1 else 'go'} with {way} {target}")
+    most = "What matters most" if len(sure) > 1 else "What matters"
+    return f"{most}: {', '.join(parts)}, the other inputs held fixed."
+
+
+def coefficients(fact: Effects, *, names: list[str], shown: int) -> str:
+    """Which coefficients can be told from zero."""
+    n, sure = len(fact.names), np.flatnonzero(fact.sure)
+    which = "the one coefficient" if n == 1 else f"{spelled(len(sure))} of the {spelled(n)} coefficients"
+    if len(sure):
+        have = "has a 95 % interval that excludes" if len(sure) == 1 else "have 95 % intervals that exclude"
+        groups = [
+            f"{listing([names[i] for i in group], at_most=8)} ({word})"
+            for group, word in (
+                (sure[fact.estimate[sure] > 0], "upward"),
+                (sure[fact.estimate[sure] < 0], "downward"),
+            )
+            if len(group)
+        ]
+        text = f"{_capital(which)} {have} zero: {'; '.join(groups)}."
+    else:
+        text = f"{_capital(which)} {'doesn’t have' if n == 1 else 'has'} a 95 % interval that excludes zero."
+    if n >= _FEW and len(sure):
+        text += f" If no column mattered, about {number(0.05 * n, digits=2)} would by chance."
+    if shown < n:
+        text += f" Shown are the {spelled(shown)} that are largest compared with their uncertainty."
+    return text
+
+
+def lead(best: str, second: str, fact: Gap) -> str:
+    """The first two of the leaderboard, compared row by row."""
+    if fact.mean == 0 and fact.error == 0:
+        return f"{best} and {second} give the same predictions."
+    if not (math.isfinite(fact.mean) and math.isfinite(fact.error)):
+        return f"{best} and {second} can't be compared row by row, since a log score is not finite."
+    verdict = "more than chance would make" if fact.clear else "no more than chance could make"
+    return (
+        f"{best} is ahead of {second} by {number(fact.mean, digits=2)} in log score per row "
+        f"(standard error {number(fact.error, digits=2)}): {verdict}."
+    )
+
+
+def reference(log_score: float, fact: Guess) -> str:
+    """What the best log score is worth, against guessing the mean."""
+    ahead = log_score - fact.log_score
+    if not math.isfinite(ahead):
+        return ""
+    if ahead <= 0:
+        return "No model's log score beats that of always guessing the mean."
+    times = number(math.exp(min(ahead, 700.0)), digits=3 if ahead < 0.1 else 2)
+    return (
+        f"Compared with always guessing the mean, the best model makes the observed values {times} times "
+        "as probable (geometric mean over the rows)."
+    )
+
+
+def _rank(fact: Correlation) -> str:
+    return f"Spearman ρ = {number(fact.rho, digits=2)}, {p_value(fact.p)}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,92 @@
+"""What a comparison of models found."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.frames import Table
+
+
+@dataclass(frozen=True)
+class Score:
+    """One line of the leaderboard. All numbers are None when the model failed, and `error` says why.
+
+    `log_score`, `rmse`, `crps` and `coverage` (of the 95 % interval) are held out; `log_evidence` and
+    `seconds` are those of the fit on all rows.
+    """
+
+    name: str
+    log_score: float | None = None
+    rmse: float | None = None
+    crps: float | None = None
+    coverage: float | None = None
+    log_evidence: float | None = None
+    evidence_method: str | None = None
+    seconds: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Predictions of each row by the model that was fitted without the row's fold, in the order of the rows.
+
+    `lower` and `upper` are the ends of the 95 % interval; `pit` is the mid-PIT, `log_score` the log
+    predictive density of each outcome.
+    """
+
+    y: NDArray[np.float64]
+    dist_mean: NDArray[np.float64]
+    dist_std: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    pit: NDArray[np.float64]
+    log_score: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of several models, best held-out log score first; failed ones last.
+
+    Attributes
+    ----------
+    scores : list of Score
+    held_out : dict of name to HeldOut
+        Of the models that did not fail.
+    fitted : dict of name to model
+        The models that did not fail, fitted on all rows.
+    notes : sequence of str
+        What the user should know: warnings of the fits, a reduced number of folds.
+    n_folds : int
+    """
+
+    scores: Sequence[Score]
+    held_out: Mapping[str, HeldOut]
+    fitted: Mapping[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    n_folds: int = 5
+
+    @property
+    def best(self) -> str:
+        """The name of the model with the best held-out log score."""
+        if not self.scores or self.scores[0].error is not None:
+            reasons = " ".join(f"{score.name}: {score.error}" for score in self.scores)
+            raise ValueError(f"no model could be fitted. {reasons}")
+        return self.scores[0].name
+
+    def table(self) -> Table:
+        """The leaderboard as a table that a person reads."""
+        columns: dict[str, list[Any]] = {
+            "model": [score.name for score in self.scores],
+            "log score": [score.log_score for score in self.scores],
+            "RMSE": [score.rmse for score in self.scores],
+            "CRPS": [score.crps for score in self.scores],
+            "95 % coverage": [score.coverage for score in self.scores],
+            "log evidence": [score.log_evidence for score in self.scores],
+            "evidence by": [score.evidence_method for score in self.scores],
+            "seconds": [score.seconds for score in self.scores],
+        }
+        failed = [f"{score.name} failed. {score.error}" for score in self.scores if score.error is not None]
+        return Table(f"Held out in {self.n_folds} folds", columns, (*failed, *self.notes))

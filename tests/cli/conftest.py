@@ -1,0 +1,74 @@
+"""A small table on disk, and the command run in this process or in one of its own."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from credo.cli._group import credo
+
+
+@pytest.fixture(scope="session")
+def frame():
+    rng = np.random.default_rng(2)
+    size, age = rng.normal(50, 10, size=80), rng.uniform(1, 30, size=80)
+    colour = np.array(["red", "green", "blue"])[rng.integers(3, size=80)]
+    price = 3 * size - 2 * age + 20 * (colour == "red") + rng.normal(0, 5, size=80)
+    return pd.DataFrame({"size": size, "age": age, "colour": colour, "price": price}).round(3)
+
+
+@pytest.fixture
+def data(tmp_path, frame):
+    path = tmp_path / "houses.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def run():
+    """The command in this process: result.exit_code, .stdout, .stderr."""
+
+    def invoke(*arguments):
+        return CliRunner().invoke(credo, [str(argument) for argument in arguments])
+
+    return invoke
+
+
+@pytest.fixture
+def spawn():
+    """The command in a process of its own, as a Popen."""
+
+    def start(*arguments, **environment):
+        return subprocess.Popen(
+            [sys.executable, "-m", "credo", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory, frame):
+    """A folder with the outputs of one run of `credo fit`."""
+    folder = tmp_path_factory.mktemp("fitted")
+    frame.to_csv(folder / "houses.csv", index=False)
+    arguments = [
+        "fit",
+        folder / "houses.csv",
+        "--target",
+        "price",
+        "--models",
+        "linear,bayes",
+        "--out",
+        folder,
+    ]
+    result = CliRunner().invoke(credo, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.stderr
+    return folder

@@ -1,0 +1,41 @@
+"""`credo demo`: the very path of `credo fit`, on a table that comes along."""
+
+import json
+
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo") / "new"
+
+
+def test_the_demo_does_what_fit_does(run, folder):
+    result = run("demo", "--out", folder, "--seed", 1)
+    assert result.exit_code == 0, result.stderr
+    assert {path.name for path in folder.iterdir()} == {
+        *("diabetes.csv", "model.credo", "report.html", "leaderboard.csv")
+    }
+    assert f"Report       {folder / 'report.html'}" in result.stdout
+    assert f"Next: credo show {folder / 'model.credo'}" in result.stdout
+    table = pd.read_csv(folder / "diabetes.csv")
+    assert table["progression"].tolist() == load_diabetes().target.tolist()
+    fit = run(
+        "fit",
+        folder / "diabetes.csv",
+        "--target",
+        "progression",
+        "--seed",
+        1,
+        "--out",
+        folder / "again",
+        "--json",
+    )
+    again = {line["name"]: line["log_score"] for line in json.loads(fit.stdout)["leaderboard"]}
+    board = pd.read_csv(folder / "leaderboard.csv")
+    assert dict(zip(board["name"], board["log_score"], strict=True)) == pytest.approx(again)
+    # Published errors of linear models on this table lie around 54 to 57.
+    assert 52 < board["rmse"].min() < 57
+    assert board["coverage"].between(0.9, 0.99).all()

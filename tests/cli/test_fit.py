@@ -1,0 +1,238 @@
+"""`credo fit` on real files: what it writes, what it prints where, and what it refuses."""
+
+import csv
+import json
+import re
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credo.io import Preparation, TableModel, load
+from credo.linear import BayesianLinearRegression, LinearRegression
+from credo.selection import compare
+
+OUTPUTS = {"model.credo", "report.html", "leaderboard.csv"}
+
+
+def names(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+def test_the_leaderboard_is_that_of_compare(fitted, frame):
+    models = {
+        name: TableModel(Preparation(standardize=True), estimator, "price")
+        for name, estimator in {"linear": LinearRegression(), "bayes": BayesianLinearRegression()}.items()
+    }
+    expected = compare(models, frame.drop(columns="price"), frame["price"].to_numpy(), random_state=0)
+    with (fitted / "leaderboard.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["name"] for row in rows] == [score.name for score in expected.scores]
+    for row, score in zip(rows, expected.scores, strict=True):
+        assert float(row["log_score"]) == pytest.approx(score.log_score, rel=1e-9)
+        assert float(row["rmse"]) == pytest.approx(score.rmse, rel=1e-9)
+        assert row["error"] == ""
+    assert {row["name"]: row["log_evidence"] == "" for row in rows} == {"linear": True, "bayes": False}
+
+
+def test_the_model_is_the_best_one_fitted_on_all_rows(fitted, frame):
+    with (fitted / "leaderboard.csv").open(newline="") as file:
+        best = next(csv.DictReader(file))["name"]
+    estimator = {"linear": LinearRegression(), "bayes": BayesianLinearRegression()}[best]
+    X = frame.drop(columns="price")
+    direct = TableModel(Preparation(standardize=True), estimator, "price").fit(X, frame["price"].to_numpy())
+    model = load(fitted / "model.credo")
+    np.testing.assert_allclose(model.predict(X), direct.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(model.predict_dist(X).std, direct.predict_dist(X).std, rtol=1e-12)
+
+
+def test_a_run_writes_three_files_and_nothing_else(fitted):
+    assert names(fitted) == OUTPUTS | {"houses.csv"}
+    page = (fitted / "report.html").read_text()
+    assert "price" in page
+    assert "</html>" in page
+
+
+def test_the_leaderboard_is_plain_text_when_stdout_is_no_terminal(run, data, tmp_path):
+    result = run("fit", data, "--target", "price", "--models", "linear,bayes", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    assert "\x1b" not in result.stdout + result.stderr
+    header, first, second = re.findall(r"^(?:model|linear|bayes) .*$", result.stdout, re.MULTILINE)
+    assert " ".join(header.split()) == "model log score RMSE CRPS 95 % coverage log evidence seconds"
+    assert {first.split()[0], second.split()[0]} == {"linear", "bayes"}
+    assert f"Report       {tmp_path / 'out' / 'report.html'}" in result.stdout
+    assert "Next: credo show" in result.stdout
+    assert "Fitting linear" in result.stderr
+    assert "Fitting" not in result.stdout
+
+
+def test_json_is_alone_on_stdout_and_matches_the_files(run, data, tmp_path):
+    result = run("fit", data, "--target", "price", "--models", "bayes,linear", "--out", tmp_path, "--json")
+    assert result.exit_code == 0, result.stderr
+    record = json.loads(result.stdout)
+    assert (record["rows"], record["columns"], record["target"], record["folds"]) == (80, 3, "price", 5)
+    with (tmp_path / "leaderboard.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [line["name"] for line in record["leaderboard"]] == [row["name"] for row in rows]
+    assert record["best"] == rows[0]["name"]
+    assert record["leaderboard"][0]["log_score"] == float(rows[0]["log_score"])
+    assert set(record["outputs"]) == {"model", "report", "leaderboard"}
+    assert "Fitting" in result.stderr
+
+
+def test_quiet_prints_nothing(run, data, tmp_path):
+    result = run("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path, "--quiet")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert names(tmp_path) >= OUTPUTS
+
+
+def test_the_same_seed_gives_the_same_scores(run, data, tmp_path):
+    def scores(seed):
+        result = run(
+            "fit",
+            data,
+            "--target",
+            "price",
+            "--models",
+            "linear",
+            "--seed",
+            seed,
+            "--out",
+            tmp_path,
+            "--json",
+        )
+        return [line["log_score"] for line in json.loads(result.stdout)["leaderboard"]]
+
+    assert scores(3) == scores(3) != scores(4)
+
+
+def test_every_model_runs(run, data, tmp_path):
+    result = run("fit", data, "--target", "price", "--out", tmp_path, "--cv", 2, "--json")
+    assert result.exit_code == 0, result.stderr
+    board = {line["name"]: line for line in json.loads(result.stdout)["leaderboard"]}
+    assert set(board) == {"linear", "ridge", "bayes", "lms", "polynomial"}
+    assert all(line["error"] is None for line in board.values())
+    # The price is linear in its columns, so nobody may be far from the noise, whose deviation is 5.
+    assert all(4 < line["rmse"] < 8 for line in board.values()), board
+
+
+def test_notes_about_the_table_are_shown(run, tmp_path, frame):
+    worn = frame.assign(constant=1)
+    worn.loc[[3, 9], "age"] = np.nan
+    worn.loc[[5], "price"] = np.nan
+    worn.to_csv(tmp_path / "worn.csv", index=False)
+    result = run(
+        "fit", tmp_path / "worn.csv", "--target", "price", "--models", "linear", "--out", tmp_path, "--json"
+    )
+    assert result.exit_code == 0, result.stderr
+    record = json.loads(result.stdout)
+    assert record["rows"] == 79
+    for column in ("constant", "age", "price"):
+        assert any(column in note for note in record["notes"]), record["notes"]
+    for note in record["notes"]:
+        assert f"Note: {note}" in result.stderr
+
+
+def test_options_say_how_to_read_the_table(run, tmp_path, frame):
+    path = tmp_path / "european.csv"
+    worn = frame.copy()
+    worn.loc[[0, 1], "age"] = np.nan
+    worn.to_csv(path, index=False, sep=";", decimal=",", na_rep="nichts", encoding="utf-16")
+    result = run(
+        *("fit", path, "--target", "price", "--models", "linear", "--out", tmp_path / "out", "--json"),
+        *("--separator", ";", "--decimal", ",", "--na", "nichts,nix", "--encoding", "utf-16"),
+    )
+    assert result.exit_code == 0, result.stderr
+    record = json.loads(result.stdout)
+    assert (record["rows"], record["columns"]) == (80, 3)
+    assert record["leaderboard"][0]["rmse"] < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "words"),
+    [
+        ("size,age,price\n1,2,3\n4,5,6\n", "prise", "price"),
+        ("size,name\n1,ann\n2,bob\n3,cat\n", "name", "name"),
+        ("", "price", ""),
+        ("size,price\n", "price", ""),
+        ("size,price\n1,2\n", "price", ""),
+        ("size,price\n1,\n2,\n", "price", "price"),
+    ],
+    ids=["wrong name", "words as target", "empty", "header only", "one row", "target missing"],
+)
+def test_data_that_can_not_be_used_exit_with_1_and_a_sentence(run, tmp_path, text, target, words):
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    result = run("fit", path, "--target", target, "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert "unexpected" not in last
+    assert words in last
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_never_replaces_the_data(run, tmp_path, frame):
+    path = tmp_path / "leaderboard.csv"
+    frame.to_csv(path, index=False)
+    before = path.read_bytes()
+    result = run("fit", path, "--target", "price", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "is an input and would be overwritten" in result.stderr
+    assert path.read_bytes() == before
+
+
+def test_without_the_libraries_of_the_report_the_rest_is_written(run, data, tmp_path, monkeypatch):
+    monkeypatch.setattr("credo.cli._job.find_spec", lambda name: None if name == "jinja2" else True)
+    result = run("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert names(tmp_path / "out") == {"model.credo", "leaderboard.csv"}
+    assert "No report was written, since it needs jinja2: pip install 'credo[report]'" in result.stderr
+    assert "Report " not in result.stdout
+
+
+def test_colours_appear_when_forced_and_never_with_no_color(spawn, data, tmp_path):
+    arguments = ("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path, "--cv", 2)
+    coloured, plain = (
+        spawn(*arguments, FORCE_COLOR="1", **extra) for extra in ({}, {"NO_COLOR": "1", "TERM": "xterm"})
+    )
+    assert re.search(r"\x1b\[[0-9;]*3[0-9]", coloured.communicate(timeout=120)[0])
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", plain.communicate(timeout=120)[0])
+    assert coloured.returncode == plain.returncode == 0
+
+
+def test_ctrl_c_leaves_old_outputs_and_no_new_ones(spawn, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(2000, 5)), columns=list("abcde"))
+    table.to_csv(tmp_path / "data.csv", index=False)
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "model.credo").write_text("an older model")
+    process = spawn(
+        "fit",
+        tmp_path / "data.csv",
+        "--target",
+        "a",
+        "--models",
+        "linear",
+        "--cv",
+        2000,
+        "--out",
+        out,
+        "--json",
+    )
+    # The first fit of two thousand has begun when its line appears.
+    line = ""
+    while "Fitting" not in line:
+        line = process.stderr.readline()
+        assert line or process.poll() is None
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stdout == ""
+    assert "Stopped. No file was left half-written." in stderr
+    assert "Traceback" not in stderr
+    assert names(out) == {"model.credo"}
+    assert (out / "model.credo").read_text() == "an older model"

@@ -1,0 +1,143 @@
+"""The contract of every basis expansion that `credo.features` exports."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import credo.features
+from credo.features import Custom, Fourier, Polynomial, Radial, Sigmoid, Step, Words
+
+# Members that can't be made without arguments, and settings that take another path than the defaults do.
+MADE = {Custom: lambda: Custom(np.tanh)}
+VARIANTS = [
+    Polynomial(3, interactions=False, scale=True),
+    Polynomial(2, min_degree=2, include_constant=True),
+    Radial("data"),
+    Radial(3, width=2.0),
+    Sigmoid([0.0, 1.0], slope=2.0),
+    Fourier(2, period=3.0),
+    Step([0.0, 1.0]),
+]
+DEFAULTS = [
+    MADE.get(member, member)() for member in (getattr(credo.features, n) for n in credo.features.__all__)
+]
+# scikit-learn's checks give numbers only, so `Words`, which reads text, is checked by its own tests.
+NUMERIC = [basis for basis in DEFAULTS if not isinstance(basis, Words)] + VARIANTS
+
+each = pytest.mark.parametrize("basis", NUMERIC, ids=repr)
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(30, 2))
+
+
+@parametrize_with_checks(NUMERIC)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_words_says_that_it_reads_text():
+    tags = Words().__sklearn_tags__()
+    assert tags.input_tags.string
+    assert not tags.input_tags.two_d_array
+
+
+@each
+def test_one_distinct_name_for_each_column(basis, X):
+    basis = clone(basis).fit(X)
+    names = basis.get_feature_names_out(["dose", "year"])
+    assert len(names) == len(set(names)) == basis.transform(X).shape[1]
+    assert all(isinstance(name, str) for name in names)
+
+
+@each
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_in_and_out(basis, X, library):
+    plain = clone(basis).fit_transform(X)
+    table = {"pandas": pd, "polars": pl}[library].DataFrame({"dose": X[:, 0], "year": X[:, 1]})
+    fitted = clone(basis).set_output(transform=library).fit(table)
+    out = fitted.transform(table)
+    assert type(out) is type(table)
+    np.testing.assert_array_equal(out.to_numpy(), plain)
+    assert list(out.columns) == list(fitted.get_feature_names_out())
+    assert list(fitted.feature_names_in_) == ["dose", "year"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted.transform(
+            table.rename(columns={"dose": "tiger"})
+            if library == "pandas"
+            else table.rename({"dose": "tiger"})
+        )
+
+
+@each
+def test_rows_do_not_see_each_other(basis, X):
+    basis = clone(basis).fit(X)
+    whole = basis.transform(X)
+    np.testing.assert_array_equal(np.vstack([basis.transform(row[None]) for row in X]), whole)
+    order = np.random.default_rng(1).permutation(len(X))
+    np.testing.assert_array_equal(basis.transform(X[order]), whole[order])
+
+
+@each
+def test_input_is_left_alone_whatever_its_form(basis, X):
+    X32 = np.asfortranarray(X.astype(np.float32))
+    X32.flags.writeable = False
+    expected = clone(basis).fit_transform(X32.astype(np.float64))
+    np.testing.assert_array_equal(clone(basis).fit_transform(X32), expected)
+    before = X.copy()
+    clone(basis).fit_transform(X)
+    np.testing.assert_array_equal(X, before)
+
+
+@each
+def test_fit_does_not_keep_the_callers_memory(basis, X):
+    fitted = clone(basis).fit(X)
+    probe = X[:5].copy()
+    expected = fitted.transform(probe)
+    X[:] = 99.0
+    np.testing.assert_array_equal(fitted.transform(probe), expected)
+
+
+@each
+def test_pipelines_and_unions(basis, X):
+    y = X[:, 0]
+    frame = pd.DataFrame(X, columns=["dose", "year"])
+    union = make_union(clone(basis), Polynomial(2))
+    model = make_pipeline(union, LinearRegression()).fit(frame, y)
+    assert model[:-1].get_feature_names_out()[-1].endswith("__year^2")
+    np.testing.assert_allclose(model.predict(frame), y, atol=1e-6)
+
+
+def test_grid_search_over_a_basis(X):
+    y = X[:, 0] ** 3
+    search = GridSearchCV(
+        make_pipeline(Polynomial(), LinearRegression()), {"polynomial__degree": [1, 2, 3]}, cv=3
+    )
+    assert search.fit(X, y).best_params_ == {"polynomial__degree": 3}
+
+
+@each
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [([[np.nan, 1.0]], "NaN"), ([[np.inf, 1.0]], "infinity"), (np.empty((0, 2)), "0 sample"),
+     (np.empty((3, 0)), "0 feature"), ([1.0, 2.0], "2D array"), ([["tall", "x"]], "tall|decimal numbers"),
+     (np.array([[1 + 2j, 1.0]]), "[Cc]omplex")],
+)  # fmt: skip
+def test_bad_input_is_refused_in_words(basis, X, bad, message):
+    with pytest.raises(ValueError, match=message):
+        clone(basis).fit(bad)
+    with pytest.raises(ValueError, match=message):
+        clone(basis).fit(X).transform(bad)
+
+
+@each
+def test_wrong_width_is_refused(basis, X):
+    with pytest.raises(ValueError, match=r"X has 1 features, but .* is expecting 2 features"):
+        clone(basis).fit(X).transform(X[:, :1])

@@ -1,0 +1,203 @@
+"""Least squares against certified values, laws of projection, and independent routes."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.reference.nist import FILIP, LONGLEY, WAMPLER
+
+from credo.estimator import FitWarning
+from credo.linear import LinearRegression
+
+
+def digits(estimate, certified):
+    """Correct significant digits (log relative error), the measure of the NIST StRD suite."""
+    return float(np.min(-np.log10(np.maximum(np.abs(np.asarray(estimate) / certified - 1), 1e-16))))
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(40, 5)) * [1, 10, 0.1, 3, 1] + [0, 5, -2, 100, 0]
+    return X, X @ [1.0, -0.5, 3.0, 0.2, 0.0] + 4 + rng.normal(size=40)
+
+
+def test_longley_reaches_its_certified_digits():
+    model = LinearRegression().fit(LONGLEY.X, LONGLEY.y)
+    assert digits(model.coef_, LONGLEY.coef) > 12
+    assert digits(model.intercept_, LONGLEY.intercept) > 12
+    assert digits(model.coef_std_error_, LONGLEY.coef_std_error) > 12
+    assert digits(model.intercept_std_error_, LONGLEY.intercept_std_error) > 12
+    assert digits(model.noise_std_, LONGLEY.noise_std) > 12
+    assert digits(model.r2_, LONGLEY.r2) > 12
+
+
+def test_filip_keeps_the_answer_on_a_badly_scaled_axis():
+    """Degree 10 on [−9, −3]: rounding x^k alone moves the solution by about 1e-7."""
+    model = LinearRegression().fit(FILIP.x[:, None] ** np.arange(1, 11), FILIP.y)
+    assert model.rank_ == 10
+    assert digits(model.coef_, FILIP.coef[1:]) > 6
+    assert digits(model.intercept_, FILIP.coef[0]) > 6
+    assert digits(model.noise_std_, FILIP.noise_std) > 8
+
+
+@pytest.mark.parametrize(("number", "reached"), [(1, 9), (2, 12), (3, 9), (4, 8), (5, 6)])
+def test_wampler_polynomials(number, reached):
+    """Fifth-degree polynomials, exact in 1 and 2; in 5 the noise is 2e7 times the weights that it hides."""
+    case = WAMPLER[number]
+    model = LinearRegression().fit(case.x[:, None] ** np.arange(1, 6), case.y)
+    assert digits(model.coef_, case.coef[1:]) > reached
+    assert digits(model.intercept_, case.coef[0]) > reached
+
+
+def test_standard_errors_and_covariance_by_the_textbook(table):
+    X, y = table
+    model = LinearRegression().fit(X, y)
+    design = np.column_stack([np.ones(len(X)), X])
+    weights = np.linalg.lstsq(design, y, rcond=None)[0]
+    residual = y - design @ weights
+    cov = residual @ residual / (len(y) - 6) * np.linalg.inv(design.T @ design)
+    np.testing.assert_allclose(np.append(model.intercept_, model.coef_), weights, rtol=1e-10)
+    np.testing.assert_allclose(model.coef_cov_, cov[1:, 1:], rtol=1e-8, atol=1e-14)
+    np.testing.assert_allclose(model.intercept_std_error_, cov[0, 0] ** 0.5, rtol=1e-8)
+    half = stats.t.ppf(0.95, 34) * np.sqrt(np.diag(cov)[1:])
+    np.testing.assert_allclose(model.confint(0.9), np.c_[weights[1:] - half, weights[1:] + half], rtol=1e-8)
+
+
+def test_prediction_intervals_by_the_textbook(table):
+    X, y = table
+    model = LinearRegression().fit(X, y)
+    new = np.array([[1.0, 2.0, -2.0, 101.0, 0.5]])
+    row = np.append(1.0, new)
+    design = np.column_stack([np.ones(len(X)), X])
+    square = row @ np.linalg.inv(design.T @ design) @ row
+    band, prediction = model.predict_dist(new, latent=True), model.predict_dist(new)
+    for dist, inner in [(band, square), (prediction, 1 + square)]:
+        half = stats.t.ppf(0.975, 34) * model.noise_std_ * inner**0.5
+        lower, upper = dist.interval(0.95)
+        np.testing.assert_allclose([lower[0], upper[0]], model.predict(new)[0] + np.array([-half, half]), rtol=1e-9)
+    _, cov = model.predict(X, return_cov=True)
+    _, std = model.predict(X, return_std=True)
+    np.testing.assert_allclose(np.sqrt(np.diag(cov)), std, rtol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_hat_matrix_is_the_projection(table, weighted):
+    X, y = table
+    weight = np.arange(1.0, 41.0) if weighted else None
+    model = LinearRegression().fit(X, y, sample_weight=weight)
+    H = model.hat_matrix()
+    np.testing.assert_allclose(H @ y, model.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(H @ H, H, atol=1e-10)
+    np.testing.assert_allclose(np.diag(H), model.leverage(), atol=1e-12)
+    assert model.leverage().sum() == pytest.approx(6)
+    w = np.ones(40) if weight is None else weight
+    residual = w * (y - model.predict(X))
+    assert np.abs(X.T @ residual).max() < 1e-8 * np.abs(X.T @ (w * y)).max()
+    assert abs(residual.sum()) < 1e-8
+
+
+def test_coverage_of_the_intervals_is_what_they_claim():
+    """2000 repetitions: the binomial sd of the share covered is 0.0049."""
+    rng = np.random.default_rng(3)
+    X, new = rng.normal(size=(12, 3)), rng.normal(size=(1, 3))
+    inside = 0
+    for _ in range(2000):
+        y = X.sum(axis=1) + rng.normal(size=12)
+        lower, upper = LinearRegression().fit(X, y).predict_dist(new).interval(0.9)
+        inside += lower[0] <= new.sum() + rng.normal() <= upper[0]
+    assert inside / 2000 == pytest.approx(0.9, abs=0.025)
+
+
+def test_duplicated_columns_share_the_weight_and_say_so(table):
+    X, y = table
+    with pytest.warns(FitWarning, match="6 columns have rank 5"):
+        model = LinearRegression().fit(np.column_stack([X, X[:, 0]]), y)
+    alone = LinearRegression().fit(X, y)
+    np.testing.assert_allclose(model.coef_[[0, 5]], alone.coef_[0] / 2, rtol=1e-9)
+    np.testing.assert_allclose(model.predict(np.column_stack([X, X[:, 0]])), alone.predict(X), rtol=1e-9)
+    assert model.dof_ == alone.dof_
+    np.testing.assert_allclose(
+        model.predict_dist(np.column_stack([X, X[:, 0]])).std, alone.predict_dist(X).std, rtol=1e-8
+    )
+    with pytest.warns(FitWarning, match="1 of 1 rows lie outside the span"):
+        model.predict_dist(np.append(X[0], X[0, 0] + 1)[None, :])
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (1e8, 1e-8)])
+def test_more_columns_than_rows_gives_the_minimum_norm(scales):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 10)) * np.resize(scales, 10)
+    y = rng.normal(size=6)
+    with pytest.warns(FitWarning, match="rank 5"):
+        model = LinearRegression().fit(X, y)
+    centred = X - X.mean(0)
+    if scales[0] == 1.0:
+        np.testing.assert_allclose(model.coef_, np.linalg.pinv(centred) @ (y - y.mean()), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.predict(X), y, rtol=1e-7, atol=1e-7)
+    with pytest.raises(ValueError, match="no degrees of freedom"):
+        model.predict_dist(X)
+
+
+@pytest.mark.parametrize("factor", [1e-150, 1e-8, 1e8, 1e150])
+def test_units_change_nothing(table, factor):
+    X, y = table
+    plain, scaled = LinearRegression().fit(X, y), LinearRegression().fit(X * factor, y)
+    np.testing.assert_allclose(scaled.coef_ * factor, plain.coef_, rtol=1e-9)
+    np.testing.assert_allclose(scaled.predict_dist(X * factor).std, plain.predict_dist(X).std, rtol=1e-9)
+    tall = LinearRegression().fit(X, y * factor)
+    np.testing.assert_allclose(tall.noise_std_, plain.noise_std_ * factor, rtol=1e-9)
+
+
+def test_blocks_don_t_show():
+    """Enough rows for several blocks give what LAPACK gives on the whole."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(9000, 60)) + 1e4
+    y = X @ rng.normal(size=60) + rng.normal(size=9000)
+    model = LinearRegression().fit(X, y)
+    oracle = np.linalg.lstsq(X - X.mean(0), y - y.mean(), rcond=None)[0]
+    np.testing.assert_allclose(model.coef_, oracle, rtol=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.7, 1e8 + 0.1])
+def test_constant_target(value):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    model = LinearRegression().fit(X, np.full(20, value))
+    np.testing.assert_allclose(model.predict(X), value, rtol=1e-14)
+    assert model.predict_dist(X).std.max() <= 1e-13 * max(abs(value), 1)
+
+
+def test_constant_column_gets_no_weight_and_a_word(table):
+    X, y = table
+    X = np.column_stack([X, np.full(40, 0.1)])
+    with pytest.warns(FitWarning, match="rank 5"):
+        model = LinearRegression().fit(X, y)
+    assert model.coef_[5] == 0
+    assert np.isfinite(model.predict_dist(X).std).all()
+
+
+def test_without_intercept_goes_through_the_origin(table):
+    X, y = table
+    model = LinearRegression(fit_intercept=False).fit(X, y)
+    np.testing.assert_allclose(model.coef_, np.linalg.lstsq(X, y, rcond=None)[0], rtol=1e-9)
+    assert model.intercept_ == 0 and model.intercept_std_error_ == 0 and model.dof_ == 35
+
+
+def test_summary_names_the_columns(table):
+    import pandas as pd
+
+    X, y = table
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        text = str(LinearRegression().fit(pd.DataFrame(X, columns=list("abcde")), y).summary())
+    assert all(f"\n{name} " in text for name in ["intercept", *"abcde"])
+    assert "34 degrees of freedom" in text
+
+
+def test_the_hat_matrix_of_a_model_without_rows_is_refused(table):
+    X, y = table
+    model = LinearRegression().fit(X, y)
+    model._kept = None
+    with pytest.raises(ValueError, match="doesn't hold its training rows"):
+        model.leverage()

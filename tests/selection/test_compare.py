@@ -1,0 +1,286 @@
+"""Comparisons against loops written out by hand, and what happens when a model fails."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse, stats
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from credo.distributions import Normal
+from credo.linear import BayesianLinearRegression, LinearRegression
+from credo.selection import compare
+
+
+class Average(BaseEstimator):
+    """Predicts the mean and the spread of what it has seen."""
+
+    def fit(self, X, y):
+        self.mean_, self.std_ = np.mean(y), np.std(y) + 1.0
+        return self
+
+    def predict_dist(self, X):
+        n = np.shape(X)[0]
+        return Normal(np.full(n, self.mean_), np.full(n, self.std_))
+
+
+class Witness(Average):
+    """Predicts 1 for rows that it was fitted on and 0 for others, told apart by their first column."""
+
+    def fit(self, X, y):
+        self.seen_ = set(np.asarray(X)[:, 0].tolist())
+        return self
+
+    def predict_dist(self, X):
+        return Normal([float(x in self.seen_) for x in np.asarray(X)[:, 0].tolist()], np.ones(len(X)))
+
+
+class Broken(Average):
+    """Fails in the fit on all `n_all` rows, in every fit, or predicts no number."""
+
+    def __init__(self, n_all=None, nan=False):
+        self.n_all = n_all
+        self.nan = nan
+
+    def fit(self, X, y):
+        if not self.nan and self.n_all in (None, len(y)):
+            raise RuntimeError("the matrix\nis singular")
+        return super().fit(X, y)
+
+    def predict_dist(self, X):
+        return _NotANumber(np.zeros(len(X)), np.ones(len(X))) if self.nan else super().predict_dist(X)
+
+
+class _NotANumber(Normal):
+    def _log_prob(self, y):
+        return np.full(len(y), np.nan)
+
+
+class Noisy(Average):
+    """Predicts by a draw."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.mean_ += np.random.default_rng(self.random_state).normal()
+        return self
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(11)
+    X = np.column_stack([np.arange(24.0), rng.normal(size=24)])
+    return X, 0.5 * X[:, 0] + rng.normal(size=24)
+
+
+def test_leave_one_out_equals_the_loop_by_hand(table):
+    X, y = table
+    comparison = compare({"average": Average()}, X, y, cv=len(y), random_state=0)
+    rest = [np.delete(y, i) for i in range(len(y))]
+    oracle = stats.norm([r.mean() for r in rest], [r.std() + 1 for r in rest])
+    held = comparison.held_out["average"]
+    np.testing.assert_array_equal(held.y, y)
+    np.testing.assert_allclose(held.dist_mean, oracle.mean(), rtol=1e-12)
+    np.testing.assert_allclose(held.dist_std, oracle.std(), rtol=1e-12)
+    np.testing.assert_allclose(held.lower, oracle.ppf(0.025), rtol=1e-10)
+    np.testing.assert_allclose(held.upper, oracle.ppf(0.975), rtol=1e-10)
+    np.testing.assert_allclose(held.pit, oracle.cdf(y), rtol=1e-10)
+    np.testing.assert_allclose(held.log_score, oracle.logpdf(y), rtol=1e-10)
+    score = comparison.scores[0]
+    assert score.log_score == pytest.approx(oracle.logpdf(y).mean())
+    assert score.rmse == pytest.approx(np.sqrt(np.mean((y - oracle.mean()) ** 2)))
+    assert score.coverage == pytest.approx(np.mean(np.abs(y - oracle.mean()) <= 1.959964 * oracle.std()))
+    z = (y - oracle.mean()) / oracle.std()
+    crps = oracle.std() * (z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi))
+    assert score.crps == pytest.approx(crps.mean())
+
+
+@pytest.mark.parametrize("cv", [2, 5, 24, 100])
+def test_no_row_is_predicted_by_a_model_that_saw_it(table, cv):
+    comparison = compare({"witness": Witness()}, *table, cv=cv)
+    assert not comparison.held_out["witness"].dist_mean.any()
+    assert comparison.fitted["witness"].seen_ == set(table[0][:, 0])
+
+
+def test_folds_are_shuffled_and_nearly_equal():
+    y = np.repeat([0.0, 1.0], 50)
+    held = compare({"average": Average()}, np.zeros((100, 1)), y, cv=2, random_state=1).held_out["average"]
+    # Unshuffled halves would predict 1 for the zeros and 0 for the ones.
+    assert np.abs(held.dist_mean - 0.5).max() < 0.25
+    assert np.unique(held.dist_mean).size == 2
+
+
+def test_the_same_seed_gives_the_same_comparison(table):
+    models = {"noisy": Noisy(), "line": LinearRegression(), "again": LinearRegression()}
+    first, second = (compare(models, *table, random_state=4) for _ in range(2))
+    for name in models:
+        np.testing.assert_array_equal(first.held_out[name].log_score, second.held_out[name].log_score)
+    assert first.fitted["noisy"].mean_ == second.fitted["noisy"].mean_
+    np.testing.assert_array_equal(first.held_out["line"].pit, first.held_out["again"].pit)
+    other = compare(models, *table, random_state=5)
+    assert not np.array_equal(other.held_out["line"].pit, first.held_out["line"].pit)
+
+
+def test_a_seed_that_the_user_set_is_kept(table):
+    models = {"a": Noisy(random_state=1), "pipe": make_pipeline(StandardScaler(), Noisy())}
+    comparison = compare(models, *table, random_state=4)
+    assert comparison.fitted["a"].random_state == 1
+    assert comparison.fitted["pipe"][-1].random_state is not None
+    assert models["pipe"][-1].random_state is None
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda X: pd.DataFrame(X, columns=["a", "b"], index=np.arange(24)[::-1] + 100),
+        lambda X: pl.DataFrame({"a": X[:, 0], "b": X[:, 1]}),
+        lambda X: X.tolist(),
+        sparse.csr_array,
+    ],
+    ids=["pandas", "polars", "lists", "sparse"],
+)
+def test_every_kind_of_table_gives_the_same_answer(table, convert):
+    X, y = table
+    models = {"bayes": BayesianLinearRegression()}
+    expected = compare(models, X, y, random_state=0).held_out["bayes"]
+    found = compare(models, convert(X), pd.Series(y, index=np.arange(24)[::-1]), random_state=0)
+    assert found.scores[0].error is None
+    np.testing.assert_allclose(found.held_out["bayes"].dist_mean, expected.dist_mean, rtol=1e-6)
+    np.testing.assert_allclose(found.held_out["bayes"].lower, expected.lower, rtol=1e-5)
+
+
+def test_the_fit_on_all_rows_brings_the_evidence(table):
+    X, y = table
+    pipe = make_pipeline(StandardScaler(), BayesianLinearRegression())
+    comparison = compare(
+        {"pipe": pipe, "bayes": BayesianLinearRegression(), "line": LinearRegression()}, X, y
+    )
+    score = {score.name: score for score in comparison.scores}
+    direct = BayesianLinearRegression().fit(X, y)
+    assert score["bayes"].log_evidence == pytest.approx(direct.log_evidence_, rel=1e-12)
+    assert score["bayes"].evidence_method == direct.evidence_method_
+    inner = BayesianLinearRegression().fit(StandardScaler().fit_transform(X), y)
+    assert score["pipe"].log_evidence == pytest.approx(inner.log_evidence_, rel=1e-9)
+    assert score["line"].log_evidence is None
+    assert all(s.seconds > 0 for s in comparison.scores)
+    np.testing.assert_allclose(comparison.fitted["bayes"].coef_, direct.coef_, rtol=1e-12)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(pipe)
+
+
+def test_a_line_beats_the_average_on_a_line(table):
+    comparison = compare({"average": Average(), "line": LinearRegression()}, *table, random_state=0)
+    assert comparison.best == "line"
+    assert [score.name for score in comparison.scores] == ["line", "average"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (Broken(), "RuntimeError: the matrix is singular (in fold 1 of 5)"),
+        (Broken(n_all=24), "RuntimeError: the matrix is singular (on all rows)"),
+        (Broken(nan=True), "predicts no finite number for row"),
+        (StandardScaler(), "StandardScaler has no predict_dist"),
+    ],
+)
+def test_a_model_that_fails_has_a_line_and_the_others_go_on(table, broken, words):
+    comparison = compare({"broken": broken, "average": Average(), "line": LinearRegression()}, *table)
+    failed = comparison.scores[-1]
+    assert failed.name == "broken"
+    assert words in failed.error
+    assert failed.log_score is None
+    assert failed.seconds is None
+    assert comparison.best == "line"
+    assert set(comparison.held_out) == set(comparison.fitted) == {"average", "line"}
+    assert any(note.startswith("broken failed. ") for note in comparison.table().notes)
+
+
+def test_when_all_fail_the_best_says_why(table):
+    comparison = compare({"broken": Broken()}, *table)
+    with pytest.raises(
+        ValueError, match=r"no model could be fitted\. broken: RuntimeError: the matrix is singular"
+    ):
+        comparison.best
+
+
+def test_a_model_that_holds_an_outcome_impossible_ranks_last_but_is_no_failure(table):
+    class Certain(Average):
+        def predict_dist(self, X):
+            return Normal(np.zeros(len(X)), np.zeros(len(X)))
+
+    comparison = compare({"certain": Certain(), "average": Average(), "broken": Broken()}, *table)
+    assert [score.name for score in comparison.scores] == ["average", "certain", "broken"]
+    assert comparison.scores[1].log_score == -np.inf
+
+
+def test_few_rows_make_fewer_folds_with_a_note():
+    X, y = np.arange(3.0)[:, None], np.arange(3.0)
+    comparison = compare({"average": Average()}, X, y, cv=5)
+    assert comparison.n_folds == 3
+    assert comparison.notes == ("3 rows make 3 folds of one row, not 5.",)
+    assert comparison.table().notes == comparison.notes
+
+
+def test_warnings_of_the_fits_become_notes(table):
+    class Worried(Average):
+        def fit(self, X, y):
+            if len(y) < 24 and X[:, 0].max() == 23 and X[:, 0].min() == 0:
+                warnings.warn("a fold looks odd", UserWarning, stacklevel=2)
+            return super().fit(X, y)
+
+    class Careful(Average):
+        def fit(self, X, y):
+            warnings.warn(f"{len(y)} rows are few", UserWarning, stacklevel=2)
+            return super().fit(X, y)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        comparison = compare({"worried": Worried(), "careful": Careful()}, *table, cv=4, random_state=0)
+    assert "careful: 24 rows are few" in comparison.notes
+    assert any(
+        note.startswith("worried, in ") and "of 4 folds: a fold looks odd" in note
+        for note in comparison.notes
+    )
+
+
+def test_progress_counts_every_fit_up_to_the_total(table):
+    calls = []
+    models = {"broken": Broken(), "average": Average()}
+    compare(models, *table, cv=3, progress=lambda *call: calls.append(call))
+    assert calls[0] == ("broken", 0, 8)
+    assert calls[1:5] == [("average", done, 8) for done in (4, 5, 6, 7)]
+    assert calls[-1] == ("", 8, 8)
+
+
+def test_the_table_has_a_line_for_each_model(table):
+    comparison = compare({"average": Average(), "broken": Broken()}, *table, cv=3)
+    printed = comparison.table()
+    assert printed.columns["model"] == ["average", "broken"]
+    assert printed.columns["log score"] == [comparison.scores[0].log_score, None]
+    assert "Held out in 3 folds" in str(printed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"models": {}}, "there is no model to compare"),
+        ({"cv": 1}, "cv must be a whole number of at least 2 folds; got 1"),
+        ({"cv": 2.5}, "at least 2 folds; got 2.5"),
+        ({"y": np.zeros(3)}, r"one value for each of the 24 rows of X; got shape \(3,\)"),
+        ({"y": np.full(24, np.nan)}, "y contains NaN"),
+        ({"X": np.zeros((1, 1)), "y": [1.0]}, "at least 2 of them; got 1"),
+    ],
+)
+def test_bad_input_is_refused_in_words(table, arguments, words):
+    X, y = table
+    given = {"models": {"average": Average()}, "X": X, "y": y, **arguments}
+    with pytest.raises(ValueError, match=words):
+        compare(**given)
