@@ -29,9 +29,7 @@ except SystemExit as stop:
 def loaded(statement: str) -> list[str]:
     """The heavy packages that a fresh interpreter has loaded after the statement."""
     code = PROBE.format(statement=statement, heavy=HEAVY)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     return done.stderr.split("LOADED", 1)[1].split()
 
 

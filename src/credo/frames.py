@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal, cast
 
 import narwhals as nw
 import numpy as np
@@ -31,7 +31,8 @@ def frame(columns: Mapping[str, Any], *, backend: str | None = None) -> Any:
     if backend not in _BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}; got {backend!r}")
     data = {name: np.asarray(values).tolist() for name, values in columns.items()}
-    return nw.from_dict(data, backend=backend).to_native()
+    known = cast("Literal['pandas', 'polars', 'pyarrow']", backend)
+    return nw.from_dict(data, backend=known).to_native()
 
 
 @dataclass(frozen=True)
@@ -64,18 +65,14 @@ class Table:
         widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
         right = [all(map(_is_number, values)) for values in self.columns.values()]
         lines = [
-            "  ".join(
-                cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, right, strict=True)
-            )
+            "  ".join(cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, right, strict=True))
             for line in [header, *rows]
         ]
         return "\n".join([self.title, *(line.rstrip() for line in lines), *self.notes])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.cells()
-        )
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.cells())
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<table><caption>{escape(self.title)}</caption><tr>{head}</tr>{body}</table>{notes}"
 

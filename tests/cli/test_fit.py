@@ -122,9 +122,7 @@ def test_notes_about_the_table_are_shown(run, tmp_path, frame):
     worn.loc[[3, 9], "age"] = np.nan
     worn.loc[[5], "price"] = np.nan
     worn.to_csv(tmp_path / "worn.csv", index=False)
-    result = run(
-        "fit", tmp_path / "worn.csv", "--target", "price", "--models", "linear", "--out", tmp_path, "--json"
-    )
+    result = run("fit", tmp_path / "worn.csv", "--target", "price", "--models", "linear", "--out", tmp_path, "--json")
     assert result.exit_code == 0, result.stderr
     record = json.loads(result.stdout)
     assert record["rows"] == 79

@@ -73,9 +73,7 @@ def test_a_traceback_is_shown_only_when_asked_for(run, broken_show):
     broken_show(RuntimeError("inner trouble"))
     result = run("show")
     assert result.exit_code == 1
-    assert result.stderr == (
-        "Error: unexpected RuntimeError: inner trouble. Run again with --debug for more.\n"
-    )
+    assert result.stderr == ("Error: unexpected RuntimeError: inner trouble. Run again with --debug for more.\n")
     result = run("--debug", "show")
     assert result.exit_code == 1
     assert "Traceback (most recent call last)" in result.stderr

@@ -15,9 +15,7 @@ def test_all_models_suit_a_small_table():
 def test_polynomial_is_left_out_of_a_wide_table_with_a_note():
     chosen, notes = estimators(None, (100, 500))
     assert "polynomial" not in chosen
-    assert notes == [
-        "polynomial was left out: 500 columns would make 125750 quadratic features for 100 rows."
-    ]
+    assert notes == ["polynomial was left out: 500 columns would make 125750 quadratic features for 100 rows."]
 
 
 def test_polynomial_by_name_is_refused_for_a_wide_table():

@@ -69,9 +69,7 @@ def test_json_holds_the_same_numbers(run, fitted):
 
 
 def test_the_order_of_columns_and_further_ones_do_not_matter(run, fitted, frame, tmp_path):
-    frame.drop(columns="price")[["colour", "age", "size"]].assign(extra=1).to_csv(
-        tmp_path / "new.csv", index=False
-    )
+    frame.drop(columns="price")[["colour", "age", "size"]].assign(extra=1).to_csv(tmp_path / "new.csv", index=False)
     found = run("predict", fitted / "model.credo", tmp_path / "new.csv")
     assert found.exit_code == 0, found.stderr
     assert found.stdout == run("predict", fitted / "model.credo", fitted / "houses.csv").stdout

@@ -24,9 +24,7 @@ VARIANTS = [
     Fourier(2, period=3.0),
     Step([0.0, 1.0]),
 ]
-DEFAULTS = [
-    MADE.get(member, member)() for member in (getattr(credo.features, n) for n in credo.features.__all__)
-]
+DEFAULTS = [MADE.get(member, member)() for member in (getattr(credo.features, n) for n in credo.features.__all__)]
 # scikit-learn's checks give numbers only, so `Words`, which reads text, is checked by its own tests.
 NUMERIC = [basis for basis in DEFAULTS if not isinstance(basis, Words)] + VARIANTS
 
@@ -70,9 +68,7 @@ def test_frames_in_and_out(basis, X, library):
     assert list(fitted.feature_names_in_) == ["dose", "year"]
     with pytest.raises(ValueError, match="feature names should match"):
         fitted.transform(
-            table.rename(columns={"dose": "tiger"})
-            if library == "pandas"
-            else table.rename({"dose": "tiger"})
+            table.rename(columns={"dose": "tiger"}) if library == "pandas" else table.rename({"dose": "tiger"})
         )
 
 
@@ -117,9 +113,7 @@ def test_pipelines_and_unions(basis, X):
 
 def test_grid_search_over_a_basis(X):
     y = X[:, 0] ** 3
-    search = GridSearchCV(
-        make_pipeline(Polynomial(), LinearRegression()), {"polynomial__degree": [1, 2, 3]}, cv=3
-    )
+    search = GridSearchCV(make_pipeline(Polynomial(), LinearRegression()), {"polynomial__degree": [1, 2, 3]}, cv=3)
     assert search.fit(X, y).best_params_ == {"polynomial__degree": 3}
 
 

@@ -72,9 +72,7 @@ def test_half_range_cosines_need_no_equal_ends():
     error = {}
     for sine in (False, True):
         Phi = Fourier(20 // (1 + sine), sine=sine).fit_transform(x)
-        error[sine] = np.abs(
-            LinearRegression().fit(Phi, np.exp(x[:, 0])).predict(Phi) - np.exp(x[:, 0])
-        ).max()
+        error[sine] = np.abs(LinearRegression().fit(Phi, np.exp(x[:, 0])).predict(Phi) - np.exp(x[:, 0])).max()
     assert error[False] < 0.05 < error[True]
 
 
@@ -143,7 +141,5 @@ def test_wrong_arguments_are_named(basis, message):
 
 
 def test_nothing_to_split_is_said():
-    with pytest.raises(
-        ValueError, match=r"every column is constant \(n_samples = 2\); give the thresholds as a list"
-    ):
+    with pytest.raises(ValueError, match=r"every column is constant \(n_samples = 2\); give the thresholds as a list"):
         Step(3).fit([[1.0], [1.0]])

@@ -134,9 +134,7 @@ def test_width_that_is_announced_is_the_width_that_comes():
 
 
 def test_overflow_is_an_error_in_words():
-    with pytest.raises(
-        ValueError, match=r"row 1 overflows at degree 3: column x0 is 1e\+200 there; scale='auto' maps"
-    ):
+    with pytest.raises(ValueError, match=r"row 1 overflows at degree 3: column x0 is 1e\+200 there; scale='auto' maps"):
         Polynomial(3, scale=False).fit_transform([[1.0], [1e200]])
     with pytest.raises(ValueError, match="far from the rows of fit"):
         Polynomial(3).fit([[1.0], [2.0]]).transform([[1e200]])

@@ -85,9 +85,7 @@ def test_a_group_in_the_pattern_is_the_word():
     ids=lambda held: type(held).__module__ + "." + type(held).__name__,
 )  # fmt: skip
 def test_every_holder_of_strings_is_read(held):
-    np.testing.assert_array_equal(
-        Words().fit_transform(held).toarray(), Words().fit_transform(TEXTS).toarray()
-    )
+    np.testing.assert_array_equal(Words().fit_transform(held).toarray(), Words().fit_transform(TEXTS).toarray())
 
 
 def test_names_and_frames_out():

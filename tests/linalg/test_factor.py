@@ -170,12 +170,14 @@ def test_extend_adds_its_jitter_to_the_new_rows_as_well():
 
 def test_refusals_name_shapes_places_and_remedies():
     factor = factorize(2.0 * np.eye(3))
-    with pytest.raises(
-        ValueError, match=r"b must have shape \(3,\) or \(3, k\), as A has 3 rows; got \(2,\)"
-    ):
+    with pytest.raises(ValueError, match=r"b must have shape \(3,\) or \(3, k\), as A has 3 rows; got \(2,\)"):
         factor.solve([1.0, 2.0])
-    with pytest.raises(ValueError, match=r"V must be finite; it holds nan at row 1, column 0"):
+    with pytest.raises(ValueError, match=r"V must be finite; it holds nan at row 1$"):
         factor.update([1.0, np.nan, 0.0])
+    with pytest.raises(ValueError, match=r"B must be finite; it holds inf at row 2, column 1$"):
+        factor.extend([[0.0, 0.0], [0.0, 0.0], [0.0, np.inf]], np.eye(2))
+    with pytest.raises(NotPositiveDefiniteError, match=r"in the new corner C, .* not symmetric: row 0, column 1"):
+        factor.extend(np.zeros((3, 2)), [[1.0, 0.5], [0.0, 1.0]])
     with pytest.raises(ValueError, match=r"b must be a dense array of real numbers; got .* complex128"):
         factor.solve(np.ones(3, dtype=complex))
     with pytest.raises(ValueError, match=r"b must be a dense array of real numbers"):

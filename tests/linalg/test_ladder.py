@@ -23,9 +23,7 @@ def test_jitter_is_proportional_to_the_diagonal_at_any_scale(exponent, n):
     scale = 10.0**exponent
     factor = factorize(np.full((n, n), scale))
     assert 1e-12 * scale * 0.999 <= factor.jitter <= 1e-6 * scale * 1.001
-    assert_allclose(
-        factor.L @ (factor.L.T / scale), np.ones((n, n)) + factor.jitter / scale * np.eye(n), rtol=1e-12
-    )
+    assert_allclose(factor.L @ (factor.L.T / scale), np.ones((n, n)) + factor.jitter / scale * np.eye(n), rtol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-20, 1.0, 1e20, 1e200])

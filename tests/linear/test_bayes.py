@@ -60,9 +60,9 @@ def test_prior_mean_moves_density_and_posterior(table):
 
 def test_conjugate_evidence_is_the_student_density(table):
     X, y = table
-    model = BayesianLinearRegression(
-        2.0, noise_precision="conjugate", noise_prior=(1.5, 0.7), fit_intercept=False
-    ).fit(X, y)
+    model = BayesianLinearRegression(2.0, noise_precision="conjugate", noise_prior=(1.5, 0.7), fit_intercept=False).fit(
+        X, y
+    )
     shape = 0.7 / 1.5 * (np.eye(len(y)) + X @ X.T / 2)
     oracle = stats.multivariate_t(np.zeros(len(y)), shape, df=3.0)
     assert model.log_evidence_ == pytest.approx(oracle.logpdf(y), rel=1e-9)
@@ -136,7 +136,9 @@ def test_evidence_maximum_is_stationary(fixed):
     X, y = load_diabetes(return_X_y=True)
     model = BayesianLinearRegression(**fixed).fit(X, y / 50)
     slopes = log_evidence_gradient(line(model), prior=model.prior_precision_, noise=model.noise_precision_)
-    free = [slope for slope, name in zip(slopes, ["prior_precision", "noise_precision"], strict=True) if name not in fixed]
+    free = [
+        slope for slope, name in zip(slopes, ["prior_precision", "noise_precision"], strict=True) if name not in fixed
+    ]
     assert np.abs(free).max() < 1e-8
     assert model.result_.converged
 
@@ -316,7 +318,10 @@ def test_constant_and_duplicated_columns(table):
     [
         ({"prior_precision": -1.0}, "prior_precision must be a positive finite number; got -1.0"),
         ({"prior_precision": "auto"}, "prior_precision must be a positive finite number; got 'auto'"),
-        ({"noise_precision": "learn"}, "noise_precision must be a positive number, \"evidence\" or \"conjugate\""),
+        (
+            {"noise_precision": "learn"},
+            'noise_precision must be a positive number, "evidence" or "conjugate"',
+        ),
         ({"noise_precision": "conjugate", "noise_prior": (0.0, 1.0)}, "noise_prior shape must be a positive"),
     ],
 )

@@ -43,9 +43,7 @@ def test_a_wrong_level_is_refused_in_words(level):
 def test_pit_is_the_cdf_of_scipy_where_it_is_continuous():
     y, loc = np.linspace(-3, 3, 11), np.linspace(-1, 1, 11)
     expected = stats.t(3.0, loc, 2.0).cdf(y)
-    np.testing.assert_allclose(
-        pit(y, StudentT(np.full(11, 3.0), loc, np.full(11, 2.0))), expected, rtol=1e-12
-    )
+    np.testing.assert_allclose(pit(y, StudentT(np.full(11, 3.0), loc, np.full(11, 2.0))), expected, rtol=1e-12)
 
 
 def test_pit_of_honest_distributions_is_uniform(honest):

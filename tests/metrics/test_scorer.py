@@ -86,15 +86,11 @@ def test_weights_reach_the_score(table):
     weight = np.r_[np.ones(60), np.zeros(60)]
     model = LinearRegression().fit(X, y)
     for name in ("log_score", "crps", "rmse"):
-        assert scorer(name)(model, X, y, sample_weight=weight) == pytest.approx(
-            scorer(name)(model, X[:60], y[:60])
-        )
+        assert scorer(name)(model, X, y, sample_weight=weight) == pytest.approx(scorer(name)(model, X[:60], y[:60]))
 
 
 def test_a_wrong_name_suggests_the_nearest():
-    with pytest.raises(
-        ValueError, match="'log_score', 'crps', 'rmse'; got 'logscore'; did you mean 'log_score'"
-    ):
+    with pytest.raises(ValueError, match="'log_score', 'crps', 'rmse'; got 'logscore'; did you mean 'log_score'"):
         scorer("logscore")
 
 

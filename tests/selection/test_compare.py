@@ -160,9 +160,7 @@ def test_every_kind_of_table_gives_the_same_answer(table, convert):
 def test_the_fit_on_all_rows_brings_the_evidence(table):
     X, y = table
     pipe = make_pipeline(StandardScaler(), BayesianLinearRegression())
-    comparison = compare(
-        {"pipe": pipe, "bayes": BayesianLinearRegression(), "line": LinearRegression()}, X, y
-    )
+    comparison = compare({"pipe": pipe, "bayes": BayesianLinearRegression(), "line": LinearRegression()}, X, y)
     score = {score.name: score for score in comparison.scores}
     direct = BayesianLinearRegression().fit(X, y)
     assert score["bayes"].log_evidence == pytest.approx(direct.log_evidence_, rel=1e-12)
@@ -205,9 +203,7 @@ def test_a_model_that_fails_has_a_line_and_the_others_go_on(table, broken, words
 
 def test_when_all_fail_the_best_says_why(table):
     comparison = compare({"broken": Broken()}, *table)
-    with pytest.raises(
-        ValueError, match=r"no model could be fitted\. broken: RuntimeError: the matrix is singular"
-    ):
+    with pytest.raises(ValueError, match=r"no model could be fitted\. broken: RuntimeError: the matrix is singular"):
         comparison.best
 
 
@@ -245,10 +241,7 @@ def test_warnings_of_the_fits_become_notes(table):
         warnings.simplefilter("error")
         comparison = compare({"worried": Worried(), "careful": Careful()}, *table, cv=4, random_state=0)
     assert "careful: 24 rows are few" in comparison.notes
-    assert any(
-        note.startswith("worried, in ") and "of 4 folds: a fold looks odd" in note
-        for note in comparison.notes
-    )
+    assert any(note.startswith("worried, in ") and "of 4 folds: a fold looks odd" in note for note in comparison.notes)
 
 
 def test_progress_counts_every_fit_up_to_the_total(table):

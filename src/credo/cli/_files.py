@@ -50,9 +50,7 @@ def refuse_overwriting(inputs: list[Path], outputs: list[Path]) -> None:
     for output in outputs:
         for source in inputs:
             if output.exists() and output.samefile(source):
-                raise ValueError(
-                    f"{output} is an input and would be overwritten; choose another place to write to"
-                )
+                raise ValueError(f"{output} is an input and would be overwritten; choose another place to write to")
 
 
 @contextmanager

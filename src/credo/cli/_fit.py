@@ -21,9 +21,7 @@ from credo.cli._screen import Screen
     callback=model_names,
     help=f"Which models: {', '.join(NAMES)}. [default: all that suit the size of the table]",
 )
-@click.option(
-    "--out", type=click.Path(file_okay=False), default=".", show_default=True, help="The folder to write to."
-)
+@click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="The folder to write to.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds.")
 @click.option("--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds.")
 @reading_options

@@ -84,9 +84,7 @@ def run(
     with screen.notes_for_warnings(), staging(out) as stage:
         question = ask(data, target, reading)
         chosen, model_notes = estimators(names, (len(question.y), question.width))
-        screen.say(
-            f"{data.name}: {len(question.y)} rows, {question.frame.shape[1]} columns, target {target!r}."
-        )
+        screen.say(f"{data.name}: {len(question.y)} rows, {question.frame.shape[1]} columns, target {target!r}.")
         for note in (*question.notes, *model_notes):
             screen.note(f"Note: {note}")
         comparison = answer(question, chosen, seed=seed, cv=cv, screen=screen)
@@ -106,9 +104,7 @@ def ask(data: Path, target: str, reading: Mapping[str, Any]) -> Question:
     return Question(data, target, frame, y, preparation, width, (*sheet.notes, *notes))
 
 
-def answer(
-    question: Question, chosen: Mapping[str, Any], *, seed: int, cv: int, screen: Screen
-) -> "Comparison":
+def answer(question: Question, chosen: Mapping[str, Any], *, seed: int, cv: int, screen: Screen) -> "Comparison":
     """Compare the models; each prepares the table anew, so that held-out rows stay unseen."""
     from credo.io import Preparation, TableModel
     from credo.selection import compare

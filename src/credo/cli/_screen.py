@@ -91,9 +91,7 @@ def _bar(console: Any) -> Iterator[Callable[[str, int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     text = TextColumn("{task.description}", markup=False)
-    with Progress(
-        text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console, transient=True
-    ) as bar:
+    with Progress(text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console, transient=True) as bar:
         task = bar.add_task("Fitting", total=None)
 
         def update(name: str, done: int, total: int) -> None:

@@ -93,4 +93,4 @@ class Bernoulli(Distribution):
 
 
 def _refuse_others(y: NDArray[np.float64]) -> None:
-    valid.refuse((y != 0) & (y != 1), y, "the outcomes of a Bernoulli are 0 and 1 (other labels: Categorical)")
+    valid.refuse((y != 0) & (y != 1), y, "a Bernoulli's outcomes are 0 and 1; for other labels use Categorical")

@@ -14,9 +14,9 @@ from credo.frames import frame
 class Categorical(Distribution):
     """One of k classes for each row.
 
-    Classes may be labels of any kind: `probs`, `mode`, `log_prob` and `sample` speak of labels. Where the classes
-    are numbers there are moments, cdf and quantiles as well, and the CRPS is the ranked probability score; where
-    they are not, these raise a TypeError.
+    Classes may be labels of any kind: `probs`, `mode`, `log_prob` and `sample` speak of labels. Where the
+    classes are numbers there are moments, cdf and quantiles as well, and the CRPS is the ranked probability
+    score; where they are not, these raise a TypeError.
 
     Parameters
     ----------
@@ -82,20 +82,18 @@ class Categorical(Distribution):
         """The log of the probability of the labels y, one for each row or one for all."""
         labels = np.asarray(y)
         index = {label: column for column, label in enumerate(self._classes.tolist())}
-        try:
-            columns = np.array([index[label] for label in labels.ravel().tolist()], dtype=np.intp)
-        except (KeyError, TypeError) as error:
-            known = ", ".join(map(repr, self._classes.tolist()[:10]))
-            raise ValueError(f"y holds {error.args[0]!r}, which is none of the classes {known}") from None
-        try:
-            table = np.broadcast_to(columns.reshape(labels.shape), np.broadcast_shapes(labels.shape, (len(self),)))
-        except ValueError:
-            raise ValueError(f"y of shape {labels.shape} doesn't fit {len(self)} rows; give one for each") from None
+        columns = np.empty(labels.size, dtype=np.intp)
+        for place, label in enumerate(labels.ravel().tolist()):
+            if label not in index:
+                known = ", ".join(map(repr, self._classes.tolist()[:10]))
+                raise ValueError(f"y holds {label!r} at index {place}, which is none of the classes {known}")
+            columns[place] = index[label]
+        table = np.broadcast_to(columns.reshape(labels.shape), self._shape(labels.shape))
         with np.errstate(divide="ignore"):
             return np.log(self._probs)[np.arange(len(self)), table]
 
     def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
-        """As for any distribution; where the classes aren't numbers, the mode and each class's probability."""
+        """As for any distribution; of classes that aren't numbers, the mode and each class's probability."""
         if self._numeric():
             return super().to_frame(level, backend=backend)
         columns = {str(label): self._probs[:, column] for column, label in enumerate(self._classes.tolist())}
@@ -137,8 +135,8 @@ class Categorical(Distribution):
     def _values(self, what: str) -> NDArray[np.float64]:
         if not self._numeric():
             raise TypeError(
-                f"labels such as {self._classes.tolist()[0]!r} have no {what}; use mode, probs and log_prob, or give "
-                "classes that are numbers"
+                f"labels such as {self._classes.tolist()[0]!r} have no {what}; use mode, probs and log_prob, "
+                "or give classes that are numbers"
             )
         return self._classes.astype(np.float64)
 

@@ -109,7 +109,7 @@ class Distribution(Immutable, ABC):
         return self._take(np.atleast_1d(np.arange(len(self))[index]))
 
     def __repr__(self) -> str:
-        parts = [f"{name}={_text(getattr(self, name))}" for name in self._shown]
+        parts = [f"{name}={valid.text(getattr(self, name))}" for name in self._shown]
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
@@ -118,13 +118,16 @@ class Distribution(Immutable, ABC):
     def _outcomes(self, y: ArrayLike) -> NDArray[np.float64]:
         """The outcomes as floats of the shape of the answer."""
         values = valid.numbers("y", y)
+        return np.broadcast_to(values, self._shape(values.shape))
+
+    def _shape(self, outcomes: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the answer to outcomes of this shape."""
         try:
-            shape = np.broadcast_shapes(values.shape, (len(self),))
+            return np.broadcast_shapes(outcomes, (len(self),))
         except ValueError:
             raise ValueError(
-                f"y of shape {values.shape} doesn't fit {len(self)} rows; give one value, or one for each row"
+                f"y of shape {outcomes} doesn't fit {len(self)} rows; give one value, or one for each row"
             ) from None
-        return np.broadcast_to(values, shape)
 
     def _atoms(self) -> NDArray[np.bool_]:
         """Which rows have a value of positive probability (then the cdf jumps)."""
@@ -163,7 +166,3 @@ class Distribution(Immutable, ABC):
 
     @abstractmethod
     def _take(self, rows: NDArray[np.intp]) -> Self: ...
-
-
-def _text(values: NDArray[Any]) -> str:
-    return np.array2string(values, precision=4, threshold=6, edgeitems=2, separator=", ").replace("\n", "")

@@ -13,10 +13,11 @@ from credo.distributions._distribution import Distribution
 class Empirical(Distribution):
     """Draws of equal weight for each row, as Monte-Carlo predictions give them.
 
-    The cdf is the step function of the draws, and `quantile` its inverse: always one of the draws (Hyndman & Fan's
-    type 1, not interpolated), so that `quantile(cdf(y))` gives a draw y back. The standard deviation is that of
-    this distribution (divided by the number of draws, not one less). The CRPS is exact, from the sorted draws. There
-    is no density, hence no `log_prob`: a mixture of the densities that the draws came from has one.
+    The cdf is the step function of the draws, and `quantile` its inverse: always one of the draws (Hyndman &
+    Fan's type 1, not interpolated), so that `quantile(cdf(y))` gives a draw y back. The standard deviation is
+    that of this distribution (divided by the number of draws, not one less). The CRPS is exact, from the
+    sorted draws. There is no density, hence no `log_prob`: a mixture of the densities that the draws came
+    from has one.
 
     Parameters
     ----------
@@ -67,8 +68,8 @@ class Empirical(Distribution):
     def log_prob(self, y: ArrayLike) -> NoReturn:
         """Refused: finitely many draws have no density."""
         raise TypeError(
-            "an Empirical distribution has no density, so no log_prob; score it with crps, or build a Mixture "
-            "of the densities that the draws came from"
+            "an Empirical distribution has no density, so no log_prob; score it with crps, or build a "
+            "Mixture of the densities that the draws came from"
         )
 
     def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,10 +18,10 @@ _EPS = np.finfo(np.float64).eps
 class MultivariateNormal(Immutable):
     """x ~ N(mean, cov), joint over its coordinates.
 
-    The covariance may be singular: then x lives on a subspace, `sample` stays on it, and `log_prob` is the log
-    density with respect to volume on it, −∞ off it. Whether a matrix is a covariance at all (no negative
-    eigenvalue) is found out when it is first factored. Variances that come out of a conditional or an affine map
-    at the size of rounding errors are zero.
+    The covariance may be singular: then x lives on a subspace, `sample` stays on it, and `log_prob` is the
+    log density with respect to volume on it, −∞ off it. Whether a matrix is a covariance at all (no negative
+    eigenvalue) is found out when it is first factored. Variances that come out of a conditional or an affine
+    map at the size of rounding errors are zero.
 
     Parameters
     ----------
@@ -57,9 +57,7 @@ class MultivariateNormal(Immutable):
         valid.refuse(variances < 0, variances, "the diagonal of cov must not be negative")
         bound = 1e-8 * np.sqrt(variances)[:, None] * np.sqrt(variances)
         valid.refuse(np.abs(matrix - matrix.T) > bound, matrix, "cov must be symmetric")
-        vars(self).update(
-            _mean=valid.frozen(np.broadcast_to(center, n)), _cov=valid.frozen(matrix / 2 + matrix.T / 2)
-        )
+        vars(self).update(_mean=valid.frozen(np.broadcast_to(center, n)), _cov=valid.frozen(matrix / 2 + matrix.T / 2))
 
     @property
     def mean(self) -> Array:
@@ -85,16 +83,14 @@ class MultivariateNormal(Immutable):
         return self._mean.size
 
     def __repr__(self) -> str:
-        show = {"precision": 4, "threshold": 6, "edgeitems": 2, "separator": ", "}
-        mean, std = (np.array2string(values, **show) for values in (self.mean, self.std))  # type: ignore[call-overload]
-        return f"MultivariateNormal(mean={mean}, std={std})"
+        return f"MultivariateNormal(mean={valid.text(self.mean)}, std={valid.text(self.std)})"
 
     def __add__(self, other: object) -> Self:
-        """The distribution of the sum of two independent vectors (of x + x' when both are the same object)."""
+        """The distribution of the sum of two independent vectors (a + a adds two copies of a)."""
         if not isinstance(other, MultivariateNormal):
             return NotImplemented
         if len(other) != len(self):
-            raise ValueError(f"only vectors of equal lengths add; these have {len(self)} and {len(other)} coordinates")
+            raise ValueError(f"vectors of {len(self)} and of {len(other)} coordinates don't add")
         return type(self)(self._mean + other._mean, self._cov + other._cov)
 
     def marginal(self, indices: Any) -> Self:
@@ -158,8 +154,8 @@ class MultivariateNormal(Immutable):
         n : int, default 1
         random_state : None, int, numpy Generator or RandomState
         method : {"cholesky", "eigh"}, default "cholesky"
-            The root of the covariance. Cholesky is faster; a singular matrix has no Cholesky factor, and then its
-            eigenvectors serve in either case.
+            The root of the covariance. Cholesky is faster; a singular matrix has no Cholesky factor, and then
+            its eigenvectors serve in either case.
         """
         if method not in ("cholesky", "eigh"):
             raise ValueError(f'method must be "cholesky" or "eigh"; got {method!r}')
@@ -183,7 +179,7 @@ class MultivariateNormal(Immutable):
         return density if points.ndim == 2 else density[0]
 
     def _regress(self, cross: Array, deviation: Array) -> tuple[Array, Array]:
-        """crossᵀ C⁻¹ deviation and crossᵀ C⁻¹ cross, where `cross` is the covariance with other coordinates."""
+        """crossᵀ C⁻¹ deviation and crossᵀ C⁻¹ cross, where `cross` is the covariance with the others."""
         factor = self._factor()
         if factor is not None:
             half = factor.half_solve(cross)
@@ -191,8 +187,8 @@ class MultivariateNormal(Immutable):
         base = self._support()
         if not base.holds(deviation[None])[0]:
             raise ValueError(
-                "these values are impossible: cov is singular, and the known coordinates determine one another "
-                "otherwise; give values that agree with it, or add a noise variance to cov"
+                "these values are impossible: cov is singular, and the known coordinates determine one "
+                "another otherwise; give values that agree with it, or add a noise variance to cov"
             )
         return cross.T @ base.solve(deviation), cross.T @ base.solve(cross)
 

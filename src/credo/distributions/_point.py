@@ -1,14 +1,12 @@
-"""What a location-scale family does when its scale is exactly zero: all of the probability sits on one point."""
+"""What a location-scale family does when its scale is exactly zero: all probability sits on one point."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-def standardize(
-    y: NDArray[np.float64], loc: NDArray[np.float64], scale: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """(y − loc) / scale; a scale of zero gives ±∞, and +∞ at y = loc, so that the cdf becomes the step there."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+def standardize(y: NDArray[np.float64], loc: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(y − loc) / scale; a scale of zero gives ±∞, and +∞ at y = loc, so that the cdf is the step there."""
+    with np.errstate(all="ignore"):
         z = (y - loc) / scale
     return np.where((scale == 0) & (y == loc), np.inf, z)
 
@@ -24,6 +22,6 @@ def quantile(
     standard: NDArray[np.float64], loc: NDArray[np.float64], scale: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """loc + scale × the standard quantiles (n_rows or 1, k); a point has one quantile, the ends included."""
-    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+    with np.errstate(all="ignore"):
         values = loc[:, None] + scale[:, None] * standard
     return np.where(scale[:, None] > 0, values, loc[:, None])

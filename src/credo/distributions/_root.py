@@ -13,11 +13,11 @@ _EPS = np.finfo(np.float64).eps
 _CYCLES = 16
 
 
-def invert(cdf: Callable[[Array], Array], q: Array, low: Array, high: Array, smooth: NDArray[np.bool_]) -> Array:
+def invert(cdf: Callable[[Array], Array], q: Array, low: Array, high: Array, *, smooth: NDArray[np.bool_]) -> Array:
     """The smallest x with cdf(x) ≥ q, where low ≤ x ≤ high, for 0 < q < 1.
 
     Where `smooth`, the search may end as soon as cdf(x) equals q up to rounding. Elsewhere the distribution
-    function may jump, and the search ends at the float at which it does; so it does where floats are too coarse.
+    function may jump, and the search ends at the very float at which it does.
     """
     low, high = np.clip(low, -_LARGEST, _LARGEST), np.clip(high, -_LARGEST, _LARGEST)
     high = np.where(cdf(low) >= q, low, high)
@@ -31,8 +31,8 @@ def _interpolate(
 ) -> tuple[Array, Array]:
     """Shrink the brackets by a secant step, one of double length, and halving, in turn.
 
-    The double step of Alefeld, Potra & Shi (1995) lands just beyond the root, so that both ends close in on it.
-    Secants are drawn on the probit scale, where the distribution function of a normal is a straight line.
+    The double step of Alefeld, Potra & Shi (1995) lands just beyond the root, so that both ends close in on
+    it. Secants are drawn on the probit scale, where the distribution function of a normal is a straight line.
     """
     target = ndtri(q)
     g_low, g_high = ndtri(cdf(low)) - target, ndtri(cdf(high)) - target

@@ -1,7 +1,7 @@
 """Distributions on finitely many points: distribution functions that are steps.
 
-`points` holds the sorted points of each row, shape (m, n_rows), and `heights` the distribution function at them,
-(m, n_rows) or (m, 1), the last of which is exactly one.
+`points` holds the sorted points of each row, shape (m, n_rows), and `heights` the distribution function at
+them, (m, n_rows) or (m, 1), the last of which is exactly one.
 """
 
 import numpy as np

@@ -13,7 +13,6 @@ from credo.distributions._distribution import Distribution
 # From here on the power law of the tail is exact to rounding error (its next term is of order 1/r²).
 _FAR = 1e12
 _LARGEST = np.finfo(np.float64).max / 4
-_QUIET = {"divide": "ignore", "invalid": "ignore", "over": "ignore", "under": "ignore"}
 
 
 class StudentT(Distribution):
@@ -71,7 +70,7 @@ class StudentT(Distribution):
 
     @property
     def std(self) -> NDArray[np.float64]:
-        with np.errstate(**_QUIET):  # type: ignore[call-overload]
+        with np.errstate(all="ignore"):
             std = self._scale * np.sqrt(self._df / (self._df - 2))
         heavy = np.where(self._df > 1, np.inf, np.nan)
         return np.where(self._atoms(), 0.0, np.where(self._df > 2, std, heavy))
@@ -88,7 +87,7 @@ class StudentT(Distribution):
 
     def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         # Γ((ν+1)/2)/Γ(ν/2) goes by `_gamma_step`, which keeps its digits at any ν.
-        with np.errstate(**_QUIET):  # type: ignore[call-overload]
+        with np.errstate(all="ignore"):
             peak = _gamma_step(self._df / 2) - 0.5 * np.log(self._df * np.pi) - np.log(self._scale)
             density = peak - (self._df + 1) / 2 * self._log_spread(y)
         return _point.log_prob(density, y, self._loc, self._scale)
@@ -98,9 +97,10 @@ class StudentT(Distribution):
         # L = ln(1+z²/ν), B = B(1/2, ν/2) and ρ = ln B(1/2, ν−1/2) − ln B, the score of the standard t is
         #     z(2F(z)−1) + √ν/B · (exp(−εL) − exp(ρ))/ε,
         # which is analytic in ν down to 1/2, where ∫F² stops converging.
-        df, distance = np.maximum(self._df, 0.5 + 1e-12), np.abs(y - self._loc)
+        df = np.maximum(self._df, 0.5 + 1e-12)
         half = (df - 1) / 2
-        with np.errstate(**_QUIET):  # type: ignore[call-overload]
+        with np.errstate(all="ignore"):
+            distance = np.abs(y - self._loc)
             tail = _cdf(-np.abs(_point.standardize(y, self._loc, self._scale)), df)
             log_spread, slope = self._log_spread(y), _log_beta_slope(df)
             ratio = np.exp(half * slope) * _expm1_over(-log_spread - slope, half)
@@ -141,8 +141,8 @@ class StudentT(Distribution):
 
 
 def _cdf(z: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
-    """F(z), from the incomplete beta function whose argument is far from one: no digits lost in either tail."""
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
+    """F(z), by the incomplete beta function whose argument is far from one: both tails keep their digits."""
+    with np.errstate(all="ignore"):
         ratio = np.abs(z / np.sqrt(df))
         square = np.square(ratio)
         tail = np.exp(-df * np.log(ratio) - _log_tail(df))
@@ -154,10 +154,8 @@ def _cdf(z: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]
 def _quantile(q: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
     """The inverse of `_cdf`, odd about q = 1/2."""
     tail = np.minimum(q, 1 - q)
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
-        near = np.where(
-            tail > 0.25, betaincinv(0.5, df / 2, 1 - 2 * tail), betainccinv(0.5, df / 2, 2 * tail)
-        )
+    with np.errstate(all="ignore"):
+        near = np.where(tail > 0.25, betaincinv(0.5, df / 2, 1 - 2 * tail), betainccinv(0.5, df / 2, 2 * tail))
         far = betaincinv(df / 2, 0.5, 2 * tail)
         ratio = np.sqrt(np.where(near < 0.5, near / (1 - near), (1 - far) / far))
         beyond = np.exp(-(np.log(2 * tail) + _log_tail(df)) / df)
@@ -165,7 +163,7 @@ def _quantile(q: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def _log_tail(df: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The constant of the power law that the tail follows, ln P(|t| > √ν r) = −ν ln r − ln((ν/2) B(ν/2, 1/2))."""
+    """ln((ν/2) B(ν/2, 1/2)), the constant of the tail's power law: ln P(|t| > √ν r) is −ν ln r less this."""
     return np.log(df / 2) + 0.5 * np.log(np.pi) - _gamma_step(df / 2)
 
 

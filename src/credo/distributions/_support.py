@@ -13,10 +13,11 @@ _ON_SUPPORT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """The subspace that a normal distribution of covariance C lives on, from the eigenvectors of its correlations.
+    """The subspace that a normal distribution of covariance C lives on, by the eigenvectors of correlations.
 
     Correlations, not covariances: units must not decide what is singular. C = S V W Vᵀ S, where S holds the
-    standard deviations (one where they are zero), and V the r eigenvectors whose eigenvalues W exceed rounding.
+    standard deviations (one where they are zero), and V the r eigenvectors whose eigenvalues W exceed
+    rounding.
     """
 
     scale: Array
@@ -29,7 +30,7 @@ class Support:
         return self.scale[:, None] * self.eigenvectors * np.sqrt(self.eigenvalues)
 
     def solve(self, b: Array) -> Array:
-        """C⁺b of the scaled problem, for a vector or the columns of a matrix on the support."""
+        """C⁻b with a generalised inverse C⁻ of C, for a vector or the columns of a matrix on the support."""
         scaled = self.eigenvectors.T @ (b.T / self.scale).T
         return ((self.eigenvectors @ (scaled.T / self.eigenvalues).T).T / self.scale).T
 

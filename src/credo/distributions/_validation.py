@@ -82,6 +82,12 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
+def text(values: NDArray[Any]) -> str:
+    """An array in few characters, for a repr."""
+    lines = np.array2string(values, precision=4, threshold=6, edgeitems=2, separator=", ").splitlines()
+    return " ".join(line.strip() for line in lines)
+
+
 def _short(values: Any) -> str:
     text = repr(values)
     return text if len(text) <= 80 else text[:77] + "..."

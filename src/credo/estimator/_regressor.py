@@ -80,20 +80,22 @@ class Regressor(RegressorMixin, BaseEstimator):
 
         A row that is repeated k times and a row of weight k are the same data to every estimator.
         """
-        X, y = validate_data(
-            self, X, y, reset=reset, dtype=np.float64, accept_sparse="csr" if self._accepts_sparse else False,
-            y_numeric=True,
-        )  # fmt: skip
-        y = np.asarray(y, dtype=np.float64)
+        accept_sparse = "csr" if self._accepts_sparse else False
+        rows: Any
+        target: Any
+        rows, target = validate_data(
+            self, X, y, reset=reset, dtype=np.float64, accept_sparse=accept_sparse, y_numeric=True
+        )
+        target = np.asarray(target, dtype=np.float64)
         if sample_weight is None:
-            return X, y, None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            return rows, target, None
+        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         used = weight > 0
         if not used.any():
             raise ValueError("every sample_weight is zero, so there is nothing to fit")
-        if not used.all():
-            X, y, weight = X[used], y[used], weight[used]
-        return X, y, weight
+        if used.all():
+            return rows, target, weight
+        return rows[used], target[used], weight[used]
 
     def _predict_rows(self, X: ArrayLike) -> Any:
         """X as a finite float64 array with the columns that were fitted."""

@@ -14,9 +14,7 @@ def is_count(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def given_points(
-    name: str, value: Any, X: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def given_points(name: str, value: Any, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Points the user gave, flat, with the column that each belongs to; sorted within a column.
 
     A list stands on every column's axis; an array of shape (n_points, n_features) has one list a column.
@@ -36,15 +34,11 @@ def given_points(
     if points.ndim == 1:
         points = np.repeat(np.unique(points)[:, None], n_features, axis=1)
     if points.shape[1] != n_features:
-        raise ValueError(
-            f"{name} of shape {points.shape} is for {points.shape[1]} columns, but X has {n_features}"
-        )
+        raise ValueError(f"{name} of shape {points.shape} is for {points.shape[1]} columns, but X has {n_features}")
     return np.sort(points, axis=0).T.ravel(), np.repeat(np.arange(n_features), len(points))
 
 
-def quantile_points(
-    name: str, count: Any, X: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def quantile_points(name: str, count: Any, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """The quantiles k/(count+1) of each column, ties once, flat, with the column that each belongs to."""
     levels = np.arange(1, positive_integer(name, count) + 1) / (count + 1)
     axes = [np.unique(np.quantile(column, levels)) for column in X.T]

@@ -90,9 +90,7 @@ class Custom(Basis):
         try:
             Phi = np.array(made, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"{self._title()} must return an array of numbers; got {type(made).__name__}"
-            ) from error
+            raise ValueError(f"{self._title()} must return an array of numbers; got {type(made).__name__}") from error
         if Phi.ndim not in (1, 2) or len(Phi) != len(X) or Phi.size == 0:
             raise ValueError(
                 f"{self._title()} must return one row for each row of X, of shape ({len(X)},) or "
@@ -118,9 +116,7 @@ class Custom(Basis):
         if isinstance(self.names, str) or not all(isinstance(name, str) for name in self.names):
             raise ValueError(f"names must be a list of strings, as in ['area']; got {self.names!r}")
         if len(self.names) != n_columns:
-            raise ValueError(
-                f"names has {len(self.names)} entries, but {self._title()} makes {n_columns} columns"
-            )
+            raise ValueError(f"names has {len(self.names)} entries, but {self._title()} makes {n_columns} columns")
 
     def _title(self) -> str:
         return f"function {getattr(self.function, '__name__', repr(self.function))}"

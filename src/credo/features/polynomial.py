@@ -140,14 +140,8 @@ class Polynomial(Basis):
             row = int(np.argmin(finite))
             j = int(np.argmax(np.abs(X[row])))
             name, value = self._column_name(j), X[row, j]
-            remedy = (
-                "scale='auto' maps the axis first"
-                if self.scale is False
-                else "it is far from the rows of fit"
-            )
-            raise ValueError(
-                f"row {row} overflows at degree {self.degree}: column {name} is {value:g} there; {remedy}"
-            )
+            remedy = "scale='auto' maps the axis first" if self.scale is False else "it is far from the rows of fit"
+            raise ValueError(f"row {row} overflows at degree {self.degree}: column {name} is {value:g} there; {remedy}")
 
     def _terms(self, n_features: int) -> list[Term]:
         """The monomials by degree, each as the sorted indices of its factors."""

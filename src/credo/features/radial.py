@@ -71,9 +71,7 @@ class Radial(Basis):
             bounded(len(X), what="Radial with centers='data'", remedy="set centers to a smaller number")
             return X.copy()
         if is_count(self.centers):
-            k = bounded(
-                positive_integer("centers", self.centers), what="Radial", remedy="ask for fewer centers"
-            )
+            k = bounded(positive_integer("centers", self.centers), what="Radial", remedy="ask for fewer centers")
             return _spread(X, k)
         return _given_centers(self.centers, X.shape[1])
 

@@ -139,9 +139,7 @@ def _compiled(pattern: Any) -> re.Pattern[str]:
     try:
         compiled = re.compile(pattern)
     except (re.error, TypeError) as error:
-        raise ValueError(
-            f"token_pattern must be a regular expression; {pattern!r} is none: {error}"
-        ) from error
+        raise ValueError(f"token_pattern must be a regular expression; {pattern!r} is none: {error}") from error
     if not isinstance(compiled.pattern, str) or compiled.groups > 1:
         raise ValueError(f"token_pattern must be text with at most one group; got {pattern!r}")
     return compiled
@@ -154,9 +152,7 @@ def _texts(X: Any) -> list[str]:
     values = nw.from_native(X, allow_series=True, pass_through=True)
     if isinstance(values, nw.DataFrame):
         if values.shape[1] != 1:
-            raise ValueError(
-                f"Words reads one column of text; got {values.shape[1]}: {', '.join(values.columns)}"
-            )
+            raise ValueError(f"Words reads one column of text; got {values.shape[1]}: {', '.join(values.columns)}")
         values = values.get_column(values.columns[0])
     if isinstance(values, nw.Series):
         texts = values.to_list()

@@ -1,12 +1,12 @@
 """The Cholesky factor of a symmetric positive definite matrix."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.linalg import _jit
-from credo.linalg._diagnosis import NotPositiveDefiniteError
+from credo.linalg._diagnosis import NotPositiveDefiniteError, diagnosis
 from credo.linalg._lapack import (
     cholesky_in_place,
     inverse_from_factor,
@@ -15,7 +15,7 @@ from credo.linalg._lapack import (
     triangular_inverse,
     triangular_solve,
 )
-from credo.linalg._triangles import clear_upper
+from credo.linalg._triangles import asymmetric, clear_upper
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +41,7 @@ class Factor:
     """
 
     L: NDArray[np.float64]
+    _: KW_ONLY
     jitter: float = 0.0
 
     def __post_init__(self) -> None:
@@ -80,9 +81,7 @@ class Factor:
         half = self.half_solve(b, overwrite=overwrite)
         return triangular_solve(self.L, half, transpose=True, overwrite=True)
 
-    def half_solve(
-        self, b: ArrayLike, *, transpose: bool = False, overwrite: bool = False
-    ) -> NDArray[np.float64]:
+    def half_solve(self, b: ArrayLike, *, transpose: bool = False, overwrite: bool = False) -> NDArray[np.float64]:
         """L⁻¹b, whose squared norm is bᵀA⁻¹b; with `transpose` L⁻ᵀb, which turns white noise into N(0, A⁻¹).
 
         Parameters
@@ -118,7 +117,7 @@ class Factor:
         """
         U, W = self._workspaces(V)
         _jit.update(U, W)
-        return Factor(U.T, self.jitter)
+        return Factor(U.T, jitter=self.jitter)
 
     def downdate(self, V: ArrayLike) -> "Factor":
         """The factor of A − VVᵀ, in O(n²k); refused when that is not positive definite.
@@ -135,14 +134,14 @@ class Factor:
         """
         U, W = self._workspaces(V)
         row = _jit.downdate(U, W)
-        if row < 0 and not (kept := resolved(U, self._diagonal())).all():
+        if row < 0 and not (kept := resolved(U, self._diagonal(), n=self.n)).all():
             row = int(np.argmin(kept))
         if row >= 0:
             raise NotPositiveDefiniteError(
                 f"A − VVᵀ is not positive definite: nothing is left of the pivot in row {row}. V takes away "
                 "more than A holds: check that it was added before, or factorize the difference with jitter"
             )
-        return Factor(U.T, self.jitter)
+        return Factor(U.T, jitter=self.jitter)
 
     def extend(self, B: ArrayLike, C: ArrayLike) -> "Factor":
         """The factor of [[A, B], [Bᵀ, C]], in O(n²m) for m new rows.
@@ -167,12 +166,15 @@ class Factor:
         m = cross.shape[1]
         if corner.shape != (m, m) and not corner.size == m == 1:
             raise ValueError(f"C must have shape ({m}, {m}), as B has {m} columns; got {corner.shape}")
-        half = triangular_solve(self.L, cross)
+        corner = corner.reshape(m, m)
+        if asymmetric(corner):
+            raise NotPositiveDefiniteError(f"in the new corner C, {diagnosis(corner)}")
+        half = triangular_solve(self.L, _finite("B", cross))
         # The Schur complement C − BᵀA⁻¹B is what the old rows leave of the new ones (Golub & Van Loan 4.2.9).
-        rest = np.asfortranarray(corner.reshape(m, m) - half.T @ half)
+        rest = np.asfortranarray(corner - half.T @ half)
         rest[np.diag_indices(m)] += self.jitter
         least = np.diagonal(rest).min(initial=np.inf)
-        if not (cholesky_in_place(rest) and resolved(rest, np.diagonal(corner.reshape(m, m))).all()):
+        if not (cholesky_in_place(rest) and resolved(rest, corner.diagonal(), n=n + m).all()):
             raise NotPositiveDefiniteError(
                 "the extended matrix is not positive definite: given the old rows, nothing is left of the "
                 f"new ones (smallest remaining diagonal {least:.3g}). If new rows are duplicates, leave them "
@@ -181,7 +183,7 @@ class Factor:
         clear_upper(rest)
         L = np.zeros((n + m, n + m), order="F")
         L[:n, :n], L[n:, :n], L[n:, n:] = self.L, half.T, rest
-        return Factor(L, self.jitter)
+        return Factor(L, jitter=self.jitter)
 
     def _diagonal(self) -> NDArray[np.float64]:
         return np.einsum("ij,ij->i", self.L, self.L)
@@ -189,18 +191,23 @@ class Factor:
     def _columns(self, name: str, b: ArrayLike) -> NDArray[np.float64]:
         array, n = real_array(name, b), self.n
         if array.ndim not in (1, 2) or array.shape[0] != n:
-            raise ValueError(
-                f"{name} must have shape ({n},) or ({n}, k), as A has {n} rows; got {array.shape}"
-            )
+            raise ValueError(f"{name} must have shape ({n},) or ({n}, k), as A has {n} rows; got {array.shape}")
         return array
 
     def _workspaces(self, V: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Writable Lᵀ and Vᵀ with contiguous rows; more columns than rows are condensed first."""
-        W = self._columns("V", V).reshape(self.n, -1).T if self.n else np.empty((0, 0))
-        if not np.isfinite(W).all():
-            column, row = np.argwhere(~np.isfinite(W))[0]
-            raise ValueError(f"V must be finite; it holds {W[column, row]} at row {row}, column {column}")
+        W = _finite("V", self._columns("V", V))
+        W = W[None, :] if W.ndim == 1 else W.T
         if W.shape[0] > self.n:
             # Vᵀ = QR gives VVᵀ = RᵀR, with n rows instead of k.
             W = np.asarray(np.linalg.qr(W, mode="r"))
         return self.L.T.copy(order="C"), np.array(W, order="C")
+
+
+def _finite(name: str, array: NDArray[np.float64]) -> NDArray[np.float64]:
+    bad = ~np.isfinite(array)
+    if bad.any():
+        row, *column = np.argwhere(bad)[0]
+        place = f"row {row}, column {column[0]}" if column else f"row {row}"
+        raise ValueError(f"{name} must be finite; it holds {array[bad][0]} at {place}")
+    return array

@@ -26,6 +26,7 @@ def factorize(
 
     A matrix that is positive definite but for rounding gets the smallest jitter on its diagonal that helps:
     0, then 10⁻¹², 10⁻¹¹, … 10⁻⁶ of the mean diagonal. What was added is in the factor's `jitter`.
+    A pivot that is mere rounding counts as none, so that the answer doesn't hang on its sign.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def factorize(
         np.fill_diagonal(work, diagonal + amount)
         if cholesky_in_place(work):
             clear_upper(work)
-            return Factor(work, amount)
+            return Factor(work, jitter=amount)
         mirror_lower(work.T)
         if not np.isfinite(work).all():
             break

@@ -15,9 +15,7 @@ def real_array(name: str, value: ArrayLike) -> Array:
     """The value as a float64 array, not copied when it is one already."""
     raw: Any = value if isinstance(value, np.ndarray) else _as_array(name, value)
     if raw.dtype.kind not in "fiub":
-        raise ValueError(
-            f"{name} must be a dense array of real numbers; got {type(value).__name__} of {raw.dtype}"
-        )
+        raise ValueError(f"{name} must be a dense array of real numbers; got {type(value).__name__} of {raw.dtype}")
     return np.asarray(raw, dtype=np.float64)
 
 
@@ -33,17 +31,17 @@ def cholesky_in_place(A: Array) -> bool:
     _, info = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
     if info < 0:
         raise ValueError(f"LAPACK's dpotrf refused its argument number {-info}")
-    return info == 0 and bool(resolved(A, diagonal).all())
+    return info == 0 and bool(resolved(A, diagonal, n=len(A)).all())
 
 
-def resolved(L: Array, diagonal: Array) -> NDArray[np.bool_]:
-    """Which pivots are more than the rounding errors of a matrix with this diagonal.
+def resolved(L: Array, diagonal: Array, *, n: int) -> NDArray[np.bool_]:
+    """Which pivots are more than the rounding errors of an n×n matrix with this diagonal.
 
-    A pivot L_jj² is a_jj less what the rows before explain, with an error of up to about n·eps·a_jj (Higham 2002,
-    theorem 10.5). Whether the pivot of a singular matrix comes out as 10⁻¹⁶ or as −10⁻¹⁶ is chance, and neither
-    has a correct digit. NaN, which some LAPACK libraries let pass, is no pivot either.
+    A pivot L_jj² is a_jj less what the rows before explain, with an error of about n·eps·a_jj at most (Higham
+    2002, theorem 10.5). Whether the pivot of a singular matrix comes out as 10⁻¹⁶ or as −10⁻¹⁶ is chance, and
+    neither has a correct digit. NaN, which some LAPACK libraries let pass, is no pivot either.
     """
-    return np.square(np.diagonal(L)) > len(diagonal) * np.finfo(np.float64).eps * diagonal
+    return np.square(np.diagonal(L)) > n * np.finfo(np.float64).eps * diagonal
 
 
 def triangular_solve(L: Array, b: Array, *, transpose: bool = False, overwrite: bool = False) -> Array:
@@ -87,6 +85,4 @@ def _as_array(name: str, value: ArrayLike) -> NDArray[Any]:
 
 def _expect_regular(info: int) -> None:
     if info != 0:
-        raise np.linalg.LinAlgError(
-            f"the triangular factor is singular: its diagonal entry {info - 1} is zero"
-        )
+        raise np.linalg.LinAlgError(f"the triangular factor is singular: its diagonal entry {info - 1} is zero")

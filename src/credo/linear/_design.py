@@ -2,8 +2,8 @@
 
     √w [X − x̄, y − ȳ] = Q R,    R = [[R₁, c], [0, ρ]],    R₁ w = c,    RSS = ρ²
 
-The columns of R are scaled to unit length. A well-conditioned R₁ is solved as it stands; otherwise its SVD finds the rank and the solution of
-smallest norm.
+The columns of R are scaled to unit length. A well-conditioned R₁ is solved as it stands; otherwise its SVD finds
+the rank and the solution of smallest norm.
 """
 
 from dataclasses import dataclass

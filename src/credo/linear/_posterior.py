@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse as sp
 
 from credo.distributions import Distribution, Normal, StudentT
+from credo.linear._rows import is_sparse
 from credo.linear._spectrum import Spectrum
 
 Array = NDArray[np.float64]
@@ -80,10 +80,10 @@ class Posterior:
 
     def latent_covariance(self, X: Any) -> Array:
         """Covariance of f between rows."""
-        inside, _ = self._components(X)
+        inside = self.spectrum.coordinates(X)
         cov = (inside * self.variances) @ inside.T
         if not self.spectrum.spans_all and self.null_variance:
-            rows = X.toarray() if sp.issparse(X) else X
+            rows = X.toarray() if is_sparse(X) else X
             off = rows - self.spectrum.x_mean - inside @ self.spectrum.V.T
             cov += self.null_variance * (off @ off.T)
         return (cov + self.level_variance) * self.inflation
@@ -97,8 +97,7 @@ class Posterior:
 
     def equivalent_kernel(self, X: Any, train: Any, weight: Array | None) -> Array:
         """βxᵀSxₙ between rows and training rows, and what the intercept adds (Bishop 3.62)."""
-        inside, _ = self._components(X)
-        trained, _ = self._components(train)
+        inside, trained = self.spectrum.coordinates(X), self.spectrum.coordinates(train)
         share = (inside * (self.variances / self.noise_variance)) @ trained.T
         share += self.level_variance / self.noise_variance
         return share if weight is None else share * weight
@@ -119,16 +118,12 @@ class Posterior:
 
     def _components(self, X: Any) -> tuple[Array, Array]:
         """Coordinates of x − x̄ along V, and the squared length of the rest."""
-        V, x_mean = self.spectrum.V, self.spectrum.x_mean
-        if sp.issparse(X):
-            inside = np.asarray(X @ V) - x_mean @ V
-            if self.spectrum.spans_all:
-                return inside, np.zeros(len(inside))
-            length = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ x_mean) + x_mean @ x_mean
-            return inside, np.maximum(length - np.einsum("ij,ij->i", inside, inside), 0.0)
-        rows = X - x_mean
-        inside = rows @ V
+        inside = self.spectrum.coordinates(X)
         if self.spectrum.spans_all or not self.null_variance:
             return inside, np.zeros(len(inside))
-        rows -= inside @ V.T
-        return inside, np.einsum("ij,ij->i", rows, rows)
+        x_mean = self.spectrum.x_mean
+        if is_sparse(X):
+            length = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ x_mean) + x_mean @ x_mean
+            return inside, np.maximum(length - np.einsum("ij,ij->i", inside, inside), 0.0)
+        rest = X - x_mean - inside @ self.spectrum.V.T
+        return inside, np.einsum("ij,ij->i", rest, rest)

@@ -6,8 +6,11 @@ The QR of stacked triangles is the QR of the stacked rows (Demmel, Grigori, Hoem
 are read once and Q is never stored.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse as sp
 from scipy.linalg import lapack
 
 Array = NDArray[np.float64]
@@ -15,6 +18,11 @@ Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 # Rows of a block and its factor stay in cache together.
 BLOCK_ENTRIES = 400_000
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy sparse array or matrix."""
+    return bool(sp.issparse(X))
 
 
 def centred(
@@ -37,9 +45,7 @@ def triangle(X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean:
     R = np.zeros((width, width))
     for start in range(0, n_samples, step):
         part = slice(start, start + step)
-        rows, target = centred(
-            X[part], y[part], None if weight is None else weight[part], x_mean=x_mean, y_mean=y_mean
-        )
+        rows, target = centred(X[part], y[part], None if weight is None else weight[part], x_mean=x_mean, y_mean=y_mean)
         stacked = np.empty((width + len(rows), width), order="F")
         stacked[:width], stacked[width:, :-1], stacked[width:, -1] = R, rows, target
         factor, _, _, _ = lapack.dgeqrf(stacked, lwork=64 * width, overwrite_a=1)

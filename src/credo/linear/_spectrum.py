@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy import sparse as sp
 
-from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, triangle
+from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, triangle
 
 Array = NDArray[np.float64]
 
@@ -57,6 +57,12 @@ class Spectrum:
         """Whether the rows span every direction of the feature space."""
         return len(self.s) == len(self.x_mean)
 
+    def coordinates(self, X: Any) -> Array:
+        """x − x̄ along the columns of V, for each row of X."""
+        if is_sparse(X):
+            return np.asarray(X @ self.V) - self.x_mean @ self.V
+        return (X - self.x_mean) @ self.V
+
     def merge(self, other: "Spectrum") -> "Spectrum":
         """The spectrum of both sets of rows together."""
         weight = self.weight + other.weight
@@ -92,7 +98,7 @@ def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> 
         )
     total = float(n_samples if weight is None else weight.sum())
     y_mean = float(np.average(y, weights=weight)) if center else 0.0
-    if sp.issparse(X):
+    if is_sparse(X):
         x_mean, (V, s, q, rss) = _sparse(X, y - y_mean, weight, center)
     elif n_features < n_samples:
         x_mean, (V, s, q, rss) = _tall(X, y - y_mean, weight, center)

@@ -138,7 +138,8 @@ class BayesianLinearRegression(Regressor):
         latent : bool, default False
             True leaves the noise out: the distribution of f(x) itself.
         """
-        return self.posterior_.predictive(self._predict_rows(X), latent=latent)
+        rows = self._predict_rows(X)
+        return self.posterior_.predictive(rows, latent=latent)
 
     def plugin_dist(self, X: ArrayLike) -> Normal:
         """The predictive that takes the weights for known: N(mᵀx + b, β⁻¹).

@@ -92,9 +92,7 @@ class LinearRegression(Regressor):
                 FitWarning,
                 stacklevel=2,
             )
-        return StudentT(
-            self.dof_, self._mean(rows), self.noise_std_ * np.sqrt(square + (0.0 if latent else 1.0))
-        )
+        return StudentT(self.dof_, self._mean(rows), self.noise_std_ * np.sqrt(square + (0.0 if latent else 1.0)))
 
     def confint(self, level: float = 0.95) -> Array:
         """Confidence limits of each weight, shape (n_features, 2)."""

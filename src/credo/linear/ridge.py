@@ -4,7 +4,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse as sp
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted, check_X_y
 
@@ -179,10 +178,7 @@ def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas
     (a linear smoother whose penalty doesn't involve y). A row of weight k stands for k rows, of which one
     is left out.
     """
-    if sp.issparse(X):
-        coordinates = np.asarray(X @ data.V) - data.x_mean @ data.V
-    else:
-        coordinates = (X - data.x_mean) @ data.V
+    coordinates = data.coordinates(X)
     square = (data.s**2)[:, None]
     residual = (y - data.y_mean)[:, None] - coordinates @ ((data.q * data.s)[:, None] / (square + alphas))
     leverage = (coordinates**2) @ (1.0 / (square + alphas))

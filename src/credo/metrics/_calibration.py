@@ -8,9 +8,7 @@ from credo.estimator import interval_level
 from credo.metrics._outcomes import average, numbers, outcomes
 
 
-def coverage(
-    y: ArrayLike, dist: Distribution, *, level: float = 0.95, sample_weight: ArrayLike | None = None
-) -> float:
+def coverage(y: ArrayLike, dist: Distribution, *, level: float = 0.95, sample_weight: ArrayLike | None = None) -> float:
     """Share of the outcomes that lie within the central interval of the given level (ends included).
 
     Parameters

@@ -50,9 +50,7 @@ def crps(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None = 
     return average(dist.crps(values), sample_weight)
 
 
-def rmse(
-    y: ArrayLike, prediction: Distribution | ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
+def rmse(y: ArrayLike, prediction: Distribution | ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Root mean squared error of the predicted means; lower is better, in the units of y.
 
     Parameters

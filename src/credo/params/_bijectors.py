@@ -154,9 +154,7 @@ class Interval(Bijector):
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.upper - self.lower) and self.lower < self.upper):
-            raise ValueError(
-                f"an interval needs finite lower < upper; got lower={self.lower!r}, upper={self.upper!r}"
-            )
+            raise ValueError(f"an interval needs finite lower < upper; got lower={self.lower!r}, upper={self.upper!r}")
 
     def _forward(self, u: Array) -> Array:
         # A weighted mean is exact at both ends, where lower + (upper − lower)·σ(u) is off by rounding.
@@ -189,8 +187,7 @@ class LogInterval(Bijector):
     def __post_init__(self) -> None:
         if not 0 < self.lower < self.upper < np.inf:
             raise ValueError(
-                "a log interval needs 0 < lower < upper < inf; "
-                f"got lower={self.lower!r}, upper={self.upper!r}"
+                f"a log interval needs 0 < lower < upper < inf; got lower={self.lower!r}, upper={self.upper!r}"
             )
         object.__setattr__(self, "_logs", Interval(float(np.log(self.lower)), float(np.log(self.upper))))
 

@@ -73,9 +73,7 @@ class Parameter:
         """The same parameter with some of value, bijector, prior and fixed changed."""
         return replace(self, **changes)
 
-    def log_prior(
-        self, u: NDArray[np.float64], *, jacobian: bool = False
-    ) -> tuple[float, NDArray[np.float64]]:
+    def log_prior(self, u: NDArray[np.float64], *, jacobian: bool = False) -> tuple[float, NDArray[np.float64]]:
         """The log prior of unconstrained entries and its gradient; see `ParameterTree.log_prior`."""
         value, gradient = 0.0, np.zeros_like(u)
         if self.prior is not None:

@@ -188,7 +188,8 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
     def _leaf(self, path: str) -> Parameter:
         place = self[path]
         if isinstance(place, ParameterTree):
-            raise ValueError(f"{path!r} is a branch; name one of its parameters: {', '.join(place.paths)}")
+            below = ", ".join(name for name, _ in place._leaves(path)) or "it has none"
+            raise ValueError(f"{path!r} is a branch; name one of its parameters: {below}")
         return place
 
     def _free(self) -> dict[str, Parameter]:

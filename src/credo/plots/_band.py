@@ -60,9 +60,7 @@ def band(
         if draws is not None:
             lines = np.atleast_2d(np.asarray(draws, dtype=np.float64))
             if lines.shape[1] != len(x):
-                raise ValueError(
-                    f"draws must have one column for each of the {len(x)} points; got {lines.shape}"
-                )
+                raise ValueError(f"draws must have one column for each of the {len(x)} points; got {lines.shape}")
             ax.plot(x[order], lines[:, order].T, color=ACCENT, linewidth=0.7, alpha=0.45)
             ax.lines[-1].set_label("draws")
         ax.plot(x[order], mean[order], color=ACCENT, linewidth=1.8, label="mean")

@@ -9,9 +9,7 @@ from credo.plots._arrays import vector
 from credo.plots._style import ACCENT, ALERT, MUTED, canvas, key
 
 
-def calibration(
-    pit: ArrayLike, *, bins: int | None = None, level: float = 0.99, ax: Axes | None = None
-) -> Axes:
+def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99, ax: Axes | None = None) -> Axes:
     """Histogram of PIT values F(y) with the range in which the bars of an honest model stay.
 
     If every observation came from the distribution predicted for it, the values F(y) would be uniform

@@ -132,7 +132,7 @@ def residuals(
 def _bars(ax: Axes, y: Vector, mean: Vector, lower: Vector, upper: Vector, *, level: float) -> None:
     inside = (lower <= y) & (y <= upper)
     for rows, color, face, alpha, text in (
-        (inside, ACCENT, ACCENT, 0.3, f"inside its {level * 100:g} % interval"),
+        (inside, ACCENT, ACCENT, 0.25, f"inside its {level * 100:g} % interval"),
         (~inside, ALERT, "none", 0.8, "outside"),
     ):
         if not rows.any():
@@ -145,7 +145,7 @@ def _bars(ax: Axes, y: Vector, mean: Vector, lower: Vector, upper: Vector, *, le
             color=color, alpha=alpha, linewidth=0.8, zorder=2,
         )  # fmt: skip
         ax.plot(
-            y[rows], mean[rows], "o", markersize=3.5, zorder=3, label=text,
+            y[rows], mean[rows], "o", markersize=3.5 if len(y) < 150 else 2.8, zorder=3, label=text,
             color=color, markerfacecolor=face, markeredgewidth=0.0 if face == color else 1.0,
         )  # fmt: skip
 

@@ -19,9 +19,7 @@ _COLOR = re.compile(r"#[0-9a-f]{6}")
 _REFERENCE = re.compile(r"#([\w.-]+)")
 
 
-def svg(
-    draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[float, float] = (4.7, 3.0)
-) -> str:
+def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[float, float] = (4.7, 3.0)) -> str:
     """What a function draws on the axes it is given, as an inline ``<svg>``; always the same bytes.
 
     Parameters

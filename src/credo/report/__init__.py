@@ -14,9 +14,7 @@ sheet. Drawing itself belongs to `plots`, scores to `metrics`, folds to `selecti
 from importlib.util import find_spec
 
 if find_spec("jinja2") is None:
-    raise ImportError(
-        "credo.report fills its page by Jinja2, which is not installed: pip install 'credo[report]'"
-    )
+    raise ImportError("credo.report needs Jinja2, which is not installed: pip install 'credo[report]'")
 
 from credo.report._page import render
 from credo.report._write import write

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csc_array, csr_array, issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 Vector = NDArray[np.float64]
@@ -17,7 +17,7 @@ _TWO_SIDED_95 = 1.959963984540054
 
 @dataclass(frozen=True)
 class Effects:
-    """Change of the target when a feature rises by one standard deviation, with 95 % intervals."""
+    """Change of the target when a feature takes one `step`, the others fixed, with 95 % intervals."""
 
     model: str
     names: list[str]
@@ -40,7 +40,7 @@ def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
         names = [str(feature) for feature in model.preparation_.get_feature_names_out()]
         estimate, lower, upper = found
         if len(names) == len(estimate):
-            scale = _spread(model.preparation_.transform(frame))
+            scale = step(model.preparation_.transform(frame))
             return Effects(name, names, estimate * scale, lower * scale, upper * scale)
     return None
 
@@ -50,7 +50,11 @@ def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
     if estimate.ndim != 1 or not len(estimate):
         return None
     if hasattr(estimator, "confint"):
-        lower, upper = np.asarray(estimator.confint(0.95), dtype=np.float64).T
+        try:
+            lower, upper = np.asarray(estimator.confint(0.95), dtype=np.float64).T
+        # Without degrees of freedom there are no intervals, and the model says so in its own words.
+        except ValueError:
+            return None
         return estimate, lower, upper
     if hasattr(estimator, "coef_std_"):
         half = _TWO_SIDED_95 * np.asarray(estimator.coef_std_, dtype=np.float64)
@@ -58,8 +62,29 @@ def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
     return None
 
 
-def _spread(X: Any) -> Vector:
-    """Standard deviation of each column."""
+def step(X: Any) -> Vector:
+    """How far a column moves when columns are compared.
+
+    One standard deviation; or, when it has two values only (an indicator, a yes or no), from one to the
+    other.
+
+    >>> step(np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 3.0]])).round(3)
+    array([1.   , 0.816])
+    """
     if issparse(X):
-        return np.sqrt(mean_variance_axis(X.tocsr().astype(np.float64), axis=0)[1])
-    return np.asarray(X, dtype=np.float64).std(axis=0)
+        return _sparse_step(X)
+    X = np.asarray(X, dtype=np.float64)
+    low, high = X.min(axis=0), X.max(axis=0)
+    two = np.all((low == X) | (high == X), axis=0)
+    return np.where(two, high - low, X.std(axis=0))
+
+
+def _sparse_step(X: Any) -> Vector:
+    """The same for columns that are mostly zero; two values are then zero and another."""
+    X = csc_array(X, dtype=np.float64)
+    column = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+    high = np.zeros(X.shape[1])
+    np.maximum.at(high, column, np.abs(X.data))
+    two = np.bincount(column, weights=X.data != high[column], minlength=X.shape[1]) == 0
+    spread = np.sqrt(mean_variance_axis(csr_array(X), axis=0)[1])
+    return np.where(two, high, spread)

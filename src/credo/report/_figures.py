@@ -72,7 +72,7 @@ def coefficient_figure(effects: Effects, *, best: str, target: str) -> Figure:
     """The coefficients of the best model that has some."""
     names = [shorten(name) for name in effects.names]
     rows = min(MAX_COEFFICIENTS, len(names))
-    unit = f"change in {shorten(target, width=24)} per standard deviation"
+    unit = f"change in {target}"
     which = f" {best} has no coefficient for each column; these are of {effects.model}."
     return _figure(
         "coefficients",
@@ -82,8 +82,9 @@ def coefficient_figure(effects: Effects, *, best: str, target: str) -> Figure:
             max_rows=MAX_COEFFICIENTS, ax=ax,
         ),
         sentences.coefficients(effects, names=names, shown=rows),
-        "Each dot says how much the prediction changes when that input rises by one standard deviation and "
-        "the others stay; the line is its 95 % interval. Associations, not causes."
+        "Each dot says how much the prediction changes when that input rises by one standard deviation (an "
+        "input with two values: from one to the other) and the others stay; the line is its 95 % interval. "
+        "Associations, not causes."
         f"{'' if effects.model == best else which}",
         size=(_SIZE[0], 0.9 + 0.21 * rows),
     )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.plots import shorten
-from credo.report._numbers import count, number, percent
+from credo.report._numbers import count, datum, percent
 
 # A wide table is listed up to here, so that the page stays one that a person reads.
 MAX_COLUMNS = 100
@@ -98,8 +98,8 @@ def _spread(values: NDArray[np.float64]) -> str:
         return ""
     low, middle, high = np.quantile(values, (0.0, 0.5, 1.0))
     if low == high:
-        return f"always {number(float(low), digits=4)}"
-    return f"{number(float(low))} to {number(float(high))}, median {number(float(middle))}"
+        return f"always {datum(float(low))}"
+    return f"{datum(float(low))} to {datum(float(high))}, median {datum(float(middle))}"
 
 
 def _range(values: Any) -> str:

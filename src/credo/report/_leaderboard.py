@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from credo.report import _facts as facts
 from credo.report import _sentences as sentences
-from credo.report._numbers import aligned, number, percent
+from credo.report._numbers import aligned, fixed, number, percent
 from credo.selection import Comparison, HeldOut, Score
 
 
@@ -34,11 +34,11 @@ def rows(comparison: Comparison, families: dict[str, str]) -> list[Row]:
     """One row for each model, in the comparison's order."""
     good = [score for score in comparison.scores if score.error is None]
     columns = [
-        _column([score.log_score for score in good], sign=1),
+        _column([score.log_score for score in good], sign=1, decimals=3),
         _column([score.rmse for score in good], sign=-1),
         _column([score.crps for score in good], sign=-1),
         [_covered(score, comparison.held_out[score.name]) for score in good],
-        _column([score.log_evidence for score in good], sign=1),
+        _column([score.log_evidence for score in good], sign=1, decimals=1),
         [Cell(_seconds(score.seconds)) for score in good],
     ]
     cells = {score.name: [column[i] for column in columns] for i, score in enumerate(good)}
@@ -60,10 +60,9 @@ def guess_row(guess: facts.Guess | None, comparison: Comparison) -> Row | None:
         return None
     good = [score for score in comparison.scores if score.error is None]
     texts = [
-        aligned([*(getattr(score, name) for score in good), getattr(guess, name)])[-1]
-        for name in ("log_score", "rmse", "crps")
+        aligned([*(getattr(score, name) for score in good), getattr(guess, name)])[-1] for name in ("rmse", "crps")
     ]
-    cells = [*texts, percent(guess.coverage), "—", "—"]
+    cells = [_fixed(guess.log_score, 3), *texts, percent(guess.coverage), "—", "—"]
     return Row("always the mean", "for comparison: looks at no column", [Cell(text) for text in cells])
 
 
@@ -87,14 +86,21 @@ def words(comparison: Comparison, guess: facts.Guess | None) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-def _column(values: Sequence[float | None], *, sign: int) -> list[Cell]:
-    texts = aligned(values)
+def _column(values: Sequence[float | None], *, sign: int, decimals: int | None = None) -> list[Cell]:
+    # Of a logarithm the difference counts, whatever its size.
+    texts = aligned(values) if decimals is None else [_fixed(value, decimals) for value in values]
     finite = [sign * value for value in values if value is not None and math.isfinite(value)]
     if len(values) < 2 or not finite:
         return [Cell(text) for text in texts]
     # What looks equal is equally good to a reader.
     top = texts[values.index(sign * max(finite))]
     return [Cell(text, best=text == top) for text in texts]
+
+
+def _fixed(value: float | None, decimals: int) -> str:
+    if value is None or not math.isfinite(value):
+        return "—" if value is None else number(value)
+    return fixed(value, decimals=decimals)
 
 
 def _covered(score: Score, held: HeldOut) -> Cell:

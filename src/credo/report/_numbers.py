@@ -13,19 +13,29 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 def number(value: float, *, digits: int = 3) -> str:
     """A number to some significant digits, with a real minus sign.
 
-    >>> number(-1234.5), number(0.00012345), number(54.6), number(2.5e9)
-    ('−1\u202f234', '1.23×10⁻⁴', '54.6', '2.5×10⁹')
+    >>> number(-0.5), number(0.00042, digits=2), number(54.6), number(2.5e9)
+    ('−0.500', '0.00042', '54.6', '2.5×10⁹')
     """
     if not math.isfinite(value):
         return "—" if math.isnan(value) else "∞" if value > 0 else f"{_MINUS}∞"
     if value == 0:
         return "0"
     exponent = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
-    if not -4 < exponent < 7:
+    if not -5 < exponent < 7:
         mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
         mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
         return f"{mantissa}×10{str(int(power)).translate(_SUPERSCRIPTS)}".replace("-", _MINUS)
     return fixed(value, decimals=max(0, digits - 1 - exponent))
+
+
+def datum(value: float) -> str:
+    """A value of the data: a whole number stays whole.
+
+    >>> datum(19.0), datum(25.66)
+    ('19', '25.7')
+    """
+    whole = float(value).is_integer() and abs(value) < 1e7
+    return fixed(value, decimals=0) if whole else number(value)
 
 
 def fixed(value: float, *, decimals: int) -> str:
@@ -54,8 +64,7 @@ def aligned(values: Sequence[float | None], *, digits: int = 4) -> list[str]:
     if not 0 <= decimals <= 6:
         return ["—" if v is None else number(v, digits=digits) for v in values]
     return [
-        "—" if v is None else fixed(v, decimals=decimals) if abs(v) < 1e7 else number(v, digits=digits)
-        for v in values
+        "—" if v is None else fixed(v, decimals=decimals) if abs(v) < 1e7 else number(v, digits=digits) for v in values
     ]
 
 
@@ -68,13 +77,13 @@ def count(n: int) -> str:
     return f"{n:,}".replace(",", _THIN)
 
 
-def several(n: int, noun: str, *, plural: str | None = None) -> str:
-    """A count with its noun.
+def several(n: int, noun: str, *, spell: bool = False) -> str:
+    """A count with its noun, as a word on request.
 
-    >>> several(1, "row"), several(3, "row"), several(2, "standard error")
-    ('1 row', '3 rows', '2 standard errors')
+    >>> several(1, "row"), several(3, "row"), several(2, "model", spell=True)
+    ('1 row', '3 rows', 'two models')
     """
-    return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
+    return f"{spelled(n) if spell else count(n)} {noun}{'' if n == 1 else 's'}"
 
 
 def spelled(n: int) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
 
 from credo._version import __version__
 from credo.plots import shorten
@@ -22,6 +23,7 @@ from credo.report import _sentences as sentences
 from credo.report._effects import Effects, effects
 from credo.report._figures import Figure, coefficient_figure, held_out_figures
 from credo.report._numbers import count, number, percent, several
+from credo.report._surprises import surprises
 from credo.selection import Comparison
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
@@ -44,15 +46,17 @@ def render(
     values = np.asarray(y, dtype=np.float64)
     guess = facts.guess(values)
     columns = list(preparation.columns_)
+    board = leaderboard.rows(comparison, {name: _family(model) for name, model in models.items()})
     return _template().render(
         title=title,
         style=Markup(_source("style.css")),
         size=[several(len(values), "row"), several(len(columns), "column"), f"target {shorten(target)}"],
         date=date,
         **_results(comparison, models, frame, shorten(target), guess),
-        board=leaderboard.rows(comparison, {name: _family(model) for name, model in models.items()}),
+        board=board,
         guess=leaderboard.guess_row(guess, comparison),
         board_words=leaderboard.words(comparison, guess),
+        has_flags=any(cell.flag for row in board for cell in row.cells),
         has_evidence=any(score.log_evidence is not None for score in comparison.scores),
         lines=[glance.target_line(target, values), *glance.lines(columns, frame)],
         unlisted=max(0, len(columns) - glance.MAX_COLUMNS),
@@ -72,7 +76,7 @@ def _results(
     good = [score for score in comparison.scores if score.error is None]
     if not good:
         sentence = "No model could be fitted; the leaderboard says why."
-        return {"best": "", "answer": [sentence], "tiles": [], "figures": []}
+        return {"best": "", "answer": [sentence], "tiles": [], "figures": [], "surprises": []}
     best, rmse = good[0].name, good[0].rmse
     held = comparison.held_out[best]
     ordered = {score.name: models[score.name] for score in good if score.name in models}
@@ -81,9 +85,7 @@ def _results(
     coverage = facts.coverage(held)
     failed = len(comparison.scores) - len(good)
     answer = [
-        sentences.winner(
-            best, n_models=len(good), n_failed=failed, target=target, ties=leaderboard.ties(comparison)
-        ),
+        sentences.winner(best, n_models=len(good), n_failed=failed, target=target, ties=leaderboard.ties(comparison)),
         _error(held.y, rmse, mean_error, target),
         sentences.coverage(coverage),
     ]
@@ -93,14 +95,13 @@ def _results(
         answer.append(sentences.inputs(found, target=target, names=names))
         pictures.append(coefficient_figure(found, best=best, target=target))
     tiles = _tiles(rmse, mean_error, coverage, found)
-    return {"best": best, "answer": answer, "tiles": tiles, "figures": pictures}
+    odd = surprises(held, frame.index)
+    return {"best": best, "answer": answer, "tiles": tiles, "figures": pictures, "surprises": odd}
 
 
 def _error(y: NDArray[np.float64], rmse: float | None, guess: float | None, target: str) -> str:
     if np.ptp(y) == 0:
-        return (
-            f"Every value of {target} is {number(float(y[0]), digits=4)}, so there is nothing to tell apart."
-        )
+        return f"Every value of {target} is {number(float(y[0]), digits=4)}, so there is nothing to tell apart."
     return sentences.error(float("nan") if rmse is None else rmse, guess, target=target)
 
 
@@ -135,9 +136,9 @@ def _tiles(
 
 def _family(model: Any) -> str:
     """The kind of a model in words: BayesianLinearRegression is a Bayesian linear regression."""
-    steps = getattr(model.estimator_, "steps", None)
-    parts = [step for _, step in steps] if steps else [model.estimator_]
-    return ", then ".join(_words(type(part).__name__) for part in parts)
+    parts = [_words(type(part).__name__) for part in _steps(model.estimator_)]
+    text = ", then ".join(parts)
+    return text[:1].upper() + text[1:]
 
 
 def _words(name: str) -> str:
@@ -149,11 +150,17 @@ def _words(name: str) -> str:
     parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|\d+", name)
     kept = {"Bayesian", "Gaussian", "Lasso"}
     words = [part if part in kept or part.isupper() else part.lower() for part in parts]
-    return " ".join(words)[:1].upper() + " ".join(words)[1:]
+    return " ".join(words)
 
 
 def _settings(model: Any) -> str:
-    return " ".join(repr(model.estimator_).split())
+    """Every setting of the estimator, also those that were left at their defaults."""
+    with config_context(print_changed_only=False):
+        return " → ".join(" ".join(repr(part).split()) for part in _steps(model.estimator_))
+
+
+def _steps(estimator: Any) -> list[Any]:
+    return [step for _, step in getattr(estimator, "steps", [])] or [estimator]
 
 
 def _versions() -> list[tuple[str, str]]:
@@ -171,17 +178,18 @@ def _source(name: str) -> str:
 
 @cache
 def _template() -> Any:
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["tie"] = _tie
     environment.filters["mark"] = _mark
     return environment.from_string(_source("template.html"))
 
 
 def _tie(text: Any) -> Markup:
-    """Numbers stay with their per-cent sign at the end of a line."""
-    return Markup(str(escape(text)).replace(" %", "\u202f%"))
+    """Text in which numbers, ranges and equations don't break at the end of a line."""
+    tied = str(text).replace(" %", "\u202f%")
+    tied = re.sub(r"(?<=\d)–(?=\d)", "\u2060–\u2060", tied)
+    tied = re.sub(r"\b([pρ]) ([=<]) (?=[\d−])", "\\1\u00a0\\2\u00a0", tied)
+    return escape(tied)
 
 
 def _mark(text: str, name: str) -> Markup:

@@ -1,4 +1,4 @@
-"""The report's sentences: each takes facts and says what they mean for this data, and no more than they show."""
+"""The report's sentences: each says what some facts mean for this data, and no more than they show."""
 
 import math
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from credo.report._effects import Effects
 from credo.report._facts import Correlation, Coverage, Gap, Guess, Pattern, Uniformity
-from credo.report._numbers import count, listing, number, p_value, percent, several, spelled, whole_percent
+from credo.report._numbers import count, listing, number, p_value, several, spelled, whole_percent
 
 # What chance does less than once in a hundred times is called evidence; for a normal z that is |z| > 2.576.
 _ALARM = 0.01
@@ -18,17 +18,17 @@ _FEW = 20
 
 def winner(best: str, *, n_models: int, n_failed: int, target: str, ties: list[str]) -> str:
     """Which model predicts best, and whether the others can be told from it."""
-    failed = f" ({spelled(n_failed)} more could not be fitted)" if n_failed else ""
+    failed = f" {_capital(several(n_failed, 'more model', spell=True))} could not be fitted." if n_failed else ""
     if n_models == 1:
-        return f"{best} is the only model that was fitted{failed}."
-    text = f"{best} predicts {target} best of the {spelled(n_models)} models compared{failed}"
+        return f"{best} is the only model that was fitted.{failed}"
+    text = f"{best} predicts {target} best of the {spelled(n_models)} models compared"
     if not ties:
-        return f"{text}, by more than chance would make."
-    if len(ties) == n_models - 1:
-        others = "the other" if n_models == 2 else "any of the others"
+        margin = "by a clear margin"
+    elif len(ties) == n_models - 1:
+        margin = f"but {'the two' if n_models == 2 else f'all {spelled(n_models)}'} are too close to call"
     else:
-        others = listing(ties, at_most=4)
-    return f"{text}, but its lead over {others} is no larger than chance could make it."
+        margin = f"with {listing(ties, at_most=4)} too close to call"
+    return f"{text}, {margin}.{failed}"
 
 
 def error(rmse: float, guess: float | None, *, target: str) -> str:
@@ -74,17 +74,14 @@ def agreement(r2: float | None, fact: Coverage, *, target: str) -> str:
         return bars
     share = whole_percent(r2) if r2 > 0 else "none"
     return (
-        f"The predictions account for {share} of the variance of {target} "
-        f"in rows that the model had not seen. {bars}"
+        f"The predictions account for {share} of the variance of {target} in rows that the model had not seen. {bars}"
     )
 
 
 def calibration(fact: Uniformity) -> str:
     """What the PIT histogram shows."""
     if fact.n < _FEW:
-        return (
-            f"With {several(fact.n, 'held-out row')} the bars can't tell honest uncertainty from any other."
-        )
+        return f"With {several(fact.n, 'row')} the bars can't tell honest uncertainty from any other."
     test = f"Kolmogorov–Smirnov test, {p_value(fact.p)}"
     signs = _departures(fact)
     if not signs and fact.p >= _ALARM:
@@ -110,9 +107,7 @@ def _departures(fact: Uniformity) -> list[str]:
             if fact.spread > 0
             else ("near the middle", "less sure than it could be")
         )
-        signs.append(
-            f"too many observations fell {where} of their predictive distributions: the model is {verdict}"
-        )
+        signs.append(f"too many observations fell {where} of their predictive distributions: the model is {verdict}")
     if abs(fact.bias) > _ALARM_Z:
         side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
         share = fact.above if fact.bias > 0 else 1 - fact.above
@@ -148,12 +143,9 @@ def residuals(fact: Pattern, left: NDArray[np.float64], *, useful: bool) -> str:
 def _patterns(fact: Pattern, *, useful: bool) -> list[str]:
     signs = []
     if useful and fact.level.p < _ALARM:
-        direction, verdict = (
-            ("rise", "too close to the middle") if fact.level.rho > 0 else ("fall", "too extreme")
-        )
+        direction, verdict = ("rise", "too close to the middle") if fact.level.rho > 0 else ("fall", "too extreme")
         signs.append(
-            f"the residuals {direction} with the predicted value ({_rank(fact.level)}): "
-            f"the predictions are {verdict}"
+            f"the residuals {direction} with the predicted value ({_rank(fact.level)}): the predictions are {verdict}"
         )
     if fact.bend.p < _ALARM:
         signs.append(
@@ -174,13 +166,12 @@ def inputs(fact: Effects, *, target: str, names: list[str]) -> str:
     if not len(sure):
         return f"No single input of {fact.model} has a coefficient that can be told from zero."
     largest = sure[np.argsort(-np.abs(fact.estimate[sure]), kind="stable")][:4]
-    parts = []
-    for sign, way in ((1, "higher"), (-1, "lower")):
-        group = [names[i] for i in largest if sign * fact.estimate[i] > 0]
-        if group:
-            parts.append(f"higher {listing(group)} {'goes' if len(group) == 1 else 'go'} with {way} {target}")
+    up = [names[i] for i in largest if fact.estimate[i] > 0]
+    down = [names[i] for i in largest if fact.estimate[i] < 0]
+    ways = [f"{way} with {listing(group)}" for way, group in (("rises", up), ("falls", down)) if group]
     most = "What matters most" if len(sure) > 1 else "What matters"
-    return f"{most}: {', '.join(parts)}, the other inputs held fixed."
+    fixed = ", the other inputs held fixed" if len(names) > 1 else ""
+    return f"{most}: {target} {' and '.join(ways)}{fixed}."
 
 
 def coefficients(fact: Effects, *, names: list[str], shown: int) -> str:

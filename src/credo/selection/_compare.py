@@ -154,9 +154,7 @@ class _Trial:
         if self.error is not None:
             return Score(self.name, error=self.error)
         mean, _, lower, upper, _, log_density, crps = self.held_out.T
-        evidence = next(
-            (m for m in (self.fitted, final_step(self.fitted)) if hasattr(m, "log_evidence_")), None
-        )
+        evidence = next((m for m in (self.fitted, final_step(self.fitted)) if hasattr(m, "log_evidence_")), None)
         return Score(
             self.name,
             log_score=float(log_density.mean()),

@@ -95,9 +95,7 @@ class ArchiveReader:
         ) as error:
             raise ModelFileError(f"its member {name} is damaged or cut short ({error})") from None
         if entry is not None and (sha256(payload).hexdigest(), len(payload)) != entry:
-            raise ModelFileError(
-                f"its member {name} was changed after it was written: the SHA-256 doesn't match"
-            )
+            raise ModelFileError(f"its member {name} was changed after it was written: the SHA-256 doesn't match")
         return payload
 
     def json(self, name: str, *, entry: tuple[str, int] | None = None) -> Any:
@@ -151,9 +149,7 @@ def _directory(archive: ZipFile, *, max_bytes: int) -> dict[str, ZipInfo]:
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if len(set(names)) < len(names):
-        raise ModelFileError(
-            f"it holds two members of one name ({_repeated(names)!r}), so it was tampered with"
-        )
+        raise ModelFileError(f"it holds two members of one name ({_repeated(names)!r}), so it was tampered with")
     foreign = [name for name in names if not _MEMBER.fullmatch(name)]
     if MANIFEST not in names:
         raise ModelFileError("it is a zip file, but no Credo model: it has no manifest")

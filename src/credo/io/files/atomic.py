@@ -28,9 +28,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if final.is_dir():
         raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; name a file in it")
     if not final.parent.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {str(final.parent)!r} to write {final.name!r} into; make it first"
-        )
+        raise FileNotFoundError(f"there is no folder {str(final.parent)!r} to write {final.name!r} into; make it first")
     part = final.with_name(f".{final.name[:100]}.{token_hex(8)}.part")
     # O_EXCL never follows a link that someone laid; mode 0666 leaves the permissions to the umask.
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)

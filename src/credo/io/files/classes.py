@@ -78,15 +78,11 @@ def class_named(name: str) -> type:
         return _sklearn_class(name)
     module, _, member = name.rpartition(".")
     if not _NAME.fullmatch(name) or name.split(".")[1] not in _ROOMS or "__" in name:
-        raise ModelFileError(
-            f"the file names the class {name!r}, which is not one that a model file may hold"
-        )
+        raise ModelFileError(f"the file names the class {name!r}, which is not one that a model file may hold")
     try:
         kind = getattr(import_module(module), member)
     except (ImportError, AttributeError):
-        raise ModelFileError(
-            f"the file names the class {name!r}, which this version of Credo doesn't have"
-        ) from None
+        raise ModelFileError(f"the file names the class {name!r}, which this version of Credo doesn't have") from None
     if not (isinstance(kind, type) and _is_carried(kind)):
         raise ModelFileError(f"the file names {name!r}, which is neither an estimator nor a value of Credo's")
     return kind

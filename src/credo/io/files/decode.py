@@ -136,9 +136,7 @@ class Decoder:
             raise ModelFileError("it names a cache folder, which Credo never writes")
         unknown = parameters.keys() - set(kind._get_param_names())  # type: ignore[attr-defined]
         if unknown:
-            raise ModelFileError(
-                f"its {name} has parameters that this version doesn't know: {sorted(unknown)}"
-            )
+            raise ModelFileError(f"its {name} has parameters that this version doesn't know: {sorted(unknown)}")
         estimator = kind(**{key: self.decode(node) for key, node in parameters.items()})
         private = private_state(kind)
         for key, node in state.items():
@@ -160,9 +158,7 @@ def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
     stream = BytesIO(payload)
     try:
         version = np.lib.format.read_magic(stream)
-        header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[
-            version
-        ]
+        header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
         shape, fortran, dtype = header(stream)
     except (KeyError, ValueError, TypeError, EOFError, SyntaxError, RecursionError) as error:
         raise ModelFileError(f"its member {name} is no array ({str(error)[:100]})") from None

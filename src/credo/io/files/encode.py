@@ -79,9 +79,7 @@ class Encoder:
         if kind is tuple:
             return {"tuple": [self.encode(item, where=f"{where}[{i}]") for i, item in enumerate(value)]}
         if kind is slice:
-            return {
-                "slice": [self.encode(item, where=where) for item in (value.start, value.stop, value.step)]
-            }
+            return {"slice": [self.encode(item, where=where) for item in (value.start, value.stop, value.step)]}
         if kind is dict:
             return self._dict(value, where=where)
         if kind.__name__ in SPARSE and kind is getattr(sparse, kind.__name__):
@@ -94,9 +92,7 @@ class Encoder:
 
     def _dict(self, value: dict[Any, Any], *, where: str) -> Any:
         if all(type(key) is str for key in value):
-            return {
-                "dict": {key: self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()}
-            }
+            return {"dict": {key: self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()}}
         return {
             "pairs": [
                 [self.encode(key, where=f"a key of {where}"), self.encode(item, where=f"{where}[{key!r}]")]
@@ -108,9 +104,7 @@ class Encoder:
         name = _class_name(value, where=where)
         parameters = value.get_params(deep=False)
         if parameters.get("memory") is not None:
-            raise ModelFileError(
-                f"{where}.memory can't be carried by a model file: a cache belongs to one machine"
-            )
+            raise ModelFileError(f"{where}.memory can't be carried by a model file: a cache belongs to one machine")
         return {
             "estimator": [
                 name,
@@ -193,9 +187,7 @@ def _type_name(kind: type, *, where: str) -> str:
     for name, known in TYPES.items():
         if known is kind:
             return name
-    raise ModelFileError(
-        f"{where} can't be carried by a model file: it is the class {kind.__qualname__} itself"
-    )
+    raise ModelFileError(f"{where} can't be carried by a model file: it is the class {kind.__qualname__} itself")
 
 
 def _reason(value: Any) -> str:
@@ -206,7 +198,5 @@ def _reason(value: Any) -> str:
         name = getattr(value, "__qualname__", type(value).__name__)
         return f"it is the function {name}, and model files hold data only, never code"
     if isinstance(value, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
-        return (
-            "it is a random generator, whose state moves with every draw; give a whole number as random_state"
-        )
+        return "it is a random generator, whose state moves with every draw; give a whole number as random_state"
     return f"it is a {type(value).__module__}.{type(value).__qualname__}"

@@ -113,9 +113,7 @@ def describe(path: str | os.PathLike[str]) -> Manifest:
     return _open(path, max_bytes=2**62, read=lambda archive, page: page)  # type: ignore[no-any-return]
 
 
-def _open(
-    path: str | os.PathLike[str], *, max_bytes: int, read: Callable[[ArchiveReader, Manifest], Any]
-) -> Any:
+def _open(path: str | os.PathLike[str], *, max_bytes: int, read: Callable[[ArchiveReader, Manifest], Any]) -> Any:
     """What `read` makes of an open model file; every complaint begins with the file's name."""
     file = Path(path)
     if not file.is_file():

@@ -61,6 +61,16 @@ def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | N
     return None
 
 
+def plain_number(text: str) -> float | None:
+    """A number as programs write it, or None.
+
+    >>> plain_number("-1.5e3"), plain_number("1,5")
+    (-1500.0, None)
+    """
+    parsed = _number(text, decimal=".")
+    return parsed[0] if parsed is not None and not parsed[1] else None
+
+
 def _form(distinct: list[str], *, decimal: str) -> tuple[dict[str, float], set[str], list[str]] | None:
     """The number of each word, the words that are none, and how the numbers were written."""
     parts = {text: _AFFIX.fullmatch(text) for text in distinct}
@@ -87,9 +97,8 @@ def _number(text: str, *, decimal: str) -> tuple[float, str] | None:
     plain = re.fullmatch(rf"[+-]?(\d+({point}\d*)?|{point}\d+)([eE][+-]?\d+)?", text, re.ASCII)
     if plain:
         return float(text.replace(decimal, ".")), ""
-    grouped = re.fullmatch(
-        rf"[+-]?\d{{1,3}}(?P<group>[{re.escape(_GROUPS[decimal])}])\d{{3}}((?P=group)\d{{3}})*({point}\d+)?", text, re.ASCII
-    )
+    group = f"(?P<group>[{re.escape(_GROUPS[decimal])}])"
+    grouped = re.fullmatch(rf"[+-]?\d{{1,3}}{group}\d{{3}}((?P=group)\d{{3}})*({point}\d+)?", text, re.ASCII)
     if grouped:
         return float(text.replace(grouped["group"], "").replace(decimal, ".")), grouped["group"]
     if text.lower().lstrip("+-") in ("inf", "infinity"):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.io.errors import ColumnError, plural, quoted
-from credo.io.tables.columns import as_frame, column_named, numeric_values
+from credo.io.tables.columns import as_frame, column_named, not_a_number, numbers, present_mask
 
 
 def split_target(frame: Any, target: str) -> tuple[Any, NDArray[np.float64], list[str]]:
@@ -54,11 +54,14 @@ def split_target(frame: Any, target: str) -> tuple[Any, NDArray[np.float64], lis
 
 
 def _numbers(column: Any, name: str) -> NDArray[np.float64]:
-    numbers = None if column.dtype.kind in "bM" else numeric_values(column)
-    if numbers is not None:
-        return numbers
-    levels = quoted(dict.fromkeys(str(value) for value in column.dropna().tolist()), most=3)
-    raise ColumnError(
-        f"the target {name!r} is not a number (it holds {levels}); Credo's regression needs a target in numbers, "
-        "and classes can't be predicted yet"
-    )
+    present = present_mask(column)
+    y, odd = numbers(column, present)
+    if column.dtype.kind == "b" or len(odd) > 0.5 * present.sum():
+        levels = quoted(dict.fromkeys(column[present].astype(str)), most=3)
+        raise ColumnError(
+            f"the target {name!r} is not a number (it holds {levels}); regression needs a target in numbers, "
+            "and Credo can't predict classes yet"
+        )
+    if len(odd):
+        raise ColumnError(f"{not_a_number(column, odd, what='the target')}; correct it or leave the field empty")
+    return y

@@ -1,0 +1,1 @@
+"""Credo beside its peers, measured in one run: ``make bench``, or ``python -m benchmarks linear``."""

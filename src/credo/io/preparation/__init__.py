@@ -1,0 +1,23 @@
+"""Columns of a table into numbers that a model takes, with a sentence for everything that was decided.
+
+    numeric      as it is; true/false and yes/no as 1/0
+    categorical  0/1 for every level but the most frequent, which is the reference
+    text         0/1 for every word that occurs
+    date         days since the first date
+    missing      the median stands in, and a 0/1 column says where (a level of its own for categories)
+
+Contract: `Preparation` is a scikit-learn transformer of frames that learns the kinds, levels and medians in `fit`
+and applies them unchanged in `transform`; what new rows hold that `fit` didn't see is warned about or refused
+by name. Left out with a note: constant and empty columns, and identifiers. `TableModel` is a preparation and an
+estimator that are fitted, saved and asked as one.
+
+Members: `Preparation`, `Column`, `TableModel`.
+
+Not here: reading files (`credo.io.tables`), basis expansions (`credo.features`).
+"""
+
+from credo.io.preparation.kinds import Column
+from credo.io.preparation.table_model import TableModel
+from credo.io.preparation.transformer import Preparation
+
+__all__ = ["Column", "Preparation", "TableModel"]

@@ -1,0 +1,189 @@
+"""One column into its columns of numbers; an encoder is what `fit` learned about a column."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.features import Words
+from credo.io.errors import ColumnError, TableWarning, plural, quoted
+from credo.io.preparation.dates import days_since, timestamps
+from credo.io.tables.columns import not_a_number, numbers, present_mask, words
+
+Array = NDArray[np.float64]
+
+
+class Encoder(Protocol):
+    """What every encoder can do."""
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        ...
+
+    def names(self) -> list[str]:
+        """The names of the columns it makes."""
+        ...
+
+    def matrix(self, column: Any) -> Any:
+        """The rows' numbers, of shape (n_rows, len(names()))."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A number as it is, the median where it is missing, and a column that says where.
+
+    `words` gives the numbers of words such as yes and no; `absent` are words that count as missing.
+    """
+
+    name: str
+    fill: float
+    value: bool
+    indicator: bool
+    words: dict[str, float] | None
+    absent: tuple[str, ...]
+
+    def names(self) -> list[str]:
+        return [self.name] * self.value + [f"{self.name} is missing"] * self.indicator
+
+    def matrix(self, column: Any) -> Array:
+        values = self._values(column)
+        infinite = np.isinf(values)
+        if infinite.any():
+            _warn(f"column {self.name!r}: {plural(int(infinite.sum()), 'infinite value')} counted as missing")
+        return _filled(np.where(infinite, np.nan, values), self)
+
+    def _values(self, column: Any) -> Array:
+        present = present_mask(column)
+        if self.words is not None:
+            return self._truths(column, present)
+        if column.dtype.kind == "m":
+            return np.asarray(column.dt.total_seconds() / 86_400, dtype=np.float64)
+        values, odd = numbers(column, present)
+        unknown = np.array([i for i in odd if str(column.iat[i]).strip() not in self.absent], dtype=np.intp)
+        if len(unknown):
+            raise ColumnError(f"{not_a_number(column, unknown)}; the model was fitted to numbers there")
+        return values
+
+    def _truths(self, column: Any, present: NDArray[np.bool_]) -> Array:
+        known = self.words or {}
+        values = np.full(len(column), np.nan)
+        for i, word in enumerate(words(column, present)):
+            if word is None:
+                continue
+            if word.casefold() not in known:
+                raise ColumnError(f"column {self.name!r}, row {i + 1}: {word!r} is none of {quoted(known)}")
+            values[i] = known[word.casefold()]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Days:
+    """A date as days since the first date of the fitted rows."""
+
+    name: str
+    style: str
+    origin: str
+    fill: float
+    value: bool
+    indicator: bool
+
+    def names(self) -> list[str]:
+        named = [f"{self.name} (days since {self.origin})"] * self.value
+        return named + [f"{self.name} is missing"] * self.indicator
+
+    def matrix(self, column: Any) -> Array:
+        present = present_mask(column)
+        stamps = timestamps(column, present, words(column, present), self.style)
+        odd = np.flatnonzero(present & np.isnat(stamps))
+        if len(odd):
+            raise ColumnError(
+                f"column {self.name!r}, row {odd[0] + 1}: {str(column.iat[odd[0]])!r} is not a date written like "
+                "those that the model was fitted to"
+            )
+        return _filled(days_since(stamps, np.datetime64(self.origin, "us")), self)
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A 0/1 column for each level but the reference.
+
+    `levels` have a column each; those in `pooled` share one. Levels that `fit` didn't see have zeros everywhere,
+    like the reference, and are warned about.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    reference: str | None
+    pooled: frozenset[str] | tuple[str, ...]
+    missing: bool
+    had_missing: bool
+
+    def names(self) -> list[str]:
+        named = [f"{self.name}={level}" for level in self.levels]
+        named += [f"{self.name}=other"] * bool(self.pooled)
+        return named + [f"{self.name} is missing"] * self.missing
+
+    def matrix(self, column: Any) -> Array:
+        present = present_mask(column)
+        position = {level: j for j, level in enumerate(self.levels)}
+        position |= dict.fromkeys(self.pooled, len(self.levels))
+        result = np.zeros((len(column), len(self.names())))
+        unseen: dict[str, int] = {}
+        for i, word in enumerate(words(column, present)):
+            if word is None:
+                if self.missing:
+                    result[i, -1] = 1.0
+            elif word in position:
+                result[i, position[word]] = 1.0
+            elif word != self.reference:
+                unseen[word] = unseen.get(word, 0) + 1
+        self._warn(unseen, 0 if self.had_missing else int((~present).sum()))
+        return result
+
+    def _warn(self, unseen: dict[str, int], n_missing: int) -> None:
+        like = f"like its reference {self.reference!r}" if self.reference is not None else "like no level"
+        if unseen:
+            _warn(
+                f"column {self.name!r}: {plural(sum(unseen.values()), 'row')} with levels that the model wasn't "
+                f"fitted to ({quoted(unseen)}) counted {like}"
+            )
+        if n_missing:
+            _warn(
+                f"column {self.name!r}: {plural(n_missing, 'missing value')} counted {like}, because none was "
+                "missing when the model was fitted"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """A 0/1 column for every word of the vocabulary; a missing text has no words."""
+
+    name: str
+    words: Words
+
+    def names(self) -> list[str]:
+        return [f"{self.name}: {word}" for word in self.words.vocabulary_]
+
+    def matrix(self, column: Any) -> Any:
+        texts = words(column, present_mask(column))
+        return self.words.transform([text or "" for text in texts])
+
+
+def _filled(values: Array, encoder: Numbers | Days) -> Array:
+    """The value with its gaps filled, and the column that says where they were."""
+    missing = np.isnan(values)
+    if missing.any() and encoder.value and not encoder.indicator:
+        _warn(
+            f"column {encoder.name!r}: {plural(int(missing.sum()), 'missing value')} replaced by the median "
+            f"{encoder.fill:g}"
+        )
+    parts = [np.where(missing, encoder.fill, values)] * encoder.value + [missing.astype(float)] * encoder.indicator
+    return np.column_stack(parts)
+
+
+def _warn(sentence: str) -> None:
+    warn(TableWarning(sentence), stacklevel=5)

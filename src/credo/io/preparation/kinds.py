@@ -1,0 +1,134 @@
+"""What a column is: the rules that tell numbers, categories, texts, dates and identifiers apart."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.io.preparation.dates import date_format
+from credo.io.preparation.truth import truth_pair
+from credo.io.tables.columns import is_wordy, numbers, present_mask, words
+
+Kind = Literal["numeric", "categorical", "text", "date", "constant", "identifier", "empty"]
+KINDS: tuple[str, ...] = get_args(Kind)
+
+# Below this many values, nothing can be said from all of them being different.
+_IDENTIFIER_ROWS = 10
+_COUNTING_ROWS = 20
+# A column of numbers may have a few slips of the pen; with more, it is one of words.
+_SLIPS = 0.05
+_TEXT_WORDS = 4
+_ID_NAME = re.compile(
+    r"(^|.*[\s_.\-])(id|ids|idx|uid|uuid|guid|index|key|nr|no|num|number|row|rownames|case|record|serial|obs|"
+    r"observation|subject|patient|sample|participant)"
+)
+_ID_ENDING = re.compile(r".*[a-z](ID|Id)")
+_TIME_NAME = re.compile(r".*(year|month|week|day|hour|minute|second|time|date|period|quarter|step|age).*|.")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: what it was taken for, and what there is to say about it."""
+
+    name: str
+    kind: Kind
+    n_missing: int
+    n_distinct: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """A column under study: its values as words and numbers, and which rows have one."""
+
+    name: str
+    column: Any
+    present: NDArray[np.bool_]
+    values: NDArray[np.float64]
+    odd: NDArray[np.intp]
+    words: NDArray[Any]
+
+    @property
+    def n_present(self) -> int:
+        return int(self.present.sum())
+
+    @property
+    def n_missing(self) -> int:
+        return len(self.present) - self.n_present
+
+    @property
+    def distinct(self) -> list[str]:
+        """The different words, in order of appearance."""
+        return list(dict.fromkeys(self.words[self.present]))
+
+    @property
+    def slips(self) -> tuple[str, ...]:
+        """The words in a column of numbers."""
+        return tuple(dict.fromkeys(self.words[self.odd]))
+
+
+def profile(name: str, column: Any) -> Profile:
+    """Look at every value of a column."""
+    present = present_mask(column)
+    values, odd = numbers(column, present)
+    if column.dtype.kind == "m":
+        values[present] = column[present].dt.total_seconds().to_numpy() / 86_400
+        odd = np.empty(0, dtype=np.intp)
+    return Profile(name, column, present, values, odd, words(column, present))
+
+
+def kind_of(found: Profile) -> tuple[Kind, str]:
+    """The kind of a column, and why where that isn't plain."""
+    if not found.n_present:
+        return "empty", "no value in any row"
+    n_distinct = len(found.distinct)
+    if n_distinct == 1 and not found.n_missing:
+        return "constant", f"always {found.distinct[0]}"
+    if truth_pair(found.distinct) is not None:
+        return "numeric", ""
+    if is_number(found):
+        reason = _counts(found)
+        return ("identifier", reason) if reason else ("numeric", "")
+    if date_format(found.column, found.words[found.present]) is not None:
+        return "date", ""
+    return _kind_of_words(found, n_distinct)
+
+
+def is_number(found: Profile) -> bool:
+    """Whether the column holds numbers, with no more than a few slips."""
+    if not is_wordy(found.column):
+        return found.column.dtype.kind != "M"
+    slips = len(found.odd)
+    return slips == 0 or (found.n_present >= _COUNTING_ROWS and slips <= _SLIPS * found.n_present)
+
+
+def _counts(found: Profile) -> str:
+    """Why a column of whole numbers names its rows, or nothing."""
+    values = found.values[found.present & ~np.isnan(found.values)]
+    n = len(values)
+    if n < _IDENTIFIER_ROWS or found.n_missing or len(np.unique(values)) < n or not np.isfinite(values).all():
+        return ""
+    if np.any(values != np.floor(values)) or values.min() < 0:
+        return ""
+    name = found.name.strip()
+    if _ID_NAME.fullmatch(name.casefold()) or _ID_ENDING.fullmatch(name):
+        return "whole numbers, all different, under a name that says so"
+    # A part of the rows still counts up, with gaps: folds of cross-validation must decide alike.
+    steady = bool(np.all(np.diff(values) >= 1)) and values[0] <= max(5, 0.1 * n) and values[-1] <= 2.5 * n
+    if n >= _COUNTING_ROWS and steady and not _TIME_NAME.fullmatch(name.casefold()):
+        return "whole numbers that count the rows"
+    return ""
+
+
+def _kind_of_words(found: Profile, n_distinct: int) -> tuple[Kind, str]:
+    n, share = found.n_present, n_distinct / found.n_present
+    length = float(np.mean([len(word.split()) for word in found.distinct]))
+    if length >= _TEXT_WORDS and share > 0.5 and n > 1:
+        return "text", ""
+    if n >= _IDENTIFIER_ROWS and n_distinct == n:
+        return "identifier", "words that differ in every row"
+    if n >= _COUNTING_ROWS and share > 0.5:
+        return "identifier", "words that differ in most rows"
+    return "categorical", ""

@@ -1,0 +1,134 @@
+"""Frames and their columns as plain arrays: the door through which every table enters."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.io.errors import ColumnError, nearest, quoted
+from credo.io.extras import pandas
+from credo.io.tables.numbers import plain_number
+
+
+def as_frame(table: Any) -> Any:
+    """The table as a pandas frame with names that are words and differ.
+
+    Frames of other libraries and mappings of name to column are taken too; an array's columns are x0, x1, ….
+    """
+    pd = pandas()
+    frame = table if isinstance(table, pd.DataFrame) else _converted(table, pd)
+    if getattr(frame.columns, "nlevels", 1) > 1:
+        raise ColumnError("the table's columns have names of several levels; flatten them first")
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        raise ColumnError(f"the table has more than one column named {quoted(repeated)}; rename them")
+    if names != list(frame.columns):
+        frame = frame.set_axis(names, axis=1)
+    return frame
+
+
+def column_named(frame: Any, name: str, *, what: str = "column") -> str:
+    """The name, if the frame has such a column; otherwise an error that suggests the nearest."""
+    if name in frame.columns:
+        return name
+    raise ColumnError(missing_columns([name], list(frame.columns), what=what))
+
+
+def missing_columns(missing: list[str], present: list[str], *, what: str = "column") -> str:
+    """The sentence about columns that a table should have."""
+    parts = []
+    for name in missing[:5]:
+        near = nearest(str(name), present, most=1)
+        parts.append(f"{str(name)!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+    rest = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+    return (
+        f"the table has no {what}{'s' if len(missing) > 1 else ''} {', '.join(parts)}{rest}; "
+        f"it has {quoted(present, most=10) if present else 'no columns at all'}"
+    )
+
+
+def present_mask(column: Any) -> NDArray[np.bool_]:
+    """Which rows have a value; blank words count as none."""
+    present = np.asarray(column.notna(), dtype=bool)
+    if is_wordy(column):
+        present &= [not isinstance(value, str) or bool(value.strip()) for value in column.tolist()]
+    return present
+
+
+def is_wordy(column: Any) -> bool:
+    """Whether the column may hold words: not numbers, truth values or dates by its type."""
+    return column.dtype.kind not in "biufcMm"
+
+
+def words(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
+    """Every value as a trimmed word, None where missing; whole floats lose their .0, so that 1.0 and 1 agree."""
+    result = np.full(len(column), None, dtype=object)
+    for i in np.flatnonzero(present):
+        result[i] = _word(column.iat[i])
+    return result
+
+
+def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """The column as floats, NaN where missing, and the rows whose value is no number."""
+    if column.dtype.kind == "c":
+        raise ColumnError(f"column {str(column.name)!r} holds complex numbers; take their real or imaginary parts")
+    values = np.full(len(column), np.nan)
+    if column.dtype.kind in "biuf":
+        values[present] = column[present].to_numpy(dtype=np.float64)
+        return values, np.empty(0, dtype=np.intp)
+    if not is_wordy(column):
+        return values, np.flatnonzero(present)
+    odd = []
+    for i in np.flatnonzero(present):
+        number = _number(column.iat[i])
+        if number is None:
+            odd.append(i)
+        else:
+            values[i] = number
+    return values, np.asarray(odd, dtype=np.intp)
+
+
+def not_a_number(column: Any, odd: NDArray[np.intp], *, what: str = "column") -> str:
+    """The sentence about the first value that is no number."""
+    more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
+    return f"{what} {str(column.name)!r}, row {odd[0] + 1}: {column.iat[odd[0]]!r} is not a number{more}"
+
+
+def _converted(table: Any, pd: Any) -> Any:
+    if isinstance(table, Mapping):
+        return pd.DataFrame(dict(table))
+    if isinstance(table, np.ndarray) and table.ndim == 2:
+        return pd.DataFrame(table, columns=[f"x{j}" for j in range(table.shape[1])])
+    try:
+        native = nw.from_native(table, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            f"a table is a data frame (pandas, polars, pyarrow), a dict of columns or a two-dimensional array; "
+            f"got {_shape_of(table)}"
+        ) from None
+    return pd.DataFrame({name: native[name].to_list() for name in native.columns})
+
+
+def _shape_of(table: Any) -> str:
+    shape = getattr(table, "shape", None)
+    return f"a {type(table).__name__}" + (f" of shape {shape}" if shape is not None else "")
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, Real | Decimal | np.bool_):
+        try:
+            return float(value)
+        except OverflowError:
+            return np.inf if value > 0 else -np.inf
+    return plain_number(value.strip()) if isinstance(value, str) else None

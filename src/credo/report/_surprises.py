@@ -1,0 +1,51 @@
+"""The held-out rows that the best model expected least."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from credo.plots import shorten
+from credo.report._numbers import count, datum, number
+from credo.selection import HeldOut
+
+# Of a handful of rows each is as surprising as the next.
+_ROWS_TO_CHOOSE_FROM = 20
+_LISTED = 5
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """A row, what was observed and what was predicted; `off` in predictive standard deviations."""
+
+    row: str
+    actual: str
+    predicted: str
+    interval: str
+    off: str
+
+
+def surprises(held: HeldOut, index: Any) -> list[Surprise]:
+    """The rows furthest from their prediction, measured by the spread that the model gave each of them."""
+    if len(held.y) < _ROWS_TO_CHOOSE_FROM:
+        return []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = (held.y - held.dist_mean) / held.dist_std
+    distance = np.where(np.isfinite(distance), distance, 0.0)
+    rows = np.argsort(-np.abs(distance), kind="stable")[:_LISTED]
+    return [
+        Surprise(
+            row=_label(index[i]),
+            actual=datum(float(held.y[i])),
+            predicted=number(float(held.dist_mean[i])),
+            interval=f"{number(float(held.lower[i]))} to {number(float(held.upper[i]))}",
+            off=f"{abs(distance[i]):.1f} {'above' if distance[i] > 0 else 'below'}",
+        )
+        for i in rows
+        if distance[i] != 0
+    ]
+
+
+def _label(label: Any) -> str:
+    """Rows are counted from one, as people do; a row with a name of its own keeps it."""
+    return count(int(label) + 1) if isinstance(label, int | np.integer) else shorten(label)

@@ -1,0 +1,38 @@
+"""Finds the estimators that Credo exports, so that no contract test has to name them."""
+
+import inspect
+from importlib import import_module
+
+from sklearn.base import BaseEstimator
+
+import credo
+from credo.estimator import Regressor
+
+# Settings worth their own run beside the defaults, by class name.
+VARIANTS = {
+    "Ridge": [{"alpha": "loo"}],
+    "BayesianLinearRegression": [
+        {"noise_precision": "conjugate"},
+        {"prior_precision": 1.0, "noise_precision": 1.0, "fit_intercept": False},
+    ],
+    "LMSRegression": [{"average": True}],
+    "LinearRegression": [{"fit_intercept": False}],
+}
+
+
+def exported_classes() -> list[type]:
+    """Every public class of every package, each once."""
+    found = {}
+    for package in credo._PACKAGES:
+        module = import_module(f"credo.{package}")
+        for name in getattr(module, "__all__", ()):
+            member = getattr(module, name)
+            if inspect.isclass(member) and issubclass(member, BaseEstimator):
+                found[member.__qualname__] = member
+    return [found[name] for name in sorted(found)]
+
+
+def regressors() -> list[Regressor]:
+    """One unfitted instance of each exported regressor, and of its variants."""
+    classes = [c for c in exported_classes() if issubclass(c, Regressor) and c is not Regressor]
+    return [c(**options) for c in classes for options in [{}, *VARIANTS.get(c.__name__, [])]]
