@@ -28,7 +28,8 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
     ),
     "features": ("Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"),
     "linear": ("BayesianLinearRegression", "LMSRegression", "LinearRegression", "Ridge", "ridge_path"),
-    "metrics": ("calibration_curve", "coverage", "crps", "log_score", "pit", "scorer"),
+    "metrics": ("calibration_curve", "coverage", "crps", "log_score", "pit", "rmse", "scorer"),
+    "selection": ("compare",),
     "io": ("load", "save"),
 }
 _PACKAGES = (
@@ -43,6 +44,7 @@ _PACKAGES = (
     "params",
     "plots",
     "report",
+    "selection",
 )
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 

@@ -106,7 +106,7 @@ class StudentT(Distribution):
             ratio = np.exp(half * slope) * _expm1_over(-log_spread - slope, half)
             peak = np.sqrt(df / np.pi) * np.exp(_gamma_step(df / 2)) * ratio
             score = distance * (1 - 2 * tail) + self._scale * peak
-        score = np.where(np.isinf(y) | self._heavy(), np.inf, score)
+        score = np.where(np.isinf(distance) | self._heavy(), np.inf, score)
         return np.where(self._atoms(), distance, score)
 
     def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:

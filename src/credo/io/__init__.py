@@ -1,4 +1,38 @@
-"""x"""
+"""Tables in, models out: files, and what their columns mean.
+
+    read_table(path) -> Sheet        split_target(frame, name) -> frame, y, notes
+    Preparation().fit(frame)         TableModel(preparation, estimator, target).fit(frame)
+    save(model, path)                load(path)
+
+Contract: nothing is guessed in silence. Whatever a file leaves open or a column needs is decided once, can be
+overruled by an option, and is told in `notes`; whatever can't be right is refused with an error that names the
+file, line, row or column and says what to do. Nothing in a table or in a model file is ever executed.
+
+Members: `tables` (text and Parquet into frames), `preparation` (frames into numbers), `files` (models to disk and
+back), and the errors they raise.
+
+Not here: models, pictures, the command line. pandas and pyarrow are imported when first needed.
+"""
 
 from credo.io.errors import ColumnError, ModelFileError, TableError, TableWarning
 from credo.io.files import Manifest, describe, load, replacing, save
+from credo.io.preparation import Column, Preparation, TableModel
+from credo.io.tables import Sheet, read_table, split_target
+
+__all__ = [
+    "Column",
+    "ColumnError",
+    "Manifest",
+    "ModelFileError",
+    "Preparation",
+    "Sheet",
+    "TableError",
+    "TableModel",
+    "TableWarning",
+    "describe",
+    "load",
+    "read_table",
+    "replacing",
+    "save",
+    "split_target",
+]

@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.ticker import ScalarFormatter
 
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SUPERSCRIPTS = str.maketrans("-−0123456789", "⁻⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def shorten(name: Any, *, width: int = 32) -> str:
@@ -31,9 +31,10 @@ class PlainTicks(ScalarFormatter):
     """Tick labels without an offset to add in one's head, and a power of ten written as ×10⁶."""
 
     def __init__(self) -> None:
-        super().__init__(useOffset=False)
+        super().__init__(useOffset=False, useMathText=False)
         self.set_powerlimits((-4, 5))
 
     def get_offset(self) -> str:
-        power = self.orderOfMagnitude
-        return f"×10{str(power).translate(_SUPERSCRIPTS)}" if power else ""
+        # matplotlib writes 1e7 or 1e−7.
+        power = super().get_offset().removeprefix("1e")
+        return f"×10{power.translate(_SUPERSCRIPTS)}" if power else ""

@@ -76,7 +76,7 @@ def _results(
     good = [score for score in comparison.scores if score.error is None]
     if not good:
         sentence = "No model could be fitted; the leaderboard says why."
-        return {"best": "", "answer": [sentence], "tiles": [], "figures": [], "surprises": []}
+        return {"best": "", "answer": [sentence], "tiles": [], "figures": [], "surprises": ([], "")}
     best, rmse = good[0].name, good[0].rmse
     held = comparison.held_out[best]
     ordered = {score.name: models[score.name] for score in good if score.name in models}

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from credo.report._effects import Effects
 from credo.report._facts import Correlation, Coverage, Gap, Guess, Pattern, Uniformity
@@ -204,7 +205,7 @@ def lead(best: str, second: str, fact: Gap) -> str:
         return f"{best} and {second} give the same predictions."
     if not (math.isfinite(fact.mean) and math.isfinite(fact.error)):
         return f"{best} and {second} can't be compared row by row, since a log score is not finite."
-    verdict = "more than chance would make" if fact.clear else "no more than chance could make"
+    verdict = "more than chance alone would explain" if fact.clear else "chance alone could explain it"
     return (
         f"{best} is ahead of {second} by {number(fact.mean, digits=2)} in log score per row "
         f"(standard error {number(fact.error, digits=2)}): {verdict}."
@@ -222,6 +223,18 @@ def reference(log_score: float, fact: Guess) -> str:
     return (
         f"Compared with always guessing the mean, the best model makes the observed values {times} times "
         "as probable (geometric mean over the rows)."
+    )
+
+
+def surprise(furthest: float, n: int) -> str:
+    """Whether the furthest row is further than the furthest of so many normal ones would be.
+
+    Of n values the furthest is exceeded in size by one in n on average: Φ⁻¹(1 − 1/2n).
+    """
+    expected = float(ndtri(1 - 0.5 / n))
+    return (
+        f"Among {count(n)} normally distributed rows the furthest would be about {expected:.1f} standard "
+        f"deviations off; here it is {furthest:.1f}."
     )
 
 

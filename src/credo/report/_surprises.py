@@ -7,6 +7,7 @@ import numpy as np
 
 from credo.plots import shorten
 from credo.report._numbers import count, datum, number
+from credo.report._sentences import surprise as sentence
 from credo.selection import HeldOut
 
 # Of a handful of rows each is as surprising as the next.
@@ -25,15 +26,15 @@ class Surprise:
     off: str
 
 
-def surprises(held: HeldOut, index: Any) -> list[Surprise]:
-    """The rows furthest from their prediction, measured by the spread that the model gave each of them."""
+def surprises(held: HeldOut, index: Any) -> tuple[list[Surprise], str]:
+    """The rows furthest from their prediction, measured by the spread that the model gave each, in words too."""
     if len(held.y) < _ROWS_TO_CHOOSE_FROM:
-        return []
+        return [], ""
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = (held.y - held.dist_mean) / held.dist_std
     distance = np.where(np.isfinite(distance), distance, 0.0)
     rows = np.argsort(-np.abs(distance), kind="stable")[:_LISTED]
-    return [
+    listed = [
         Surprise(
             row=_label(index[i]),
             actual=datum(float(held.y[i])),
@@ -44,6 +45,7 @@ def surprises(held: HeldOut, index: Any) -> list[Surprise]:
         for i in rows
         if distance[i] != 0
     ]
+    return listed, sentence(float(np.abs(distance[rows[0]])), len(distance)) if listed else ""
 
 
 def _label(label: Any) -> str:

@@ -126,12 +126,11 @@ class Encoder:
         return {name: self.encode(member, where=f"{where}.{name}") for name, member in members.items()}
 
     def _sparse(self, value: Any, *, where: str) -> Any:
-        if value.format == "coo":
-            parts = [value.data, *value.coords]
-        else:
-            parts = [value.data, value.indices, value.indptr]
+        index = value.coords if value.format == "coo" else (value.indices, value.indptr)
         shape = [int(length) for length in value.shape]
-        return {"sparse": [type(value).__name__, shape, [self._array(part, where=where) for part in parts]]}
+        return {
+            "sparse": [type(value).__name__, shape, [self._array(part, where=where) for part in (value.data, *index)]]
+        }
 
     def _array(self, value: NDArray[Any], *, where: str) -> Any:
         if value.dtype == object:

@@ -43,6 +43,7 @@ class Numbers:
     fill: float
     value: bool
     indicator: bool
+    had_missing: bool
     words: dict[str, float] | None
     absent: tuple[str, ...]
 
@@ -90,6 +91,7 @@ class Days:
     fill: float
     value: bool
     indicator: bool
+    had_missing: bool
 
     def names(self) -> list[str]:
         named = [f"{self.name} (days since {self.origin})"] * self.value
@@ -118,7 +120,7 @@ class Levels:
     name: str
     levels: tuple[str, ...]
     reference: str | None
-    pooled: frozenset[str] | tuple[str, ...]
+    pooled: tuple[str, ...]
     missing: bool
     had_missing: bool
 
@@ -176,7 +178,7 @@ class Texts:
 def _filled(values: Array, encoder: Numbers | Days) -> Array:
     """The value with its gaps filled, and the column that says where they were."""
     missing = np.isnan(values)
-    if missing.any() and encoder.value and not encoder.indicator:
+    if missing.any() and not encoder.had_missing:
         _warn(
             f"column {encoder.name!r}: {plural(int(missing.sum()), 'missing value')} replaced by the median "
             f"{encoder.fill:g}"

@@ -1,5 +1,6 @@
 """Frames and their columns as plain arrays: the door through which every table enters."""
 
+import math
 from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
@@ -56,7 +57,7 @@ def present_mask(column: Any) -> NDArray[np.bool_]:
     """Which rows have a value; blank words count as none."""
     present = np.asarray(column.notna(), dtype=bool)
     if is_wordy(column):
-        present &= [not isinstance(value, str) or bool(value.strip()) for value in column.tolist()]
+        present = present & [not isinstance(value, str) or bool(value.strip()) for value in column.tolist()]
     return present
 
 
@@ -67,9 +68,9 @@ def is_wordy(column: Any) -> bool:
 
 def words(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
     """Every value as a trimmed word, None where missing; whole floats lose their .0, so that 1.0 and 1 agree."""
-    result = np.full(len(column), None, dtype=object)
-    for i in np.flatnonzero(present):
-        result[i] = _word(column.iat[i])
+    pairs = zip(column.tolist(), present, strict=True)
+    result = np.empty(len(column), dtype=object)
+    result[:] = [_word(value) if there else None for value, there in pairs]
     return result
 
 
@@ -83,14 +84,10 @@ def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64
         return values, np.empty(0, dtype=np.intp)
     if not is_wordy(column):
         return values, np.flatnonzero(present)
-    odd = []
-    for i in np.flatnonzero(present):
-        number = _number(column.iat[i])
-        if number is None:
-            odd.append(i)
-        else:
-            values[i] = number
-    return values, np.asarray(odd, dtype=np.intp)
+    found = [_number(value) if there else np.nan for value, there in zip(column.tolist(), present, strict=True)]
+    odd = np.array([number is None for number in found], dtype=bool)
+    values[~odd] = [number for number in found if number is not None]
+    return values, np.flatnonzero(odd)
 
 
 def not_a_number(column: Any, odd: NDArray[np.intp], *, what: str = "column") -> str:
@@ -130,5 +127,5 @@ def _number(value: Any) -> float | None:
         try:
             return float(value)
         except OverflowError:
-            return np.inf if value > 0 else -np.inf
+            return math.copysign(math.inf, 1 if value > 0 else -1)  # type: ignore[operator]
     return plain_number(value.strip()) if isinstance(value, str) else None

@@ -56,6 +56,9 @@ def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
 
 def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], na_words: Sequence[str] | None) -> Any:
     pd = pandas()
+    # Since 3.1, pandas reads every float to its last bit by default, and says so when asked to.
+    version = tuple(int(part) for part in pd.__version__.split(".")[:2])
+    exact = {} if version >= (3, 1) else {"float_precision": "round_trip"}
     try:
         return pd.read_csv(
             StringIO(text),
@@ -68,8 +71,8 @@ def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], n
             na_values=list(NA_WORDS if na_words is None else ["", *na_words]),
             keep_default_na=False,
             skipinitialspace=True,
-            float_precision="round_trip",
             low_memory=False,
+            **exact,
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, OverflowError, ValueError) as error:
         raise TableError(f"it is no table ({str(error).strip()[:200]})") from None

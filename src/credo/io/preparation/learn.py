@@ -1,0 +1,164 @@
+"""From a profile and a kind to an encoder: medians, levels, vocabularies, and the notes about them."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.features import Words
+from credo.io.errors import ColumnError, plural, quoted
+from credo.io.preparation.dates import TYPED, date_format, days_since, is_ambiguous, timestamps
+from credo.io.preparation.encoders import Days, Encoder, Levels, Numbers, Texts
+from credo.io.preparation.kinds import Kind, Profile, is_number
+from credo.io.preparation.truth import truth_pair, truth_values
+from credo.io.tables.columns import not_a_number
+
+# Whole numbers beyond this are not all floats.
+_EXACT = 2.0**53
+
+
+@dataclass(eq=False)
+class Learner:
+    """Learns one column after another; equal gaps in two columns share one indicator."""
+
+    max_levels: int
+    max_words: int
+    drop_reference: bool
+    notes: list[str] = field(default_factory=list)
+    gaps: dict[bytes, str] = field(default_factory=dict)
+
+    def learn(self, found: Profile, kind: Kind, detail: str) -> tuple[Encoder | None, str]:
+        """The encoder of a column, or None if it is left out, and a detail for people."""
+        if kind == "numeric":
+            return self._numbers(found)
+        if kind == "date":
+            return self._days(found)
+        if kind == "categorical":
+            return self._levels(found)
+        if kind == "text":
+            return self._texts(found)
+        reason = {"constant": "it has one value only", "empty": "it has no values"}.get(kind, "it names its rows")
+        self.notes.append(f"Left out column {found.name!r}: {reason}{f' ({detail})' if detail else ''}.")
+        return None, detail
+
+    def _numbers(self, found: Profile) -> tuple[Encoder, str]:
+        pair = truth_pair(found.distinct)
+        if pair is not None:
+            truths = truth_values(pair)
+            values = np.array([np.nan if word is None else truths[word.casefold()] for word in found.words])
+            detail = f"{pair[0]} = 1, {pair[1]} = 0"
+            if set(pair) != {"true", "false"}:
+                self.notes.append(f"Column {found.name!r}: {pair[0]!r} counts as 1 and {pair[1]!r} as 0.")
+        else:
+            truths, values, detail = None, self._values(found), ""
+        fill, value, indicator, had_missing = self._gaps(found.name, values)
+        absent = () if pair else found.slips
+        return Numbers(found.name, fill, value, indicator, had_missing, truths, absent), detail
+
+    def _values(self, found: Profile) -> NDArray[np.float64]:
+        if not is_number(found):
+            raise ColumnError(f"{not_a_number(found.column, found.odd)}; so the column can't be numeric")
+        if len(found.odd):
+            self.notes.append(
+                f"Column {found.name!r}: {plural(len(found.odd), 'value')} that {_are(len(found.odd))} no number "
+                f"({quoted(found.slips)}) counted as missing."
+            )
+        infinite = np.isinf(found.values)
+        if infinite.any():
+            count = plural(int(infinite.sum()), "infinite value")
+            self.notes.append(f"Column {found.name!r}: {count} counted as missing.")
+        values = np.where(infinite, np.nan, found.values)
+        if np.nanmax(np.abs(values), initial=0.0) > _EXACT and found.column.dtype.kind != "f":
+            self.notes.append(f"Column {found.name!r}: whole numbers beyond 2^53 were rounded to 16 digits.")
+        return values
+
+    def _days(self, found: Profile) -> tuple[Encoder, str]:
+        words = found.words[found.present]
+        style = date_format(found.column, words)
+        if style is None:
+            raise ColumnError(
+                f"column {found.name!r} can't be a date: {found.distinct[0]!r} and the others have no known form"
+            )
+        stamps = timestamps(found.column, found.present, found.words, style)
+        known = stamps[~np.isnat(stamps)]
+        origin = str(known.min().astype("datetime64[D]"))
+        if style != TYPED and is_ambiguous(words, style):
+            self.notes.append(
+                f"Column {found.name!r}: dates like {words[0]!r} were read with the month first; "
+                "write them as 2024-12-31 if that is wrong."
+            )
+        days = days_since(stamps, np.datetime64(origin, "us"))
+        fill, value, indicator, had_missing = self._gaps(found.name, days)
+        last = str(known.max().astype("datetime64[D]"))
+        return Days(found.name, style, origin, fill, value, indicator, had_missing), f"{origin} to {last}"
+
+    def _levels(self, found: Profile) -> tuple[Encoder, str]:
+        counts = Counter(found.words[found.present])
+        ranked = sorted(counts, key=lambda level: (-counts[level], level))
+        pooled: list[str] = []
+        if len(ranked) > self.max_levels:
+            ranked, pooled = ranked[: self.max_levels - 1], ranked[self.max_levels - 1 :]
+            self.notes.append(
+                f"Column {found.name!r} has {len(counts):,} levels: the {len(ranked)} most frequent ones have a "
+                f"column each, and the others share {found.name + '=other'!r}."
+            )
+        reference = ranked[0] if self.drop_reference else None
+        shared = self._shared(found.name, ~found.present)
+        if found.n_missing:
+            self.notes.append(
+                f"Column {found.name!r}: {plural(found.n_missing, 'missing value')} "
+                + ("count as a level of their own." if shared is None else f"are marked by {shared!r}.")
+            )
+        kept = sorted(ranked[1:] if self.drop_reference else ranked)
+        missing = bool(found.n_missing) and shared is None
+        detail = f"reference {reference}" if reference is not None else ""
+        return Levels(found.name, tuple(kept), reference, tuple(pooled), missing, bool(found.n_missing)), detail
+
+    def _texts(self, found: Profile) -> tuple[Encoder | None, str]:
+        texts = [word or "" for word in found.words]
+        # A word that occurs once says nothing about other rows.
+        for min_count in (2, 1):
+            try:
+                words = Words(min_count=min_count, max_words=self.max_words).fit(texts)
+            except ValueError:
+                continue
+            size = plural(len(words.vocabulary_), "word")
+            self.notes.append(f"Column {found.name!r} is text: a 0/1 column for each of its {size}.")
+            if found.n_missing:
+                self.notes.append(f"Column {found.name!r}: {plural(found.n_missing, 'missing text')} counted as empty.")
+            return Texts(found.name, words), size
+        self.notes.append(f"Left out column {found.name!r}: it is text without words.")
+        return None, "no words"
+
+    def _gaps(self, name: str, values: NDArray[np.float64]) -> tuple[float, bool, bool, bool]:
+        """What stands in for missing values, and which columns there are: the value, and its indicator."""
+        missing = np.isnan(values)
+        if missing.all():
+            raise ColumnError(f"column {name!r} has no finite number in any row")
+        known = values[~missing]
+        # Halves are added because the sum of two large numbers may overflow.
+        fill = float(sum(np.quantile(known, 0.5, method=end) / 2 for end in ("lower", "higher")))
+        value = len(np.unique(known)) > 1 or not missing.any()
+        shared = self._shared(name, missing)
+        if missing.any():
+            told = f"'{name} is missing'" if shared is None else f"{shared!r} (the same rows)"
+            count = f"{int(missing.sum()):,} of {plural(len(values), 'value')} {_are(int(missing.sum()))} missing"
+            stand_in = f"the median {fill:g} stands in, and {told} says where"
+            one_value = f"otherwise it is always {known[0]:g}, so only {told} is kept"
+            self.notes.append(f"Column {name!r}: {count}; {stand_in if value else one_value}.")
+        return fill, value, bool(missing.any()) and shared is None, bool(missing.any())
+
+    def _shared(self, name: str, missing: NDArray[np.bool_]) -> str | None:
+        """The indicator of another column with the same gaps, if there is one."""
+        if not missing.any():
+            return None
+        key = np.packbits(missing).tobytes()
+        if key in self.gaps:
+            return self.gaps[key]
+        self.gaps[key] = f"{name} is missing"
+        return None
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

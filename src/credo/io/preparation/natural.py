@@ -1,0 +1,68 @@
+"""A linear estimator's summary in the units of the prepared columns, before they were standardised.
+
+y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ  =  (b − Σ wⱼcⱼ/sⱼ) + Σ (wⱼ/sⱼ) xⱼ
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.frames import Table
+from credo.io.extras import pandas
+from credo.io.preparation.transformer import Preparation
+
+_SCALED = ("estimate", "sd", "lower", "upper")
+
+
+def in_natural_units(estimator: Any, preparation: Preparation, *, level: float) -> Table:
+    """The estimator's summary table, with weights per unit of each prepared column."""
+    table: Table = estimator.summary(level=level)
+    names = [str(name) for name in preparation.get_feature_names_out()]
+    table = _named(table, names)
+    if not preparation.standardize:
+        return table
+    parameters = list(table.columns.get("parameter", ()))
+    weights = parameters[1:] if parameters[:1] == ["intercept"] else parameters
+    if weights != names or np.shape(getattr(estimator, "coef_", ())) != (len(names),):
+        note = "the columns were standardised first; the parameters belong to (x − mean)/sd"
+        return replace(table, notes=(*table.notes, note))
+    columns = {name: list(values) for name, values in table.columns.items()}
+    start = len(parameters) - len(names)
+    for name in _SCALED:
+        if name in columns:
+            columns[name][start:] = list(np.asarray(columns[name][start:], dtype=np.float64) / preparation.scale_)
+    if start:
+        origin = -preparation.center_ / preparation.scale_
+        _move_intercept(columns, estimator, origin, level=level)
+    return replace(table, columns=columns)
+
+
+def _named(table: Table, names: list[str]) -> Table:
+    """Names in place of x0, x1, …, which is what an estimator calls the columns of sparse rows."""
+    parameters = list(table.columns.get("parameter", ()))
+    start = len(parameters) - len(names)
+    if start < 0 or parameters[start:] != [f"x{j}" for j in range(len(names))]:
+        return table
+    return replace(table, columns={**table.columns, "parameter": [*parameters[:start], *names]})
+
+
+def _move_intercept(
+    columns: dict[str, list[Any]], estimator: Any, origin: NDArray[np.float64], *, level: float
+) -> None:
+    """Replace the intercept's row by the distribution of f where every prepared column is zero."""
+    names = getattr(estimator, "feature_names_in_", None)
+    rows = origin[None, :] if names is None else pandas().DataFrame(origin[None, :], columns=list(names))
+    dist = estimator.predict_dist(rows, latent=True)
+    (lower,), (upper,) = dist.interval(level)
+    mean = float(dist.mean[0])
+    # Interval and sd are the same multiples of a scale in every row of the table.
+    old_half = columns["upper"][0] - columns["estimate"][0]
+    sd = columns["sd"][0] * (upper - mean) / old_half if old_half > 0 else np.nan
+    below = float(dist.cdf(0.0)[0])
+    moved = {"estimate": mean, "sd": sd, "lower": lower, "upper": upper, "t": mean / sd if sd > 0 else np.nan}
+    moved["p"] = 2.0 * min(below, 1.0 - below)
+    for name, value in moved.items():
+        if name in columns:
+            columns[name][0] = float(value)

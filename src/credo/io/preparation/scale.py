@@ -1,0 +1,47 @@
+"""Means and standard deviations of prepared columns, without overflow."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[np.float64]
+
+
+def is_sparse(block: Any) -> bool:
+    """Whether the block is sparse; unlike scipy's, the answer doesn't change a static type."""
+    return bool(sparse.issparse(block))
+
+
+def scaled(block: Any, center: Array, scale: Array) -> Any:
+    """(block − center)/scale, sparse blocks without the centre."""
+    return block @ sparse.diags_array(1.0 / scale) if is_sparse(block) else (block - center) / scale
+
+
+def center_and_scale(blocks: list[Any]) -> tuple[Array, Array]:
+    """What to subtract from each column and what to divide it by.
+
+    Sparse columns are not centred, and a column without spread is divided by one.
+    """
+    centers, scales = zip(*(_sparse(block) if is_sparse(block) else _dense(block) for block in blocks), strict=True)
+    return np.concatenate(centers), np.concatenate(scales)
+
+
+def _dense(block: Array) -> tuple[Array, Array]:
+    # Dividing by the largest value first keeps squares and sums of huge numbers finite.
+    largest = np.abs(block).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)
+    scaled = block / unit
+    center = scaled.mean(axis=0)
+    spread = np.sqrt(np.square(scaled - center).mean(axis=0))
+    # Rounding leaves a spread of a few units in the last place to a column that is constant.
+    flat = spread <= 8 * np.finfo(np.float64).eps * np.abs(center)
+    return center * unit, np.where(flat, 1.0, spread * unit)
+
+
+def _sparse(block: Any) -> tuple[Array, Array]:
+    """Columns of zeros and ones: sd² = m(1 − m) for the mean m."""
+    mean = np.asarray(block.mean(axis=0)).ravel()
+    spread = np.sqrt(mean * (1.0 - mean))
+    return np.zeros(len(mean)), np.where(spread > 0, spread, 1.0)

@@ -1,0 +1,175 @@
+"""A preparation and an estimator as one model of tables."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from credo.distributions import Distribution
+from credo.estimator import Result
+from credo.frames import Table
+from credo.io.extras import pandas
+from credo.io.preparation.natural import in_natural_units
+from credo.io.preparation.scale import is_sparse
+from credo.io.preparation.transformer import Preparation
+from credo.io.tables.columns import as_frame
+from credo.io.tables.target import split_target
+from credo.metrics import final_step, predictive
+
+# A dense matrix of more numbers than this (800 MB) isn't made of sparse words without being asked for.
+_MAX_DENSE = 10**8
+
+
+class TableModel(RegressorMixin, BaseEstimator):
+    """A model that takes tables: a preparation of columns, and an estimator of the prepared numbers.
+
+    Parameters
+    ----------
+    preparation : Preparation, optional
+        A standardising one by default.
+    estimator : regressor
+        One of Credo's, or a pipeline that ends in one.
+    target : str, optional
+        Name of the predicted column. When tables have it, it is never used as a predictor.
+
+    Attributes
+    ----------
+    preparation_, estimator_ : the fitted clones
+    log_evidence_, evidence_method_, result_ : those of the estimator, where it has them
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.linear import LinearRegression
+    >>> table = pd.DataFrame({"dose": [1.0, 2.0, 3.0, 4.0], "growth": [2.1, 3.9, 6.1, 7.9]})
+    >>> model = TableModel(Preparation(), LinearRegression(), "growth").fit(table)
+    >>> model.predict(pd.DataFrame({"dose": [5.0]})).round(1)
+    array([9.9])
+    """
+
+    preparation_: Any
+    estimator_: Any
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(
+        self, preparation: Preparation | None = None, estimator: Any = None, target: str | None = None
+    ) -> None:
+        self.preparation = preparation
+        self.estimator = estimator
+        self.target = target
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the preparation and then the estimator.
+
+        Parameters
+        ----------
+        X : data frame
+        y : array of shape (n_rows,), optional
+            The target; by default the column `target` of the frame, rows without a value left out.
+        sample_weight : array of shape (n_rows,), optional
+        """
+        if self.estimator is None:
+            raise ValueError("TableModel needs an estimator, as in TableModel(Preparation(), LinearRegression())")
+        table, targets = self._split(as_frame(X), y)
+        check_consistent_length(table, targets, sample_weight)
+        preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
+        rows = preparation.fit_transform(table)
+        estimator = clone(self.estimator)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        estimator.fit(_rows_for(estimator, rows, preparation.get_feature_names_out()), targets, **weights)
+        self.preparation_, self.estimator_ = preparation, estimator
+        self.n_features_in_ = preparation.n_features_in_
+        self.feature_names_in_ = preparation.feature_names_in_
+        return self
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Predicted means, with standard deviations or covariance on request.
+
+        Parameters
+        ----------
+        X : data frame with the columns that were fitted
+        return_std, return_cov : bool, default False
+            As in the estimator's `predict`.
+        """
+        rows = self._rows(X)
+        if return_std:
+            dist = predictive(self.estimator_, rows)
+            return dist.mean, dist.std
+        return self.estimator_.predict(rows, return_cov=True) if return_cov else self.estimator_.predict(rows)
+
+    def predict_dist(self, X: Any) -> Distribution:
+        """The predictive distribution of a new observation at each row."""
+        return predictive(self.estimator_, self._rows(X))
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The estimator's summary; weights are in the units of the prepared columns, before any scaling."""
+        check_is_fitted(self)
+        return in_natural_units(self.estimator_, self.preparation_, level=level)
+
+    @property
+    def log_evidence_(self) -> float:
+        """The estimator's log evidence."""
+        return float(self._of_estimator("log_evidence_"))
+
+    @property
+    def evidence_method_(self) -> str:
+        """How the log evidence was found."""
+        return str(self._of_estimator("evidence_method_"))
+
+    @property
+    def result_(self) -> Result:
+        """How the estimator's fit ended."""
+        found: Result = self._of_estimator("result_")
+        return found
+
+    def _of_estimator(self, name: str) -> Any:
+        fitted = vars(self).get("estimator_")
+        inner = None if fitted is None else final_step(fitted)
+        if inner is None or not hasattr(inner, name):
+            raise AttributeError(f"this TableModel has no {name}: its estimator has none, or isn't fitted")
+        return getattr(inner, name)
+
+    def _split(self, table: Any, y: ArrayLike | None) -> tuple[Any, Any]:
+        if y is None:
+            if self.target is None:
+                raise ValueError("give y, or the name of the target: TableModel(preparation, estimator, target)")
+            rest, targets, notes = split_target(table, self.target)
+            for note in notes:
+                warnings.warn(note, stacklevel=3)
+            return rest, targets
+        return self._without_target(table), np.asarray(y)
+
+    def _without_target(self, table: Any) -> Any:
+        return table.drop(columns=self.target) if self.target in table.columns else table
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        rows = self.preparation_.transform(self._without_target(as_frame(X)))
+        return _rows_for(self.estimator_, rows, self.preparation_.get_feature_names_out())
+
+
+def _rows_for(estimator: Any, rows: Any, names: NDArray[Any]) -> Any:
+    """The rows as the estimator takes them: with names when dense, and dense when it can't take them sparse."""
+    if not is_sparse(rows):
+        return pandas().DataFrame(rows, columns=list(names))
+    if get_tags(estimator).input_tags.sparse:
+        return rows
+    n_rows, n_columns = rows.shape
+    if n_rows * n_columns > _MAX_DENSE:
+        raise ValueError(
+            f"{type(estimator).__name__} needs dense rows, and {n_rows:,} rows of {n_columns:,} columns are too many: "
+            "lower max_words of the preparation, or take an estimator that accepts sparse rows"
+        )
+    return pandas().DataFrame(rows.toarray(), columns=list(names))

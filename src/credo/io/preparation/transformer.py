@@ -1,0 +1,196 @@
+"""`Preparation`: a scikit-learn transformer of frames."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from credo.estimator import positive_integer
+from credo.io.errors import ColumnError, TableWarning, quoted
+from credo.io.preparation.encoders import Encoder
+from credo.io.preparation.kinds import KINDS, Column, Kind, kind_of, profile
+from credo.io.preparation.learn import Learner
+from credo.io.preparation.scale import center_and_scale, is_sparse
+from credo.io.tables.columns import as_frame, missing_columns
+from credo.io.tables.names import unique_names
+
+
+class Preparation(TransformerMixin, BaseEstimator):
+    """Turn the columns of a table into numbers, and say what was done.
+
+    Categories become 0/1 columns for all levels but the most frequent. That level is the reference: a weight is
+    the difference from it, which the data determine, also under least squares and a flat prior. (With a column
+    for every level, only differences of weights are determined, and each weight's own interval shows the prior.)
+    A level that was not seen in `fit` counts like the reference, with a warning.
+
+    Parameters
+    ----------
+    standardize : bool, default False
+        Whether every column is brought to mean 0 and standard deviation 1, so that one prior fits all weights.
+        Columns of words are scaled but not centred, which keeps them sparse.
+    kinds : mapping of column name to kind, optional
+        Overrules what a column is taken for: "numeric", "categorical", "text" or "date", or "identifier" to leave it
+        out.
+    drop_reference : bool, default True
+        Whether the most frequent level of a category goes without a column.
+    max_levels : int, default 30
+        The most columns of one category; rarer levels share one.
+    max_words : int, default 1000
+        The most words of one text column.
+
+    Attributes
+    ----------
+    columns_ : list of Column
+        Name, kind, n_missing, n_distinct and a detail of each column of the table.
+    notes_ : list of str
+        Sentences about what was left out, filled in or decided.
+    center_, scale_ : arrays of shape (n_features_out,)
+        Only with `standardize`: what was subtracted and divided by.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [30, None, 50], "eyes": ["blue", "brown", "brown"]})
+    >>> preparation = Preparation().fit(table)
+    >>> preparation.get_feature_names_out().tolist()
+    ['age', 'age is missing', 'eyes=blue']
+    >>> preparation.transform(table)
+    array([[30.,  0.,  1.],
+           [40.,  1.,  0.],
+           [50.,  0.,  0.]])
+    """
+
+    columns_: list[Column]
+    notes_: list[str]
+    encoders_: list[Encoder]
+    center_: NDArray[np.float64]
+    scale_: NDArray[np.float64]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(
+        self,
+        *,
+        standardize: bool = False,
+        kinds: Mapping[str, str] | None = None,
+        drop_reference: bool = True,
+        max_levels: int = 30,
+        max_words: int = 1000,
+    ) -> None:
+        self.standardize = standardize
+        self.kinds = kinds
+        self.drop_reference = drop_reference
+        self.max_levels = max_levels
+        self.max_words = max_words
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the columns' kinds, levels, medians and scales; y is ignored.
+
+        Parameters
+        ----------
+        X : data frame (pandas, polars, pyarrow), dict of columns, or array
+        """
+        table = as_frame(X)
+        if len(table) == 0 or table.shape[1] == 0:
+            raise ColumnError(f"the table is empty: {len(table)} rows and {table.shape[1]} columns")
+        kinds = self._forced_kinds(list(table.columns))
+        learner = Learner(
+            max_levels=max(2, positive_integer("max_levels", self.max_levels)),
+            max_words=positive_integer("max_words", self.max_words),
+            drop_reference=self.drop_reference,
+        )
+        columns, encoders = [], []
+        for name in table.columns:
+            found = profile(name, table[name])
+            kind, detail = (kinds[name], "") if name in kinds and found.n_present else kind_of(found)
+            encoder, detail = learner.learn(found, kind, detail)
+            columns.append(Column(name, kind, found.n_missing, len(found.distinct), detail))
+            if encoder is not None and encoder.names():
+                encoders.append(encoder)
+        if not encoders:
+            raise ColumnError(f"no column is left to predict from. {' '.join(learner.notes)}")
+        self.columns_, self.encoders_, self.notes_ = columns, encoders, learner.notes
+        self.n_features_in_ = table.shape[1]
+        self.feature_names_in_ = np.array(list(table.columns), dtype=object)
+        if self.standardize:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TableWarning)
+                self.center_, self.scale_ = center_and_scale(self._blocks(table))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit, and transform the same rows; the notes say all that there is to warn about."""
+        self.fit(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TableWarning)
+            return self._matrix(as_frame(X))
+
+    def transform(self, X: Any) -> Any:
+        """The rows as numbers: a float64 array, or a CSR array if a column is text.
+
+        Parameters
+        ----------
+        X : data frame with the columns that were fitted, in any order; others are ignored with a warning
+
+        Raises
+        ------
+        ColumnError
+            When a column is missing, or holds a value that can't be what was fitted; the message names the row.
+        """
+        check_is_fitted(self)
+        table = as_frame(X)
+        needed = [encoder.name for encoder in self.encoders_]
+        missing = [name for name in needed if name not in table.columns]
+        if missing:
+            raise ColumnError(missing_columns(missing, list(table.columns)))
+        known = set(self.feature_names_in_)
+        extra = [name for name in table.columns if name not in known]
+        if extra:
+            sentence = f"ignored columns that the model wasn't fitted to: {quoted(extra)}"
+            warnings.warn(TableWarning(sentence), stacklevel=2)
+        return self._matrix(table)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The name of each prepared column."""
+        check_is_fitted(self)
+        names = [name for encoder in self.encoders_ for name in encoder.names()]
+        return np.array(unique_names(names)[0], dtype=object)
+
+    def _forced_kinds(self, names: list[str]) -> dict[str, Kind]:
+        kinds: dict[str, Any] = dict(self.kinds or {})
+        unknown = [name for name in kinds if name not in names]
+        if unknown:
+            raise ColumnError(f"kinds: {missing_columns(unknown, names)}")
+        for name, kind in kinds.items():
+            if kind not in KINDS:
+                raise ValueError(f"kinds[{name!r}] must be one of {', '.join(KINDS)}; got {kind!r}")
+        return kinds
+
+    def _blocks(self, table: Any) -> list[Any]:
+        return [encoder.matrix(table[encoder.name]) for encoder in self.encoders_]
+
+    def _matrix(self, table: Any) -> Any:
+        blocks = self._blocks(table)
+        if self.standardize:
+            blocks = self._standardized(blocks)
+        if any(is_sparse(block) for block in blocks):
+            return sparse.csr_array(sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr"))
+        return np.hstack(blocks)
+
+    def _standardized(self, blocks: list[Any]) -> list[Any]:
+        ends = np.cumsum([block.shape[1] for block in blocks])
+        centers, scales = np.split(self.center_, ends[:-1]), np.split(self.scale_, ends[:-1])
+        return [scaled(block, center, scale) for block, center, scale in zip(blocks, centers, scales, strict=True)]

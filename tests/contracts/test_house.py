@@ -1,0 +1,101 @@
+"""The rules of the house that no linter knows: each rare verb has one home, rooms stay small and say what they are."""
+
+import ast
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import credo
+
+SOURCE = Path(credo.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+PACKAGES = sorted(path.parent for path in SOURCE.glob("*/__init__.py"))
+UNNAMES = {"utils", "helpers", "misc", "common"}
+
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0]
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Dotted names of everything that a module imports, members included."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def words(tree: ast.AST) -> set[str]:
+    """Every attribute and name that the code uses."""
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return attributes | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+@each_file
+def test_rare_verbs_have_one_home(path):
+    tree = ast.parse(path.read_text())
+    names, used = imported(tree), words(tree)
+    if room(path) not in {"learning", "inference"}:
+        assert not [name for name in names if name.startswith("scipy.optimize")], "optimisers live in learning"
+    if path.stem != "_jit":
+        assert not [name for name in names if name.split(".")[0] == "numba"], "numba lives in _jit modules"
+    if room(path) != "plots":
+        assert not [name for name in names if name.split(".")[0] == "matplotlib"], "matplotlib lives in plots"
+    if room(path) != "linalg":
+        assert not {"cholesky", "cho_factor", "dpotrf"} & used, "Cholesky lives in linalg"
+    assert not {"pickle", "marshal", "dill", "cloudpickle", "joblib"} & {name.split(".")[0] for name in names}
+    assert not {"eval", "exec"} & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+@each_file
+def test_rooms_stay_small(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400, "a file above 400 lines wants a wall"
+    assert not UNNAMES & {part.removesuffix(".py").strip("_") for part in path.relative_to(SOURCE).parts}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+            assert length <= 60, f"{node.name} has {length} lines and is two functions"
+
+
+@each_file
+def test_every_module_says_what_it_is(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
+def test_every_room_has_its_plaque(package):
+    module = import_module(f"credo.{package.name}")
+    assert len(module.__doc__.split()) >= 15, "the docstring of a room says equation, contract, members"
+    if package.name != "cli":
+        assert module.__all__ == sorted(module.__all__)
+        assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_the_top_level_table_lists_what_the_packages_export():
+    assert sorted(credo._PACKAGES) == sorted({path.name for path in PACKAGES} - {"cli"})
+    for package, names in credo._MEMBERS.items():
+        assert set(names) <= set(import_module(f"credo.{package}").__all__)
+        assert all(getattr(credo, name) is not None for name in names)
+    for package in ("distributions", "features", "linear"):
+        assert set(credo._MEMBERS[package]) == set(import_module(f"credo.{package}").__all__)
+    with pytest.raises(AttributeError, match="credo has no member 'Nonsense'"):
+        credo.Nonsense
+
+
+def test_every_compiled_function_has_a_plain_twin():
+    """Functions of `_jit` modules are named in tests/reference, where NumPy says the same."""
+    twins = "\n".join(path.read_text() for path in (Path(__file__).parents[1] / "reference").glob("*.py"))
+    for path in FILES:
+        if path.stem == "_jit":
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                    assert re.search(rf"\b{node.name}\b", twins), f"{path}: {node.name} has no twin"

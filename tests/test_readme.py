@@ -1,0 +1,48 @@
+"""What the README and the docs say is true today."""
+
+import re
+import runpy
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+
+import credo
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_example_runs_and_shows_what_it_says():
+    matplotlib.use("agg")
+    example = runpy.run_path(str(ROOT / "docs" / "pictures.py"))["readme_example"]()
+    scope = {}
+    exec(compile(example, "README.md", "exec"), scope)
+    std, grid = scope["dist"].std, scope["grid"]
+    amid, gap, beyond = (std[(grid > a) & (grid < b)].mean() for a, b in [(1, 3), (4.8, 5.6), (10, 11)])
+    assert amid < 0.8 * gap < beyond
+    assert scope["model"].noise_precision_ ** -0.5 == pytest.approx(0.15, rel=0.35)
+    inside = (scope["lower"] < np.sin(grid)) & (np.sin(grid) < scope["upper"])
+    assert inside.mean() > 0.9
+
+
+@pytest.mark.parametrize("package", re.findall(r"^\| `credo\.(\w+)`", README, flags=re.MULTILINE))
+def test_the_box_holds_what_the_table_lists(package):
+    row = next(line for line in README.splitlines() if line.startswith(f"| `credo.{package}`"))
+    for name in re.findall(r"`(\w+)`", row.split("|")[2]):
+        assert hasattr(getattr(credo, package), name)
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert ((ROOT / page).parent / target).exists(), target
+
+
+def test_the_architecture_page_names_every_room():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.parent.name for path in (ROOT / "src" / "credo").glob("*/__init__.py")} | {"frames"}
+    listed = set(re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE))
+    assert rooms == listed
