@@ -54,6 +54,12 @@ def spawn():
     return start
 
 
+@pytest.fixture
+def without_report(monkeypatch):
+    """Let `credo fit` find the report's libraries missing: drawing takes seconds."""
+    monkeypatch.setattr("credo.cli._job.find_spec", lambda name: None)
+
+
 @pytest.fixture(scope="session")
 def fitted(tmp_path_factory, frame):
     """A folder with the outputs of one run of `credo fit`."""

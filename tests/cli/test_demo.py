@@ -12,7 +12,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("demo") / "new"
 
 
-def test_the_demo_does_what_fit_does(run, folder):
+def test_the_demo_does_what_fit_does(run, folder, monkeypatch):
     result = run("demo", "--out", folder, "--seed", 1)
     assert result.exit_code == 0, result.stderr
     assert {path.name for path in folder.iterdir()} == {
@@ -22,6 +22,7 @@ def test_the_demo_does_what_fit_does(run, folder):
     assert f"Next: credo show {folder / 'model.credo'}" in result.stdout
     table = pd.read_csv(folder / "diabetes.csv")
     assert table["progression"].tolist() == load_diabetes().target.tolist()
+    monkeypatch.setattr("credo.cli._job.find_spec", lambda name: None)
     fit = run(
         "fit",
         folder / "diabetes.csv",

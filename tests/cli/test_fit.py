@@ -87,7 +87,7 @@ def test_quiet_prints_nothing(run, data, tmp_path):
     assert names(tmp_path) >= OUTPUTS
 
 
-def test_the_same_seed_gives_the_same_scores(run, data, tmp_path):
+def test_the_same_seed_gives_the_same_scores(run, data, tmp_path, without_report):
     def scores(seed):
         result = run(
             "fit",
@@ -117,7 +117,7 @@ def test_every_model_runs(run, data, tmp_path):
     assert all(4 < line["rmse"] < 8 for line in board.values()), board
 
 
-def test_notes_about_the_table_are_shown(run, tmp_path, frame):
+def test_notes_about_the_table_are_shown(run, tmp_path, frame, without_report):
     worn = frame.assign(constant=1)
     worn.loc[[3, 9], "age"] = np.nan
     worn.loc[[5], "price"] = np.nan
@@ -132,7 +132,7 @@ def test_notes_about_the_table_are_shown(run, tmp_path, frame):
         assert f"Note: {note}" in result.stderr
 
 
-def test_options_say_how_to_read_the_table(run, tmp_path, frame):
+def test_options_say_how_to_read_the_table(run, tmp_path, frame, without_report):
     path = tmp_path / "european.csv"
     worn = frame.copy()
     worn.loc[[0, 1], "age"] = np.nan
@@ -191,14 +191,17 @@ def test_without_the_libraries_of_the_report_the_rest_is_written(run, data, tmp_
     assert "Report " not in result.stdout
 
 
-def test_colours_appear_when_forced_and_never_with_no_color(spawn, data, tmp_path):
-    arguments = ("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path, "--cv", 2)
-    coloured, plain = (
-        spawn(*arguments, FORCE_COLOR="1", **extra) for extra in ({}, {"NO_COLOR": "1", "TERM": "xterm"})
+def test_a_process_of_its_own_keeps_stdout_for_json(spawn, data, tmp_path):
+    process = spawn(
+        *("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path, "--cv", 2, "--json"),
+        FORCE_COLOR="1",
+        NO_COLOR="1",
     )
-    assert re.search(r"\x1b\[[0-9;]*3[0-9]", coloured.communicate(timeout=120)[0])
-    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", plain.communicate(timeout=120)[0])
-    assert coloured.returncode == plain.returncode == 0
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stderr
+    assert json.loads(stdout)["best"] == "linear"
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", stderr)
+    assert names(tmp_path) == OUTPUTS | {"houses.csv"}
 
 
 def test_ctrl_c_leaves_old_outputs_and_no_new_ones(spawn, tmp_path):
@@ -209,23 +212,11 @@ def test_ctrl_c_leaves_old_outputs_and_no_new_ones(spawn, tmp_path):
     out.mkdir()
     (out / "model.credo").write_text("an older model")
     process = spawn(
-        "fit",
-        tmp_path / "data.csv",
-        "--target",
-        "a",
-        "--models",
-        "linear",
-        "--cv",
-        2000,
-        "--out",
-        out,
-        "--json",
+        *("fit", tmp_path / "data.csv", "--target", "a", "--models", "linear"),
+        *("--cv", 2000, "--out", out, "--json"),
     )
     # The first fit of two thousand has begun when its line appears.
-    line = ""
-    while "Fitting" not in line:
-        line = process.stderr.readline()
-        assert line or process.poll() is None
+    assert any("Fitting" in line for line in iter(process.stderr.readline, ""))
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130

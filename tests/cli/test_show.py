@@ -3,8 +3,10 @@
 import json
 
 import numpy as np
+import pytest
 
 import credo
+from credo.cli._models import NAMES
 from credo.io import load
 
 
@@ -39,3 +41,13 @@ def test_a_model_that_was_saved_from_python_is_shown_as_well(run, tmp_path):
     assert record["model"] == "BayesianLinearRegression"
     assert record["log_evidence"] == model.log_evidence_
     assert record["target"] is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kind_of_model_is_shown(run, data, tmp_path, without_report, name):
+    fit = run("fit", data, "--target", "price", "--models", name, "--out", tmp_path, "--cv", 2)
+    assert fit.exit_code == 0, fit.stderr
+    result = run("show", tmp_path / "model.credo", "--debug")
+    assert result.exit_code == 0, result.stderr
+    assert "intercept" in result.stdout
+    assert run("predict", tmp_path / "model.credo", data).stdout.startswith("row,mean,std,lower,upper\n1,")

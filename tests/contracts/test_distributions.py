@@ -5,10 +5,10 @@ import inspect
 
 import numpy as np
 import pytest
+from tests.distributions import oracles
 
 import credo.distributions as room
 from credo.distributions import Bernoulli, Categorical, Distribution, Empirical, Mixture, Normal, StudentT
-from tests.distributions import oracles
 
 CLASSES = {
     name: member

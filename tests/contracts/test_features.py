@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import credo
 import credo.features
 from credo.features import Custom, Fourier, Polynomial, Radial, Sigmoid, Step, Words
 
@@ -109,6 +110,27 @@ def test_pipelines_and_unions(basis, X):
     model = make_pipeline(union, LinearRegression()).fit(frame, y)
     assert model[:-1].get_feature_names_out()[-1].endswith("__year^2")
     np.testing.assert_allclose(model.predict(frame), y, atol=1e-6)
+
+
+@pytest.mark.parametrize("basis", [b for b in NUMERIC if not isinstance(b, Custom)], ids=repr)
+def test_files_bring_it_back_bit_for_bit(basis, X, tmp_path):
+    fitted = clone(basis).fit(pd.DataFrame(X, columns=["dose", "year"]))
+    credo.save(fitted, tmp_path / "basis.credo")
+    back = credo.load(tmp_path / "basis.credo")
+    frame = pd.DataFrame(X * 1.5, columns=["dose", "year"])
+    np.testing.assert_array_equal(back.transform(frame), fitted.transform(frame))
+    assert list(back.get_feature_names_out()) == list(fitted.get_feature_names_out())
+
+
+def test_words_come_back_from_a_file(tmp_path):
+    fitted = Words().fit(["naïve Ωmega", "don't"])
+    credo.save(fitted, tmp_path / "words.credo")
+    assert credo.load(tmp_path / "words.credo").vocabulary_ == fitted.vocabulary_
+
+
+def test_code_is_not_saved(X, tmp_path):
+    with pytest.raises(ValueError, match="function"):
+        credo.save(Custom(np.tanh).fit(X), tmp_path / "custom.credo")
 
 
 def test_grid_search_over_a_basis(X):

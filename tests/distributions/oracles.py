@@ -1,6 +1,7 @@
 """The definitions, integrated with scipy: slow, and independent of the closed forms under test."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from scipy.integrate import quad
@@ -11,8 +12,8 @@ def crps(cdf: Callable[[float], float], y: float, *, points: Sequence[float] = (
     points = np.unique(points)
     below = [-np.inf, *points[points < y], y]
     above = [y, *points[points > y], np.inf]
-    left = sum(_integral(lambda x: cdf(x) ** 2, a, b) for a, b in zip(below, below[1:], strict=False))
-    right = sum(_integral(lambda x: (1 - cdf(x)) ** 2, a, b) for a, b in zip(above, above[1:], strict=False))
+    left = sum(_integral(lambda x: cdf(x) ** 2, a, b) for a, b in pairwise(below))
+    right = sum(_integral(lambda x: (1 - cdf(x)) ** 2, a, b) for a, b in pairwise(above))
     return left + right
 
 

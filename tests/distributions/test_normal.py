@@ -4,12 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.distributions import oracles
 
 from credo.distributions import Normal
-from tests.distributions import oracles
 
 SCALES = [1e-200, 1e-8, 1.0, 1e8, 1e200]
 Z = np.array([-40.0, -37.0, -8.0, -1.0, -1e-9, 0.0, 0.3, 2.0, 8.0])
@@ -71,6 +71,7 @@ def test_extremes_raise_no_warning() -> None:
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.floats(1e-12, 1 - 1e-12))
+@settings(deadline=None)
 def test_cdf_undoes_quantile(mean: float, std: float, q: float) -> None:
     dist = Normal(mean, std)
     # The quantile is rounded to a float, which moves the cdf by the density times that.
@@ -79,6 +80,7 @@ def test_cdf_undoes_quantile(mean: float, std: float, q: float) -> None:
 
 
 @given(st.floats(-1e3, 1e3), st.floats(0, 1e3), st.floats(-1e3, 1e3), st.floats(-10, 10), st.floats(0.01, 100))
+@settings(deadline=None)
 def test_scores_move_and_scale_with_the_data(m: float, s: float, y: float, shift: float, k: float) -> None:
     here, there = Normal(m, s).crps(y), Normal(k * m + shift, k * s).crps(k * y + shift)
     np.testing.assert_allclose(there, k * here, rtol=1e-9, atol=1e-9)

@@ -4,12 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.distributions import oracles
 
 from credo.distributions import Normal, StudentT
-from tests.distributions import oracles
 
 DF = [0.7, 1.0, 1.5, 2.0, 3.0, 7.5, 59.0, 61.0, 1e3]
 
@@ -102,6 +102,7 @@ def test_log_density_far_in_the_tail() -> None:
 
 
 @given(st.floats(0.6, 1e4), st.floats(0, 1), st.floats(0, 1))
+@settings(deadline=None)
 def test_quantiles_are_odd_and_monotone(df: float, p: float, q: float) -> None:
     dist = StudentT(df)
     low, high = dist.quantile(min(p, q)), dist.quantile(max(p, q))
@@ -110,6 +111,7 @@ def test_quantiles_are_odd_and_monotone(df: float, p: float, q: float) -> None:
 
 
 @given(st.floats(0.6, 1e4), st.floats(1e-9, 1 - 1e-9))
+@settings(deadline=None)
 def test_cdf_undoes_quantile(df: float, q: float) -> None:
     dist = StudentT(df)
     np.testing.assert_allclose(dist.cdf(dist.quantile(q)), q, rtol=1e-10)

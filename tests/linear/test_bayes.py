@@ -7,8 +7,12 @@ import pytest
 from scipy import sparse, stats
 from sklearn.datasets import load_diabetes
 
+from credo.estimator import FitWarning
 from credo.learning import Line, log_evidence_gradient
 from credo.linear import BayesianLinearRegression
+
+# Nine rows and 25 weights often leave no noise; the warning has its own test.
+pytestmark = pytest.mark.filterwarnings("ignore:the evidence grows as the noise vanishes")
 
 
 @pytest.fixture(params=[(30, 4), (9, 25)], ids=["tall", "wide"])
@@ -288,6 +292,16 @@ def test_pure_noise_gets_no_weights_and_a_word():
     assert all(np.abs(model.coef_).max() < 1e-6 for model in silent)
 
 
+def test_as_many_weights_as_rows_may_leave_no_noise_and_is_said():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    y = X.sum(1) + 0.1 * rng.normal(size=50)
+    with pytest.warns(FitWarning, match="the noise vanishes"):
+        BayesianLinearRegression().fit(X[:4], y[:4])
+    careful = BayesianLinearRegression(noise_precision="conjugate").fit(X[:4], y[:4])
+    assert careful.predict_dist(X).std.min() > 0.05
+
+
 @pytest.mark.parametrize("value", [0.0, 5.0, 1e8])
 def test_constant_target(value):
     X = np.random.default_rng(0).normal(size=(20, 3))
@@ -328,6 +342,13 @@ def test_constant_and_duplicated_columns(table):
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         BayesianLinearRegression(**arguments).fit(np.eye(4), np.arange(4.0))
+
+
+@pytest.mark.parametrize("scales", [(1e200, 1.0), (1e-200, 1.0), (1.0, 1e200), (1.0, 1e-200)])
+def test_sizes_whose_squares_leave_double_precision_are_refused(table, scales):
+    X, y = table
+    with pytest.raises(ValueError, match=r"whose square a computer can't hold: change the unit"):
+        BayesianLinearRegression().fit(X * scales[0], y * scales[1])
 
 
 def test_summary_reads_like_a_result(table):

@@ -140,7 +140,7 @@ def test_more_columns_than_rows_gives_the_minimum_norm(scales):
         model.predict_dist(X)
 
 
-@pytest.mark.parametrize("factor", [1e-150, 1e-8, 1e8, 1e150])
+@pytest.mark.parametrize("factor", [1e-130, 1e-8, 1e8, 1e130])
 def test_units_change_nothing(table, factor):
     X, y = table
     plain, scaled = LinearRegression().fit(X, y), LinearRegression().fit(X * factor, y)

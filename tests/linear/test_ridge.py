@@ -74,8 +74,20 @@ def test_no_penalty_is_least_squares():
 
 def test_no_penalty_and_no_residuals_is_refused():
     X, y = np.eye(3, 5), np.arange(3.0)
-    with pytest.raises(ValueError, match="give alpha a positive value"):
+    with pytest.raises(ValueError, match="use more rows, or a larger alpha"):
         Ridge(0.0).fit(X, y).predict_dist(X)
+
+
+@pytest.mark.parametrize("shape", [(60, 10), (40, 80)])
+def test_intervals_cover_when_the_prior_is_right(shape):
+    """300 data sets from the model itself: the binomial sd of a share of 0.9 is 0.017."""
+    rng = np.random.default_rng(6)
+    inside = []
+    for _ in range(300):
+        X, new, w = rng.normal(size=shape), rng.normal(size=(1, shape[1])), rng.normal(size=shape[1])
+        lower, upper = Ridge(1.0).fit(X, X @ w + rng.normal(size=shape[0])).predict_dist(new).interval(0.9)
+        inside.append(lower[0] <= (new @ w)[0] + rng.normal() <= upper[0])
+    assert np.mean(inside) == pytest.approx(0.9, abs=0.06)
 
 
 def test_is_the_bayesian_mean_at_the_same_ratio(table):

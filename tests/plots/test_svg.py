@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from credo.plots import calibration, coefficients, predicted_vs_actual, shorten, svg
-from credo.plots._labels import PlainTicks
+from credo.plots._labels import name_axis
 
 HOSTILE = '<script>alert(1)</script> & "quotes" \'id="x"\' ]]> $\\frac{1}{2}$ #0072b2'
 
@@ -97,13 +97,18 @@ def test_names_may_be_anything():
     assert shorten("温度") == "温度"
 
 
-def test_large_ticks_name_their_power_once():
+@pytest.mark.parametrize(
+    ("limits", "unit", "tick"),
+    [((-2e7, 3e7), " (×10⁷)", "−1"), ((0, 3e-6), " (×10⁻⁶)", "2"), ((0, 30_000), "", "20000")],
+)
+def test_large_and_small_axes_name_their_power_once(limits, unit, tick):
     ax = Figure().subplots()
-    ax.plot([-2e7, 3e7], [0, 1])
-    ax.xaxis.set_major_formatter(PlainTicks())
+    ax.set_xlim(limits)
+    name_axis(ax.xaxis, "price")
     ax.figure.draw_without_rendering()
-    assert ax.xaxis.get_offset_text().get_text() == "×10⁷"
-    assert "−1" in [text.get_text() for text in ax.get_xticklabels()]
+    assert ax.get_xlabel() == f"price{unit}"
+    assert ax.xaxis.get_offset_text().get_text() == ""
+    assert tick in [text.get_text().removesuffix(".0") for text in ax.get_xticklabels()]
 
 
 def test_importing_credo_does_not_import_matplotlib():

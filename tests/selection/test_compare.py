@@ -41,6 +41,14 @@ class Witness(Average):
         return Normal([float(x in self.seen_) for x in np.asarray(X)[:, 0].tolist()], np.ones(len(X)))
 
 
+class Constant(Average):
+    """Predicts zero, exactly as sure of it as the outcomes are large."""
+
+    def fit(self, X, y):
+        self.mean_, self.std_ = 0.0, np.abs(y).max()
+        return self
+
+
 class Broken(Average):
     """Fails in the fit on all `n_all` rows, in every fit, or predicts no number."""
 
@@ -185,7 +193,7 @@ def test_a_line_beats_the_average_on_a_line(table):
     [
         (Broken(), "RuntimeError: the matrix is singular (in fold 1 of 5)"),
         (Broken(n_all=24), "RuntimeError: the matrix is singular (on all rows)"),
-        (Broken(nan=True), "predicts no finite number for row"),
+        (Broken(nan=True), "rows are no numbers, the first is row"),
         (StandardScaler(), "StandardScaler has no predict_dist"),
     ],
 )
@@ -277,3 +285,23 @@ def test_bad_input_is_refused_in_words(table, arguments, words):
     given = {"models": {"average": Average()}, "X": X, "y": y, **arguments}
     with pytest.raises(ValueError, match=words):
         compare(**given)
+
+
+def test_a_distribution_without_a_mean_is_held_by_its_median():
+    # Three rows leave a line one degree of freedom: Cauchy predictions, with a centre but no mean.
+    X, y = np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([0.0, 1.2, 1.9, 4.1])
+    comparison = compare({"line": LinearRegression()}, X, y, cv=4)
+    assert comparison.scores[0].error is None
+    held = comparison.held_out["line"]
+    for i in range(4):
+        slope, level = np.polyfit(np.delete(X[:, 0], i), np.delete(y, i), 1)
+        assert held.dist_mean[i] == pytest.approx(level + slope * X[i, 0])
+    assert np.all(held.dist_std == np.inf)
+    assert np.isfinite([comparison.scores[0].log_score, comparison.scores[0].crps]).all()
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_scales_whose_squares_are_no_numbers_keep_their_error(table, scale):
+    X, y = table
+    plain = compare({"average": Constant()}, X, y).scores[0].rmse
+    assert compare({"average": Constant()}, X, y * scale).scores[0].rmse == pytest.approx(plain * scale)

@@ -36,6 +36,14 @@ class Question:
     reading_notes: tuple[str, ...]
 
     @property
+    def size(self) -> str:
+        """Rows and columns in words."""
+        from credo.io.errors import plural
+
+        rows, columns = self.frame.shape
+        return f"{plural(rows, 'row')}, {plural(columns, 'column')}"
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What reading and preparing did to the table."""
         return (*self.reading_notes, *self.preparation.notes_)
@@ -84,7 +92,7 @@ def run(
     with screen.notes_for_warnings(), staging(out) as stage:
         question = ask(data, target, reading)
         chosen, model_notes = estimators(names, (len(question.y), question.width))
-        screen.say(f"{data.name}: {len(question.y)} rows, {question.frame.shape[1]} columns, target {target!r}.")
+        screen.say(f"{data.name}: {question.size}, target {target!r}.")
         for note in (*question.notes, *model_notes):
             screen.note(f"Note: {note}")
         comparison = answer(question, chosen, seed=seed, cv=cv, screen=screen)
@@ -118,7 +126,8 @@ def answer(question: Question, chosen: Mapping[str, Any], *, seed: int, cv: int,
     with screen.progress() as progress:
         comparison = compare(models, question.frame, question.y, cv=cv, random_state=seed, progress=progress)
     for score in comparison.scores:
-        if score.error is not None:
+        # When all failed, the error that follows says why.
+        if score.error is not None and comparison.fitted:
             screen.note(f"{score.name} failed. {score.error}")
     for note in comparison.notes:
         screen.note(f"Note: {note}")

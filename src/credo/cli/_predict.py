@@ -50,7 +50,7 @@ def _records(
     model_path: Path, data: Path, level: float, reading: dict[str, Any], screen: Screen
 ) -> list[dict[str, float]]:
     from credo.io import load, read_table
-    from credo.metrics import predictive
+    from credo.metrics import point, predictive
 
     model = load(model_path)
     sheet = read_table(data, **reading)
@@ -60,7 +60,7 @@ def _records(
         screen.note(f"Note: {note}")
     dist = predictive(model, frame)
     lower, upper = dist.interval(level)
-    rows = zip(range(1, len(dist) + 1), dist.mean, dist.std, lower, upper, strict=True)
+    rows = zip(range(1, len(dist) + 1), point(dist), dist.std, lower, upper, strict=True)
     return [
         {name: value if name == "row" else float(value) for name, value in zip(_COLUMNS, row, strict=True)}
         for row in rows

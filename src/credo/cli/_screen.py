@@ -67,7 +67,9 @@ class Screen:
             try:
                 yield
             finally:
-                for message in dict.fromkeys(str(warning.message) for warning in caught):
+                # Warnings of other kinds speak to programmers.
+                told = [warning for warning in caught if issubclass(warning.category, UserWarning)]
+                for message in dict.fromkeys(str(warning.message) for warning in told):
                     self.note(f"Note: {message}")
 
     @contextmanager
@@ -114,14 +116,13 @@ def _lines() -> Callable[[str, int, int], None]:
 def cells(score: "Score") -> tuple[str, ...]:
     """One line of the leaderboard as text."""
     share = None if score.coverage is None else f"{100 * score.coverage:.1f} %"
-    evidence = None if score.log_evidence is None else f"{score.log_evidence:.2f}"
     return (
         score.name,
-        _digits(score.log_score, ".4f"),
+        log(score.log_score, digits=4),
         size(score.rmse),
         size(score.crps),
         share or "—",
-        evidence or "—",
+        log(score.log_evidence, digits=2),
         "failed" if score.error else _digits(score.seconds, ".3f"),
     )
 
@@ -135,6 +136,15 @@ def size(value: float | None) -> str:
     if value is None or not 1e-4 <= value < 1e7:
         return _digits(value, "#.4g") if value else _digits(value, ".0f")
     return format(value, f".{max(0, 3 - math.floor(math.log10(value)))}f")
+
+
+def log(value: float | None, *, digits: int) -> str:
+    """A logarithm with a fixed number of decimals, unless it is huge.
+
+    >>> log(-5.42051, digits=4), log(-1.5e12, digits=4)
+    ('-5.4205', '-1.500e+12')
+    """
+    return _digits(value, f".{digits}f" if value is None or abs(value) < 1e7 else "#.4g")
 
 
 def _digits(value: float | None, form: str) -> str:

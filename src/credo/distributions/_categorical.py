@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from credo.distributions import _steps
 from credo.distributions import _validation as valid
 from credo.distributions._distribution import Distribution
+from credo.distributions._random import choices
 from credo.frames import frame
 
 
@@ -112,9 +113,7 @@ class Categorical(Distribution):
         return _steps.quantile(*self._steps("quantile"), q)
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        heights = np.cumsum(self._probs, axis=1)
-        heights /= heights[:, -1:]
-        return self._classes[(rng.random((n, len(self), 1)) >= heights).sum(axis=2)]
+        return self._classes[choices(self._probs, n, rng)]
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
         return type(self)(self._probs[rows], self._classes)

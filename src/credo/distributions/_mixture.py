@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf
 
-from credo.distributions import _quadrature, _root
+from credo.distributions import _quadrature
 from credo.distributions import _validation as valid
 from credo.distributions._distribution import Distribution
 from credo.distributions._normal import Normal
+from credo.distributions._random import choices
+from credo.distributions._root import Inverse
 
 # How many numbers one block of the CRPS's quadrature may hold.
 _BLOCK = 2**21
@@ -20,8 +22,9 @@ class Mixture(Distribution):
     """Σ_k weight_k · component_k for each row.
 
     Quantiles come from a bracketing search that neither separated components nor unequal scales disturb. The
-    CRPS of a mixture of normals is exact (Grimit et al. 2006, eq. 5); that of other components is integrated
-    numerically, to about 1e-10 of the largest scale. Rows are drawn independently of each other.
+    CRPS of a mixture of normals is exact (Grimit et al. 2006); that of other components is integrated
+    numerically, to about 1e-10 of the largest scale (less when a Student-t has df close to 1/2). Rows are drawn
+    independently of each other.
 
     Parameters
     ----------
@@ -109,7 +112,7 @@ class Mixture(Distribution):
         return np.where(infinite, np.inf, score)
 
     def _crps_of_normals(self, parts: list[Normal], y: NDArray[np.float64]) -> NDArray[np.float64]:
-        # E|X − y| − E|X − X'|/2, where a difference of normals is normal: Grimit et al. (2006), eq. 5.
+        # E|X − y| − E|X − X'|/2, where a difference of normals is normal: Grimit et al. (2006).
         distance = self._sum(_mean_distance(y, part.mean, part.std) for part in parts)
         spread = np.zeros(len(self))
         for i, (weight, part) in enumerate(zip(self._weights.T, parts, strict=True)):
@@ -139,18 +142,14 @@ class Mixture(Distribution):
             np.maximum(high, ends, out=high, where=used)
         inside, order = (q > 0) & (q < 1), np.argsort(q)
         values = np.where(q > 0, high, low)
-        values[:, inside] = _root.invert(
-            self._cdf, q[inside, None], low[:, inside].T, high[:, inside].T, smooth=~self._atoms()
-        ).T
+        inverse = Inverse(self._tail, q[inside, None], smooth=~self._atoms())
+        values[:, inside] = inverse.between(low[:, inside].T, high[:, inside].T).T
         # Levels that differ by rounding alone must not make quantiles cross.
         values[:, order] = np.maximum.accumulate(values[:, order], axis=1)
         return values
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        heights = np.cumsum(self._weights, axis=1)
-        heights /= heights[:, -1:]
-        chosen = (rng.random((n, len(self), 1)) >= heights).sum(axis=2)
-        draws = np.empty((n, len(self)))
+        chosen, draws = choices(self._weights, n, rng), np.empty((n, len(self)))
         for k, part in enumerate(self._components):
             where = np.nonzero(chosen == k)
             draws[where] = part[where[1]]._sample(1, rng)[0]

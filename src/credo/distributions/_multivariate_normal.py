@@ -46,8 +46,8 @@ class MultivariateNormal(Immutable):
     def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
         matrix = np.atleast_2d(valid.numbers("cov", cov))
         n = matrix.shape[0]
-        if matrix.shape != (n, n):
-            raise ValueError(f"cov must be a square matrix; got shape {np.shape(cov)}")
+        if matrix.shape != (n, n) or n == 0:
+            raise ValueError(f"cov must be a square matrix of at least one row; got shape {np.shape(cov)}")
         center = np.atleast_1d(valid.numbers("mean", mean))
         if center.shape not in {(n,), (1,)}:
             raise ValueError(f"mean has the shape {center.shape}, but cov is {n}×{n}")
@@ -202,10 +202,7 @@ class MultivariateNormal(Immutable):
     def _factor(self) -> Factor | None:
         """The Cholesky factor, or None when the covariance is singular; made on first use."""
         if "_cholesky" not in vars(self):
-            try:
-                vars(self)["_cholesky"] = factorize(self._cov, jitter=0.0, assume_symmetric=True)
-            except NotPositiveDefiniteError:
-                vars(self)["_cholesky"] = None
+            vars(self)["_cholesky"] = _regular_factor(self._cov)
         return vars(self)["_cholesky"]
 
     def _support(self) -> Support:
@@ -219,3 +216,19 @@ class MultivariateNormal(Immutable):
             return np.atleast_1d(np.arange(len(self))[indices])
         except IndexError as error:
             raise IndexError(f"indices don't fit {len(self)} coordinates: {error}") from None
+
+
+def _regular_factor(cov: Array) -> Factor | None:
+    """The Cholesky factor of a covariance that has one by more than the luck of rounding."""
+    try:
+        factor = factorize(cov, jitter=0.0, assume_symmetric=True)
+    except NotPositiveDefiniteError:
+        return None
+    # Two inverse iterations find the smallest eigenvalue of the correlations when it is as small as that.
+    std, size = np.sqrt(np.diagonal(cov)), 1.0
+    vector = np.random.default_rng(0).standard_normal(len(cov))
+    for _ in range(2):
+        vector = std * factor.solve(std * vector / np.linalg.norm(vector))
+        size = float(np.linalg.norm(vector))
+    largest = np.abs(cov / std / std[:, None]).sum(axis=0).max(initial=0.0)
+    return factor if 1 / size > 100 * len(cov) * _EPS * largest else None

@@ -65,7 +65,7 @@ class Normal(Distribution):
         return _point.log_prob(density, y, self._mean, self._std)
 
     def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Gneiting & Raftery (2007), eq. 21, with σz kept as y − mean: nothing is lost when z overflows.
+        # Gneiting & Raftery (2007), section 4.2, with σz kept as y − mean: nothing is lost when z overflows.
         z = _point.standardize(y, self._mean, self._std)
         with np.errstate(all="ignore"):
             peak = np.sqrt(2 / np.pi) * np.exp(-0.5 * z * z) - 1 / np.sqrt(np.pi)

@@ -7,71 +7,92 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 _SIGN = np.uint64(1 << 63)
 _LARGEST = np.finfo(np.float64).max
 _EPS = np.finfo(np.float64).eps
 _CYCLES = 16
 
 
-def invert(cdf: Callable[[Array], Array], q: Array, low: Array, high: Array, *, smooth: NDArray[np.bool_]) -> Array:
-    """The smallest x with cdf(x) ≥ q, where low ≤ x ≤ high, for 0 < q < 1.
+class Inverse:
+    """The smallest x with F(x) ≥ q, for 0 < q < 1.
 
-    Where `smooth`, the search may end as soon as cdf(x) equals q up to rounding. Elsewhere the distribution
-    function may jump, and the search ends at the very float at which it does.
+    Parameters
+    ----------
+    tail : callable
+        `tail(x, upper)` is 1 − F where `upper`, and F elsewhere; x is of shape (k, n_rows).
+    q : array of shape (k, 1)
+    smooth : array of shape (n_rows,)
+        Where F is smooth, the search may end as soon as F(x) equals q up to rounding. Elsewhere F may jump, and
+        the search ends at the very float at which it does.
     """
-    low, high = np.clip(low, -_LARGEST, _LARGEST), np.clip(high, -_LARGEST, _LARGEST)
-    high = np.where(cdf(low) >= q, low, high)
-    if smooth.any():
-        low, high = _interpolate(cdf, q, low, high, smooth)
-    return _bisect(cdf, q, low, high)
 
+    def __init__(self, tail: Callable[[Array, Bools], Array], q: Array, *, smooth: Bools) -> None:
+        # A smooth upper tail keeps its digits in 1 − F. Jumps are looked for in F itself, so that a value of F
+        # leads back to the point that it came from.
+        self.tail, self.smooth = tail, smooth
+        self.upper = (q > 0.5) & smooth
+        self.level = np.where(self.upper, 1 - q, q)
+        self.probit = ndtri(self.level)
 
-def _interpolate(
-    cdf: Callable[[Array], Array], q: Array, low: Array, high: Array, smooth: NDArray[np.bool_]
-) -> tuple[Array, Array]:
-    """Shrink the brackets by a secant step, one of double length, and halving, in turn.
+    def between(self, low: Array, high: Array) -> Array:
+        """The solution, which the ends must bracket."""
+        low, high = np.clip(low, -_LARGEST, _LARGEST), np.clip(high, -_LARGEST, _LARGEST)
+        high = np.where(self._reached(self._value(low)), low, high)
+        if self.smooth.any():
+            low, high = self._interpolate(low, high)
+        return self._bisect(low, high)
 
-    The double step of Alefeld, Potra & Shi (1995) lands just beyond the root, so that both ends close in on
-    it. Secants are drawn on the probit scale, where the distribution function of a normal is a straight line.
-    """
-    target = ndtri(q)
-    g_low, g_high = ndtri(cdf(low)) - target, ndtri(cdf(high)) - target
-    for step in range(3 * _CYCLES):
-        x = low / 2 + high / 2
-        if step % 3 < 2:
-            secant = _secant(low, high, g_low, g_high, length=step % 3 + 1)
-            x = np.where((low < secant) & (secant < high), secant, x)
-        value = cdf(x)
-        g, reached = ndtri(value) - target, value >= q
-        close = smooth & (np.abs(value - q) <= 2 * _EPS * q)
-        low, g_low = np.where(~reached | close, x, low), np.where(~reached | close, g, g_low)
-        high, g_high = np.where(reached | close, x, high), np.where(reached | close, g, g_high)
-        narrow = high - low <= 4 * np.spacing(np.maximum(np.abs(low), np.abs(high)))
-        low = np.where(smooth & narrow, high, low)
-        if (low == high).all():
-            break
-    return low, high
+    def _value(self, x: Array) -> Array:
+        return self.tail(x, np.broadcast_to(self.upper, x.shape))
+
+    def _reached(self, value: Array) -> Bools:
+        return np.where(self.upper, value <= self.level, value >= self.level)
+
+    def _excess(self, value: Array) -> Array:
+        """How far F is beyond q on the probit scale, where the F of a normal is a straight line."""
+        return np.where(self.upper, self.probit - ndtri(value), ndtri(value) - self.probit)
+
+    def _interpolate(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Shrink the brackets by a secant step, one of double length, and halving, in turn.
+
+        The double step of Alefeld, Potra & Shi (1995) lands just beyond the root, so that both ends close in
+        on it.
+        """
+        g_low, g_high = self._excess(self._value(low)), self._excess(self._value(high))
+        for step in range(3 * _CYCLES):
+            x = low / 2 + high / 2
+            if step % 3 < 2:
+                secant = _secant(low, high, g_low, g_high, length=step % 3 + 1)
+                x = np.where((low < secant) & (secant < high), secant, x)
+            value = self._value(x)
+            g, reached = self._excess(value), self._reached(value)
+            close = self.smooth & (np.abs(value - self.level) <= 2 * _EPS * self.level)
+            low, g_low = np.where(~reached | close, x, low), np.where(~reached | close, g, g_low)
+            high, g_high = np.where(reached | close, x, high), np.where(reached | close, g, g_high)
+            low = np.where(self.smooth & (_position(high) - _position(low) <= 4), high, low)
+            if (low == high).all():
+                break
+        return low, high
+
+    def _bisect(self, low: Array, high: Array) -> Array:
+        """Halve the number of floats between the ends: at most 64 steps, whatever the scales are."""
+        a, b = _position(low), _position(high)
+        while (b - a > 1).any():
+            middle, searching = a + (b - a) // np.uint64(2), b - a > 1
+            reached = self._reached(self._value(_float(middle)))
+            a, b = np.where(searching & ~reached, middle, a), np.where(searching & reached, middle, b)
+        return _float(b) + 0.0
 
 
 def _secant(low: Array, high: Array, g_low: Array, g_high: Array, *, length: int) -> Array:
     """The secant step from the end nearer to the root, `length` times as long, and of at least two floats."""
     nearer = np.abs(g_low) < np.abs(g_high)
     best, g_best = np.where(nearer, low, high), np.where(nearer, g_low, g_high)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+    with np.errstate(all="ignore"):
         step = length * np.abs(g_best * ((high - low) / (g_high - g_low)))
-    step = np.maximum(step, 2 * np.spacing(np.abs(best)))
-    return np.where(nearer, best + step, best - step)
-
-
-def _bisect(cdf: Callable[[Array], Array], q: Array, low: Array, high: Array) -> Array:
-    """Halve the number of floats between the ends: at most 64 steps, whatever the scales are."""
-    a, b = _position(low), _position(high)
-    while (b - a > 1).any():
-        middle = a + (b - a) // np.uint64(2)
-        reached = cdf(_float(middle)) >= q
-        searching = b - a > 1
-        a, b = np.where(searching & ~reached, middle, a), np.where(searching & reached, middle, b)
-    return _float(b) + 0.0
+        step = np.maximum(step, 2 * np.spacing(np.abs(best)))
+        return np.where(nearer, best + step, best - step)
 
 
 def _position(x: Array) -> NDArray[np.uint64]:
@@ -81,5 +102,4 @@ def _position(x: Array) -> NDArray[np.uint64]:
 
 
 def _float(position: NDArray[np.uint64]) -> Array:
-    bits = np.where(position & _SIGN, position ^ _SIGN, ~position)
-    return bits.view(np.float64)
+    return np.where(position & _SIGN, position ^ _SIGN, ~position).view(np.float64)

@@ -93,7 +93,7 @@ class StudentT(Distribution):
         return _point.log_prob(density, y, self._loc, self._scale)
 
     def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Jordan, Krüger & Lerch (2019), table 3, regrouped so that ν = 1 is no singularity: with ε = (ν−1)/2,
+        # Jordan, Krüger & Lerch (2019), appendix A, regrouped so that ν = 1 is no singularity: with ε = (ν−1)/2,
         # L = ln(1+z²/ν), B = B(1/2, ν/2) and ρ = ln B(1/2, ν−1/2) − ln B, the score of the standard t is
         #     z(2F(z)−1) + √ν/B · (exp(−εL) − exp(ρ))/ε,
         # which is analytic in ν down to 1/2, where ∫F² stops converging.

@@ -12,6 +12,9 @@ from credo.distributions import Distribution
 from credo.estimator._result import Result
 from credo.frames import Table
 
+# The squares of such numbers, summed, still fit into double precision.
+_LARGEST = 1e140
+
 
 class Regressor(RegressorMixin, BaseEstimator):
     """A scikit-learn regressor that predicts distributions.
@@ -51,10 +54,9 @@ class Regressor(RegressorMixin, BaseEstimator):
         """
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both: the std is the root of cov's diagonal")
-        if return_std:
-            dist = self.predict_dist(X)
-            return dist.mean, dist.std
         rows = self._predict_rows(X)
+        if return_std:
+            return self._mean(rows), np.array(self.predict_dist(X).std)
         if return_cov:
             return self._mean(rows), self._covariance(rows)
         return self._mean(rows)
@@ -87,6 +89,12 @@ class Regressor(RegressorMixin, BaseEstimator):
             self, X, y, reset=reset, dtype=np.float64, accept_sparse=accept_sparse, y_numeric=True
         )
         target = np.asarray(target, dtype=np.float64)
+        largest = float(np.abs(target).max())
+        if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+            raise ValueError(
+                f"the largest target is {largest:.3g} in size, whose square a computer can't hold: "
+                "change the unit of y, for example divide it by its standard deviation"
+            )
         if sample_weight is None:
             return rows, target, None
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)

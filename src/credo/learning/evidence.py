@@ -32,8 +32,7 @@ _PRIOR_MESSAGES = {
     "inner": "the evidence is stationary in the precisions",
     "several": "the evidence has several local maxima in the precisions; this is the highest",
     "flat": "the inputs don't vary, so the data say nothing about the prior precision",
-    "low": "the evidence grows as the noise vanishes: the weights reproduce every target; "
-    "give noise_precision a number if you know the noise",
+    "low": "the evidence grows as the noise vanishes: the weights reproduce every target",
     "high": "the evidence is largest with all weights at zero: the inputs say nothing that the mean doesn't",
 }
 _NOISE_MESSAGES = {
@@ -57,13 +56,14 @@ class Precisions:
     """Prior and noise precision, and how the search for them ended.
 
     With β integrated out `prior` is the ratio ρ, for the weights' prior is then N(m₀, (ρβ)⁻¹ I), and `noise` is
-    β's posterior mean.
+    β's posterior mean. `noiseless` says that the evidence grows without end as the noise vanishes.
     """
 
     prior: float
     noise: float
     n_iter: int
     message: str
+    noiseless: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,16 +119,17 @@ def maximize_precisions(line: Line, *, prior: float | None, noise: float | Gamma
         return Precisions(prior, math.exp(v), n_iter, _NOISE_MESSAGES[place])
     if prior is not None:
         ratio = prior if isinstance(noise, Gamma) else math.nan
-        n_iter, message = 0, "the precisions were given"
+        n_iter, place, message = 0, "given", "the precisions were given"
     else:
         u, n_iter, place = _best(_ratio_slope(line, noise), _ratio_value(line, noise), *_ratio_range(line))
         ratio, message = math.exp(u), _PRIOR_MESSAGES[place]
     if isinstance(noise, Gamma):
         shape, rate = gamma_posterior(line, noise, ratio)
         return Precisions(ratio, shape / rate, n_iter, message)
+    noiseless = noise is None and place == "low"
     if noise is None:
         noise = line.dof / line.misfit(ratio)
-    return Precisions(ratio * noise if prior is None else prior, noise, n_iter, message)
+    return Precisions(ratio * noise if prior is None else prior, noise, n_iter, message, noiseless)
 
 
 def gamma_posterior(line: Line, prior: Gamma, ratio: float) -> tuple[float, float]:

@@ -12,6 +12,7 @@ every α costs O(p). Non-linear functions of x come from `credo.features`; spars
 
 from credo.linear.bayes import BayesianLinearRegression
 from credo.linear.least_squares import LinearRegression
+from credo.linear.lms import LMSRegression
 from credo.linear.ridge import Ridge, ridge_path
 
-__all__ = ["BayesianLinearRegression", "LinearRegression", "Ridge", "ridge_path"]
+__all__ = ["BayesianLinearRegression", "LMSRegression", "LinearRegression", "Ridge", "ridge_path"]

@@ -160,10 +160,10 @@ def _moments(
         block[:, n_features + 1] = 1.0
         if weight is not None:
             block *= np.sqrt(weight[start:stop, None])
-        total += block.T @ block
+        with np.errstate(over="ignore", invalid="ignore"):
+            total += block.T @ block
     gram, cross, y_ss = total[:-2, :-2], total[:-2, -2], float(total[-2, -2])
-    if not np.isfinite(total).all():
-        raise ValueError("the squares of X or y overflow; divide the columns (or the target) by their scale")
+    _require_squares(gram.diagonal(), X)
     if not center:
         return shift, gram, cross, y_ss
     gap = total[:-2, -1] / total[-1, -1]
@@ -180,9 +180,9 @@ def _wide(X: Array, y: Array, weight: Array | None, x_mean: Array, center: bool)
     rows, target = centred(X, y, weight, x_mean=x_mean, y_mean=0.0)
     total = len(y) if weight is None else float(weight.sum())
     rows[:, flat_columns(column_norms(rows), x_mean, total)] = 0.0
-    gram = rows @ rows.T
-    if not np.isfinite(gram).all():
-        raise ValueError("the squares of X overflow; divide the columns by their scale")
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = rows @ rows.T
+    _require_squares(gram.diagonal(), X)
     # Centring makes the rows linearly dependent, once.
     values, U, trusted = _eigh(gram, n_null=int(center))
     if not trusted:
@@ -224,6 +224,18 @@ def _sparse(X: Any, y: Array, weight: Array | None, center: bool) -> tuple[Array
     w = V @ (q / s)
     residual = target - (rows @ w - root * float(x_mean @ w))
     return x_mean, (V, s, q, float(residual @ residual))
+
+
+def _require_squares(squares: Array, X: Array) -> None:
+    """Refuse inputs whose squares double precision can't hold."""
+    if np.isfinite(squares).all() and squares.max(initial=0.0) > 1e-200:
+        return
+    largest = float(np.abs(X).max(initial=0.0))
+    if largest > 1e100 or 0 < largest < 1e-100:
+        raise ValueError(
+            f"the largest entry of X is {largest:.3g} in size, whose square a computer can't hold: "
+            "change the units of its columns, for example by StandardScaler"
+        )
 
 
 def _eigh(gram: Array, *, n_null: int) -> tuple[Array, Array, bool]:

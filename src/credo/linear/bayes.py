@@ -1,6 +1,7 @@
 """Bayesian linear regression: posterior, predictive and evidence in closed form (Bishop 3.3–3.5)."""
 
 import math
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Normal
-from credo.estimator import Regressor, Result, positive, positive_integer
+from credo.estimator import FitWarning, Regressor, Result, positive, positive_integer
 from credo.frames import Table
 from credo.learning import Gamma, Line, Precisions, gamma_posterior, log_evidence, maximize_precisions
 from credo.linear._posterior import Posterior
@@ -247,6 +248,13 @@ class BayesianLinearRegression(Regressor):
         self.log_evidence_ = log_evidence(line, prior=found.prior, noise=law)
         self.evidence_method_ = "exact"
         self.result_ = Result(found.n_iter >= 0, max(found.n_iter, 0), found.message)
+        if found.noiseless and data.dof <= len(data.s):
+            warnings.warn(
+                f"{found.message}, as {len(self.coef_)} weights can with {data.weight:g} rows, so that intervals are too "
+                'narrow near the data: give noise_precision a number, or "conjugate"',
+                FitWarning,
+                stacklevel=3,
+            )
 
     def _noise(self, line: Line) -> float | Gamma | None:
         """β as a number, as a gamma prior, or None where the evidence decides."""

@@ -1,7 +1,7 @@
 """Linear regression learned one sample at a time."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,18 +12,22 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import Distribution, Normal
 from credo.estimator import FitWarning, Regressor, Result, choice, nonnegative, positive, positive_integer
 from credo.frames import Table
+from credo.linear._batch import Batch, Memory
 from credo.linear._jit import correction_pass, lms_pass
 
 Array = NDArray[np.float64]
 Order = NDArray[np.intp]
 
-_EPS = float(np.finfo(np.float64).eps)
 # The error of a stable rule stays within this many times the largest target.
 _BLOW_UP = 1e6
 # Observations per weight after which the automatic step begins to fall.
 _PATIENCE = 10.0
 # Part of a single-row error that one visit of a correction pass may remove.
 _VISIT_SHARE = 0.5
+_BEYOND = (
+    "the weights of these rows are beyond double precision; nothing was learned from them. Bring the columns or "
+    "the target to another unit"
+)
 
 
 class LMSRegression(Regressor):
@@ -31,32 +35,33 @@ class LMSRegression(Regressor):
 
         w ← w + η (yₙ − wᵀφₙ) φₙ                                                       (Bishop 3.23)
 
-    The state is a few vectors of p numbers, so that `partial_fit` reads streams of any length. `fit` passes over a
-    table until the residuals are uncorrelated with every column, which is least squares.
+    The state is a few vectors of p numbers, so that `partial_fit` reads streams of any length. `fit` passes over
+    a table until the residuals are uncorrelated with every column, which is least squares.
 
     Parameters
     ----------
     step : "auto" or float, default "auto"
-        A number is the η of the textbook's rule, on φ = (1, x) as it comes and from w = 0; a step that makes the
-        errors grow is refused. "auto" can't diverge and doesn't depend on the units of the columns: the rule works
-        on columns brought to mean 0 and variance 1 by the moments of all rows seen so far, with
-        η = (1 + t/10q)^(−2/3)/q at the t-th sample, q being the mean of ‖φ‖², and never more than 1/‖φₙ‖². In `fit`,
-        from the second pass on, the noise that a single row brings into the step is taken out (SVRG: Johnson & Zhang
-        2013), so that the step needn't fall and the passes converge to least squares geometrically.
+        A number is the η of the textbook's rule, on φ = (1, x) as it comes and from w = 0; a step that makes
+        the errors grow is refused. "auto" can't diverge and doesn't depend on the units of the columns: the
+        rule works on columns brought to mean 0 and variance 1 by the moments of all rows seen so far, with
+        η = (1 + t/10q)^(−2/3)/q at the t-th sample, q being the mean of ‖φ‖², and never more than 1/‖φₙ‖². In
+        `fit`, from the second pass on, the noise that a single row brings into the step is taken out
+        (SVRG: Johnson & Zhang 2013), so that the step needn't fall and the passes converge to least squares
+        geometrically.
     n_epochs : int, default 500
         The most passes that `fit` makes. 1 is one pass of the plain rule.
     average : bool, default False
-        Predict with the average of the iterates, later ones counting more (Polyak & Juditsky 1992; Shamir & Zhang
-        2013), instead of the last one: steadier on noisy streams and with a fixed step.
+        Predict with the average of the iterates, later ones counting more (Polyak & Juditsky 1992; Shamir &
+        Zhang 2013), instead of the last one: steadier on noisy streams and with a fixed step.
     fit_intercept : bool, default True
     shuffle : bool, default True
-        Whether `fit` visits the rows in random order, a new one each pass; equal rows are then taken together, so
-        that neither their order nor whether a row is repeated or weighted shows. False keeps the given order.
-        `partial_fit` always keeps it.
+        Whether `fit` visits the rows in random order, a new one each pass; equal rows are then taken
+        together, so that neither the order of the rows nor whether one is repeated or weighted shows. False
+        keeps the given order, as `partial_fit` always does.
     random_state : int, RandomState or None, default 0
     tol : float, default 1e-7
-        `fit` ends when no column's correlation with the residuals, relative to the target's spread, is above
-        this.
+        `fit` ends when no column's inner product with the residuals is above this, relative to the lengths of
+        the column and of the centred target.
 
     Attributes
     ----------
@@ -83,6 +88,13 @@ class LMSRegression(Regressor):
     coef_: Array
     intercept_: float
     noise_std_: float
+    n_seen_: float
+    n_iter_: int
+    # What a stream is resumed from: moments of the columns; last and average weights, the level at x_mean_ last.
+    x_mean_: Array
+    x_scale_: Array
+    last_: Array
+    average_: Array
 
     def __init__(
         self,
@@ -107,22 +119,16 @@ class LMSRegression(Regressor):
         """Learn from a table; a weight of k is the same as k copies of the row."""
         self._check_arguments()
         rows, target, weight = self._training_rows(X, y, sample_weight)
-        self._begin(rows.shape[1])
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            batch = self._batch(rows, target, weight)
-            if self.shuffle:
-                batch = batch.merged()
-            rng = check_random_state(self.random_state)
-            self._pass(batch, self._order(batch, rng))
-            if self._automatic:
-                outcome = self._correct(batch, rng)
-            else:
-                outcome = self._repeat(batch, rng)
-            self.n_seen_ = batch.total
-            self.n_iter_, correlation = outcome
-            self._adopt(batch)
-            self.noise_std_ = self._residual_std(batch)
-        self.result_ = self._fit_result(correlation)
+        rng = check_random_state(self.random_state)
+        with np.errstate(all="ignore"):
+            memory, batch = self._enter(None, rows, target, weight)
+            batch = batch.merged() if self.shuffle else batch
+            memory = self._pass(memory, batch, self._order(batch.visits, rng))
+            more = self._corrected if self._is_automatic() else self._repeated
+            memory, n_iter, correlation = more(memory, batch, rng)
+            memory = replace(memory, noise=self._residual_noise(memory, batch))
+            self._leave(memory, batch, n_iter)
+        self.result_ = self._outcome(correlation)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -130,25 +136,15 @@ class LMSRegression(Regressor):
         self._check_arguments()
         first = not hasattr(self, "n_seen_")
         rows, target, weight = self._training_rows(X, y, sample_weight, reset=first)
-        before = dict(vars(self))
-        try:
-            if first:
-                self._begin(rows.shape[1])
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                batch = self._batch(rows, target, weight)
-                self._pass(batch, np.arange(len(target)))
-                self.n_seen_ += batch.total
-                self.n_iter_ += 1
-                self._adopt(batch)
-        except ValueError:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
+        with np.errstate(all="ignore"):
+            memory, batch = self._enter(None if first else self._memory(), rows, target, weight)
+            memory = self._pass(memory, batch, batch.visits)
+            self._leave(memory, batch, 1 if first else self.n_iter_ + 1)
         self.result_ = Result(
             True,
             self.n_iter_,
-            f"{self.n_seen_:g} observations in {self.n_iter_} batches; the error of a one-step-ahead prediction "
-            f"is about {self.noise_std_:.3g}",
+            f"{self.n_seen_:g} observations in {self.n_iter_} {'batches' if self.n_iter_ > 1 else 'batch'}; "
+            f"one-step-ahead predictions err by about {self.noise_std_:.3g}",
         )
         return self
 
@@ -169,7 +165,132 @@ class LMSRegression(Regressor):
             "Linear regression by least mean squares",
             {"parameter": names, "estimate": estimates, "sd": [np.nan] * len(names)},
             notes=(
-                f"noise sd {self.noise_std_:.4g}; LinearRegression gives standard errors, which one-sample learning "
-                f"doesn't; {self.result_.message}",
+                f"noise sd {self.noise_std_:.4g}; the rule keeps no covariance of the weights, LinearRegression "
+                f"gives standard errors; {self.result_.message}",
             ),
         )
+
+    def _mean(self, X: Array) -> Array:
+        return (X - self.x_mean_) @ self.coef_ + float(self._chosen(self.last_, self.average_)[-1])
+
+    def _chosen(self, last: Array, average: Array) -> Array:
+        """The weights and level that predict."""
+        return average if self.average else last
+
+    def _is_automatic(self) -> bool:
+        return isinstance(self.step, str)
+
+    def _check_arguments(self) -> None:
+        if self._is_automatic():
+            choice("step", self.step, ("auto",))
+        else:
+            positive("step", self.step)
+        positive_integer("n_epochs", self.n_epochs)
+        nonnegative("tol", self.tol)
+        for name in ("average", "fit_intercept", "shuffle"):
+            choice(name, getattr(self, name), (True, False))
+
+    def _memory(self) -> Memory:
+        return Memory(self.n_seen_, self.x_mean_, self.x_scale_, self.last_, self.average_, self.noise_std_)
+
+    def _enter(self, memory: Memory | None, rows: Array, target: Array, weight: Array | None) -> tuple[Memory, Batch]:
+        """The memory in the batch's coordinates, and the batch."""
+        weight = np.ones(len(target)) if weight is None else weight
+        first = memory is None
+        if memory is None:
+            zero = np.zeros(rows.shape[1])
+            start = float(np.average(target, weights=weight))
+            start *= self._is_automatic() and self.fit_intercept
+            memory = Memory(0.0, zero, zero + 1.0, np.append(zero, start), np.append(zero, start), np.nan)
+        if self._is_automatic():
+            memory = memory.joined(rows, weight, center=self.fit_intercept, first=first)
+        batch = Batch.of(memory, rows, target, weight, bias=float(self.fit_intercept))
+        return batch.scaled(memory), batch
+
+    def _leave(self, memory: Memory, batch: Batch, n_iter: int) -> None:
+        """Store what was learned, unless the numbers ran out."""
+        memory = batch.natural(memory)
+        chosen = self._chosen(memory.last, memory.average)
+        intercept = float(chosen[-1] - memory.x_mean @ chosen[:-1])
+        if not np.isfinite([*memory.last, *memory.average, intercept, np.nan_to_num(memory.noise)]).all():
+            raise ValueError(_BEYOND)
+        self.n_seen_, self.x_mean_, self.x_scale_ = memory.n_seen, memory.x_mean, memory.x_scale
+        self.last_, self.average_, self.noise_std_ = memory.last, memory.average, memory.noise
+        self.coef_, self.intercept_, self.n_iter_ = chosen[:-1].copy(), intercept, n_iter
+
+    def _order(self, visits: Order, rng: np.random.RandomState) -> Order:
+        return rng.permutation(visits) if self.shuffle else visits
+
+    def _pass(self, memory: Memory, batch: Batch, order: Order) -> Memory:
+        """One pass of the plain rule."""
+        last, average = memory.last.copy(), memory.average.copy()
+        track = np.array([memory.n_seen, memory.noise**2])
+        automatic, power = self._is_automatic(), batch.power()
+        limit = _BLOW_UP * float(np.fmax(np.abs(batch.y).max(), memory.noise))
+        stopped = lms_pass(
+            batch.Z, batch.y, batch.weight, order, last, average, track,
+            1.0 / power if automatic else float(self.step), _PATIENCE * power, 2 / 3 if automatic else 0.0,
+            automatic, batch.bias, np.inf if automatic else limit,
+        )  # fmt: skip
+        if automatic and stopped >= 0:
+            raise ValueError(_BEYOND)
+        if not automatic and (stopped >= 0 or not np.isfinite(last).all()):
+            raise ValueError(
+                f"step={self.step!r} is too large for these rows: the errors grow without end. Steps below "
+                f"{2 / batch.squares().max():.2g} are safe for each of them; step='auto' finds its own"
+            )
+        return replace(memory, n_seen=float(track[0]), last=last, average=average, noise=float(np.sqrt(track[1])))
+
+    def _repeated(self, memory: Memory, batch: Batch, rng: np.random.RandomState) -> tuple[Memory, int, float]:
+        """Further passes of the plain rule, until least squares or the last pass."""
+        for n_iter in range(1, self.n_epochs + 1):
+            residual = batch.residual(self._chosen(memory.last, memory.average))
+            correlation = batch.correlation(batch.gradient(residual))
+            if correlation <= self.tol or n_iter == self.n_epochs:
+                break
+            memory = self._pass(memory, batch, self._order(batch.visits, rng))
+        return replace(memory, n_seen=batch.total()), n_iter, correlation
+
+    def _corrected(self, memory: Memory, batch: Batch, rng: np.random.RandomState) -> tuple[Memory, int, float]:
+        """Further passes without the rows' noise; a pass that makes the fit worse is undone and its step halved."""
+        w = self._chosen(memory.last, memory.average)
+        step, squares = 0.5 / batch.power(), batch.squares()
+        share = batch.weight / batch.weight[batch.visits].mean()
+        residual = batch.residual(w)
+        for n_iter in range(1, self.n_epochs + 1):
+            gradient = batch.gradient(residual)
+            correlation = batch.correlation(gradient)
+            if correlation <= self.tol or n_iter == self.n_epochs:
+                break
+            # A row with a large φ or weight is visited often, each time for a part of its weight.
+            repeats = np.maximum(np.ceil(step * share * squares / _VISIT_SHARE), 1.0).astype(np.intp)
+            order = self._order(np.repeat(batch.visits, repeats[batch.visits]), rng)
+            delta = np.zeros_like(w)
+            correction_pass(batch.Z, share / repeats, order, gradient / batch.total(), step, batch.bias, delta)
+            trial = batch.residual(w + delta)
+            if batch.rss(trial) <= batch.rss(residual) * (1 + 1e-10):
+                w, residual = w + delta, trial
+            else:
+                step /= 2
+        if n_iter > 1:
+            memory = replace(memory, last=w, average=w.copy())
+        return replace(memory, n_seen=batch.total()), n_iter, correlation
+
+    def _residual_noise(self, memory: Memory, batch: Batch) -> float:
+        dof = batch.total() - batch.n_weights()
+        if dof <= 0:
+            return memory.noise
+        residual = batch.residual(self._chosen(memory.last, memory.average))
+        return float(np.sqrt(batch.rss(residual) / dof))
+
+    def _outcome(self, correlation: float) -> Result:
+        passes = f"{self.n_iter_} passes" if self.n_iter_ > 1 else "one pass"
+        said = f"after {passes} the residuals are uncorrelated with every column to {correlation:.1e}"
+        if correlation <= self.tol:
+            return Result(True, self.n_iter_, said)
+        cure = "raise n_epochs, or use LinearRegression, which solves at once"
+        if not self._is_automatic():
+            cure = "a fixed step wanders around the solution: lower it, set average=True, or step='auto'"
+        message = f"{said}, not to tol={self.tol:g}: {cure}"
+        warnings.warn(message, FitWarning, stacklevel=3)
+        return Result(False, self.n_iter_, message)

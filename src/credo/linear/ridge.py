@@ -21,7 +21,7 @@ class Ridge(Regressor):
 
     The MAP estimate under w ~ N(0, (σ²/α) I), intercept free. Equivalent to scikit-learn's `Ridge` in its
     weights; the predictive distribution is the posterior's at that α, with the noise variance estimated from
-    the residuals, σ² = RSS / tr((I − H)²), and Student-t laws with that many degrees of freedom.
+    the residuals, σ² = RSS / (n − 1 − γ) where γ = Σ λ/(λ + α) weights are determined by the data.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ class Ridge(Regressor):
         rows = self._predict_rows(X)
         if not self.dof_ > 0:
             raise ValueError(
-                f"with alpha={self.alpha_:g} the {len(self.coef_)} weights reproduce the targets, which leaves no "
-                "residuals to estimate the noise from: give alpha a positive value"
+                f"{self.posterior_.spectrum.weight:g} rows and alpha={self.alpha_:g} leave no residuals to estimate "
+                "the noise from: use more rows, or a larger alpha"
             )
         return self.posterior_.predictive(rows, latent=latent)
 
@@ -203,8 +203,12 @@ def _posterior(data: Spectrum, alpha: float) -> Posterior:
     square = data.s**2
     slack = alpha / (square + alpha)  # 1 − hᵢ along each direction
     rss = data.rss + float(((slack * data.q) ** 2).sum())
-    dof = max(data.dof - len(square), 0.0) + float((slack**2).sum())
-    noise = rss / dof if dof > 0 else np.nan
+    free = max(data.dof - len(square), 0.0)
+    # ν − γ, which makes the estimate unbiased where the prior holds (Bishop 3.95); its degrees of freedom are
+    # Satterthwaite's for the weighted sum of squares that the residuals are.
+    weight = free + float(slack.sum())
+    noise = rss / weight if weight > 0 else np.nan
+    dof = weight**2 / (free + float((slack**2).sum())) if weight > 0 else 0.0
     return Posterior(
         spectrum=data,
         coef=data.V @ (data.s * data.q / (square + alpha)),

@@ -11,14 +11,14 @@ The first two are proper scores: nobody gains by reporting a distribution that t
 Contract: every function takes the outcomes `y`, then a distribution with one row for each outcome, as
 `predict_dist` returns it. `scorer` turns a score into a scikit-learn scorer, greater is better, and
 `predictive` is the one place that knows how to ask a model (also a Pipeline or a fitted search) for its
-distribution.
+distribution; `point` is its best single number.
 
 Not here: splitting into folds and comparing models (`credo.selection`), pictures (`credo.plots`), and
 the formulas of the single distributions (`credo.distributions`).
 """
 
 from credo.metrics._calibration import calibration_curve, coverage, pit
-from credo.metrics._predictive import final_step, predictive
+from credo.metrics._predictive import final_step, point, predictive
 from credo.metrics._scorer import Scorer, scorer
 from credo.metrics._scores import crps, log_score, rmse
 
@@ -30,6 +30,7 @@ __all__ = [
     "final_step",
     "log_score",
     "pit",
+    "point",
     "predictive",
     "rmse",
     "scorer",

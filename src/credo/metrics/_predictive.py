@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,6 +33,21 @@ def predictive(model: Any, X: Any) -> Distribution:
         f"{type(model).__name__} has no predict_dist, so it predicts no distribution; "
         "use one of Credo's estimators, or a Pipeline that ends in one"
     )
+
+
+def point(dist: Distribution) -> NDArray[np.float64]:
+    """The best single number of each row: its mean, or its median where there is no mean.
+
+    A Student t of one degree of freedom, which is what three rows leave to a line, has a centre but no mean.
+
+    Examples
+    --------
+    >>> from credo.distributions import StudentT
+    >>> point(StudentT([1.0, 5.0], [3.0, 4.0], [1.0, 1.0]))
+    array([3., 4.])
+    """
+    mean = dist.mean
+    return mean if np.isfinite(mean).all() else np.where(np.isfinite(mean), mean, dist.quantile(0.5))
 
 
 def final_step(model: Any) -> Any:

@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 
 from credo.distributions import Distribution
 from credo.metrics._outcomes import average, numbers, outcomes
+from credo.metrics._predictive import point
 
 
 def log_score(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None = None) -> float:
@@ -57,7 +58,7 @@ def rmse(y: ArrayLike, prediction: Distribution | ArrayLike, *, sample_weight: A
     ----------
     y : array of shape (n_samples,)
     prediction : Distribution or array of shape (n_samples,)
-        Predictive distributions, whose means are taken, or the means themselves.
+        Predictive distributions, whose means are taken (the median of one without a mean), or the means.
     sample_weight : array of shape (n_samples,), optional
 
     Examples
@@ -66,7 +67,7 @@ def rmse(y: ArrayLike, prediction: Distribution | ArrayLike, *, sample_weight: A
     1.4142135623730951
     """
     y = numbers(y, name="y")
-    mean = numbers(prediction.mean if isinstance(prediction, Distribution) else prediction, name="prediction")
+    mean = numbers(point(prediction) if isinstance(prediction, Distribution) else prediction, name="prediction")
     if len(mean) != len(y):
         raise ValueError(f"y has {len(y)} values and there are {len(mean)} predictions; they must match")
     if len(y) == 0:

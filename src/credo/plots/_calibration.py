@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from credo.plots._arrays import vector
+from credo.plots._labels import name_axis
 from credo.plots._style import ACCENT, ALERT, MUTED, canvas, key
 
 
@@ -62,6 +63,6 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
             ax.axhline(end, color=MUTED, linewidth=0.9, dashes=(4, 2.5), label=text)
         key(ax)
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.08 * max(counts.max(), high, 1.0)))
-        ax.set_xlabel("where the observation fell in its predictive distribution (PIT)")
-        ax.set_ylabel("rows")
+        name_axis(ax.xaxis, "where the observation fell in its predictive distribution (PIT)")
+        name_axis(ax.yaxis, "rows")
         return ax

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from credo.plots._arrays import vector
-from credo.plots._labels import shorten
+from credo.plots._labels import name_axis, shorten
 from credo.plots._style import ACCENT, MUTED, RULE, canvas
 
 
@@ -76,7 +76,7 @@ def coefficients(
         ax.grid(axis="y", color=RULE, linewidth=0.4, alpha=0.7)
         ax.set_axisbelow(True)
         ax.set_ylim(len(rows) - 0.4, -0.6)
-        ax.set_xlabel(label, parse_math=False)
+        name_axis(ax.xaxis, label)
         return ax
 
 

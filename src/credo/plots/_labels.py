@@ -1,11 +1,13 @@
 """Names and numbers as they stand in a figure."""
 
+import math
 import unicodedata
 from typing import Any
 
+from matplotlib.axis import Axis
 from matplotlib.ticker import ScalarFormatter
 
-_SUPERSCRIPTS = str.maketrans("-−0123456789", "⁻⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def shorten(name: Any, *, width: int = 32) -> str:
@@ -28,13 +30,23 @@ def shorten(name: Any, *, width: int = 32) -> str:
 
 
 class PlainTicks(ScalarFormatter):
-    """Tick labels without an offset to add in one's head, and a power of ten written as ×10⁶."""
+    """Tick labels in units of a power of ten, without an offset to add in one's head."""
 
-    def __init__(self) -> None:
+    def __init__(self, power: int = 0) -> None:
         super().__init__(useOffset=False, useMathText=False)
-        self.set_powerlimits((-4, 5))
+        self.set_powerlimits((power, power))
+        self.set_scientific(power != 0)
 
     def get_offset(self) -> str:
-        # matplotlib writes 1e7 or 1e−7.
-        power = super().get_offset().removeprefix("1e")
-        return f"×10{power.translate(_SUPERSCRIPTS)}" if power else ""
+        # The axis' label says it, where it can't be overlooked or overlap anything.
+        return ""
+
+
+def name_axis(axis: Axis, label: str) -> None:
+    """Label an axis whose limits are set, and keep its ticks short: 3 on an axis of "price (×10⁶)"."""
+    largest = max(abs(float(end)) for end in axis.get_view_interval())
+    power = math.floor(math.log10(largest)) if 0 < largest < math.inf else 0
+    power = 0 if -4 <= power < 5 else power
+    axis.set_major_formatter(PlainTicks(power))
+    unit = f" (×10{str(power).translate(_SUPERSCRIPTS)})" if power else ""
+    axis.set_label_text(f"{label}{unit}", parse_math=False)

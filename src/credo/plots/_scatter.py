@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from credo.plots._arrays import Vector, limits, predicted, some, vector
-from credo.plots._labels import shorten
+from credo.plots._labels import name_axis, shorten
 from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, key
 
 # Fewer rows than this say nothing about how the residuals' spread changes along the axis.
@@ -70,8 +70,8 @@ def predicted_vs_actual(
             low, high = _room_for_bars(low, high, lower[shown], upper[shown])
             key(ax)
         ax.set(ylim=(low, high), xlim=limits(y))
-        ax.set_xlabel(f"actual {label}", parse_math=False)
-        ax.set_ylabel(f"predicted {label}", parse_math=False)
+        name_axis(ax.xaxis, f"actual {label}")
+        name_axis(ax.yaxis, f"predicted {label}")
         return ax
 
 
@@ -124,8 +124,8 @@ def residuals(
             key(ax)
         bound = max(abs(end) for end in limits(left[shown], np.zeros(1)))
         ax.set(xlim=limits(mean[shown]), ylim=(-bound, bound))
-        ax.set_xlabel(f"predicted {shorten(name)}", parse_math=False)
-        ax.set_ylabel("actual − predicted")
+        name_axis(ax.xaxis, f"predicted {shorten(name)}")
+        name_axis(ax.yaxis, "actual − predicted")
         return ax
 
 

@@ -7,8 +7,6 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 
-from credo.plots._labels import PlainTicks
-
 INK = "#24292f"
 MUTED = "#646d78"
 RULE = "#c3cad2"
@@ -68,9 +66,6 @@ def _tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set(linewidth=0.6, color=MUTED)
     ax.tick_params(length=2.5, width=0.6, color=MUTED, labelcolor=INK)
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(PlainTicks())
-        axis.get_offset_text().set_color(MUTED)
 
 
 def key(ax: Axes, *, columns: int = 2) -> None:

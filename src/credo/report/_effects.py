@@ -80,11 +80,16 @@ def step(X: Any) -> Vector:
 
 
 def _sparse_step(X: Any) -> Vector:
-    """The same for columns that are mostly zero; two values are then zero and another."""
+    """The same for sparse columns, whose values are those that are stored and, where one is not, zero."""
     X = csc_array(X, dtype=np.float64)
-    column = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
-    high = np.zeros(X.shape[1])
-    np.maximum.at(high, column, np.abs(X.data))
-    two = np.bincount(column, weights=X.data != high[column], minlength=X.shape[1]) == 0
+    n_rows, n_columns = X.shape
+    column = np.repeat(np.arange(n_columns), np.diff(X.indptr))
+    has_zero = np.bincount(column, minlength=n_columns) < n_rows
+    low, high = np.where(has_zero, 0.0, np.inf), np.where(has_zero, 0.0, -np.inf)
+    np.minimum.at(low, column, X.data)
+    np.maximum.at(high, column, X.data)
+    other = (X.data != low[column]) & (X.data != high[column])
+    two = np.bincount(column, weights=other, minlength=n_columns) == 0
+    two &= ~has_zero | (low == 0) | (high == 0)
     spread = np.sqrt(mean_variance_axis(csr_array(X), axis=0)[1])
-    return np.where(two, high, spread)
+    return np.where(two, high - low, spread)

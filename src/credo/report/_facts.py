@@ -59,7 +59,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Gap:
-    """Mean difference of held-out log scores, first − second, with its standard error over rows."""
+    """Mean difference of held-out scores, first − second, with its standard error over rows."""
 
     mean: float
     error: float
@@ -119,11 +119,23 @@ def pattern(y: Vector, mean: Vector) -> Pattern:
 
 
 def gap(first: Vector, second: Vector) -> Gap:
-    """The paired difference of two models' log scores, row by row."""
-    difference = first - second
-    n = len(difference)
-    error = float(difference.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-    return Gap(mean=float(difference.mean()), error=error)
+    """The paired difference of two models' scores, row by row."""
+    n = len(first)
+    # A point mass that hits has an infinite log score; then the gap is not a number, and never clear.
+    with np.errstate(invalid="ignore"):
+        difference = first - second
+        error = float(difference.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+        return Gap(mean=float(difference.mean()), error=error)
+
+
+def gain(held: HeldOut) -> Gap:
+    """The squared error that a model saves, compared with the mean of the other rows."""
+    return gap((held.y - _others(held.y)) ** 2, (held.y - held.dist_mean) ** 2)
+
+
+def _others(y: Vector) -> Vector:
+    """The mean of all rows but one, for each row: ȳ₋ᵢ = ȳ − (yᵢ − ȳ)/(n − 1)."""
+    return y.mean() - (y - y.mean()) / (len(y) - 1)
 
 
 def guess(y: Vector) -> Guess | None:
@@ -137,7 +149,7 @@ def guess(y: Vector) -> Guess | None:
         return None
     m = n - 1
     left = y - y.mean()
-    location = y.mean() - left / m
+    location = _others(y)
     # Σⱼ≠ᵢ (yⱼ − ȳ₋ᵢ)² = Σⱼ (yⱼ − ȳ)² − (yᵢ − ȳ)² n / m
     squares = np.maximum(left @ left - left**2 * n / m, 0.0)
     scale = np.sqrt(squares / (m - 1) * (1 + 1 / m))

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.io.preparation.dates import date_format, timestamps
+from credo.io.tables.columns import numbers, present_mask, words
 from credo.plots import shorten
-from credo.report._numbers import count, datum, percent
+from credo.report._numbers import count, datum, percent, whole_percent
 
 # A wide table is listed up to here, so that the page stays one that a person reads.
 MAX_COLUMNS = 100
@@ -64,32 +66,39 @@ def histogram(values: NDArray[np.float64]) -> str:
 
 def _line(column: Any, frame: Any) -> Line:
     values = frame[column.name]
-    rows = len(frame)
     path, text = "", ""
-    if column.kind in ("numeric", "date"):
-        numbers = _numbers(values)
-        path = histogram(numbers)
-        text = _spread(numbers) if column.kind == "numeric" else _range(values)
+    if column.kind == "numeric":
+        path, text = _numeric(values)
+    elif column.kind == "date":
+        path, text = _dates(values)
     elif column.kind == "categorical":
         text = _levels(values)
-    elif column.kind == "constant":
-        text = f"always {shorten(values.dropna().iloc[0])}" if values.notna().any() else ""
     elif column.kind in ("text", "identifier"):
         text = f"{count(int(column.n_distinct))} different"
-    missing = f"{count(column.n_missing)} ({percent(column.n_missing / rows)})" if column.n_missing else "0"
-    return Line(shorten(column.name, width=60), column.kind, missing, text, str(column.detail or ""), path)
+    share = column.n_missing / max(1, len(frame))
+    missing = f"{count(column.n_missing)} ({percent(share)})" if column.n_missing else "0"
+    detail = "" if column.detail == text else str(column.detail)
+    return Line(shorten(column.name, width=60), column.kind, missing, text, detail, path)
 
 
-def _numbers(values: Any) -> NDArray[np.float64]:
-    """Numbers, dates as seconds, truth values as 0 and 1; what isn't there as NaN."""
-    if str(values.dtype).startswith("datetime"):
-        seconds = values.dropna().astype("int64")
-        return np.asarray(seconds, dtype=np.float64)
-    try:
-        return np.asarray(values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
-    except (TypeError, ValueError):
-        # Dates and numbers that are still written as text; the line does without a picture.
-        return np.empty(0)
+def _numeric(values: Any) -> tuple[str, str]:
+    found, odd = numbers(values, present_mask(values))
+    # Yes and no count as numbers to a model; a reader wants to see which is how frequent.
+    if len(odd) > 0.5 * len(values):
+        return "", _levels(values)
+    return histogram(found), _spread(found)
+
+
+def _dates(values: Any) -> tuple[str, str]:
+    present = present_mask(values)
+    written = words(values, present)
+    style = date_format(values, written[present])
+    if style is None or not present.any():
+        return "", ""
+    stamps = timestamps(values, present, written, style)
+    known = stamps[~np.isnat(stamps)]
+    days = (known - known.min()) / np.timedelta64(1, "D")
+    return histogram(np.asarray(days, dtype=np.float64)), f"{str(known.min())[:10]} to {str(known.max())[:10]}"
 
 
 def _spread(values: NDArray[np.float64]) -> str:
@@ -102,17 +111,12 @@ def _spread(values: NDArray[np.float64]) -> str:
     return f"{datum(float(low))} to {datum(float(high))}, median {datum(float(middle))}"
 
 
-def _range(values: Any) -> str:
-    present = values.dropna()
-    return f"{str(present.min())[:10]} to {str(present.max())[:10]}" if len(present) else ""
-
-
 def _levels(values: Any) -> str:
     present = values.dropna()
     if not len(present):
         return ""
     # Equal counts in the order of first appearance: the same page for the same table.
     counts = present.astype(str).value_counts(sort=False).sort_values(ascending=False, kind="stable")
-    top = [f"{shorten(level, width=24)} {100 * n / len(present):.0f} %" for level, n in counts[:3].items()]
+    top = [f"{shorten(level, width=24)} {whole_percent(n / len(present))}" for level, n in counts.head(3).items()]
     rest = f", {count(len(counts) - 3)} more" if len(counts) > 3 else ""
     return ", ".join(top) + rest

@@ -89,11 +89,11 @@ def words(comparison: Comparison, guess: facts.Guess | None) -> list[str]:
 def _column(values: Sequence[float | None], *, sign: int, decimals: int | None = None) -> list[Cell]:
     # Of a logarithm the difference counts, whatever its size.
     texts = aligned(values) if decimals is None else [_fixed(value, decimals) for value in values]
-    finite = [sign * value for value in values if value is not None and math.isfinite(value)]
-    if len(values) < 2 or not finite:
+    known = [sign * value for value in values if value is not None and not math.isnan(value)]
+    if len(values) < 2 or not known:
         return [Cell(text) for text in texts]
     # What looks equal is equally good to a reader.
-    top = texts[values.index(sign * max(finite))]
+    top = texts[values.index(sign * max(known))]
     return [Cell(text, best=text == top) for text in texts]
 
 

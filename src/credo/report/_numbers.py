@@ -21,7 +21,7 @@ def number(value: float, *, digits: int = 3) -> str:
     if value == 0:
         return "0"
     exponent = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
-    if not -5 < exponent < 7:
+    if not -5 < exponent < 6:
         mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
         mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
         return f"{mantissa}×10{str(int(power)).translate(_SUPERSCRIPTS)}".replace("-", _MINUS)
@@ -34,8 +34,26 @@ def datum(value: float) -> str:
     >>> datum(19.0), datum(25.66)
     ('19', '25.7')
     """
-    whole = float(value).is_integer() and abs(value) < 1e7
-    return fixed(value, decimals=0) if whole else number(value)
+    whole = float(value).is_integer() and abs(value) < 1e6
+    return fixed(value, decimals=0) if whole else trimmed(number(value))
+
+
+def about(value: float) -> str:
+    """A number that is only roughly so.
+
+    >>> about(22.1), about(4.0), about(0.25)
+    ('22', '4', '0.25')
+    """
+    return trimmed(number(value, digits=2))
+
+
+def trimmed(text: str) -> str:
+    """A number's text without zeros at the end of its decimals.
+
+    >>> trimmed("2.90"), trimmed("100"), trimmed("4.0")
+    ('2.9', '100', '4')
+    """
+    return text.rstrip("0").rstrip(".") if "." in text and "×" not in text else text
 
 
 def fixed(value: float, *, decimals: int) -> str:
@@ -64,7 +82,7 @@ def aligned(values: Sequence[float | None], *, digits: int = 4) -> list[str]:
     if not 0 <= decimals <= 6:
         return ["—" if v is None else number(v, digits=digits) for v in values]
     return [
-        "—" if v is None else fixed(v, decimals=decimals) if abs(v) < 1e7 else number(v, digits=digits) for v in values
+        "—" if v is None else fixed(v, decimals=decimals) if abs(v) < 1e6 else number(v, digits=digits) for v in values
     ]
 
 

@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn import config_context
 
 from credo._version import __version__
+from credo.io.tables.columns import as_frame
 from credo.plots import shorten
 from credo.report import _facts as facts
 from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
 from credo.report import _sentences as sentences
 from credo.report._effects import Effects, effects
-from credo.report._figures import Figure, coefficient_figure, held_out_figures
-from credo.report._numbers import count, number, percent, several
+from credo.report._figures import coefficient_figure, held_out_figures
+from credo.report._numbers import count, datum, number, percent, several
 from credo.report._surprises import surprises
-from credo.selection import Comparison
+from credo.selection import Comparison, Score
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
 
@@ -45,6 +46,7 @@ def render(
     """The page as text; `write` says what the arguments are."""
     values = np.asarray(y, dtype=np.float64)
     guess = facts.guess(values)
+    frame = as_frame(frame)
     columns = list(preparation.columns_)
     board = leaderboard.rows(comparison, {name: _family(model) for name, model in models.items()})
     return _template().render(
@@ -55,7 +57,7 @@ def render(
         **_results(comparison, models, frame, shorten(target), guess),
         board=board,
         guess=leaderboard.guess_row(guess, comparison),
-        board_words=leaderboard.words(comparison, guess),
+        board_words=leaderboard.words(comparison, guess) if np.ptp(values) else [],
         has_flags=any(cell.flag for row in board for cell in row.cells),
         has_evidence=any(score.log_evidence is not None for score in comparison.scores),
         lines=[glance.target_line(target, values), *glance.lines(columns, frame)],
@@ -72,65 +74,62 @@ def render(
 def _results(
     comparison: Comparison, models: Mapping[str, Any], frame: Any, target: str, guess: facts.Guess | None
 ) -> dict[str, Any]:
-    """What depends on there being a model that could be fitted."""
-    good = [score for score in comparison.scores if score.error is None]
+    """What depends on there being a model that could be fitted, and a target that varies."""
+    good = [score.name for score in comparison.scores if score.error is None]
     if not good:
-        sentence = "No model could be fitted; the leaderboard says why."
-        return {"best": "", "answer": [sentence], "tiles": [], "figures": [], "surprises": ([], "")}
-    best, rmse = good[0].name, good[0].rmse
+        return _nothing("No model could be fitted; the leaderboard says why.")
+    best = good[0]
     held = comparison.held_out[best]
-    ordered = {score.name: models[score.name] for score in good if score.name in models}
-    found = effects(ordered, frame)
-    mean_error = None if guess is None else guess.rmse
-    coverage = facts.coverage(held)
-    failed = len(comparison.scores) - len(good)
+    if np.ptp(held.y) == 0:
+        return _nothing(f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict.")
+    found = effects({name: models[name] for name in good if name in models}, frame)
+    figures = held_out_figures(held, target=target, guess=None if guess is None else guess.rmse)
+    if found is not None:
+        figures.append(coefficient_figure(found, best=best, target=target))
+    return {
+        "best": best,
+        "answer": _answer(comparison, target, guess, found),
+        "tiles": _tiles(comparison.scores[0], guess, facts.coverage(held), found),
+        "figures": figures,
+        "surprises": surprises(held, frame.index),
+    }
+
+
+def _nothing(sentence: str) -> dict[str, Any]:
+    return {"best": "", "answer": [sentence], "tiles": [], "figures": [], "surprises": ([], "")}
+
+
+def _answer(comparison: Comparison, target: str, guess: facts.Guess | None, found: Effects | None) -> list[str]:
+    """The headline: the best model, its error, its honesty, and the inputs that matter."""
+    good = [score for score in comparison.scores if score.error is None]
+    best, held = good[0].name, comparison.held_out[good[0].name]
+    failed, ties = len(comparison.scores) - len(good), leaderboard.ties(comparison)
+    rmse = float("nan") if good[0].rmse is None else good[0].rmse
+    beside = None if guess is None else guess.rmse
     answer = [
-        sentences.winner(best, n_models=len(good), n_failed=failed, target=target, ties=leaderboard.ties(comparison)),
-        _error(held.y, rmse, mean_error, target),
-        sentences.coverage(coverage),
+        sentences.winner(best, n_models=len(good), n_failed=failed, target=target, ties=ties),
+        sentences.error(rmse, beside, clear=facts.gain(held).clear, target=target),
+        sentences.coverage(facts.coverage(held)),
     ]
-    pictures: list[Figure] = held_out_figures(held, target=target, guess=mean_error)
     if found is not None:
         names = [shorten(name) for name in found.names]
-        answer.append(sentences.inputs(found, target=target, names=names))
-        pictures.append(coefficient_figure(found, best=best, target=target))
-    tiles = _tiles(rmse, mean_error, coverage, found)
-    odd = surprises(held, frame.index)
-    return {"best": best, "answer": answer, "tiles": tiles, "figures": pictures, "surprises": odd}
-
-
-def _error(y: NDArray[np.float64], rmse: float | None, guess: float | None, target: str) -> str:
-    if np.ptp(y) == 0:
-        return f"Every value of {target} is {number(float(y[0]), digits=4)}, so there is nothing to tell apart."
-    return sentences.error(float("nan") if rmse is None else rmse, guess, target=target)
+        answer.append(sentences.inputs(found, best=best, target=target, names=names))
+    return answer
 
 
 def _tiles(
-    rmse: float | None, guess: float | None, coverage: facts.Coverage, found: Effects | None
-) -> list[dict[str, Any]]:
-    """Three numbers that one would remember."""
-    tiles: list[dict[str, Any]] = []
-    if rmse is not None:
-        beside = "root mean square" if guess is None else f"guessing the mean: {number(guess)}"
-        share = None if not guess else rmse / guess
-        tiles.append({"value": number(rmse), "label": "typical error", "detail": beside, "share": share})
-    tiles.append(
-        {
-            "value": percent(coverage.inside / coverage.n),
-            "label": "inside the 95 % interval",
-            "detail": f"{count(coverage.inside)} of {several(coverage.n, 'held-out row')}",
-            "share": None,
-        }
-    )
+    score: Score, guess: facts.Guess | None, coverage: facts.Coverage, found: Effects | None
+) -> list[tuple[str, str, str]]:
+    """Three numbers that one would remember, each with its label and a detail."""
+    tiles = []
+    if score.rmse is not None:
+        beside = "root mean square" if guess is None else f"guessing the mean: {number(guess.rmse)}"
+        tiles.append((number(score.rmse), "typical error", beside))
+    rows = f"{count(coverage.inside)} of {several(coverage.n, 'held-out row')}"
+    tiles.append((percent(coverage.inside / coverage.n), "inside the 95 % interval", rows))
     if found is not None:
-        tiles.append(
-            {
-                "value": f"{count(int(found.sure.sum()))} of {count(len(found.names))}",
-                "label": "coefficients with a clear sign",
-                "detail": "95 % interval excludes zero",
-                "share": None,
-            }
-        )
+        clear = f"{count(int(found.sure.sum()))} of {count(len(found.names))}"
+        tiles.append((clear, "coefficients with a clear sign", "95 % interval excludes zero"))
     return tiles
 
 

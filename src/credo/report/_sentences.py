@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from credo.report._effects import Effects
 from credo.report._facts import Correlation, Coverage, Gap, Guess, Pattern, Uniformity
-from credo.report._numbers import count, listing, number, p_value, several, spelled, whole_percent
+from credo.report._numbers import about, count, listing, number, p_value, several, spelled, whole_percent
 
 # What chance does less than once in a hundred times is called evidence; for a normal z that is |z| > 2.576.
 _ALARM = 0.01
@@ -32,17 +32,19 @@ def winner(best: str, *, n_models: int, n_failed: int, target: str, ties: list[s
     return f"{text}, {margin}.{failed}"
 
 
-def error(rmse: float, guess: float | None, *, target: str) -> str:
-    """How far off a typical prediction is, and what a guess without the columns would reach."""
+def error(rmse: float, guess: float | None, *, clear: bool, target: str) -> str:
+    """How far off a typical prediction is, and what a guess without the columns would reach.
+
+    `clear` says whether the difference is more than chance would explain.
+    """
     off = f"On rows that it had not seen, a typical prediction is off by {number(rmse)} in units of {target}"
     if guess is None or not math.isfinite(rmse):
         return f"{off} (root mean square)."
     saved = 1 - rmse / guess
     if saved >= 0.01:
-        return (
-            f"{off}; always guessing the mean would be off by {number(guess)}, "
-            f"so the columns remove {whole_percent(saved)} of the error."
-        )
+        gain = f"so the columns remove {whole_percent(saved)} of the error"
+        verdict = gain if clear else "a difference that chance alone could explain"
+        return f"{off}; always guessing the mean would be off by {number(guess)}, {verdict}."
     verdict = "about the same as" if saved > -0.01 else "worse than"
     return f"{off}, {verdict} always guessing the mean ({number(guess)}): the columns are of no help here."
 
@@ -69,7 +71,7 @@ def agreement(r2: float | None, fact: Coverage, *, target: str) -> str:
     bars = (
         f"{count(missed) if missed else 'None'} of the {several(fact.n, 'bar')} "
         f"{'misses' if missed == 1 else 'miss'} the diagonal; "
-        f"95 % intervals should miss about {number(0.05 * fact.n, digits=2)}."
+        f"95 % intervals should miss about {about(0.05 * fact.n)}."
     )
     if r2 is None:
         return bars
@@ -161,7 +163,7 @@ def _patterns(fact: Pattern, *, useful: bool) -> list[str]:
     return signs
 
 
-def inputs(fact: Effects, *, target: str, names: list[str]) -> str:
+def inputs(fact: Effects, *, best: str, target: str, names: list[str]) -> str:
     """Which inputs matter most and in which direction, for the headline."""
     sure = np.flatnonzero(fact.sure)
     if not len(sure):
@@ -171,6 +173,7 @@ def inputs(fact: Effects, *, target: str, names: list[str]) -> str:
     down = [names[i] for i in largest if fact.estimate[i] < 0]
     ways = [f"{way} with {listing(group)}" for way, group in (("rises", up), ("falls", down)) if group]
     most = "What matters most" if len(sure) > 1 else "What matters"
+    most += "" if fact.model == best else f" in {fact.model}"
     fixed = ", the other inputs held fixed" if len(names) > 1 else ""
     return f"{most}: {target} {' and '.join(ways)}{fixed}."
 
@@ -178,8 +181,8 @@ def inputs(fact: Effects, *, target: str, names: list[str]) -> str:
 def coefficients(fact: Effects, *, names: list[str], shown: int) -> str:
     """Which coefficients can be told from zero."""
     n, sure = len(fact.names), np.flatnonzero(fact.sure)
-    which = "the one coefficient" if n == 1 else f"{spelled(len(sure))} of the {spelled(n)} coefficients"
     if len(sure):
+        which = "the one coefficient" if n == 1 else f"{spelled(len(sure))} of the {spelled(n)} coefficients"
         have = "has a 95 % interval that excludes" if len(sure) == 1 else "have 95 % intervals that exclude"
         groups = [
             f"{listing([names[i] for i in group], at_most=8)} ({word})"
@@ -190,10 +193,13 @@ def coefficients(fact: Effects, *, names: list[str], shown: int) -> str:
             if len(group)
         ]
         text = f"{_capital(which)} {have} zero: {'; '.join(groups)}."
+    elif n == 1:
+        text = "The one coefficient has a 95 % interval that includes zero."
     else:
-        text = f"{_capital(which)} {'doesn’t have' if n == 1 else 'has'} a 95 % interval that excludes zero."
+        which = "Neither of the two" if n == 2 else f"None of the {spelled(n)}"
+        text = f"{which} coefficients has a 95 % interval that excludes zero."
     if n >= _FEW and len(sure):
-        text += f" If no column mattered, about {number(0.05 * n, digits=2)} would by chance."
+        text += f" If no column mattered, about {about(0.05 * n)} would by chance."
     if shown < n:
         text += f" Shown are the {spelled(shown)} that are largest compared with their uncertainty."
     return text

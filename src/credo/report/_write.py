@@ -49,5 +49,6 @@ def write(
         title=title, sheet_notes=sheet_notes, preparation=preparation, comparison=comparison, models=models,
         target=target, frame=frame, y=y, seed=seed, date=date,
     )  # fmt: skip
+    # Half a surrogate pair, as a broken file name may hold, is no UTF-8.
     with replacing(path) as handle:
-        handle.write(page.encode("utf-8"))
+        handle.write(page.encode("utf-8", errors="xmlcharrefreplace"))

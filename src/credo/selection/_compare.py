@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _num_samples
 
-from credo.metrics import final_step, pit, predictive
+from credo.metrics import final_step, pit, point, predictive, rmse
 from credo.selection._comparison import Comparison, HeldOut, Score
 
 Progress = Callable[[str, int, int], None]
@@ -132,11 +132,14 @@ class _Trial:
         model.fit(_safe_indexing(self.X, train), self.y[train])
         dist, y = predictive(model, _safe_indexing(self.X, test)), self.y[test]
         lower, upper = dist.interval(0.95)
-        rows = [dist.mean, dist.std, lower, upper, pit(y, dist), dist.log_prob(y), dist.crps(y)]
+        # A distribution without a mean has no standard deviation either: it is wider than any.
+        std = np.where(np.isnan(dist.std), np.inf, dist.std)
+        rows = [point(dist), std, lower, upper, pit(y, dist), dist.log_prob(y), dist.crps(y)]
         values = np.column_stack(rows)
         bad = np.flatnonzero(np.isnan(values).any(axis=1) | ~np.isfinite(values[:, 0]))
         if bad.size:
-            raise ValueError(f"predicts no finite number for row {test[bad[0]]} and {bad.size - 1} others")
+            first = f"the first is row {test[bad[0]]} of X"
+            raise ValueError(f"the predictions of {bad.size} rows are no numbers, {first}")
         self.held_out[test] = values
 
     @property
@@ -158,7 +161,7 @@ class _Trial:
         return Score(
             self.name,
             log_score=float(log_density.mean()),
-            rmse=float(np.sqrt(np.mean((self.y - mean) ** 2))),
+            rmse=rmse(self.y, mean),
             crps=float(crps.mean()),
             coverage=float(np.mean((lower <= self.y) & (self.y <= upper))),
             log_evidence=None if evidence is None else float(evidence.log_evidence_),

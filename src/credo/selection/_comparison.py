@@ -33,8 +33,8 @@ class Score:
 class HeldOut:
     """Predictions of each row by the model that was fitted without the row's fold, in the order of the rows.
 
-    `lower` and `upper` are the ends of the 95 % interval; `pit` is the mid-PIT, `log_score` the log
-    predictive density of each outcome.
+    `dist_mean` is the median where a distribution has no mean; `lower` and `upper` are the ends of the 95 %
+    interval; `pit` is the mid-PIT, `log_score` the log predictive density of each outcome.
     """
 
     y: NDArray[np.float64]
@@ -72,7 +72,10 @@ class Comparison:
     def best(self) -> str:
         """The name of the model with the best held-out log score."""
         if not self.scores or self.scores[0].error is not None:
-            reasons = " ".join(f"{score.name}: {score.error}" for score in self.scores)
+            by_error: dict[str | None, list[str]] = {}
+            for score in self.scores:
+                by_error.setdefault(score.error, []).append(score.name)
+            reasons = "; ".join(f"{', '.join(names)}: {error}" for error, names in by_error.items())
             raise ValueError(f"no model could be fitted. {reasons}")
         return self.scores[0].name
 

@@ -16,8 +16,6 @@ from credo.io.errors import ModelFileError
 from credo.io.files.classes import class_named, is_state_name, private_state
 from credo.io.files.encode import ARRAY_KINDS, MAX_DEPTH, SPARSE, TYPES
 
-_SCALAR_BYTES = 2**20
-
 
 class Decoder:
     """Turns JSON nodes into values; `member` gives the bytes of an array by its number."""
@@ -58,11 +56,12 @@ class Decoder:
     def _scalar(self, content: list[str]) -> Any:
         text, digits = content
         dtype = _plain(np.dtype(_string(text)))
-        if dtype.itemsize > _SCALAR_BYTES or 2 * dtype.itemsize != len(digits):
+        if dtype.kind == "U" or 2 * dtype.itemsize != len(digits):
             raise ModelFileError("its state is damaged (a scalar of the wrong size)")
-        if dtype.itemsize == 0:
-            return dtype.type()
         return np.frombuffer(bytes.fromhex(digits), dtype=dtype)[0]
+
+    def _text(self, content: str) -> np.str_:
+        return np.str_(content)
 
     def _dtype(self, content: str) -> np.dtype[Any]:
         return _plain(np.dtype(_string(content)))
@@ -148,8 +147,8 @@ class Decoder:
 
 
 _TAGS = frozenset(
-    ("array", "dict", "dtype", "estimator", "float", "int", "objects", "pairs", "scalar", "slice", "sparse", "tuple",
-     "type", "value")
+    ("array", "dict", "dtype", "estimator", "float", "int", "objects", "pairs", "scalar", "slice", "sparse",
+     "text", "tuple", "type", "value")
 )  # fmt: skip
 
 
@@ -160,7 +159,8 @@ def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
         version = np.lib.format.read_magic(stream)
         header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
         shape, fortran, dtype = header(stream)
-    except (KeyError, ValueError, TypeError, EOFError, SyntaxError, RecursionError) as error:
+    # NumPy reads the header with Python's tokenizer and parser, which have errors of many kinds.
+    except Exception as error:
         raise ModelFileError(f"its member {name} is no array ({str(error)[:100]})") from None
     _plain(dtype, name=name)
     offset, count = stream.tell(), prod(shape)

@@ -50,6 +50,8 @@ class Encoder:
             return value if abs(value) < _SAFE_INTEGER else {"int": f"{value:x}"}
         if kind is float:
             return value if np.isfinite(value) else {"float": struct.pack(">d", value).hex()}
+        if kind is np.str_:
+            return {"text": str(value)}
         if isinstance(value, np.generic):
             return _scalar(value, where=where)
         if kind is np.ndarray or kind is np.memmap:
@@ -163,6 +165,7 @@ def _class_name(value: Any, *, where: str) -> str:
 
 
 def _scalar(value: Any, *, where: str) -> Any:
+    """Byte by byte, so that NaNs keep their payload."""
     dtype = _plain_dtype(value.dtype, where=where).newbyteorder("<")
     return {"scalar": [dtype.str, np.asarray(value, dtype=dtype).tobytes().hex()]}
 

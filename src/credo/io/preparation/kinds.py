@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.io.errors import ColumnError
 from credo.io.preparation.dates import date_format
 from credo.io.preparation.truth import truth_pair
 from credo.io.tables.columns import is_wordy, numbers, present_mask, words
@@ -41,14 +43,34 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A column under study: its values as words and numbers, and which rows have one."""
+    """A column under study: which rows have a value, the values as numbers, and which are none."""
 
     name: str
     column: Any
     present: NDArray[np.bool_]
     values: NDArray[np.float64]
     odd: NDArray[np.intp]
-    words: NDArray[Any]
+
+    @cached_property
+    def words(self) -> NDArray[Any]:
+        """The values as words, None where missing."""
+        return words(self.column, self.present)
+
+    @cached_property
+    def distinct(self) -> list[str]:
+        """The different words, in order of appearance."""
+        return list(dict.fromkeys(self.words[self.present]))
+
+    @property
+    def n_distinct(self) -> int:
+        if self.is_typed_number:
+            return len(np.unique(self.values[self.present]))
+        return len(self.distinct)
+
+    @property
+    def is_typed_number(self) -> bool:
+        """Whether the type alone says that these are numbers, so that no word need be looked at."""
+        return self.column.dtype.kind in "iufm"
 
     @property
     def n_present(self) -> int:
@@ -59,11 +81,6 @@ class Profile:
         return len(self.present) - self.n_present
 
     @property
-    def distinct(self) -> list[str]:
-        """The different words, in order of appearance."""
-        return list(dict.fromkeys(self.words[self.present]))
-
-    @property
     def slips(self) -> tuple[str, ...]:
         """The words in a column of numbers."""
         return tuple(dict.fromkeys(self.words[self.odd]))
@@ -71,22 +88,33 @@ class Profile:
 
 def profile(name: str, column: Any) -> Profile:
     """Look at every value of a column."""
+    if is_wordy(column):
+        _refuse_nested(name, column)
     present = present_mask(column)
     values, odd = numbers(column, present)
     if column.dtype.kind == "m":
         values[present] = column[present].dt.total_seconds().to_numpy() / 86_400
         odd = np.empty(0, dtype=np.intp)
-    return Profile(name, column, present, values, odd, words(column, present))
+    return Profile(name, column, present, values, odd)
+
+
+def _refuse_nested(name: str, column: Any) -> None:
+    for i, value in enumerate(column.tolist()):
+        if isinstance(value, list | tuple | dict | set | np.ndarray):
+            raise ColumnError(
+                f"column {name!r}, row {i + 1}: a {type(value).__name__} where a single value should be; "
+                "make a column of each part"
+            )
 
 
 def kind_of(found: Profile) -> tuple[Kind, str]:
     """The kind of a column, and why where that isn't plain."""
     if not found.n_present:
         return "empty", "no value in any row"
-    n_distinct = len(found.distinct)
+    n_distinct = found.n_distinct
     if n_distinct == 1 and not found.n_missing:
-        return "constant", f"always {found.distinct[0]}"
-    if truth_pair(found.distinct) is not None:
+        return "constant", f"always {found.column.iat[0]}"
+    if not found.is_typed_number and truth_pair(found.distinct) is not None:
         return "numeric", ""
     if is_number(found):
         reason = _counts(found)

@@ -43,7 +43,7 @@ class Learner:
         return None, detail
 
     def _numbers(self, found: Profile) -> tuple[Encoder, str]:
-        pair = truth_pair(found.distinct)
+        pair = None if found.is_typed_number else truth_pair(found.distinct)
         if pair is not None:
             truths = truth_values(pair)
             values = np.array([np.nan if word is None else truths[word.casefold()] for word in found.words])
@@ -53,7 +53,7 @@ class Learner:
         else:
             truths, values, detail = None, self._values(found), ""
         fill, value, indicator, had_missing = self._gaps(found.name, values)
-        absent = () if pair else found.slips
+        absent = () if pair or not len(found.odd) else found.slips
         return Numbers(found.name, fill, value, indicator, had_missing, truths, absent), detail
 
     def _values(self, found: Profile) -> NDArray[np.float64]:
@@ -106,10 +106,8 @@ class Learner:
         reference = ranked[0] if self.drop_reference else None
         shared = self._shared(found.name, ~found.present)
         if found.n_missing:
-            self.notes.append(
-                f"Column {found.name!r}: {plural(found.n_missing, 'missing value')} "
-                + ("count as a level of their own." if shared is None else f"are marked by {shared!r}.")
-            )
+            role = "a level of its own" if shared is None else f"marked by {shared!r}"
+            self.notes.append(f"Column {found.name!r}: missing in {plural(found.n_missing, 'row')}; that is {role}.")
         kept = sorted(ranked[1:] if self.drop_reference else ranked)
         missing = bool(found.n_missing) and shared is None
         detail = f"reference {reference}" if reference is not None else ""
@@ -122,6 +120,11 @@ class Learner:
             try:
                 words = Words(min_count=min_count, max_words=self.max_words).fit(texts)
             except ValueError:
+                continue
+            # A word of every text is a second intercept.
+            occurs = np.asarray(words.transform(texts).sum(axis=0)).ravel()
+            words.vocabulary_ = [word for word, n in zip(words.vocabulary_, occurs, strict=True) if n < len(texts)]
+            if not words.vocabulary_:
                 continue
             size = plural(len(words.vocabulary_), "word")
             self.notes.append(f"Column {found.name!r} is text: a 0/1 column for each of its {size}.")

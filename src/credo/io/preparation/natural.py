@@ -3,29 +3,36 @@
 y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ  =  (b − Σ wⱼcⱼ/sⱼ) + Σ (wⱼ/sⱼ) xⱼ
 """
 
+import warnings
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
+from credo.estimator import FitWarning
 from credo.frames import Table
 from credo.io.extras import pandas
 from credo.io.preparation.transformer import Preparation
+from credo.metrics import final_step
 
 _SCALED = ("estimate", "sd", "lower", "upper")
 
 
-def in_natural_units(estimator: Any, preparation: Preparation, *, level: float) -> Table:
-    """The estimator's summary table, with weights per unit of each prepared column."""
-    table: Table = estimator.summary(level=level)
+def in_natural_units(model: Any, preparation: Preparation, *, level: float) -> Table:
+    """The model's summary table, with weights per unit of each prepared column."""
+    estimator = final_step(model)
+    if not hasattr(estimator, "summary"):
+        raise AttributeError(f"{type(estimator).__name__} has no summary")
     names = [str(name) for name in preparation.get_feature_names_out()]
-    table = _named(table, names)
+    table = _named(estimator.summary(level=level), _last_names(model, names))
     if not preparation.standardize:
         return table
     parameters = list(table.columns.get("parameter", ()))
     weights = parameters[1:] if parameters[:1] == ["intercept"] else parameters
-    if weights != names or np.shape(getattr(estimator, "coef_", ())) != (len(names),):
+    if estimator is not model or weights != names or np.shape(getattr(estimator, "coef_", ())) != (len(names),):
         note = "the columns were standardised first; the parameters belong to (x − mean)/sd"
         return replace(table, notes=(*table.notes, note))
     columns = {name: list(values) for name, values in table.columns.items()}
@@ -37,6 +44,16 @@ def in_natural_units(estimator: Any, preparation: Preparation, *, level: float) 
         origin = -preparation.center_ / preparation.scale_
         _move_intercept(columns, estimator, origin, level=level)
     return replace(table, columns=columns)
+
+
+def _last_names(model: Any, names: list[str]) -> list[str]:
+    """The names of the columns that reach the last step of a pipeline, where its steps tell them."""
+    if not isinstance(model, Pipeline):
+        return names
+    try:
+        return [str(name) for name in model[:-1].get_feature_names_out(names)]
+    except (AttributeError, ValueError):
+        return names
 
 
 def _named(table: Table, names: list[str]) -> Table:
@@ -54,15 +71,19 @@ def _move_intercept(
     """Replace the intercept's row by the distribution of f where every prepared column is zero."""
     names = getattr(estimator, "feature_names_in_", None)
     rows = origin[None, :] if names is None else pandas().DataFrame(origin[None, :], columns=list(names))
-    dist = estimator.predict_dist(rows, latent=True)
-    (lower,), (upper,) = dist.interval(level)
-    mean = float(dist.mean[0])
-    # Interval and sd are the same multiples of a scale in every row of the table.
-    old_half = columns["upper"][0] - columns["estimate"][0]
-    sd = columns["sd"][0] * (upper - mean) / old_half if old_half > 0 else np.nan
-    below = float(dist.cdf(0.0)[0])
-    moved = {"estimate": mean, "sd": sd, "lower": lower, "upper": upper, "t": mean / sd if sd > 0 else np.nan}
-    moved["p"] = 2.0 * min(below, 1.0 - below)
+    mean = float(estimator.predict(rows)[0])
+    moved = dict.fromkeys(("sd", "lower", "upper", "t", "p"), np.nan) | {"estimate": mean}
+    # Without residual degrees of freedom there is no distribution, and no interval in the other rows either.
+    with suppress(ValueError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        dist = estimator.predict_dist(rows, latent=True)
+        (lower,), (upper,) = dist.interval(level)
+        below = float(dist.cdf(0.0)[0])
+        # Interval and sd are the same multiples of a scale in every row of the table.
+        old_half = columns["upper"][0] - columns["estimate"][0]
+        sd = columns["sd"][0] * (upper - mean) / old_half if old_half > 0 else 0.0
+        moved |= {"sd": sd, "lower": lower, "upper": upper, "p": 2.0 * min(below, 1.0 - below)}
+        moved["t"] = mean / sd if sd > 0 else np.nan
     for name, value in moved.items():
         if name in columns:
             columns[name][0] = float(value)

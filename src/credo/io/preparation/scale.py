@@ -42,6 +42,7 @@ def _dense(block: Array) -> tuple[Array, Array]:
 
 def _sparse(block: Any) -> tuple[Array, Array]:
     """Columns of zeros and ones: sd² = m(1 − m) for the mean m."""
-    mean = np.asarray(block.mean(axis=0)).ravel()
-    spread = np.sqrt(mean * (1.0 - mean))
-    return np.zeros(len(mean)), np.where(spread > 0, spread, 1.0)
+    n_rows, ones = block.shape[0], np.asarray(block.sum(axis=0)).ravel()
+    # Counts are exact, so a word that every text has comes out at exactly zero.
+    spread = np.sqrt(ones * (n_rows - ones)) / n_rows
+    return np.zeros(len(ones)), np.where(spread > 0, spread, 1.0)

@@ -16,7 +16,7 @@ from credo.io.extras import pandas
 from credo.io.preparation.natural import in_natural_units
 from credo.io.preparation.scale import is_sparse
 from credo.io.preparation.transformer import Preparation
-from credo.io.tables.columns import as_frame
+from credo.io.tables.columns import as_frame, has_names
 from credo.io.tables.target import split_target
 from credo.metrics import final_step, predictive
 
@@ -144,7 +144,10 @@ class TableModel(RegressorMixin, BaseEstimator):
     def _split(self, table: Any, y: ArrayLike | None) -> tuple[Any, Any]:
         if y is None:
             if self.target is None:
-                raise ValueError("give y, or the name of the target: TableModel(preparation, estimator, target)")
+                raise ValueError(
+                    "TableModel requires y to be passed, but the target y is None: give y, or name its column, "
+                    "as in TableModel(preparation, estimator, 'price')"
+                )
             rest, targets, notes = split_target(table, self.target)
             for note in notes:
                 warnings.warn(note, stacklevel=3)
@@ -156,7 +159,7 @@ class TableModel(RegressorMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        rows = self.preparation_.transform(self._without_target(as_frame(X)))
+        rows = self.preparation_.transform(self._without_target(as_frame(X)) if has_names(X) else X)
         return _rows_for(self.estimator_, rows, self.preparation_.get_feature_names_out())
 
 

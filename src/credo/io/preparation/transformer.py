@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from credo.estimator import positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
 from credo.io.preparation.encoders import Encoder
 from credo.io.preparation.kinds import KINDS, Column, Kind, kind_of, profile
 from credo.io.preparation.learn import Learner
-from credo.io.preparation.scale import center_and_scale, is_sparse
-from credo.io.tables.columns import as_frame, missing_columns
+from credo.io.preparation.scale import center_and_scale, is_sparse, scaled
+from credo.io.tables.columns import as_frame, has_names, missing_columns
 from credo.io.tables.names import unique_names
 
 
@@ -117,11 +117,12 @@ class Preparation(TransformerMixin, BaseEstimator):
             found = profile(name, table[name])
             kind, detail = (kinds[name], "") if name in kinds and found.n_present else kind_of(found)
             encoder, detail = learner.learn(found, kind, detail)
-            columns.append(Column(name, kind, found.n_missing, len(found.distinct), detail))
+            columns.append(Column(name, kind, found.n_missing, found.n_distinct, detail))
             if encoder is not None and encoder.names():
                 encoders.append(encoder)
         if not encoders:
-            raise ColumnError(f"no column is left to predict from. {' '.join(learner.notes)}")
+            left_out = " ".join(learner.notes)
+            raise ColumnError(f"no column is left to predict from, with n_samples = {len(table)}. {left_out}")
         self.columns_, self.encoders_, self.notes_ = columns, encoders, learner.notes
         self.n_features_in_ = table.shape[1]
         self.feature_names_in_ = np.array(list(table.columns), dtype=object)
@@ -152,6 +153,8 @@ class Preparation(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = as_frame(X)
+        if not has_names(X):
+            _check_n_features(self, table, reset=False)
         needed = [encoder.name for encoder in self.encoders_]
         missing = [name for name in needed if name not in table.columns]
         if missing:

@@ -9,6 +9,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
 
 from credo.io.errors import ColumnError, nearest, quoted
 from credo.io.extras import pandas
@@ -96,24 +98,27 @@ def not_a_number(column: Any, odd: NDArray[np.intp], *, what: str = "column") ->
     return f"{what} {str(column.name)!r}, row {odd[0] + 1}: {column.iat[odd[0]]!r} is not a number{more}"
 
 
+def has_names(table: Any) -> bool:
+    """Whether the table names its columns, unlike an array."""
+    return _is_dict(table) or nw.dependencies.is_into_dataframe(table)
+
+
+def _is_dict(table: Any) -> bool:
+    # scipy's dictionary of keys calls itself a mapping.
+    return isinstance(table, Mapping) and not sparse.issparse(table)
+
+
 def _converted(table: Any, pd: Any) -> Any:
-    if isinstance(table, Mapping):
-        return pd.DataFrame(dict(table))
-    if isinstance(table, np.ndarray) and table.ndim == 2:
-        return pd.DataFrame(table, columns=[f"x{j}" for j in range(table.shape[1])])
-    try:
+    if _is_dict(table):
+        try:
+            return pd.DataFrame(dict(table))
+        except ValueError as error:
+            raise ColumnError(f"the columns of the dict make no table: {error}") from None
+    if has_names(table):
         native = nw.from_native(table, eager_only=True)
-    except TypeError:
-        raise TypeError(
-            f"a table is a data frame (pandas, polars, pyarrow), a dict of columns or a two-dimensional array; "
-            f"got {_shape_of(table)}"
-        ) from None
-    return pd.DataFrame({name: native[name].to_list() for name in native.columns})
-
-
-def _shape_of(table: Any) -> str:
-    shape = getattr(table, "shape", None)
-    return f"a {type(table).__name__}" + (f" of shape {shape}" if shape is not None else "")
+        return pd.DataFrame({name: native[name].to_list() for name in native.columns})
+    rows = check_array(table, dtype=None, ensure_all_finite=False, input_name="X")
+    return pd.DataFrame(rows, columns=[f"x{j}" for j in range(rows.shape[1])])
 
 
 def _word(value: Any) -> str:

@@ -4,9 +4,9 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
-from itertools import islice
 
 from credo.io.errors import TableError
 from credo.io.tables.numbers import NA_WORDS, SUSPECT_WORDS
@@ -16,7 +16,9 @@ SEPARATORS = ("\t", ";", "|", ",", " ")
 _NAMES = {"\t": "tab", ";": "semicolon", "|": "vertical bar", ",": "comma", " ": "space"}
 # A sign that no text has, for tables of one column.
 NO_SEPARATOR = "\x1f"
+# What sniffing looks at: enough rows to see the pattern, not more fields than take a moment.
 _SAMPLE_ROWS = 500
+_SAMPLE_FIELDS = 50_000
 
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.ASCII)
 _POINT = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d*)\.\d+([eE][+-]?\d+)?", re.ASCII)
@@ -44,8 +46,8 @@ def separator_name(separator: str) -> str:
     return _NAMES.get(separator, repr(separator))
 
 
-def records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number and fields of every row that isn't blank."""
+def records(text: str, separator: str, *, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of every row that isn't blank; `skipped` lines stand above the text."""
     lines: Iterable[str] = StringIO(text)
     if separator == " ":
         lines = (line.strip() + "\n" for line in lines)
@@ -53,19 +55,20 @@ def records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     try:
         for row in reader:
             if any(field.strip() for field in row[:1]) or len(row) > 1:
-                yield reader.line_num, row
+                yield skipped + reader.line_num, row
     except csv.Error as error:
         raise TableError(
-            f"line {reader.line_num} can't be split into fields ({error}); look for a quotation mark that is not closed"
+            f"line {skipped + reader.line_num} can't be split into fields ({error}); "
+            "look for a quotation mark that is not closed"
         ) from None
 
 
-def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool | None) -> Dialect:
+def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool | None, skipped: int = 0) -> Dialect:
     """The dialect of a text, as far as the options leave it open."""
     notes: list[str] = []
     if separator is None:
         separator = _separator(text)
-    rows = [row for _, row in islice(records(text, separator), _SAMPLE_ROWS)]
+    rows = list(_sample(text, separator, skipped=skipped))
     if not rows:
         raise TableError("there is no row in it")
     if header is None:
@@ -78,16 +81,26 @@ def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool
     return Dialect(separator, decimal, header, tuple(notes))
 
 
+def _sample(text: str, separator: str, *, skipped: int = 0) -> Iterator[list[str]]:
+    """The first rows, at least twenty of them however wide they are."""
+    fields = 0
+    for count, (_, row) in enumerate(records(text, separator, skipped=skipped)):
+        if count >= _SAMPLE_ROWS or (fields > _SAMPLE_FIELDS and count >= 20):
+            return
+        fields += len(row)
+        yield row
+
+
 def _separator(text: str) -> str:
     """The sign that splits most rows into the same number of fields."""
     best, best_share = NO_SEPARATOR, 0.0
     for candidate in SEPARATORS:
         if candidate not in text:
             continue
-        try:
-            widths = [len(row) for _, row in islice(records(text, candidate), _SAMPLE_ROWS)]
-        except TableError:
-            continue
+        widths: list[int] = []
+        # A row that can't be split is complained about when the table is read; here the others count.
+        with suppress(TableError):
+            widths.extend(len(row) for row in _sample(text, candidate))
         # A sign that the first row lacks belongs to the values: 1,5 below the name of a single column.
         if not widths or widths[0] < 2:
             continue
@@ -121,7 +134,7 @@ def _has_header(rows: list[list[str]]) -> bool:
     named = repeated = 0
     for j, field in enumerate(first):
         below = [row[j].strip() for row in rest if j < len(row) and not _is_missing(row[j])]
-        if not below or _is_missing(field):
+        if not below or field.strip() in NA_WORDS:
             continue
         values = sum(map(_is_value, below)) > 0.8 * len(below)
         named += values and not _is_value(field)

@@ -17,7 +17,7 @@ NA_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "#NA",
 # Missing where the rest of the column is numbers; elsewhere these may be levels like any other word.
 SUSPECT_WORDS = frozenset(
     ("-", "--", "---", "–", "—", "?", "??", ".", "..", "*", "none", "missing", "unknown", "unk", "n.a.", "n.d.",
-     "nd", "na", "k.a.", "k. a.", "tbd", "x", "#value!", "#div/0!", "#num!", "#ref!", "#name?", "not available",
+     "nd", "na", "k.a.", "k. a.", "tbd", "#value!", "#div/0!", "#num!", "#ref!", "#name?", "not available",
      "not applicable", "not measured")
 )  # fmt: skip
 _GROUPS = {".": ", '’\u00a0\u202f\u2009", ",": ". '’\u00a0\u202f\u2009"}

@@ -12,7 +12,8 @@ from credo.io.errors import TableError, plural
 from credo.io.tables.dialect import Dialect, records, separator_name
 
 _CODE = re.compile(r"0\d+", re.ASCII)
-_CODE_ROWS = 10_000
+# Fields that are looked at for codes; the width of every row is checked.
+_CODE_FIELDS = 500_000
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,11 @@ class Survey:
 
 def survey(text: str, dialect: Dialect, *, skipped: int = 0) -> Survey:
     """Check that all rows have one width; `skipped` lines stand above the text."""
-    rows = records(text, dialect.separator)
+    rows = records(text, dialect.separator, skipped=skipped)
     line, first = next(rows)
     if not dialect.header:
         names = [f"column_{j + 1}" for j in range(len(first))]
-        return Survey(names, _checked(chain([(line, first)], rows), len(first), dialect, skipped))
+        return Survey(names, _checked(chain([(line, first)], rows), len(first), dialect))
     second = next(rows, None)
     if second is None:
         raise TableError("it has a header but no rows below it")
@@ -37,16 +38,18 @@ def survey(text: str, dialect: Dialect, *, skipped: int = 0) -> Survey:
     if len(second[1]) == len(names) + 1:
         # One field more than names: a separator at the end of every row, or R's row names in front.
         names = [*names, ""] if not second[1][-1].strip() else ["", *names]
-    return Survey(names, _checked(chain([second], rows), len(names), dialect, skipped))
+    return Survey(names, _checked(chain([second], rows), len(names), dialect))
 
 
-def _checked(rows: Iterable[tuple[int, list[str]]], width: int, dialect: Dialect, skipped: int) -> frozenset[int]:
+def _checked(rows: Iterable[tuple[int, list[str]]], width: int, dialect: Dialect) -> frozenset[int]:
     codes: set[int] = set()
-    for count, (line, row) in enumerate(rows):
+    fields = 0
+    for line, row in rows:
         if len(row) != width:
-            raise TableError(_ragged(len(row), width, line=line + skipped, dialect=dialect))
-        if count < _CODE_ROWS:
-            codes.update(j for j, cell in enumerate(row) if cell[:1] == "0" and _CODE.fullmatch(cell.strip()))
+            raise TableError(_ragged(len(row), width, line=line, dialect=dialect))
+        if fields < _CODE_FIELDS:
+            fields += width
+            codes.update(j for j, cell in enumerate(row) if cell[:1] == "0" and _CODE.fullmatch(cell.rstrip()))
     return frozenset(codes)
 
 

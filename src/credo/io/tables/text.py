@@ -20,7 +20,7 @@ def parse(
 ) -> tuple[Any, list[str]]:
     """The frame of a text table, and notes."""
     text, declared, skipped, notes = _without_preamble(text)
-    dialect = sniff(text, separator=separator or declared, decimal=decimal, header=header)
+    dialect = sniff(text, separator=separator or declared, decimal=decimal, header=header, skipped=skipped)
     found = survey(text, dialect, skipped=skipped)
     names, renamed = unique_names(found.names)
     codes = [names[j] for j in sorted(found.codes)]

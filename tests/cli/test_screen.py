@@ -1,0 +1,118 @@
+"""What goes to stdout, what to stderr, and how numbers look."""
+
+import json
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from credo.cli._screen import Screen, cells, plain, size
+from credo.selection import Comparison, Score
+
+BOARD = Comparison(
+    [
+        Score("bayes", -5.42051, 54.6493, 30.9, 0.959, -2403.907, "exact", 0.0041),
+        Score("[bold]odd", -6.0, 123456.7, 0.00123, 1.0, None, None, 2.0),
+        Score("lms", error="it diverged"),
+    ],
+    {},
+)
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Colours as on a terminal, of the usual width."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_a_leaderboard_without_a_terminal_is_plain_lines(capsys):
+    Screen().leaderboard(BOARD)
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[1] == ["bayes", "-5.4205", "54.65", "30.90", "95.9", "%", "-2403.91", "0.004"]
+    assert lines[2][:4] == ["[bold]odd", "-6.0000", "123457", "0.001230"]
+    assert lines[3] == ["lms", "—", "—", "—", "—", "—", "failed"]
+    assert "\x1b" not in out
+
+
+def test_a_terminal_gets_colours_and_the_best_stands_out(capsys, terminal):
+    Screen().leaderboard(BOARD)
+    out = capsys.readouterr().out
+    assert re.search(r"\x1b\[1;32mbayes", out)
+    assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in out.splitlines()) <= 80
+
+
+def test_no_color_takes_the_colours_away(capsys, terminal, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    Screen().leaderboard(BOARD)
+    out = capsys.readouterr().out
+    assert "bayes" in out
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", out)
+
+
+def test_the_bar_of_a_terminal_goes_to_stderr_and_nowhere_else(capsys, terminal):
+    with Screen().progress() as update:
+        update("bayes", 3, 12)
+        update("", 12, 12)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Fitting" in err
+
+
+def test_a_log_has_one_line_for_each_model(capsys):
+    with Screen(as_json=True).progress() as update:
+        for call in (("a", 0, 4), ("a", 1, 4), ("b", 2, 4), ("", 4, 4)):
+            update(*call)
+    assert capsys.readouterr() == ("", "Fitting a (0 of 4 fits done)\nFitting b (2 of 4 fits done)\n")
+
+
+def test_json_keeps_lines_for_people_off_stdout(capsys):
+    screen = Screen(as_json=True)
+    screen.say("hello")
+    screen.leaderboard(BOARD)
+    screen.note("a note")
+    screen.json({"value": 1})
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"value": 1}
+    assert err == "a note\n"
+
+
+def test_quiet_says_nothing(capsys):
+    screen = Screen(quiet=True)
+    screen.say("hello")
+    screen.note("a note")
+    screen.leaderboard(BOARD)
+    with screen.progress() as update:
+        assert update is None
+    assert capsys.readouterr() == ("", "")
+
+
+def test_warnings_become_notes_each_one_once(capsys):
+    with pytest.raises(KeyError), Screen().notes_for_warnings():
+        for _ in range(3):
+            warnings.warn("the column 'x' is odd", UserWarning, stacklevel=1)
+        raise KeyError
+    assert capsys.readouterr() == ("", "Note: the column 'x' is odd\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "—"), (0.0, "0"), (1.0, "1.000"), (999.96, "1000.0"), (5e-5, "5.000e-05"), (2e9, "2.000e+09")],
+)
+def test_sizes_have_four_digits(value, text):
+    assert size(value) == text
+
+
+def test_a_score_of_minus_infinity_is_shown_as_such():
+    assert cells(Score("certain", -np.inf, 1.0, 1.0, 0.5, None, None, 0.1))[1] == "-inf"
+
+
+def test_plain_values_are_strict_json():
+    value = {"a": np.float64(1.5), "b": [np.inf, np.nan, None], "c": np.arange(2), "d": np.bool_(True), 3: "x"}
+    assert plain(value) == {"a": 1.5, "b": [None, None, None], "c": [0, 1], "d": True, "3": "x"}
+    json.dumps(plain(value), allow_nan=False)

@@ -1,0 +1,92 @@
+"""A file appears whole or not at all."""
+
+import os
+import stat
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from credo.io import ModelFileError, load, replacing, save
+from credo.io.files import archive, model
+
+MODEL = StandardScaler().fit(np.arange(6.0).reshape(3, 2))
+
+
+@pytest.mark.parametrize("failure", [OSError("disk full"), KeyboardInterrupt(), MemoryError()], ids=repr)
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_a_failure_in_the_middle_leaves_the_old_file(failure, after, tmp_path, monkeypatch):
+    path = tmp_path / "model.credo"
+    save(MODEL, path)
+    before = path.read_bytes()
+    written = []
+
+    def failing(self, name, payload):
+        if len(written) == after:
+            raise failure
+        written.append(name)
+        plain(self, name, payload)
+
+    plain = archive.ArchiveWriter.add
+    monkeypatch.setattr(archive.ArchiveWriter, "add", failing)
+    with pytest.raises(type(failure)):
+        save(MODEL, path)
+    assert path.read_bytes() == before
+    assert [item.name for item in tmp_path.iterdir()] == ["model.credo"]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_failing_system_call_leaves_no_trace(call, tmp_path, monkeypatch):
+    def failing(*_):
+        raise OSError("no")
+
+    monkeypatch.setattr(os, call, failing)
+    with pytest.raises(OSError, match="no"):
+        save(MODEL, tmp_path / "model.credo")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_model_never_opens_the_file(tmp_path, monkeypatch):
+    def opened(path):
+        raise AssertionError("opened")
+
+    monkeypatch.setattr(model, "replacing", opened)
+    broken = StandardScaler()
+    broken.value_ = print
+    with pytest.raises(ModelFileError):
+        save(broken, tmp_path / "model.credo")
+
+
+def test_a_link_stays_a_link(tmp_path):
+    target, link = tmp_path / "real.credo", tmp_path / "link.credo"
+    save(MODEL, target)
+    link.symlink_to(target)
+    save(StandardScaler(with_mean=False), link)
+    assert link.is_symlink() and load(target).with_mean is False
+
+
+def test_permissions_are_the_umask_s_or_the_old_file_s(tmp_path):
+    fresh, kept = tmp_path / "fresh", tmp_path / "kept"
+    (tmp_path / "plain").write_text("")
+    save(MODEL, fresh)
+    assert fresh.stat().st_mode == (tmp_path / "plain").stat().st_mode
+    kept.write_text("")
+    kept.chmod(0o640)
+    save(MODEL, kept)
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o640
+
+
+def test_a_folder_or_a_missing_folder_is_refused_in_words(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a folder; name a file in it"):
+        save(MODEL, tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere' to write 'a' into; make it first"):
+        save(MODEL, tmp_path / "nowhere" / "a")
+
+
+def test_an_error_in_the_block_keeps_the_old_content(tmp_path):
+    path = tmp_path / "note.txt"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), replacing(path) as handle:
+        handle.write(b"new")
+        1 / 0
+    assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1

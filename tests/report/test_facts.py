@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from credo.report import _facts as facts
+from credo.report import _sentences as sentences
+
+
+def test_coverage_counts_rows_and_gives_the_binomial_range(make_held_out):
+    y = np.concatenate([np.zeros(94), np.full(6, 10.0)])
+    fact = facts.coverage(make_held_out(y, np.zeros(100), 1.0))
+    assert (fact.inside, fact.n) == (94, 100)
+    # The central 95 % range of binomial(100, 0.95) in tables: 90 to 99.
+    assert (fact.low, fact.high) == (90, 99)
+
+
+@pytest.mark.parametrize(
+    ("pit", "bias", "spread"),
+    [
+        (stats.norm.cdf(stats.norm.ppf(np.linspace(0.001, 0.999, 999)) * 2), 0, 1),
+        (stats.norm.cdf(stats.norm.ppf(np.linspace(0.001, 0.999, 999)) * 0.5), 0, -1),
+        (stats.norm.cdf(stats.norm.ppf(np.linspace(0.001, 0.999, 999)) + 1), 1, None),
+    ],
+    ids=["too sure", "too unsure", "biased"],
+)
+def test_signs_of_departures_from_uniform(pit, bias, spread):
+    fact = facts.uniformity(pit)
+    assert np.sign(round(fact.bias, 6)) == bias
+    assert spread is None or np.sign(fact.spread) == spread
+    assert fact.p < 1e-6
+
+
+def test_moments_of_uniform_values_are_standard_normal():
+    rng = np.random.default_rng(0)
+    found = np.array([[(f := facts.uniformity(rng.uniform(size=50))).bias, f.spread] for _ in range(2_000)])
+    # The standard error of a mean over 2000 draws is 0.022, that of a standard deviation 0.016.
+    np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=0.08)
+    np.testing.assert_allclose(found.std(axis=0), 1.0, atol=0.06)
+
+
+def test_the_gap_is_that_of_a_paired_t_test():
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, 40))
+    gap = facts.gap(first, second)
+    assert gap.mean / gap.error == pytest.approx(stats.ttest_rel(first, second).statistic)
+
+
+def test_infinite_scores_are_never_a_clear_lead():
+    infinite = np.full(5, np.inf)
+    assert not facts.gap(infinite, infinite).clear
+    assert not facts.gap(infinite, np.zeros(5)).clear
+
+
+def test_guessing_the_mean_leaves_each_row_out_in_turn():
+    y = np.random.default_rng(2).gamma(2.0, size=12)
+    scores = []
+    for i in range(len(y)):
+        rest = np.delete(y, i)
+        scale = rest.std(ddof=1) * np.sqrt(1 + 1 / len(rest))
+        dist = stats.t(len(rest) - 1, rest.mean(), scale)
+        low, high = dist.interval(0.95)
+        scores.append([dist.logpdf(y[i]), (y[i] - rest.mean()) ** 2, low <= y[i] <= high])
+    log_score, square, inside = np.mean(scores, axis=0)
+    fact = facts.guess(y)
+    assert fact is not None
+    assert fact.log_score == pytest.approx(log_score)
+    assert fact.rmse == pytest.approx(np.sqrt(square))
+    assert fact.coverage == pytest.approx(inside)
+
+
+@pytest.mark.parametrize("y", [np.full(10, 3.0), np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, 0.0, 0.0, 1.0])])
+def test_there_is_no_guess_where_the_others_do_not_vary(y):
+    assert facts.guess(y) is None
+
+
+def test_patterns_are_rank_correlations():
+    rng = np.random.default_rng(3)
+    y, mean = rng.normal(size=(2, 80))
+    fact = facts.pattern(y, mean)
+    assert fact.level.rho == pytest.approx(stats.spearmanr(y - mean, mean).statistic)
+    assert fact.size.p == pytest.approx(stats.spearmanr(np.abs(y - mean), mean).pvalue)
+
+
+def test_honest_models_are_seldom_accused():
+    rng = np.random.default_rng(4)
+    accused = np.zeros(2)
+    for _ in range(300):
+        mean, noise = rng.normal(size=(2, 100))
+        pit = stats.norm.cdf(noise)
+        pattern = facts.pattern(mean + noise, mean)
+        accused += [
+            "no sign" not in sentences.calibration(facts.uniformity(pit)),
+            "No pattern" not in sentences.residuals(pattern, noise, useful=True),
+        ]
+    # Three tests at the 1 % level each; 300 trials at 3 % give at most 19 with probability 0.999.
+    assert (accused <= 19).all()

@@ -1,0 +1,267 @@
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from credo.features import Polynomial
+from credo.io import Preparation, TableModel
+from credo.linear import BayesianLinearRegression, LinearRegression
+from credo.report import render, write
+from credo.selection import Comparison, compare
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Reader(HTMLParser):
+    """Checks that tags nest, and keeps elements, ids and the text of each element by its tag."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.open, self.elements, self.text = [], [], []
+        self.feed(page)
+        self.close()
+        assert self.open == [], f"left open: {self.open}"
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open[-1] == tag, f"</{tag}> closes <{self.open[-1]}>"
+        self.open.pop()
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.text.append(data)
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.elements if name == tag]
+
+    @property
+    def words(self):
+        return " ".join(" ".join(self.text).split()).replace("\u202f%", " %")
+
+
+@pytest.fixture
+def page(make_case):
+    return render(**make_case(seed=1))
+
+
+def test_the_page_is_well_formed_and_named(page):
+    reader = Reader(page)
+    assert page.startswith("<!doctype html>")
+    assert reader.all("html") == [{"lang": "en"}]
+    assert "<title>What predicts yield?</title>" in page
+    assert len(reader.all("h1")) == 1
+
+
+def test_nothing_is_fetched_and_nothing_runs(page):
+    reader = Reader(page)
+    tags = {tag for tag, _ in reader.elements}
+    assert not tags & {"script", "link", "img", "iframe", "object", "embed", "base", "form"}
+    for _, attrs in reader.elements:
+        assert not [name for name in attrs if name.startswith("on")]
+        for name in ("src", "href", "xlink:href", "action", "data"):
+            assert attrs.get(name, "#").startswith("#")
+    assert not re.search(r"https?://|@import|url\((?!#)", page)
+    assert "default-src 'none'" in page
+
+
+def test_ids_are_unique_and_links_resolve(page):
+    reader = Reader(page)
+    ids = [attrs["id"] for _, attrs in reader.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [attrs["href"][1:] for _, attrs in reader.elements if "href" in attrs]
+    labels = [attrs["aria-labelledby"] for _, attrs in reader.elements if "aria-labelledby" in attrs]
+    assert set(links) | set(labels) <= set(ids)
+
+
+def test_every_figure_has_its_sentence_and_words_for_the_blind(page):
+    figures = re.findall(r"<figure.*?</figure>", page, flags=re.DOTALL)
+    assert len(figures) == 4
+    for figure in figures:
+        said = re.search(r'<p class="said">(.+?)</p>', figure, flags=re.DOTALL)
+        label = re.search(r'<svg [^>]*role="img" aria-label="([^"]+)"', figure)
+        assert said
+        assert label
+        assert len(said[1]) > 40
+        assert label[1].startswith(re.search("<h3>(.+?)</h3>", figure)[1])
+
+
+def test_tables_have_headers_with_a_scope(page):
+    headers = Reader(page).all("th")
+    assert headers
+    assert all(attrs.get("scope") in ("row", "col") for attrs in headers)
+
+
+def test_the_answer_comes_first_and_says_it_all(page):
+    words = Reader(page).words
+    answer = words[: words.index("Leaderboard")]
+    assert "bayes predicts yield best of the two models compared, by a clear margin." in answer.replace("  ", " ")
+    assert "always guessing the mean would be off by" in answer
+    assert "fell inside their 95 % interval: about what it should be" in answer
+    assert "yield rises with x0 and falls with x1" in answer
+
+
+def test_notes_seed_folds_versions_and_glossary_are_there(page):
+    words = Reader(page).words
+    for part in (
+        "The separator is a semicolon.",
+        "Nothing was done.",
+        "with seed 0 and cut into 5 folds",
+        f"numpy {np.__version__}",
+        "Log score",
+        "CRPS",
+        "Coverage",
+        "Evidence",
+        "PIT",
+    ):
+        assert part in words
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</svg></style><script>alert(2)</script>",
+    "{{ 7 * 7 }}{% raw %}",
+    "$\\frac{1}{",
+    "\x00\x1b\ud800 & &amp; '",
+]
+
+
+def test_hostile_names_are_inert(make_case, tmp_path):
+    case = make_case(p=6, names=HOSTILE, target=HOSTILE[0], failed=(HOSTILE[1],))
+    case["title"] = HOSTILE[2]
+    case["sheet_notes"] = HOSTILE
+    case["comparison"] = Comparison([*case["comparison"].scores], case["comparison"].held_out, notes=HOSTILE, n_folds=5)
+    write(tmp_path / "report.html", **case)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    reader = Reader(text)
+    tags = {tag for tag, _ in reader.elements}
+    assert not tags & {"script", "img"}
+    assert "{{ 7 * 7 }}" in reader.words
+    assert "<script>alert(1)</script>" in reader.words
+    assert not [name for _, attrs in reader.elements for name in attrs if name.startswith("on")]
+
+
+def test_equal_input_makes_equal_bytes(make_case, page):
+    assert render(**make_case(seed=1)) == page
+    assert not re.search(r"\b20\d\d-\d\d-\d\d\b", page)
+    assert "2024-05-06" in render(**make_case(seed=1), date="2024-05-06")
+
+
+def test_failed_models_are_listed_with_their_sentence(make_case):
+    words = Reader(render(**make_case(failed=("lms",)))).words
+    assert "Could not be fitted: the design has no column that varies (in fold 1 of 5)" in words
+    assert "One more model could not be fitted." in words
+
+
+def test_when_every_model_failed_the_page_says_why(make_case):
+    case = make_case(failed=("lms",))
+    scores = [score for score in case["comparison"].scores if score.error]
+    case.update(comparison=Comparison(scores, {}), models={})
+    words = Reader(render(**case)).words
+    assert "No model could be fitted; the leaderboard says why." in words
+    assert "The data at a glance" in words
+
+
+def test_models_without_coefficients_get_no_such_figure(make_case):
+    page = render(**make_case(coefficients=False))
+    assert "figure-coefficients" not in page
+    assert "What matters" not in page
+
+
+def test_coefficients_of_another_model_say_whose_they_are(make_case):
+    case = make_case()
+    opaque = make_case(coefficients=False)["models"]["bayes"]
+    case["models"] = {"bayes": opaque, "ridge": case["models"]["ridge"]}
+    words = Reader(render(**case)).words
+    assert "What matters most in ridge:" in words
+    assert "bayes has no coefficient for each column; these are of ridge." in words
+
+
+def test_wide_and_long_tables_stay_small(make_case):
+    wide = render(**make_case(n=400, p=300, names=[f"{'a long name of column ' * 4}{i}" for i in range(300)]))
+    long = render(**make_case(n=100_000, p=50))
+    assert max(len(wide.encode()), len(long.encode())) < 1_000_000
+    assert "200 more columns are not listed." in wide
+    assert "Shown are the 20 that are largest" in wide
+    assert "500 of the 100\u202f000 rows are drawn." in long
+    Reader(wide)
+
+
+def real(frame, y, models, **options):
+    tables = {name: TableModel(Preparation(standardize=True), model, "y") for name, model in models.items()}
+    comparison = compare(tables, frame, y, cv=5, random_state=0)
+    preparation = Preparation(standardize=True).fit(frame)
+    return {
+        "title": "t", "sheet_notes": (), "preparation": preparation, "comparison": comparison, "target": "y",
+        "models": comparison.fitted, "frame": frame, "y": y, "seed": 0, **options,
+    }  # fmt: skip
+
+
+def test_five_rows_and_one_model():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    words = Reader(render(**real(frame, np.array([1.1, 2.3, 2.9, 4.2, 5.1]), {"linear": LinearRegression()}))).words
+    assert "linear is the only model that was fitted." in words
+    assert "With 5 rows no pattern could be told from chance." in words
+    assert "Rows to look at first" not in words
+
+
+def test_a_constant_target():
+    frame = pd.DataFrame({"x": np.arange(20.0) ** 2, "z": np.arange(20.0) % 3})
+    models = {"linear": LinearRegression(), "bayes": BayesianLinearRegression()}
+    words = Reader(render(**real(frame, np.full(20, 3.0), models))).words
+    assert "Every value of y is 3: there is nothing to predict." in words
+    assert "What did the model miss?" not in words
+
+
+def test_a_table_with_everything(tmp_path):
+    rng = np.random.default_rng(0)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "dose": rng.normal(size=n),
+            "kind": rng.choice(["a", "b", "c"], size=n),
+            "day": pd.date_range("2021-01-01", periods=n),
+            "remark": [" ".join(rng.choice(["red", "green", "blue", "warm", "cold"], size=5)) for _ in range(n)],
+            "constant": 1,
+        }
+    )
+    frame.loc[::10, "dose"] = np.nan
+    y = 2 * frame["dose"].fillna(0).to_numpy() + (frame["kind"] == "b") + 0.5 * rng.normal(size=n)
+    models = {
+        "bayes": BayesianLinearRegression(),
+        "polynomial": make_pipeline(Polynomial(degree=2), BayesianLinearRegression()),
+    }
+    write(tmp_path / "r.html", **real(frame, y.to_numpy(), models))
+    words = Reader((tmp_path / "r.html").read_text(encoding="utf-8")).words
+    assert "y rises with dose" in words
+    assert "Polynomial, then Bayesian linear regression".lower() in words.lower()
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_a_page_that_cannot_be_made_leaves_the_old_one(make_case, tmp_path):
+    path = tmp_path / "r.html"
+    path.write_text("old")
+    case = make_case()
+    with pytest.raises(AttributeError):
+        write(path, **case | {"preparation": None})
+    assert path.read_text() == "old"
+    assert [found.name for found in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_without_jinja_the_words_are_clear():
+    code = "import sys; sys.modules['jinja2'] = None; import credo.report"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "credo.report needs Jinja2, which is not installed: pip install 'credo[report]'" in ended.stderr

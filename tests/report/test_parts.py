@@ -1,0 +1,160 @@
+"""Numbers, columns at a glance, coefficients and surprising rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from credo.io import Preparation, TableModel
+from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
+from credo.report import _glance as glance
+from credo.report import _leaderboard as leaderboard
+from credo.report._effects import effects, step
+from credo.report._numbers import aligned, fixed, listing, number, percent
+from credo.report._surprises import surprises
+from credo.selection import Comparison
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (999.96, "1\u202f000"),
+        (-0.012345, "−0.0123"),
+        (123456.0, "123\u202f456"),
+        (1.5e6, "1.5×10⁶"),
+        (-2e-7, "−2×10⁻⁷"),
+        (np.inf, "∞"),
+        (-np.inf, "−∞"),
+        (np.nan, "—"),
+    ],
+)
+def test_numbers(value, text):
+    assert number(value) == text
+
+
+def test_cells():
+    assert aligned([0.00123, -0.5, np.inf]) == ["0.0012", "−0.5000", "∞"]
+    assert aligned([1e9, None]) == ["1×10⁹", "—"]
+    assert fixed(-1234.56, decimals=1) == "−1\u202f234.6"
+    assert percent(0.99996) == "100 %" or percent(0.99996).startswith("99.")
+    assert listing(["a"]) == "a"
+
+
+def test_columns_of_every_kind():
+    rows = 30
+    frame = pd.DataFrame(
+        {
+            "weight": np.linspace(1, 4, rows),
+            "eyes": ["brown"] * 15 + ["blue"] * 9 + ["grey"] * 3 + ["green"] * 3,
+            "born": pd.date_range("2020-01-31", periods=rows).strftime("%d.%m.%Y"),
+            "smoker": ["yes", "no", None] * 10,
+            "place": "Ulm",
+            "nothing": None,
+            "code": [f"k{i * i}" for i in range(rows)],
+        }
+    )
+    preparation = Preparation().fit(frame)
+    found = {line.name: line for line in glance.lines(preparation.columns_, frame)}
+    assert found["weight"].values == "1 to 4, median 2.5"
+    assert found["weight"].path.count("z") == 18
+    assert found["eyes"].values == "brown 50 %, blue 30 %, grey 10 %, 1 more"
+    assert found["born"].values == "2020-01-31 to 2020-02-29"
+    assert found["born"].detail == ""
+    assert found["smoker"].values == "yes 50 %, no 50 %"
+    assert found["smoker"].missing == "10 (33.3 %)"
+    assert found["place"].detail == "always Ulm"
+    assert found["nothing"].kind == "empty"
+    assert found["code"].values == "30 different"
+
+
+@pytest.mark.parametrize("values", [[], [np.nan], [2.0, 2.0], [1e308, -1e308], [1e16, 1e16 + 2]])
+def test_histograms_of_nothing(values):
+    assert glance.histogram(np.array(values)) == ""
+
+
+def test_histogram_heights_are_shares_of_the_fullest_bin():
+    path = glance.histogram(np.concatenate([np.zeros(10), np.ones(5)]))
+    assert path.count("z") == 2
+    assert "v-22.0" in path
+    assert "v-11.0" in path
+
+
+def test_a_step_is_a_deviation_or_from_one_value_to_the_other():
+    rng = np.random.default_rng(0)
+    numeric, binary = rng.normal(size=50), rng.integers(0, 2, size=50)
+    words = rng.integers(0, 2, size=50) * 3.0
+    few = np.where(rng.uniform(size=50) < 0.2, rng.normal(size=50), 0.0)
+    X = np.column_stack([numeric, (binary - 0.4) / 0.7, words, few])
+    expected = [numeric.std(), 1 / 0.7, 3.0, few.std()]
+    np.testing.assert_allclose(step(X), expected)
+    np.testing.assert_allclose(step(sparse.csr_array(X)), expected)
+    np.testing.assert_allclose(step(sparse.csr_matrix(X)), expected)
+
+
+def fitted(estimator, frame, y):
+    return TableModel(Preparation(standardize=True), estimator, "y").fit(frame, y)
+
+
+@pytest.mark.parametrize("estimator", [LinearRegression(), Ridge(alpha=1e-8), BayesianLinearRegression()])
+def test_effects_are_in_units_of_the_target(estimator):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"dose": rng.normal(5, 2, size=400), "group": rng.choice(["a", "b"], size=400, p=[0.7, 0.3])})
+    y = 4 * frame["dose"].to_numpy() - 3 * (frame["group"] == "b").to_numpy() + 0.1 * rng.normal(size=400)
+    found = effects({"model": fitted(estimator, frame, y)}, frame)
+    assert found is not None
+    assert found.names == ["dose", "group=b"]
+    # Standard errors are 0.1/√400 and 0.1/√(400 · 0.21); five of them.
+    np.testing.assert_allclose(found.estimate, [4 * frame["dose"].std(ddof=0), -3.0], atol=0.06)
+    assert found.sure.all()
+    assert (found.lower < found.estimate).all()
+    assert (found.estimate < found.upper).all()
+
+
+def test_effects_come_from_the_first_model_that_has_them():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": rng.normal(size=40)})
+    y = frame["x"].to_numpy() + rng.normal(size=40)
+    models = {"lms": fitted(LMSRegression(), frame, y), "bayes": fitted(BayesianLinearRegression(), frame, y)}
+    found = effects(models, frame)
+    assert found is not None
+    assert found.model == "bayes"
+    assert effects({"lms": models["lms"]}, frame) is None
+
+
+def test_surprises_are_measured_by_the_models_own_spread(make_held_out):
+    y, mean, std = np.zeros(30), np.zeros(30), np.ones(30)
+    y[3], y[7], std[7] = 4.0, -10.0, 5.0
+    listed, sentence = surprises(make_held_out(y, mean, std), pd.RangeIndex(30))
+    assert [(line.row, line.off) for line in listed] == [("4", "4.0 above"), ("8", "2.0 below")]
+    assert sentence.endswith("here it is 4.0.")
+    assert surprises(make_held_out(y[:5], mean[:5], std[:5]), pd.RangeIndex(5)) == ([], "")
+    named, _ = surprises(make_held_out(y, mean, std), pd.Index([f"r{i}" for i in range(30)]))
+    assert named[0].row == "r3"
+
+
+def test_the_leaderboard_marks_the_best_number_of_each_column(make_case):
+    case = make_case(failed=("lms",))
+    rows = leaderboard.rows(case["comparison"], {})
+    assert [row.name for row in rows] == ["bayes", "ridge", "lms"]
+    assert [cell.best for cell in rows[0].cells] == [True, True, True, False, True, False]
+    assert rows[1].cells[4].text == "—"
+    assert rows[2].error.startswith("the design")
+    assert rows[2].cells == []
+
+
+def test_models_that_cannot_be_told_apart_are_ties(make_case, make_held_out):
+    case = make_case()
+    held = case["comparison"].held_out
+    assert leaderboard.ties(case["comparison"]) == []
+    same = Comparison(case["comparison"].scores, {"bayes": held["bayes"], "ridge": held["bayes"]})
+    assert leaderboard.ties(same) == ["ridge"]
+
+
+def test_coverage_that_chance_does_not_explain_is_flagged(make_case, make_held_out):
+    case = make_case()
+    scores, held = case["comparison"].scores, case["comparison"].held_out["bayes"]
+    narrow = make_held_out(held.y, held.dist_mean, 0.3)
+    wide = make_held_out(held.y, held.dist_mean, 30.0)
+    rows = leaderboard.rows(Comparison(scores, {"bayes": narrow, "ridge": wide}), {})
+    assert [row.cells[3].flag for row in rows] == ["low", "high"]

@@ -1,0 +1,202 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from credo.report import _facts as facts
+from credo.report import _sentences as sentences
+from credo.report._effects import Effects
+
+
+def coverage(inside, n):
+    low, high = (int(stats.binom.ppf(q, n, 0.95)) for q in (0.025, 0.975))
+    return facts.Coverage(inside, n, low, high)
+
+
+def effects(estimate, half, model="bayes"):
+    estimate, half = np.asarray(estimate, dtype=float), np.asarray(half, dtype=float)
+    return Effects(model, [f"x{i}" for i in range(len(estimate))], estimate, estimate - half, estimate + half)
+
+
+def calibration(scale=1.0, shift=0.0, n=300):
+    quantiles = stats.norm.ppf((np.arange(n) + 0.5) / n)
+    return sentences.calibration(facts.uniformity(stats.norm.cdf(scale * quantiles + shift)))
+
+
+def residuals(left, mean, useful=True):
+    return sentences.residuals(facts.pattern(mean + left, mean), left, useful=useful)
+
+
+@pytest.mark.parametrize(
+    ("inside", "n", "verdict"),
+    [
+        (
+            94,
+            100,
+            "94 of 100 held-out rows fell inside their 95 % interval: about what it should be (chance allows 90–99).",
+        ),
+        (80, 100, "too few, so the intervals are too narrow"),
+        (940, 1000, "about what it should be"),
+        (9_400, 10_000, "slightly too few"),
+        (1000, 1000, "too many, so the intervals could be narrower"),
+        (5, 5, "about what it should be (chance allows 4–5)"),
+    ],
+)
+def test_coverage(inside, n, verdict):
+    assert verdict in sentences.coverage(coverage(inside, n))
+
+
+@pytest.mark.parametrize(
+    ("ties", "n", "failed", "text"),
+    [
+        ([], 3, 0, "bayes predicts y best of the three models compared, by a clear margin."),
+        (["ridge"], 2, 0, "bayes predicts y best of the two models compared, but the two are too close to call."),
+        (["ridge"], 3, 1, "bayes predicts y best of the three models compared, with ridge too close to call. "
+                          "One more model could not be fitted."),
+        ([], 1, 2, "bayes is the only model that was fitted. Two more models could not be fitted."),
+    ],
+)  # fmt: skip
+def test_winner(ties, n, failed, text):
+    assert sentences.winner("bayes", n_models=n, n_failed=failed, target="y", ties=ties) == text
+
+
+@pytest.mark.parametrize(
+    ("rmse", "guess", "clear", "words"),
+    [
+        (54.6, 77.2, True, "off by 54.6 in units of y; always guessing the mean would be off by 77.2, "
+                           "so the columns remove 29 % of the error."),
+        (1.0, 1.1, False, "a difference that chance alone could explain."),
+        (1.1, 1.1, False, "about the same as always guessing the mean (1.10)"),
+        (2.0, 1.1, False, "worse than always guessing the mean (1.10)"),
+        (2.0, None, False, "off by 2.00 in units of y (root mean square)."),
+    ],
+)  # fmt: skip
+def test_error(rmse, guess, clear, words):
+    assert words in sentences.error(rmse, guess, clear=clear, target="y")
+
+
+def test_calibration_of_honest_predictions():
+    assert calibration() == (
+        "The bars are as level as 300 rows can show (Kolmogorov–Smirnov test, p = 1): "
+        "no sign that the stated uncertainty is wrong."
+    )
+
+
+def test_calibration_that_is_off():
+    assert "in the tails of their predictive distributions: the model is surer than it should" in calibration(2.0)
+    assert "near the middle of their predictive distributions: the model is less sure" in calibration(0.5)
+    biased = calibration(shift=0.5)
+    assert biased.startswith("69 % of the observations lie above the middle")
+    assert "too low" in biased
+    assert "too high" in calibration(shift=-0.5)
+    assert "; and " in calibration(2.0, 1.0)
+    assert "percentage points." in biased
+
+
+def test_a_small_departure_of_many_rows_is_called_small():
+    assert "too little to matter for most uses" in calibration(1.03, n=100_000)
+
+
+def test_calibration_of_a_handful_of_rows_says_nothing():
+    assert calibration(5.0, n=5) == "With 5 rows the bars can't tell honest uncertainty from any other."
+
+
+def test_residuals_without_pattern():
+    rng = np.random.default_rng(0)
+    mean, left = rng.normal(size=(2, 200))
+    assert residuals(left, mean).startswith("No pattern: neither the residuals' level nor their size changes")
+
+
+def test_residuals_whose_spread_grows():
+    rng = np.random.default_rng(0)
+    mean = rng.uniform(1, 10, size=300)
+    text = residuals(rng.normal(size=300) * mean, mean)
+    assert text.startswith("The errors grow with the predicted value (Spearman ρ = 0.")
+    assert "p < 0.001" in text
+    assert "shrink" in residuals(rng.normal(size=300) / mean, mean)
+
+
+def test_residuals_with_a_trend_or_a_curve():
+    rng = np.random.default_rng(1)
+    mean = rng.normal(size=300)
+    noise = 0.3 * rng.normal(size=300)
+    assert "The residuals fall with the predicted value" in residuals(noise - 0.5 * mean, mean)
+    assert "too extreme" in residuals(noise - 0.5 * mean, mean)
+    assert "too close to the middle" in residuals(noise + 0.5 * mean, mean)
+    assert "lie above the predictions" in residuals(noise + mean**2 - 1, mean)
+
+
+def test_the_level_of_a_model_that_predicts_nothing_is_not_held_against_it():
+    mean = np.random.default_rng(2).normal(size=300)
+    assert "too extreme" not in residuals(-mean, mean, useful=False)
+
+
+def test_residuals_of_a_handful_of_rows():
+    text = residuals(np.array([1.0, -2.0, 3.0]), np.arange(3.0))
+    assert text == (
+        "With 3 rows no pattern could be told from chance. "
+        "Half of the predictions are off by less than 2.00, the worst by 3.00."
+    )
+
+
+@pytest.mark.parametrize(
+    ("estimate", "half", "text"),
+    [
+        ([2.0, -1.0, 0.1], [1.0, 0.5, 1.0],
+         "Two of the three coefficients have 95 % intervals that exclude zero: x0 (upward); x1 (downward)."),
+        ([2.0, 0.1], [1.0, 1.0],
+         "One of the two coefficients has a 95 % interval that excludes zero: x0 (upward)."),
+        ([0.1, 0.1], [1.0, 1.0], "Neither of the two coefficients has a 95 % interval that excludes zero."),
+        ([0.1] * 3, [1.0] * 3, "None of the three coefficients has a 95 % interval that excludes zero."),
+        ([0.1], [1.0], "The one coefficient has a 95 % interval that includes zero."),
+        ([2.0], [1.0], "The one coefficient has a 95 % interval that excludes zero: x0 (upward)."),
+    ],
+)  # fmt: skip
+def test_coefficients(estimate, half, text):
+    fact = effects(estimate, half)
+    assert sentences.coefficients(fact, names=fact.names, shown=len(estimate)) == text
+
+
+def test_many_coefficients_are_put_in_proportion():
+    fact = effects([5.0] * 12 + [0.0] * 288, [1.0] * 300)
+    text = sentences.coefficients(fact, names=fact.names, shown=20)
+    assert "x7 and 4 more (upward)" in text
+    assert "If no column mattered, about 15 would by chance." in text
+    assert text.endswith("Shown are the 20 that are largest compared with their uncertainty.")
+
+
+def test_inputs_by_size_with_their_direction():
+    fact = effects([1.0, -5.0, 3.0, 9.0], [0.1, 0.1, 0.1, 20.0])
+    say = {"best": "bayes", "target": "y", "names": fact.names}
+    assert sentences.inputs(fact, **say) == (
+        "What matters most: y rises with x2 and x0 and falls with x1, the other inputs held fixed."
+    )
+    assert sentences.inputs(effects([2.0], [1.0], "ridge"), **say | {"names": ["x0"]}) == (
+        "What matters in ridge: y rises with x0."
+    )
+    assert "can be told from zero" in sentences.inputs(effects([1.0], [2.0]), **say)
+
+
+def test_agreement():
+    assert sentences.agreement(0.484, coverage(95, 100), target="y") == (
+        "The predictions account for 48 % of the variance of y in rows that the model had not seen. "
+        "5 of the 100 bars miss the diagonal; 95 % intervals should miss about 5."
+    )
+    assert "account for none of" in sentences.agreement(-0.2, coverage(95, 100), target="y")
+    assert sentences.agreement(None, coverage(5, 5), target="y").startswith("None of the 5 bars miss")
+    assert "1 of the 20 bars misses" in sentences.agreement(None, coverage(19, 20), target="y")
+
+
+def test_lead_and_reference():
+    assert "more than chance alone would explain" in sentences.lead("a", "b", facts.Gap(0.3, 0.1))
+    assert "chance alone could explain it" in sentences.lead("a", "b", facts.Gap(0.1, 0.1))
+    assert sentences.lead("a", "b", facts.Gap(0.0, 0.0)) == "a and b give the same predictions."
+    assert "not finite" in sentences.lead("a", "b", facts.Gap(np.inf, np.nan))
+    guess = facts.Guess(-3.0, 1.0, 1.0, 0.95)
+    assert "2.7 times as probable" in sentences.reference(-2.0, guess)
+    assert "No model's log score beats" in sentences.reference(-3.5, guess)
+    assert sentences.reference(np.inf, guess) == ""
+
+
+def test_the_furthest_of_normal_rows():
+    # Of 1000 normal values the median of the largest size is about 3.4; one in 1000 exceeds 3.29.
+    assert "about 3.3 standard deviations off; here it is 4.2." in sentences.surprise(4.2, 1000)

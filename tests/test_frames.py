@@ -1,0 +1,43 @@
+"""Frames come from whichever library is asked for, and tables print as people read them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from credo.frames import Table, frame
+
+
+@pytest.mark.parametrize(
+    ("backend", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("pyarrow", pa.Table)]
+)
+def test_backends(backend, kind):
+    made = frame({"a": np.arange(3), "b": ["x", "y", "z"]}, backend=backend)
+    assert isinstance(made, kind)
+    assert made["a"].to_numpy().tolist() == [0, 1, 2]
+
+
+def test_an_unknown_backend_is_named():
+    with pytest.raises(ValueError, match="backend must be one of pandas, polars, pyarrow; got 'excel'"):
+        frame({"a": [1]}, backend="excel")
+
+
+def test_without_any_library_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("credo.frames.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        frame({"a": [1]})
+
+
+def test_columns_line_up():
+    lines = str(Table("T", {"name": ["a", "long name"], "value": [1.0, -123.456]}, notes=("a note",))).splitlines()
+    assert lines == ["T", "name         value", "a                1", "long name  -123.46", "a note"]
+
+
+def test_html_escapes():
+    assert "<script>" not in Table("<script>", {"<script>": ["<script>"]}, notes=("<script>",))._repr_html_()
+
+
+def test_a_table_becomes_a_frame():
+    made = Table("T", {"a": [1.0, 2.0]}).to_frame(backend="pandas")
+    assert made["a"].tolist() == [1.0, 2.0] and len(Table("T", {"a": [1.0, 2.0]})) == 2
