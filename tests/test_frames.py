@@ -34,6 +34,10 @@ def test_columns_line_up():
     assert lines == ["T", "name         value", "a                1", "long name  -123.46", "a note"]
 
 
+def test_what_is_missing_is_a_dash_and_numbers_stay_right():
+    assert str(Table("T", {"v": [None, 12.5]})).splitlines() == ["T", "   v", "   —", "12.5"]
+
+
 def test_html_escapes():
     assert "<script>" not in Table("<script>", {"<script>": ["<script>"]}, notes=("<script>",))._repr_html_()
 

@@ -63,7 +63,7 @@ class Table:
     def __str__(self) -> str:
         header, rows = list(self.columns), self.cells()
         widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-        right = [all(map(_is_number, values)) for values in self.columns.values()]
+        right = [all(value is None or _is_number(value) for value in values) for values in self.columns.values()]
         lines = [
             "  ".join(cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, right, strict=True))
             for line in [header, *rows]
@@ -82,4 +82,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
+    if value is None:
+        return "—"
     return f"{value:.5g}" if _is_number(value) else str(value)

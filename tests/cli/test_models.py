@@ -41,7 +41,7 @@ def test_the_limit_counts_features_and_cells(shape, wide):
     [
         ("linear,bays", "there is no model 'bays'. Did you mean 'bayes'?"),
         ("poly", "there is no model 'poly'. Did you mean 'polynomial'?"),
-        ("xyz", "there is no model 'xyz'. Choose from linear, ridge, bayes, lms, polynomial."),
+        ("xyz", "there is no model 'xyz'. Choose from linear, ridge, bayes, polynomial, lms."),
         (" , ", "name at least one of linear"),
     ],
 )

@@ -115,7 +115,7 @@ def case(
     return {**arguments, **changes}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_case() -> Any:
     return case
 

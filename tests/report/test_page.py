@@ -52,7 +52,7 @@ class Reader(HTMLParser):
         return " ".join(" ".join(self.text).split()).replace("\u202f%", " %")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(make_case):
     return render(**make_case(seed=1))
 
@@ -135,14 +135,14 @@ HOSTILE = [
     "</svg></style><script>alert(2)</script>",
     "{{ 7 * 7 }}{% raw %}",
     "$\\frac{1}{",
-    "\x00\x1b\ud800 & &amp; '",
+    "\x00\x1b & &amp; '",
 ]
 
 
 def test_hostile_names_are_inert(make_case, tmp_path):
     case = make_case(p=6, names=HOSTILE, target=HOSTILE[0], failed=(HOSTILE[1],))
     case["title"] = HOSTILE[2]
-    case["sheet_notes"] = HOSTILE
+    case["sheet_notes"] = [*HOSTILE, "half a pair: \ud800"]
     case["comparison"] = Comparison([*case["comparison"].scores], case["comparison"].held_out, notes=HOSTILE, n_folds=5)
     write(tmp_path / "report.html", **case)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -187,7 +187,7 @@ def test_coefficients_of_another_model_say_whose_they_are(make_case):
     case["models"] = {"bayes": opaque, "ridge": case["models"]["ridge"]}
     words = Reader(render(**case)).words
     assert "What matters most in ridge:" in words
-    assert "bayes has no coefficient for each column; these are of ridge." in words
+    assert "bayes gives no interval for the coefficient of each column; these are of ridge." in words
 
 
 def test_wide_and_long_tables_stay_small(make_case):

@@ -66,10 +66,16 @@ def run_and_show(data: Path, target: str, screen: Screen, **arguments: Any) -> N
     screen.say()
     screen.leaderboard(comparison)
     screen.say()
-    best = comparison.scores[0]
+    best = next(score for score in comparison.scores if score.name == comparison.best)
+    others = len(comparison.tied) - 1
+    choice = (
+        f"Taken: {best.name}, which has the best held-out log score."
+        if not others
+        else f"Taken: {best.name}, the simplest of {others + 1} models whose held-out log scores are too close to call."
+    )
     screen.say(
-        f"Best by held-out log score: {best.name}. Its 95 % intervals held {100 * (best.coverage or 0):.1f} "
-        f"% of the {len(outcome.question.y)} held-out values of {target!r}."
+        f"{choice} Its 95 % intervals held {100 * (best.coverage or 0):.1f} % of the {len(outcome.question.y)} "
+        f"held-out values of {target!r}."
     )
     screen.say()
     if REPORT in outputs:

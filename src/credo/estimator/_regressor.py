@@ -65,8 +65,8 @@ class Regressor(RegressorMixin, BaseEstimator):
         """The predictive distribution of a new observation at each row."""
         raise NotImplementedError
 
-    def summary(self) -> Table:
-        """The fitted parameters in a table that a person reads."""
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The fitted parameters, with intervals of that level, in a table that a person reads."""
         raise NotImplementedError
 
     def _mean(self, X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -250,8 +250,8 @@ class BayesianLinearRegression(Regressor):
         self.result_ = Result(found.n_iter >= 0, max(found.n_iter, 0), found.message)
         if found.noiseless and data.dof <= len(data.s):
             warnings.warn(
-                f"{found.message}, as {len(self.coef_)} weights can with {data.weight:g} rows, so that intervals are too "
-                'narrow near the data: give noise_precision a number, or "conjugate"',
+                f"{found.message}, as {len(self.coef_)} weights can with {data.weight:g} rows, so that intervals are "
+                'too narrow near the data: give noise_precision a number, or "conjugate"',
                 FitWarning,
                 stacklevel=3,
             )

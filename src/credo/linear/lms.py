@@ -155,8 +155,8 @@ class LMSRegression(Regressor):
             raise ValueError("one observation says nothing about the noise: learn from more rows")
         return Normal(self._mean(rows), np.full(len(rows), self.noise_std_))
 
-    def summary(self) -> Table:
-        """The weights; the rule keeps no covariance, so they have no standard deviations."""
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The weights; the rule keeps no covariance, so they have no standard deviations at any level."""
         check_is_fitted(self)
         names, estimates = self._feature_names(), list(self.coef_)
         if self.fit_intercept:

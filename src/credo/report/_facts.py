@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from scipy.stats import binom, kstest, spearmanr
 
 from credo.distributions import StudentT
@@ -26,9 +27,10 @@ class Coverage:
 class Uniformity:
     """How far PIT values are from uniform.
 
-    `bias` and `spread` are the standardised first and second moments about ½: positive bias means
-    observations above their predictions, positive spread observations out in the tails. `distance` is
-    Kolmogorov's, the largest difference between a stated and an observed probability.
+    `bias` is their standardised mean: positive means observations above their predictions. `spread` is the
+    standardised variance of their normal scores: positive means observations out in the tails. `above` is the
+    share above ½, and `distance` Kolmogorov's, the largest difference between a stated and an observed
+    probability.
     """
 
     n: int
@@ -91,17 +93,19 @@ def coverage(held: HeldOut) -> Coverage:
 def uniformity(pit: Vector) -> Uniformity:
     """Tests of PIT values against the uniform distribution.
 
-    Of U uniform on (0, 1): Var U = 1/12, E (U − ½)² = 1/12, Var (U − ½)² = 1/180.
+    Of U uniform on (0, 1): Var U = 1/12, and Φ⁻¹(U) is standard normal, so that its sample variance about its
+    own mean (a bias is no matter of spread) has mean 1 and variance 2/n.
     """
     values = np.clip(pit[np.isfinite(pit)], 0.0, 1.0)
     n = len(values)
-    centred = values - 0.5
     test = kstest(values, "uniform")
+    # Values of exactly 0 or 1 count as far out as the first of 2n uniform ones would be.
+    normal = ndtri(np.clip(values, 0.25 / n, 1 - 0.25 / n))
     return Uniformity(
         n=n,
-        above=float(np.mean(centred > 0)),
-        bias=float(centred.mean() * np.sqrt(12 * n)),
-        spread=float((np.mean(centred**2) - 1 / 12) * np.sqrt(180 * n)),
+        above=float(np.mean(values > 0.5)),
+        bias=float((values.mean() - 0.5) * np.sqrt(12 * n)),
+        spread=float((normal.var(ddof=1) - 1) * np.sqrt(n / 2)),
         distance=float(test.statistic),
         p=float(test.pvalue),
     )

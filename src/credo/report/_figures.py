@@ -73,7 +73,7 @@ def coefficient_figure(effects: Effects, *, best: str, target: str) -> Figure:
     names = [shorten(name) for name in effects.names]
     rows = min(MAX_COEFFICIENTS, len(names))
     unit = f"change in {target}"
-    which = f" {best} has no coefficient for each column; these are of {effects.model}."
+    which = f" {best} gives no interval for the coefficient of each column; these are of {effects.model}."
     return _figure(
         "coefficients",
         "Which inputs matter, and in which direction?",

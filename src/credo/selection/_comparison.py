@@ -69,15 +69,33 @@ class Comparison:
     n_folds: int = 5
 
     @property
+    def tied(self) -> list[str]:
+        """The models that the held-out rows can't tell from the top one, which is among them, in the order named.
+
+        A model ties when its log score, compared row by row, is no more than one standard error below the top.
+        """
+        self._require_a_model()
+        first = self.scores[0].name
+        top = self.held_out[first].log_score
+        tied = []
+        for name, held in self.held_out.items():
+            gap = np.subtract(top, held.log_score, out=np.zeros(len(top)), where=top != held.log_score)
+            if name == first or gap.mean() <= gap.std(ddof=1) / np.sqrt(len(gap)):
+                tied.append(name)
+        return tied
+
+    @property
     def best(self) -> str:
-        """The name of the model with the best held-out log score."""
+        """The model to take: of those tied at the top, the one named first, so name the simplest first."""
+        return self.tied[0]
+
+    def _require_a_model(self) -> None:
         if not self.scores or self.scores[0].error is not None:
             by_error: dict[str | None, list[str]] = {}
             for score in self.scores:
                 by_error.setdefault(score.error, []).append(score.name)
             reasons = "; ".join(f"{', '.join(names)}: {error}" for error, names in by_error.items())
             raise ValueError(f"no model could be fitted. {reasons}")
-        return self.scores[0].name
 
     def table(self) -> Table:
         """The leaderboard as a table that a person reads."""

@@ -262,6 +262,18 @@ def test_words_are_scaled_and_not_centred():
     np.testing.assert_allclose(matrix.toarray()[:, words].std(axis=0), 1.0)
 
 
+def test_integer_weights_equal_repeated_rows():
+    frame = pd.DataFrame({"a": RNG.normal(size=N), "c": RNG.choice(list("xyz"), N)})
+    frame.loc[::5, "a"] = np.nan
+    weight = RNG.integers(0, 4, N)
+    weighted = Preparation(standardize=True).fit(frame, sample_weight=weight)
+    repeated = Preparation(standardize=True).fit(frame.iloc[np.repeat(np.arange(N), weight)])
+    assert list(weighted.get_feature_names_out()) == list(repeated.get_feature_names_out())
+    np.testing.assert_allclose(weighted.transform(frame), repeated.transform(frame), rtol=1e-12, atol=1e-14)
+    with pytest.raises(ValueError, match="zero"):
+        Preparation().fit(frame, sample_weight=np.zeros(N))
+
+
 def test_one_row():
     with pytest.raises(ColumnError, match="no column is left to predict from"):
         Preparation().fit(pd.DataFrame({"a": [1.0], "b": ["x"]}))
@@ -281,7 +293,7 @@ def test_empty_tables(frame):
 def test_what_is_no_table():
     with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
         Preparation().fit([1.0, 2.0])
-    with pytest.raises(ColumnError, match="the columns of the dict make no table: .*same length"):
+    with pytest.raises(ColumnError, match=r"the columns of the dict make no table: .*same length"):
         Preparation().fit({"a": [1, 2], "b": [1]})
     with pytest.raises(TypeError, match="Sparse data was passed"):
         Preparation().fit(sparse.eye_array(3))

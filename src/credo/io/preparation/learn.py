@@ -20,11 +20,15 @@ _EXACT = 2.0**53
 
 @dataclass(eq=False)
 class Learner:
-    """Learns one column after another; equal gaps in two columns share one indicator."""
+    """Learns one column after another; equal gaps in two columns share one indicator.
+
+    `weight` says how many rows each row stands for.
+    """
 
     max_levels: int
     max_words: int
     drop_reference: bool
+    weight: NDArray[np.float64]
     notes: list[str] = field(default_factory=list)
     gaps: dict[bytes, str] = field(default_factory=dict)
 
@@ -94,7 +98,9 @@ class Learner:
         return Days(found.name, style, origin, fill, value, indicator, had_missing), f"{origin} to {last}"
 
     def _levels(self, found: Profile) -> tuple[Encoder, str]:
-        counts = Counter(found.words[found.present])
+        counts: Counter[str] = Counter()
+        for word, weight in zip(found.words[found.present], self.weight[found.present], strict=True):
+            counts[word] += weight
         ranked = sorted(counts, key=lambda level: (-counts[level], level))
         pooled: list[str] = []
         if len(ranked) > self.max_levels:
@@ -140,8 +146,7 @@ class Learner:
         if missing.all():
             raise ColumnError(f"column {name!r} has no finite number in any row")
         known = values[~missing]
-        # Halves are added because the sum of two large numbers may overflow.
-        fill = float(sum(np.quantile(known, 0.5, method=end) / 2 for end in ("lower", "higher")))
+        fill = _median(known, self.weight[~missing])
         value = len(np.unique(known)) > 1 or not missing.any()
         shared = self._shared(name, missing)
         if missing.any():
@@ -161,6 +166,16 @@ class Learner:
             return self.gaps[key]
         self.gaps[key] = f"{name} is missing"
         return None
+
+
+def _median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    """The median of values that stand for `weight` rows each."""
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weight[order])
+    middle = share[-1] / 2
+    lower, upper = (values[order[np.searchsorted(share, middle, side=side)]] for side in ("left", "right"))
+    # Halves are added because the sum of two large numbers may overflow.
+    return float(lower / 2 + upper / 2)
 
 
 def _are(count: int) -> str:

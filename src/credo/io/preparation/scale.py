@@ -19,30 +19,31 @@ def scaled(block: Any, center: Array, scale: Array) -> Any:
     return block @ sparse.diags_array(1.0 / scale) if is_sparse(block) else (block - center) / scale
 
 
-def center_and_scale(blocks: list[Any]) -> tuple[Array, Array]:
-    """What to subtract from each column and what to divide it by.
+def center_and_scale(blocks: list[Any], weight: Array) -> tuple[Array, Array]:
+    """What to subtract from each column and what to divide it by, for rows that stand for `weight` rows each.
 
     Sparse columns are not centred, and a column without spread is divided by one.
     """
-    centers, scales = zip(*(_sparse(block) if is_sparse(block) else _dense(block) for block in blocks), strict=True)
+    centers, scales = zip(
+        *(_sparse(block, weight) if is_sparse(block) else _dense(block, weight) for block in blocks), strict=True
+    )
     return np.concatenate(centers), np.concatenate(scales)
 
 
-def _dense(block: Array) -> tuple[Array, Array]:
+def _dense(block: Array, weight: Array) -> tuple[Array, Array]:
     # Dividing by the largest value first keeps squares and sums of huge numbers finite.
     largest = np.abs(block).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
-    scaled = block / unit
-    center = scaled.mean(axis=0)
-    spread = np.sqrt(np.square(scaled - center).mean(axis=0))
+    parts = block / unit
+    center = np.average(parts, axis=0, weights=weight)
+    spread = np.sqrt(np.average(np.square(parts - center), axis=0, weights=weight))
     # Rounding leaves a spread of a few units in the last place to a column that is constant.
     flat = spread <= 8 * np.finfo(np.float64).eps * np.abs(center)
     return center * unit, np.where(flat, 1.0, spread * unit)
 
 
-def _sparse(block: Any) -> tuple[Array, Array]:
+def _sparse(block: Any, weight: Array) -> tuple[Array, Array]:
     """Columns of zeros and ones: sd² = m(1 − m) for the mean m."""
-    n_rows, ones = block.shape[0], np.asarray(block.sum(axis=0)).ravel()
-    # Counts are exact, so a word that every text has comes out at exactly zero.
-    spread = np.sqrt(ones * (n_rows - ones)) / n_rows
-    return np.zeros(len(ones)), np.where(spread > 0, spread, 1.0)
+    mean = np.asarray(weight @ block) / weight.sum()
+    spread = np.sqrt(mean * np.maximum(1.0 - mean, 0.0))
+    return np.zeros(len(mean)), np.where(spread > 0, spread, 1.0)

@@ -85,9 +85,9 @@ class TableModel(RegressorMixin, BaseEstimator):
         table, targets = self._split(as_frame(X), y)
         check_consistent_length(table, targets, sample_weight)
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
-        rows = preparation.fit_transform(table)
-        estimator = clone(self.estimator)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        rows = preparation.fit_transform(table, **weights)
+        estimator = clone(self.estimator)
         estimator.fit(_rows_for(estimator, rows, preparation.get_feature_names_out()), targets, **weights)
         self.preparation_, self.estimator_ = preparation, estimator
         self.n_features_in_ = preparation.n_features_in_

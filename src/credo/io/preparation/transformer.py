@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_n_features, check_is_fitted
+from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted
 
 from credo.estimator import positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
@@ -96,21 +96,28 @@ class Preparation(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the columns' kinds, levels, medians and scales; y is ignored.
 
         Parameters
         ----------
         X : data frame (pandas, polars, pyarrow), dict of columns, or array
+        sample_weight : array of shape (n_rows,), optional
+            How many rows each row stands for, in medians, frequencies, means and standard deviations.
         """
         table = as_frame(X)
         if len(table) == 0 or table.shape[1] == 0:
             raise ColumnError(f"the table is empty: {len(table)} rows and {table.shape[1]} columns")
+        weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
+        table, weight = table[weight > 0], weight[weight > 0]
+        if len(table) == 0:
+            raise ValueError("every sample_weight is zero, so there is nothing to fit")
         kinds = self._forced_kinds(list(table.columns))
         learner = Learner(
             max_levels=max(2, positive_integer("max_levels", self.max_levels)),
             max_words=positive_integer("max_words", self.max_words),
             drop_reference=self.drop_reference,
+            weight=weight,
         )
         columns, encoders = [], []
         for name in table.columns:
@@ -129,12 +136,12 @@ class Preparation(TransformerMixin, BaseEstimator):
         if self.standardize:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TableWarning)
-                self.center_, self.scale_ = center_and_scale(self._blocks(table))
+                self.center_, self.scale_ = center_and_scale(self._blocks(table), weight)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and transform the same rows; the notes say all that there is to warn about."""
-        self.fit(X, y)
+        self.fit(X, y, **fit_params)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TableWarning)
             return self._matrix(as_frame(X))
