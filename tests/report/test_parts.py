@@ -122,6 +122,18 @@ def test_effects_come_from_the_first_model_that_has_them():
     assert effects({"lms": models["lms"]}, frame) is None
 
 
+def test_models_whose_intervals_are_all_unknown_are_passed_over():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": rng.normal(size=40)})
+    y = frame["x"].to_numpy() + rng.normal(size=40)
+    blind = fitted(BayesianLinearRegression(), frame, y)
+    blind.estimator_.coef_std_ = np.array([np.nan])
+    seeing = fitted(LinearRegression(), frame, y)
+    found = effects({"blind": blind, "seeing": seeing}, frame)
+    assert found is not None
+    assert (found.model, found.known) == ("seeing", 1)
+
+
 def test_surprises_are_measured_by_the_models_own_spread(make_held_out):
     y, mean, std = np.zeros(30), np.zeros(30), np.ones(30)
     y[3], y[7], std[7] = 4.0, -10.0, 5.0
@@ -143,12 +155,12 @@ def test_the_leaderboard_marks_the_best_number_of_each_column(make_case):
     assert rows[2].cells == []
 
 
-def test_models_that_cannot_be_told_apart_are_ties(make_case, make_held_out):
+def test_a_lead_is_clear_or_not(make_case):
     case = make_case()
     held = case["comparison"].held_out
-    assert leaderboard.ties(case["comparison"]) == []
+    assert leaderboard.clear_lead(case["comparison"])
     same = Comparison(case["comparison"].scores, {"bayes": held["bayes"], "ridge": held["bayes"]})
-    assert leaderboard.ties(same) == ["ridge"]
+    assert not leaderboard.clear_lead(same)
 
 
 def test_coverage_that_chance_does_not_explain_is_flagged(make_case, make_held_out):

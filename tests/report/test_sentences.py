@@ -46,17 +46,19 @@ def test_coverage(inside, n, verdict):
 
 
 @pytest.mark.parametrize(
-    ("ties", "n", "failed", "text"),
+    ("n", "failed", "tied", "clear", "text"),
     [
-        ([], 3, 0, "bayes predicts y best of the three models compared, by a clear margin."),
-        (["ridge"], 2, 0, "bayes predicts y best of the two models compared, but the two are too close to call."),
-        (["ridge"], 3, 1, "bayes predicts y best of the three models compared, with ridge too close to call. "
-                          "One more model could not be fitted."),
-        ([], 1, 2, "bayes is the only model that was fitted. Two more models could not be fitted."),
+        (3, 0, 1, True, "bayes predicts y best of the three models compared, by a clear margin."),
+        (3, 0, 1, False, "bayes predicts y best of the three models compared, though not by much."),
+        (2, 0, 2, False, "bayes is the model to take: both models predict y about equally well on held-out rows, and it "
+                         "is the simplest of them."),
+        (3, 1, 2, False, "bayes is the model to take: two of three models predict y about equally well on held-out rows, "
+                         "and it is the simplest of them. One more model could not be fitted."),
+        (1, 2, 1, False, "bayes is the only model that was fitted. Two more models could not be fitted."),
     ],
 )  # fmt: skip
-def test_winner(ties, n, failed, text):
-    assert sentences.winner("bayes", n_models=n, n_failed=failed, target="y", ties=ties) == text
+def test_winner(n, failed, tied, clear, text):
+    assert sentences.winner("bayes", n_models=n, n_failed=failed, n_tied=tied, clear=clear, target="y") == text
 
 
 @pytest.mark.parametrize(
@@ -145,6 +147,10 @@ def test_residuals_of_a_handful_of_rows():
          "Two of the three coefficients have 95 % intervals that exclude zero: x0 (upward); x1 (downward)."),
         ([2.0, 0.1], [1.0, 1.0],
          "One of the two coefficients has a 95 % interval that excludes zero: x0 (upward)."),
+        ([2.0, 3.0], [1.0, 1.0],
+         "Both coefficients have 95 % intervals that exclude zero: x0 and x1 (upward)."),
+        ([2.0] * 3, [1.0] * 3,
+         "All three coefficients have 95 % intervals that exclude zero: x0, x1 and x2 (upward)."),
         ([0.1, 0.1], [1.0, 1.0], "Neither of the two coefficients has a 95 % interval that excludes zero."),
         ([0.1] * 3, [1.0] * 3, "None of the three coefficients has a 95 % interval that excludes zero."),
         ([0.1], [1.0], "The one coefficient has a 95 % interval that includes zero."),
@@ -170,6 +176,8 @@ def test_inputs_by_size_with_their_direction():
     assert sentences.inputs(fact, **say) == (
         "What matters most: y rises with x2 and x0 and falls with x1, the other inputs held fixed."
     )
+    small = effects([10.0, 0.5, -2.0], [0.1, 0.1, 0.1])
+    assert "rises with x0 and falls with x2," in sentences.inputs(small, **say)
     assert sentences.inputs(effects([2.0], [1.0], "ridge"), **say | {"names": ["x0"]}) == (
         "What matters in ridge: y rises with x0."
     )

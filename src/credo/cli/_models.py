@@ -49,7 +49,7 @@ def estimators(names: tuple[str, ...] | None, shape: tuple[int, int]) -> tuple[d
         return {name: every[name] for name in kept}, [] if reason is None else [f"polynomial was left out: {reason}."]
     if "polynomial" in names and reason is not None:
         raise ValueError(f"the model 'polynomial' can't be used here: {reason}; leave it out of --models")
-    return {name: every[name] for name in names}, []
+    return {name: every[name] for name in NAMES if name in names}, []
 
 
 def too_wide(shape: tuple[int, int]) -> str | None:

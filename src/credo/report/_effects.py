@@ -30,6 +30,11 @@ class Effects:
         """Which intervals exclude zero."""
         return (self.lower > 0) | (self.upper < 0)
 
+    @property
+    def known(self) -> int:
+        """How many intervals are finite; a column that others determine has none."""
+        return int(np.isfinite(self.upper - self.lower).sum())
+
 
 def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
     """The coefficients of the first model that has them for each prepared column, with their uncertainty."""
@@ -39,7 +44,7 @@ def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
             continue
         names = [str(feature) for feature in model.preparation_.get_feature_names_out()]
         estimate, lower, upper = found
-        if len(names) == len(estimate):
+        if len(names) == len(estimate) and np.isfinite(upper - lower).any():
             scale = step(model.preparation_.transform(frame))
             return Effects(name, names, estimate * scale, lower * scale, upper * scale)
     return None

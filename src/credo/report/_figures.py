@@ -71,7 +71,7 @@ def held_out_figures(held: HeldOut, *, target: str, guess: float | None) -> list
 def coefficient_figure(effects: Effects, *, best: str, target: str) -> Figure:
     """The coefficients of the best model that has some."""
     names = [shorten(name) for name in effects.names]
-    rows = min(MAX_COEFFICIENTS, len(names))
+    rows = min(MAX_COEFFICIENTS, effects.known)
     unit = f"change in {target}"
     which = f" {best} gives no interval for the coefficient of each column; these are of {effects.model}."
     return _figure(

@@ -47,7 +47,7 @@ def rows(comparison: Comparison, families: dict[str, str]) -> list[Row]:
             score.name,
             families.get(score.name, ""),
             cells.get(score.name, []),
-            best=bool(good) and score is good[0],
+            best=bool(good) and score.name == comparison.best,
             error=score.error or "",
         )
         for score in comparison.scores
@@ -66,12 +66,11 @@ def guess_row(guess: facts.Guess | None, comparison: Comparison) -> Row | None:
     return Row("always the mean", "for comparison: looks at no column", [Cell(text) for text in cells])
 
 
-def ties(comparison: Comparison) -> list[str]:
-    """Models whose held-out log score can't be told from the best one's."""
-    good = [score.name for score in comparison.scores if score.error is None]
-    best = comparison.held_out[good[0]].log_score
-    gaps = {name: facts.gap(best, comparison.held_out[name].log_score) for name in good[1:]}
-    return [name for name, gap in gaps.items() if not gap.clear]
+def clear_lead(comparison: Comparison) -> bool:
+    """Whether the top model is ahead of every other by more than chance would explain."""
+    first, *others = [score.name for score in comparison.scores if score.error is None]
+    top = comparison.held_out[first].log_score
+    return all(facts.gap(top, comparison.held_out[name].log_score).clear for name in others)
 
 
 def words(comparison: Comparison, guess: facts.Guess | None) -> list[str]:

@@ -78,18 +78,18 @@ def _results(
     good = [score.name for score in comparison.scores if score.error is None]
     if not good:
         return _nothing("No model could be fitted; the leaderboard says why.")
-    best = good[0]
+    best = comparison.best
     held = comparison.held_out[best]
     if np.ptp(held.y) == 0:
         return _nothing(f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict.")
-    found = effects({name: models[name] for name in good if name in models}, frame)
+    found = effects({name: models[name] for name in dict.fromkeys([best, *good]) if name in models}, frame)
     figures = held_out_figures(held, target=target, guess=None if guess is None else guess.rmse)
     if found is not None:
         figures.append(coefficient_figure(found, best=best, target=target))
     return {
         "best": best,
         "answer": _answer(comparison, target, guess, found),
-        "tiles": _tiles(comparison.scores[0], guess, facts.coverage(held), found),
+        "tiles": _tiles(_score(comparison, best), guess, facts.coverage(held), found),
         "figures": figures,
         "surprises": surprises(held, frame.index),
     }
@@ -102,19 +102,29 @@ def _nothing(sentence: str) -> dict[str, Any]:
 def _answer(comparison: Comparison, target: str, guess: facts.Guess | None, found: Effects | None) -> list[str]:
     """The headline: the best model, its error, its honesty, and the inputs that matter."""
     good = [score for score in comparison.scores if score.error is None]
-    best, held = good[0].name, comparison.held_out[good[0].name]
-    failed, ties = len(comparison.scores) - len(good), leaderboard.ties(comparison)
-    rmse = float("nan") if good[0].rmse is None else good[0].rmse
+    best, held = comparison.best, comparison.held_out[comparison.best]
+    rmse = _score(comparison, best).rmse
     beside = None if guess is None else guess.rmse
     answer = [
-        sentences.winner(best, n_models=len(good), n_failed=failed, target=target, ties=ties),
-        sentences.error(rmse, beside, clear=facts.gain(held).clear, target=target),
+        sentences.winner(
+            best,
+            n_models=len(good),
+            n_failed=len(comparison.scores) - len(good),
+            n_tied=len(comparison.tied),
+            clear=leaderboard.clear_lead(comparison),
+            target=target,
+        ),
+        sentences.error(float("nan") if rmse is None else rmse, beside, clear=facts.gain(held).clear, target=target),
         sentences.coverage(facts.coverage(held)),
     ]
     if found is not None:
         names = [shorten(name) for name in found.names]
         answer.append(sentences.inputs(found, best=best, target=target, names=names))
     return answer
+
+
+def _score(comparison: Comparison, name: str) -> Score:
+    return next(score for score in comparison.scores if score.name == name)
 
 
 def _tiles(

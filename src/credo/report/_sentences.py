@@ -17,19 +17,20 @@ _ALARM_Z = 2.5758293035489
 _FEW = 20
 
 
-def winner(best: str, *, n_models: int, n_failed: int, target: str, ties: list[str]) -> str:
-    """Which model predicts best, and whether the others can be told from it."""
+def winner(best: str, *, n_models: int, n_failed: int, n_tied: int, clear: bool, target: str) -> str:
+    """Which model is taken: the best, or the simplest of `n_tied` that are too close to call."""
     failed = f" {_capital(several(n_failed, 'more model', spell=True))} could not be fitted." if n_failed else ""
     if n_models == 1:
         return f"{best} is the only model that was fitted.{failed}"
-    text = f"{best} predicts {target} best of the {spelled(n_models)} models compared"
-    if not ties:
-        margin = "by a clear margin"
-    elif len(ties) == n_models - 1:
-        margin = f"but {'the two' if n_models == 2 else f'all {spelled(n_models)}'} are too close to call"
-    else:
-        margin = f"with {listing(ties, at_most=4)} too close to call"
-    return f"{text}, {margin}.{failed}"
+    if n_tied == 1:
+        margin = "by a clear margin" if clear else "though not by much"
+        return f"{best} predicts {target} best of the {spelled(n_models)} models compared, {margin}.{failed}"
+    both = "both models predict" if n_models == 2 else f"all {spelled(n_models)} models predict"
+    some = f"{spelled(n_tied)} of {spelled(n_models)} models predict"
+    return (
+        f"{best} is the model to take: {both if n_tied == n_models else some} {target} about equally well on held-out "
+        f"rows, and it is the simplest of them.{failed}"
+    )
 
 
 def error(rmse: float, guess: float | None, *, clear: bool, target: str) -> str:
@@ -168,7 +169,10 @@ def inputs(fact: Effects, *, best: str, target: str, names: list[str]) -> str:
     sure = np.flatnonzero(fact.sure)
     if not len(sure):
         return f"No single input of {fact.model} has a coefficient that can be told from zero."
-    largest = sure[np.argsort(-np.abs(fact.estimate[sure]), kind="stable")][:4]
+    size = np.abs(fact.estimate)
+    # With many rows an effect may be sure and yet too small for a headline.
+    sure = sure[size[sure] >= 0.1 * size[sure].max()]
+    largest = sure[np.argsort(-size[sure], kind="stable")][:4]
     up = [names[i] for i in largest if fact.estimate[i] > 0]
     down = [names[i] for i in largest if fact.estimate[i] < 0]
     ways = [f"{way} with {listing(group)}" for way, group in (("rises", up), ("falls", down)) if group]
@@ -182,7 +186,9 @@ def coefficients(fact: Effects, *, names: list[str], shown: int) -> str:
     """Which coefficients can be told from zero."""
     n, sure = len(fact.names), np.flatnonzero(fact.sure)
     if len(sure):
-        which = "the one coefficient" if n == 1 else f"{spelled(len(sure))} of the {spelled(n)} coefficients"
+        every = "both" if n == 2 else f"all {spelled(n)}"
+        some = every if len(sure) == n else f"{spelled(len(sure))} of the {spelled(n)}"
+        which = "the one coefficient" if n == 1 else f"{some} coefficients"
         have = "has a 95 % interval that excludes" if len(sure) == 1 else "have 95 % intervals that exclude"
         groups = [
             f"{listing([names[i] for i in group], at_most=8)} ({word})"

@@ -80,7 +80,9 @@ class Comparison:
         tied = []
         for name, held in self.held_out.items():
             gap = np.subtract(top, held.log_score, out=np.zeros(len(top)), where=top != held.log_score)
-            if name == first or gap.mean() <= gap.std(ddof=1) / np.sqrt(len(gap)):
+            # An infinite gap has no standard error, and isn't a tie.
+            error = gap.std(ddof=1) / np.sqrt(len(gap)) if np.isfinite(gap).all() else -np.inf
+            if name == first or gap.mean() <= error:
                 tied.append(name)
         return tied
 

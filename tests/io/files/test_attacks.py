@@ -180,6 +180,8 @@ def test_a_directory_of_millions_is_not_parsed(good, path, monkeypatch):
     record = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 10**9, 10**9, 46 * 10**9, 0)
     locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(good) - 22, 1)
     refused(path, good[:-22] + record + locator + good[-22:], "declares 1,000,000,000 members")
+    elsewhere = struct.pack("<4sIQI", b"PK\x06\x07", 0, 0, 1)
+    refused(path, good[:-22] + record + elsewhere + good[-22:], "its end records contradict each other")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -325,6 +327,34 @@ def test_scikit_learn_s_ways():
     assert list(preparation.feature_names_in_) == ["a", "c"] and preparation.n_features_in_ == 2
 
 
+cells = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.dates(), st.datetimes(),
+    st.sampled_from(["yes", "no", "NA", "2020-01-02", "1.5", "a b c d", ""]),
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    columns=st.lists(st.lists(cells, min_size=12, max_size=12), min_size=1, max_size=3),
+    repeats=st.sampled_from([1, 2]),
+    standardize=st.booleans(),
+)
+def test_any_mixture_of_values_gives_finite_numbers_or_a_sentence(columns, repeats, standardize):
+    frame = pd.DataFrame({f"c{j}": pd.Series(values * repeats, dtype=object) for j, values in enumerate(columns)})
+    preparation = Preparation(standardize=standardize)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", TableWarning)
+            matrix = preparation.fit_transform(frame)
+            again = preparation.transform(frame.iloc[::-1])
+    except ColumnError:
+        return
+    dense, reversed_rows = (m.toarray() if sparse.issparse(m) else m for m in (matrix, again))
+    assert np.isfinite(dense).all() and dense.shape == (len(frame), len(preparation.get_feature_names_out()))
+    np.testing.assert_array_equal(dense[::-1], reversed_rows)
+
+
 FITTED = pd.DataFrame({
     "n": [1.0, 2.0, 4.0, 8.0], "c": list("aabc"), "b": ["yes", "no", "no", "yes"],
     "d": ["2020-01-01", "2020-01-05", "2020-02-01", "2020-02-02"],
@@ -351,6 +381,7 @@ def test_a_plain_row_gives_no_warning():
         ({"b": "maybe"}, "column 'b', row 1: 'maybe' is none of "),
         ({"d": "soon"}, "column 'd', row 1: 'soon' is not a date written like those"),
         ({"d": 5}, "column 'd', row 1: '5' is not a date"),
+        ({"d": 20200102.0}, "column 'd', row 1: '20200102.0' is not a date"),
     ],
 )
 def test_values_that_can_t_be_what_was_fitted(changes, message):

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from credo.features import Polynomial
 from credo.io import ColumnError, Preparation, TableModel, describe, load, save
-from credo.linear import BayesianLinearRegression, LinearRegression, Ridge
+from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
 
 pd = pytest.importorskip("pandas")
 
@@ -82,8 +82,9 @@ def test_a_summary_without_degrees_of_freedom_has_no_intervals():
     assert np.isnan(scaled.columns["sd"]).all() and np.isnan(plain.columns["sd"]).all()
 
 
-def test_weights_in_natural_units_reproduce_the_predictions():
-    model = fitted(BayesianLinearRegression())
+@pytest.mark.parametrize("estimator", [BayesianLinearRegression(), Ridge(), LMSRegression()], ids=str)
+def test_weights_in_natural_units_reproduce_the_predictions(estimator):
+    model = fitted(estimator)
     table = model.summary().columns
     rows = Preparation().fit_transform(FRAME)
     intercept, *weights = table["estimate"]

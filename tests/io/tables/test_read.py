@@ -1,5 +1,6 @@
 """Tables as people write them."""
 
+import csv
 import gzip
 import itertools
 import subprocess
@@ -7,6 +8,8 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from credo.io import TableError, read_table
 
@@ -120,6 +123,16 @@ def test_codes_with_leading_zeros_stay_words(tmp_path):
     sheet = read(tmp_path, "zip,y\n01234,1\n98765,2\n")
     assert sheet.frame["zip"].tolist() == ["01234", "98765"]
     assert sheet.notes == ("Columns kept as words because of leading zeros: 'zip'.",)
+
+
+def test_numbers_that_may_mean_missing_are_pointed_at(tmp_path):
+    content = "x,y\n1,5\n-999,6\n3,-999\n-999,2000\n"
+    sheet = read(tmp_path, content)
+    assert sheet.frame["x"].tolist() == [1, -999, 3, -999]
+    assert sheet.notes == (
+        "Column 'x': -999 occurs 2 times, far from all other values; if it means missing, say so with na_words.",
+    )
+    assert read(tmp_path, content, na_words=["-999"]).frame.isna().sum().sum() == 3
 
 
 def test_huge_integers_become_numbers(tmp_path):
@@ -262,3 +275,56 @@ except ImportError as error:
     path = written(tmp_path, "a,b\n1,2\n")
     run = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "reading and preparing tables needs pandas: pip install 'credo[cli]'"
+
+
+words = st.text("abcdefghijklmnoßéü", min_size=4, max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    data=st.data(),
+    n_rows=st.integers(2, 12),
+    separator=st.sampled_from([",", ";", "\t", "|"]),
+    decimal=st.sampled_from([".", ","]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC]),
+)
+def test_what_pandas_writes_is_read_back(data, n_rows, separator, decimal, quoting, folder):
+    """Any mixture of numbers and words, whatever the dialect, provided that the numbers show their decimal sign."""
+    numbers = st.floats(-1e6, 1e6)
+    frame = pd.DataFrame({
+        "first word": data.draw(st.lists(words, min_size=n_rows, max_size=n_rows)),
+        "number": data.draw(st.lists(numbers, min_size=n_rows, max_size=n_rows)),
+        "count": data.draw(st.lists(st.integers(-10**6, 10**6), min_size=n_rows, max_size=n_rows)),
+        "last": data.draw(st.lists(words, min_size=n_rows, max_size=n_rows)),
+    })  # fmt: skip
+    frame["number"] = frame["number"].round(3) + 0.0625
+    path = folder / "frame.csv"
+    frame.to_csv(path, sep=separator, decimal=decimal, quoting=quoting, index=False)
+    again = read_table(path).frame
+    assert again.columns.tolist() == frame.columns.tolist()
+    for name in frame.columns:
+        assert again[name].tolist() == frame[name].tolist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    content=st.one_of(
+        st.binary(max_size=80),
+        st.text("ab1,;\t|.\"' \n-%", max_size=60).map(str.encode),
+        st.text(max_size=40).map(lambda text: text.encode("utf-16", "surrogatepass")),
+    )
+)
+def test_no_bytes_bring_it_down(content, folder):
+    """Whatever a file holds, there is a frame or a TableError."""
+    path = folder / "junk.csv"
+    path.write_bytes(content)
+    try:
+        frame = read_table(path).frame
+    except TableError:
+        return
+    assert len(frame) > 0 and frame.columns.is_unique
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tables")

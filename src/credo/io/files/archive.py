@@ -138,6 +138,10 @@ def _check_ends(handle: BinaryIO, *, max_bytes: int) -> None:
         raise ModelFileError("it is cut short or has bytes appended: its end is missing")
     count, directory = struct.unpack("<HI", end[10:16])
     if tail[-_END - _LOCATOR :].startswith(b"PK\x06\x07"):
+        # A zip64 record overrules the plain one; it must be the one that stands here.
+        (position,) = struct.unpack("<Q", tail[-_END - _LOCATOR + 8 : -_END - _LOCATOR + 16])
+        if not tail.startswith(b"PK\x06\x06") or position != size - len(tail):
+            raise ModelFileError("it is damaged: its end records contradict each other")
         count, directory = struct.unpack("<QQ", tail[32:48])
     if count > MAX_MEMBERS or directory > 200 * MAX_MEMBERS:
         raise ModelFileError(f"it declares {count:,} members, and a model has at most {MAX_MEMBERS:,}")

@@ -171,7 +171,7 @@ def _scalar(value: Any, *, where: str) -> Any:
 
 
 def _object(item: Any, *, where: str) -> Any:
-    if item is None or type(item) in (bool, int, float, str):
+    if item is None or isinstance(item, np.generic) or type(item) in (bool, int, float, str):
         return Encoder().encode(item, where=where)
     raise ModelFileError(
         f"{where} can't be carried by a model file: it is an array of objects, one of them a "

@@ -37,14 +37,15 @@ def is_ambiguous(values: NDArray[Any], style: str) -> bool:
 
 
 def timestamps(column: Any, present: NDArray[np.bool_], values: NDArray[Any], style: str) -> NDArray[np.datetime64]:
-    """The dates as datetime64 in UTC; NaT where the row has none, or one that can't be read."""
+    """The dates as datetime64 in UTC; NaT where a row has none, or none that is written in this style."""
     pd = pandas()
     stamps = np.full(len(column), np.datetime64("NaT", "us"))
-    if column.dtype.kind == "M" or style == TYPED:
-        parsed = pd.to_datetime(pd.Series(column.to_numpy(dtype=object)[present]), utc=True, errors="coerce")
-    else:
-        parsed = _parsed(values[present], style)
-    stamps[present] = parsed.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
+    raw = column.to_numpy(dtype=object)
+    # Numbers are no dates, whatever pandas makes of them.
+    typed = present & np.array([isinstance(value, date) for value in raw], dtype=bool)
+    written = present & np.array([isinstance(value, str) for value in raw], dtype=bool)
+    stamps[typed] = _in_utc(pd.to_datetime(pd.Series(raw[typed], dtype=object), errors="coerce", utc=True))
+    stamps[written] = _in_utc(_parsed(values[written], ISO if style == TYPED else style))
     return stamps
 
 
@@ -52,6 +53,11 @@ def days_since(stamps: NDArray[np.datetime64], origin: np.datetime64) -> NDArray
     """Days, with their fractions, from the origin; NaN where there is no date."""
     days = (stamps - origin) / np.timedelta64(86_400_000_000, "us")
     return np.asarray(days, dtype=np.float64)
+
+
+def _in_utc(parsed: Any) -> NDArray[np.datetime64]:
+    stamps: NDArray[np.datetime64] = parsed.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
+    return stamps
 
 
 def _fits(values: NDArray[Any], style: str) -> bool:

@@ -85,7 +85,10 @@ class Learner:
                 f"column {found.name!r} can't be a date: {found.distinct[0]!r} and the others have no known form"
             )
         stamps = timestamps(found.column, found.present, found.words, style)
-        known = stamps[~np.isnat(stamps)]
+        lost = np.flatnonzero(found.present & np.isnat(stamps))
+        if len(lost):
+            raise ColumnError(f"column {found.name!r}, row {lost[0] + 1}: {found.words[lost[0]]!r} is not a date")
+        known = stamps[found.present]
         origin = str(known.min().astype("datetime64[D]"))
         if style != TYPED and is_ambiguous(words, style):
             self.notes.append(

@@ -71,19 +71,21 @@ def _move_intercept(
     """Replace the intercept's row by the distribution of f where every prepared column is zero."""
     names = getattr(estimator, "feature_names_in_", None)
     rows = origin[None, :] if names is None else pandas().DataFrame(origin[None, :], columns=list(names))
-    mean = float(estimator.predict(rows)[0])
-    moved = dict.fromkeys(("sd", "lower", "upper", "t", "p"), np.nan) | {"estimate": mean}
-    # Without residual degrees of freedom there is no distribution, and no interval in the other rows either.
-    with suppress(ValueError), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FitWarning)
-        dist = estimator.predict_dist(rows, latent=True)
-        (lower,), (upper,) = dist.interval(level)
-        below = float(dist.cdf(0.0)[0])
-        # Interval and sd are the same multiples of a scale in every row of the table.
-        old_half = columns["upper"][0] - columns["estimate"][0]
-        sd = columns["sd"][0] * (upper - mean) / old_half if old_half > 0 else 0.0
-        moved |= {"sd": sd, "lower": lower, "upper": upper, "p": 2.0 * min(below, 1.0 - below)}
-        moved["t"] = mean / sd if sd > 0 else np.nan
+    moved = dict.fromkeys(("sd", "lower", "upper", "t", "p"), np.nan)
+    moved["estimate"] = mean = float(estimator.predict(rows)[0])
+    # An estimator without intervals in its table has none for the moved intercept either; and without residual
+    # degrees of freedom there is no distribution.
+    if "upper" in columns:
+        with suppress(ValueError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FitWarning)
+            dist = estimator.predict_dist(rows, latent=True)
+            (lower,), (upper,) = dist.interval(level)
+            below = float(dist.cdf(0.0)[0])
+            # Interval and sd are the same multiples of a scale in every row of the table.
+            old_half = columns["upper"][0] - columns["estimate"][0]
+            sd = columns["sd"][0] * (upper - mean) / old_half if old_half > 0 else 0.0
+            moved |= {"sd": sd, "lower": lower, "upper": upper, "p": 2.0 * min(below, 1.0 - below)}
+            moved["t"] = mean / sd if sd > 0 else np.nan
     for name, value in moved.items():
         if name in columns:
             columns[name][0] = float(value)

@@ -36,6 +36,8 @@ def read_table(
 ) -> Sheet:
     """Read a table from a CSV, TSV or other text file (gzipped or not), or from Parquet.
 
+    A file that isn't a table raises a `TableError` that names the line.
+
     Parameters
     ----------
     path : path of the file
@@ -57,11 +59,6 @@ def read_table(
     -------
     Sheet
         `.frame` (pandas), `.notes` (a sentence for everything guessed or changed), `.path`.
-
-    Raises
-    ------
-    TableError
-        When the file isn't a table; the message names the line.
 
     Examples
     --------

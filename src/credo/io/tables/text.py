@@ -14,6 +14,9 @@ from credo.io.tables.names import unique_names
 from credo.io.tables.numbers import NA_WORDS, read_numbers
 from credo.io.tables.survey import survey
 
+# Numbers that people write for values they don't have.
+_CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
+
 
 def parse(
     text: str, *, separator: str | None, decimal: str | None, na_words: Sequence[str] | None, header: bool | None
@@ -29,7 +32,8 @@ def parse(
     if codes:
         notes.append(f"Columns kept as words because of leading zeros: {quoted(codes)}.")
     frame, dropped = _without_empty_rows(frame)
-    return frame, [*notes, *dropped, *_words_to_numbers(frame, decimal=dialect.decimal, skip=set(codes))]
+    notes += [*dropped, *_words_to_numbers(frame, decimal=dialect.decimal, skip=set(codes))]
+    return frame, [*notes, *_missing_codes(frame)]
 
 
 def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
@@ -98,6 +102,24 @@ def _words_to_numbers(frame: Any, *, decimal: str, skip: set[str]) -> list[str]:
         reading = None if name in skip else read_numbers(words, name=name, decimal=decimal)
         frame[name] = words if reading is None else reading.values
         notes += () if reading is None else reading.notes
+    return notes
+
+
+def _missing_codes(frame: Any) -> list[str]:
+    """Notes about numbers such as −999 that stand far off, and may mean that a value is missing."""
+    notes = []
+    for name in frame.columns:
+        if frame[name].dtype.kind not in "iuf":
+            continue
+        values = frame[name].to_numpy()
+        for code in _CODES:
+            count = int((values == code).sum())
+            others = np.abs(values[(values != code) & np.isfinite(values)]) if count > 1 else values[:0]
+            if len(others) and others.max() < abs(code) / 5:
+                notes.append(
+                    f"Column {name!r}: {code} occurs {count:,} times, far from all other values; "
+                    "if it means missing, say so with na_words."
+                )
     return notes
 
 
