@@ -30,7 +30,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
     "linear": ("BayesianLinearRegression", "LMSRegression", "LinearRegression", "Ridge", "ridge_path"),
     "metrics": ("calibration_curve", "coverage", "crps", "log_score", "pit", "rmse", "scorer"),
     "selection": ("compare",),
-    "io": ("load", "save"),
+    "io": ("Preparation", "TableModel", "load", "read_table", "save"),
 }
 _PACKAGES = (
     "distributions",

@@ -50,10 +50,10 @@ def test_coverage(inside, n, verdict):
     [
         (3, 0, 1, True, "bayes predicts y best of the three models compared, by a clear margin."),
         (3, 0, 1, False, "bayes predicts y best of the three models compared, though not by much."),
-        (2, 0, 2, False, "bayes is the model to take: both models predict y about equally well on held-out rows, and it "
-                         "is the simplest of them."),
-        (3, 1, 2, False, "bayes is the model to take: two of three models predict y about equally well on held-out rows, "
-                         "and it is the simplest of them. One more model could not be fitted."),
+        (2, 0, 2, False, "bayes is the model to take: both models predict y about equally well on held-out rows, "
+                         "and it is the simplest of them."),
+        (3, 1, 2, False, "bayes is the model to take: two of three models predict y about equally well on held-out "
+                         "rows, and it is the simplest of them. One more model could not be fitted."),
         (1, 2, 1, False, "bayes is the only model that was fitted. Two more models could not be fitted."),
     ],
 )  # fmt: skip

@@ -49,7 +49,7 @@ class LinearRegression(Regressor):
     >>> model.coef_.round(2), round(model.intercept_, 2)
     (array([1.94]), 1.09)
     >>> model.confint(0.95).round(2)
-    array([[1.52, 2.36]])
+    array([[1.55, 2.33]])
     """
 
     coef_: Array
