@@ -1,0 +1,45 @@
+"""Covariance functions k(x, x′): how alike a function's values at two places are.
+
+    gram(X)  cross(X, Z)  diagonal(X)  pullback(X, W) = Σ W∘∂K/∂θ
+
+The contract that makes the house fast: a kernel never forms an n×n×p tensor of derivatives. It is handed the
+weights W = ½(ααᵀ − K⁻¹) and sums over the pairs of rows itself, in compiled loops over one triangle. A sum hands W
+on, a product hands on W∘K of the other factors, exp hands on W∘K.
+
+Members: the stationary `RBF`, `Exponential`, `Matern32`, `Matern52`, `RationalQuadratic`; `Periodic`; `Linear` and
+`Polynomial`; `Constant`, `White`, `Categorical`; the compositions `Sum`, `Product`, `Exp`, `Columns` that `+`, `*`,
+`.exp()` and `.on()` make; `from_function` and `check_kernel` for one's own. Kernels are immutable, print in natural
+units, and keep their parameters in a `ParameterTree`.
+
+What does not belong here: noise models (likelihoods), fitting (learning), Gaussian processes (gp).
+"""
+
+from credo.kernels._kernel import Columns, Constant, Exp, Kernel, Product, Sum
+from credo.kernels.dot import Linear, Polynomial
+from credo.kernels.function import Function, KernelCheck, check_kernel, from_function
+from credo.kernels.periodic import Periodic
+from credo.kernels.simple import Categorical, White
+from credo.kernels.stationary import RBF, Exponential, Matern32, Matern52, RationalQuadratic
+
+__all__ = [
+    "RBF",
+    "Categorical",
+    "Columns",
+    "Constant",
+    "Exp",
+    "Exponential",
+    "Function",
+    "Kernel",
+    "KernelCheck",
+    "Linear",
+    "Matern32",
+    "Matern52",
+    "Periodic",
+    "Polynomial",
+    "Product",
+    "RationalQuadratic",
+    "Sum",
+    "White",
+    "check_kernel",
+    "from_function",
+]

@@ -1,0 +1,420 @@
+"""What a kernel is, and the algebra of kernels: a sum, a product, an exponential of kernels is a kernel.
+
+    (k₁ + k₂)  hands the weights W on,    (k₁ k₂)  hands W∘K₂ and W∘K₁ on,    exp(k)  hands W∘exp(K) on
+
+Base and combinations share one module because each needs the other.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from copy import copy
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+
+from credo.kernels import _jit
+from credo.kernels._jit import ADD, MULTIPLY, SET
+from credo.kernels._parametrized import Parametrized
+from credo.kernels._rows import share
+from credo.kernels._triangles import combine, triangle_total
+from credo.linalg import NotPositiveDefiniteError, factorize
+from credo.params import Parameter, ParameterTree
+
+Array = NDArray[np.float64]
+
+
+class Kernel(Parametrized):
+    """A positive semidefinite function k(x, x′) with named parameters.
+
+    A kernel class writes five methods on clean arrays: `_fill` (the triangle of the Gram matrix), `_cross`,
+    `_diagonal`, `_pull` (the gradient with respect to its parameters) and `_pull_inputs`, and keeps its
+    parameters in `tree`. The base checks shapes, mirrors triangles, and gives `+`, `*` and the rest.
+    """
+
+    @abstractmethod
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        """Set, add to or multiply the triangle i ≤ j of K by the kernel's values."""
+
+    @abstractmethod
+    def _cross(self, X: Array, Z: Array) -> Array:
+        """The kernel between the rows of X and of Z."""
+
+    @abstractmethod
+    def _diagonal(self, X: Array) -> Array:
+        """k(x, x) for each row."""
+
+    @abstractmethod
+    def _pull(self, X: Array, W: Array) -> Array:
+        """Σᵢⱼ Wᵢⱼ ∂K/∂θ for every entry of every parameter; W is symmetric and only its triangle i ≤ j is read."""
+
+    @abstractmethod
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        """Σᵢⱼ Wᵢⱼ ∂K/∂X, of X's shape; W is symmetric and given whole."""
+
+    # How tightly the printed form binds: 1 for a sum, 2 for a product, 3 for anything else.
+    _binding = 3
+
+    def gram(self, X: ArrayLike) -> Array:
+        """The symmetric matrix K with Kᵢⱼ = k(xᵢ, xⱼ)."""
+        rows = self._rows(X)
+        K = np.empty((len(rows), len(rows)))
+        self._fill(rows, K, SET)
+        share(_jit.mirror, len(rows), K)
+        return K
+
+    def cross(self, X: ArrayLike, Z: ArrayLike) -> Array:
+        """The matrix k(xᵢ, zⱼ), one row for each row of X."""
+        rows, others = self._rows(X), self._rows(Z, name="Z")
+        if rows.shape[1] != others.shape[1]:
+            raise ValueError(f"X has {rows.shape[1]} columns and Z has {others.shape[1]}; they must agree")
+        return self.gram(rows) if np.array_equal(rows, others) else self._cross(rows, others)
+
+    def diagonal(self, X: ArrayLike) -> Array:
+        """k(x, x) for each row, without the rest of the matrix."""
+        return self._diagonal(self._rows(X))
+
+    def pullback(self, X: ArrayLike, W: ArrayLike) -> Array:
+        """Σᵢⱼ Wᵢⱼ ∂Kᵢⱼ/∂θ for each entry of `names`, in natural units.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+        W : array of shape (n, n)
+            Weights, such as ½(ααᵀ − K⁻¹) for the log evidence; only the symmetric part counts.
+        """
+        rows, weights = self._rows(X), self._weights(W, X)
+        return self._pull(rows, weights)[self._free()]
+
+    def pullback_inputs(self, X: ArrayLike, W: ArrayLike) -> Array:
+        """Σᵢⱼ Wᵢⱼ ∂Kᵢⱼ/∂X, an array of the shape of X."""
+        rows, weights = self._rows(X), self._weights(W, X)
+        return self._pull_inputs(rows, weights)
+
+    def sample(self, X: ArrayLike, n: int = 1, *, random_state: Any = None, method: str = "cholesky") -> Array:
+        """n functions from the Gaussian-process prior with this kernel at the rows of X: shape (n, n_rows).
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+        n : int, default 1
+        random_state : int, Generator or None
+        method : {"cholesky", "eigh"}, default "cholesky"
+            "eigh" is slower and takes matrices of any rank as they are; "cholesky" adds a little jitter to those.
+        """
+        K = self.gram(X)
+        noise = np.random.default_rng(random_state).standard_normal((len(K), n))
+        if method == "cholesky":
+            return (factorize(K, overwrite=True, assume_symmetric=True).L @ noise).T
+        if method != "eigh":
+            raise ValueError(f'method must be "cholesky" or "eigh"; got {method!r}')
+        values, vectors = np.linalg.eigh(K)
+        if values[0] < -1e-8 * max(values[-1], 0.0):
+            raise NotPositiveDefiniteError(f"the Gram matrix has the eigenvalue {values[0]:.3g}: this is no kernel")
+        return (vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * noise)).T
+
+    def exp(self) -> "Kernel":
+        """exp(k(x, x′)), again a kernel."""
+        return Exp(self)
+
+    def on(self, columns: int | Sequence[int] | slice) -> "Kernel":
+        """The kernel on some of the columns only."""
+        return Columns(self, columns)
+
+    def __add__(self, other: Any) -> "Kernel":
+        other = Constant(float(other)) if isinstance(other, Real) else other
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __radd__(self, other: Any) -> "Kernel":
+        return Constant(float(other)) + self if isinstance(other, Real) else NotImplemented
+
+    def __mul__(self, other: Any) -> "Kernel":
+        if isinstance(other, Real):
+            return self._scaled(float(other))
+        return Product(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(self) is type(other) and self._key() == other._key() if isinstance(other, Kernel) else NotImplemented
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+    def _key(self) -> Any:
+        return self.tree
+
+    def _scaled(self, factor: float) -> "Kernel":
+        """This kernel times a positive number: into its variance where it has one."""
+        if "variance" in self.tree:
+            return self.with_params(variance=self.params["variance"] * factor)
+        return Product(Constant(factor), self)
+
+    def _rows(self, X: ArrayLike, name: str = "X") -> Array:
+        return np.ascontiguousarray(check_array(X, dtype=np.float64, input_name=name))
+
+    def _weights(self, W: ArrayLike, X: ArrayLike) -> Array:
+        weights, n = np.asarray(W, dtype=np.float64), len(np.asarray(X))
+        if weights.shape != (n, n):
+            raise ValueError(f"W must have shape ({n}, {n}), a weight for each pair of rows; got {weights.shape}")
+        return 0.5 * (weights + weights.T)
+
+    def _label(self) -> str:
+        """What the kernel is called among the terms of a sum or product."""
+        return type(self).__name__.lower()
+
+    def _wrapped(self, binding: int) -> str:
+        return f"({self!r})" if self._binding < binding else repr(self)
+
+
+class Constant(Kernel):
+    """k(x, x′) = c: functions that are one unknown number.
+
+    >>> Constant(2.0).gram([[0.0], [1.0]])
+    array([[2., 2.],
+           [2., 2.]])
+    """
+
+    def __init__(self, value: float = 1.0) -> None:
+        self.tree = ParameterTree({"value": Parameter(value)})
+
+    @property
+    def value(self) -> float:
+        return float(self.params["value"])
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        combine(K, self.value, mode)
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        return np.full((len(X), len(Z)), self.value)
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.full(len(X), self.value)
+
+    def _pull(self, X: Array, W: Array) -> Array:
+        return np.array([triangle_total(W)])
+
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        return np.zeros_like(X)
+
+    def _with_tree(self, tree: ParameterTree) -> Self:
+        return replanted(self, tree)
+
+    def _scaled(self, factor: float) -> Kernel:
+        return self.with_params(value=self.value * factor)
+
+    def __repr__(self) -> str:
+        return f"Constant({self.value:.6g})"
+
+
+def replanted(kernel: Any, tree: ParameterTree) -> Any:
+    """A copy of a kernel with another tree."""
+    twin = copy(kernel)
+    twin.tree = tree
+    return twin
+
+
+class _Composed(Kernel):
+    """Kernels under names, and their parameters in one tree."""
+
+    terms: list[Kernel]
+
+    def __init__(self, *terms: Kernel) -> None:
+        flat: list[Kernel] = []
+        for term in terms:
+            if not isinstance(term, Kernel):
+                raise TypeError(f"kernels combine with kernels and numbers; got {term!r}")
+            flat += term.terms if isinstance(term, type(self)) else [term]
+        self.terms = flat
+        self.tree = ParameterTree(dict(zip(_labels(flat), [term.tree for term in flat], strict=True)))
+
+    def _with_tree(self, tree: ParameterTree) -> Self:
+        terms = [term._with_tree(tree[label]) for label, term in zip(_labels(self.terms), self.terms, strict=True)]  # type: ignore[arg-type]
+        return type(self)(*terms)
+
+    def _key(self) -> Any:
+        return tuple(self.terms)
+
+
+def _labels(terms: Sequence[Kernel]) -> list[str]:
+    """A name for each term: its class in small letters, numbered from the second of its kind on."""
+    seen: dict[str, int] = {}
+    labels = []
+    for term in terms:
+        kind = term._label()
+        seen[kind] = seen.get(kind, 0) + 1
+        labels.append(kind if seen[kind] == 1 else f"{kind}{seen[kind]}")
+    return labels
+
+
+class Sum(_Composed):
+    """k₁ + k₂ + …: functions that are sums of independent functions."""
+
+    _binding = 1
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        if mode == MULTIPLY:
+            total = np.empty_like(K)
+            self._fill(X, total, SET)
+            combine(K, total, mode)
+            return
+        for i, term in enumerate(self.terms):
+            term._fill(X, K, mode if i == 0 else ADD)
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        total = self.terms[0]._cross(X, Z)
+        for term in self.terms[1:]:
+            total += term._cross(X, Z)
+        return total
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.sum([term._diagonal(X) for term in self.terms], axis=0)
+
+    def _pull(self, X: Array, W: Array) -> Array:
+        return np.concatenate([term._pull(X, W) for term in self.terms])
+
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        return np.sum([term._pull_inputs(X, W) for term in self.terms], axis=0)
+
+    def __repr__(self) -> str:
+        return " + ".join(term._wrapped(2) for term in self.terms)
+
+
+class Product(_Composed):
+    """k₁ · k₂ · …: alike only where all factors say so."""
+
+    _binding = 2
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        if mode == ADD:
+            product = np.empty_like(K)
+            self._fill(X, product, SET)
+            combine(K, product, mode)
+            return
+        for i, term in enumerate(self.terms):
+            term._fill(X, K, mode if i == 0 else MULTIPLY)
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        product = self.terms[0]._cross(X, Z)
+        for term in self.terms[1:]:
+            product *= term._cross(X, Z)
+        return product
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.prod([term._diagonal(X) for term in self.terms], axis=0)
+
+    def _pull(self, X: Array, W: Array) -> Array:
+        return np.concatenate([term._pull(X, self._others(i, X, W)) for i, term in enumerate(self.terms)])
+
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        parts = []
+        for i, term in enumerate(self.terms):
+            weights = self._others(i, X, W)
+            share(_jit.mirror, len(X), weights)
+            parts.append(term._pull_inputs(X, weights))
+        return np.sum(parts, axis=0)
+
+    def _others(self, i: int, X: Array, W: Array) -> Array:
+        """W times the triangles of every factor but one."""
+        weights = W.copy()
+        for j, term in enumerate(self.terms):
+            if j != i:
+                term._fill(X, weights, MULTIPLY)
+        return weights
+
+    def __repr__(self) -> str:
+        return " * ".join(term._wrapped(2) for term in self.terms)
+
+
+class Exp(Kernel):
+    """exp(k): all powers of a kernel at once."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.tree = kernel.tree
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        inner = np.empty_like(K)
+        self.kernel._fill(X, inner, SET)
+        share(_jit.exp_triangle, len(K), inner, mode, K)
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        return np.exp(self.kernel._cross(X, Z))
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.exp(self.kernel._diagonal(X))
+
+    def _pull(self, X: Array, W: Array) -> Array:
+        return self.kernel._pull(X, self._through(X, W))
+
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        weights = self._through(X, W)
+        share(_jit.mirror, len(X), weights)
+        return self.kernel._pull_inputs(X, weights)
+
+    def _through(self, X: Array, W: Array) -> Array:
+        weights = W.copy()
+        self._fill(X, weights, MULTIPLY)
+        return weights
+
+    def _with_tree(self, tree: ParameterTree) -> Self:
+        return type(self)(self.kernel._with_tree(tree))
+
+    def _key(self) -> Any:
+        return self.kernel
+
+    def __repr__(self) -> str:
+        return f"{self.kernel._wrapped(3)}.exp()"
+
+
+class Columns(Kernel):
+    """A kernel that looks at some columns only."""
+
+    def __init__(self, kernel: Kernel, columns: int | Sequence[int] | slice) -> None:
+        self.kernel, self.columns = kernel, columns
+        self.tree = kernel.tree
+
+    def _pick(self, X: Array) -> Array:
+        chosen = np.atleast_1d(np.arange(X.shape[1])[self._index(X.shape[1])])
+        return np.ascontiguousarray(X[:, chosen])
+
+    def _index(self, n_columns: int) -> Any:
+        if isinstance(self.columns, slice):
+            return self.columns
+        index = np.atleast_1d(self.columns)
+        if index.size and (index.max() >= n_columns or index.min() < -n_columns):
+            raise ValueError(f"the kernel looks at columns {index.tolist()}, but X has only {n_columns}")
+        return index
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        self.kernel._fill(self._pick(X), K, mode)
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        return self.kernel._cross(self._pick(X), self._pick(Z))
+
+    def _diagonal(self, X: Array) -> Array:
+        return self.kernel._diagonal(self._pick(X))
+
+    def _pull(self, X: Array, W: Array) -> Array:
+        return self.kernel._pull(self._pick(X), W)
+
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        whole = np.zeros_like(X)
+        whole[:, self._index(X.shape[1])] = self.kernel._pull_inputs(self._pick(X), W)
+        return whole
+
+    def _with_tree(self, tree: ParameterTree) -> Self:
+        return type(self)(self.kernel._with_tree(tree), self.columns)
+
+    def _label(self) -> str:
+        return self.kernel._label()
+
+    def _key(self) -> Any:
+        return self.kernel, str(self.columns)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel._wrapped(3)}.on({self.columns!r})"

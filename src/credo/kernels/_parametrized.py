@@ -1,0 +1,60 @@
+"""Named parameters on an immutable value: look, replace, fix, bound, put a prior on."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.params import LogInterval, Parameter, ParameterTree, Prior
+
+
+class Parametrized(ABC):
+    """A value whose parameters live in `tree`; every change gives a new value."""
+
+    tree: ParameterTree
+
+    @abstractmethod
+    def _with_tree(self, tree: ParameterTree) -> Self:
+        """The same thing with these parameters."""
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """Every parameter in natural units, by name."""
+        return self.tree.natural
+
+    @property
+    def names(self) -> list[str]:
+        """The free parameters, entry by entry, in the order of `pullback`."""
+        return self.tree.names
+
+    def with_params(self, **values: Any) -> Self:
+        """The kernel at other parameter values; "a__b" stands for the parameter "a.b" of a composed kernel."""
+        return self._with_tree(self.tree.with_values({_path(name): value for name, value in values.items()}))
+
+    def fix(self, *names: str) -> Self:
+        """The kernel with these parameters (all, when none is named) kept where they are while others are learned."""
+        return self._with_tree(self.tree.fix(*map(_path, names or self.tree.paths)))
+
+    def free(self, *names: str) -> Self:
+        """The kernel with these parameters (all, when none is named) free to be learned."""
+        return self._with_tree(self.tree.free(*map(_path, names or self.tree.paths)))
+
+    def with_prior(self, name: str, prior: Prior | None) -> Self:
+        """The kernel with a hyperprior on one parameter, or without it."""
+        return self._with_tree(self.tree.replace(_path(name), prior=prior))
+
+    def with_bounds(self, name: str, lower: float, upper: float) -> Self:
+        """The kernel with one positive parameter kept between two values."""
+        return self._with_tree(self.tree.replace(_path(name), bijector=LogInterval(lower, upper)))
+
+    def _free(self) -> NDArray[np.bool_]:
+        """Which entries of all parameters, in order, are free."""
+        leaves = [self.tree[path] for path in self.tree.paths]
+        marks = [np.full(leaf.size, not leaf.fixed) for leaf in leaves if isinstance(leaf, Parameter)]
+        return np.concatenate(marks) if marks else np.empty(0, dtype=bool)
+
+
+def _path(name: str) -> str:
+    return name.replace("__", ".")

@@ -1,0 +1,32 @@
+"""Symmetric matrices that are given by their triangle i ≤ j."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.kernels import _jit
+from credo.kernels._jit import ADD, SET
+from credo.kernels._rows import share
+
+Array = NDArray[np.float64]
+
+
+def combine(K: Array, values: Any, mode: int) -> None:
+    """Set, add to or multiply K by values, for kernels that have no compiled loop."""
+    if mode == SET:
+        K[...] = values
+    elif mode == ADD:
+        K += values
+    else:
+        K *= values
+
+
+def triangle_total(W: Array) -> float:
+    """The sum of all entries of the whole matrix."""
+    return float(sum(share(_jit.triangle_total, len(W), W)))
+
+
+def whole(W: Array) -> Array:
+    """The whole matrix."""
+    return np.triu(W) + np.triu(W, 1).T

@@ -1,0 +1,104 @@
+"""Kernels of the inner product: Bayesian linear and polynomial regression as Gaussian processes."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.kernels._kernel import Kernel, replanted
+from credo.kernels._triangles import combine, whole
+from credo.params import Parameter, ParameterTree
+from credo.params._parameter import number_text
+
+Array = NDArray[np.float64]
+
+
+class Linear(Kernel):
+    """Σ_d variance_d x_d x′_d: linear functions through the origin; a vector variance is one for each column.
+
+    Equivalent to `BayesianLinearRegression` with prior precision 1/variance and no intercept.
+
+    >>> Linear(variance=2.0).gram([[1.0], [3.0]])
+    array([[ 2.,  6.],
+           [ 6., 18.]])
+    """
+
+    def __init__(self, variance: float | ArrayLike = 1.0) -> None:
+        self.tree = ParameterTree({"variance": Parameter(variance)})
+
+    def _root(self, X: Array) -> Array:
+        variance = self.params["variance"]
+        if np.ndim(variance) and len(variance) != X.shape[1]:
+            raise ValueError(f"the kernel has {len(variance)} variances, but X has {X.shape[1]} columns")
+        return X * np.sqrt(variance)
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        root = self._root(X)
+        combine(K, root @ root.T, mode)
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        return self._root(X) @ self._root(Z).T
+
+    def _diagonal(self, X: Array) -> Array:
+        root = self._root(X)
+        return np.einsum("ij,ij->i", root, root)
+
+    def _pull(self, X: Array, W: Array) -> Array:
+        by_column = np.einsum("ij,ij->j", X, whole(W) @ X)
+        return by_column if np.ndim(self.params["variance"]) else by_column.sum(keepdims=True)
+
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        return 2.0 * (W @ X) * self.params["variance"]
+
+    def _with_tree(self, tree: ParameterTree) -> Self:
+        return replanted(self, tree)
+
+    def __repr__(self) -> str:
+        return f"Linear(variance={number_text(self.params['variance'])})"
+
+
+class Polynomial(Kernel):
+    """variance · (offset + xᵀx′)^degree: all monomials up to a degree.
+
+    >>> Polynomial(degree=2).gram([[1.0], [2.0]])
+    array([[ 4.,  9.],
+           [ 9., 25.]])
+    """
+
+    def __init__(self, degree: int = 2, *, offset: float = 1.0, variance: float = 1.0) -> None:
+        if int(degree) != degree or degree < 1:
+            raise ValueError(f"degree must be a whole number of at least 1; got {degree!r}")
+        self.degree = int(degree)
+        self.tree = ParameterTree({"offset": Parameter(offset), "variance": Parameter(variance)})
+
+    def _power(self, inner: Array, degree: int) -> Array:
+        return float(self.params["variance"]) * (float(self.params["offset"]) + inner) ** degree
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        combine(K, self._power(X @ X.T, self.degree), mode)
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        return self._power(X @ Z.T, self.degree)
+
+    def _diagonal(self, X: Array) -> Array:
+        return self._power(np.einsum("ij,ij->i", X, X), self.degree)
+
+    def _pull(self, X: Array, W: Array) -> Array:
+        inner = X @ X.T
+        weights = whole(W)
+        by_offset = float(np.sum(weights * self._power(inner, self.degree - 1))) * self.degree
+        by_variance = float(np.sum(weights * self._power(inner, self.degree))) / float(self.params["variance"])
+        return np.array([by_offset, by_variance])
+
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        return 2.0 * self.degree * (W * self._power(X @ X.T, self.degree - 1)) @ X
+
+    def _with_tree(self, tree: ParameterTree) -> Self:
+        return replanted(self, tree)
+
+    def _key(self) -> tuple[int, ParameterTree]:
+        return self.degree, self.tree
+
+    def __repr__(self) -> str:
+        offset, variance = (float(self.params[name]) for name in ("offset", "variance"))
+        return f"Polynomial(degree={self.degree}, offset={offset:.6g}, variance={variance:.6g})"

@@ -1,0 +1,87 @@
+"""Functions that repeat."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.kernels import _jit
+from credo.kernels._kernel import Kernel, replanted
+from credo.kernels._rows import share
+from credo.params import Parameter, ParameterTree
+from credo.params._parameter import number_text
+
+Array = NDArray[np.float64]
+
+
+class Periodic(Kernel):
+    """variance · exp(−2 Σ_d sin²(π(x_d − x′_d)/period_d)/lengthscale_d²) (Rasmussen & Williams 4.31).
+
+    The length scale is in units of the circle, not of x: 1 is smooth, 0.3 is wiggly.
+
+    >>> Periodic(period=12.0).gram([[0.0], [12.0]]).round(6)
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    def __init__(
+        self, lengthscale: float | ArrayLike = 1.0, *, period: float | ArrayLike = 1.0, variance: float = 1.0
+    ) -> None:  # fmt: skip
+        parameters = {"lengthscale": Parameter(lengthscale), "period": Parameter(period)}
+        self.tree = ParameterTree({**parameters, "variance": Parameter(variance)})
+
+    def _vectors(self, n_columns: int) -> tuple[Array, Array]:
+        """Length scales and periods, one for each column."""
+        vectors = []
+        for name in ("lengthscale", "period"):
+            value = self.params[name]
+            if np.ndim(value) and len(value) != n_columns:
+                raise ValueError(f"the kernel has {len(value)} values of {name}, but X has {n_columns} columns")
+            vectors.append(np.full(n_columns, value, dtype=np.float64))
+        return vectors[0], vectors[1]
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        vectors = self._vectors(X.shape[1])
+        variance = float(self.params["variance"])
+        share(_jit.periodic_triangle, len(X), np.ascontiguousarray(X.T), *vectors, variance, mode, K)
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        vectors = self._vectors(X.shape[1])
+        K = np.empty((len(X), len(Z)))
+        columns = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
+        share(_jit.periodic_rectangle, len(X), *columns, *vectors, float(self.params["variance"]), K)
+        return K
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.full(len(X), float(self.params["variance"]))
+
+    def _pull(self, X: Array, W: Array) -> Array:
+        n_columns = X.shape[1]
+        vectors = self._vectors(n_columns)
+        sums = np.sum(share(_jit.periodic_pull, len(X), np.ascontiguousarray(X.T), *vectors, W), axis=0)
+        parts = []
+        for name, part in [("lengthscale", sums[1 : n_columns + 1]), ("period", sums[n_columns + 1 :])]:
+            parts.append(part if np.ndim(self.params[name]) else part.sum(keepdims=True))
+        return np.concatenate([*(float(self.params["variance"]) * part for part in parts), sums[:1]])
+
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        lengthscale, period = self._vectors(X.shape[1])
+        weighted = W * self._cross(X, X)
+        out = np.empty_like(X)
+        for d in range(X.shape[1]):
+            angle = 2.0 * np.pi * (X[:, None, d] - X[None, :, d]) / period[d]
+            out[:, d] = -4.0 * np.pi / (lengthscale[d] ** 2 * period[d]) * np.sum(weighted * np.sin(angle), axis=1)
+        return out
+
+    def _with_tree(self, tree: ParameterTree) -> Self:
+        return replanted(self, tree)
+
+    @property
+    def _binding(self) -> int:  # type: ignore[override]
+        return 3 if self.params["variance"] == 1.0 else 2
+
+    def __repr__(self) -> str:
+        variance = float(self.params["variance"])
+        front = "" if variance == 1.0 else f"{variance:.6g} * "
+        values = ", ".join(f"{name}={number_text(self.params[name])}" for name in ("lengthscale", "period"))
+        return f"{front}Periodic({values})"

@@ -1,0 +1,106 @@
+"""Kernels that hardly look at x: white noise, and categories that are equal or not."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.kernels._jit import MULTIPLY, SET
+from credo.kernels._kernel import Kernel, replanted
+from credo.kernels._triangles import combine, whole
+from credo.params import Interval, Parameter, ParameterTree
+
+Array = NDArray[np.float64]
+
+
+class White(Kernel):
+    """variance · 1{same observation}: independent noise.
+
+    Noise belongs to an observation, not to a place: two rows with equal inputs have independent noise, and a new row
+    shares it with none of the old. So `cross` is zero, except between a table and itself.
+    """
+
+    def __init__(self, variance: float = 1.0) -> None:
+        self.tree = ParameterTree({"variance": Parameter(variance)})
+
+    @property
+    def variance(self) -> float:
+        return float(self.params["variance"])
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        if mode == SET:
+            K[...] = 0.0
+        if mode == MULTIPLY:
+            kept = self.variance * np.diagonal(K)
+            K[...] = 0.0
+            np.fill_diagonal(K, kept)
+        else:
+            np.einsum("ii->i", K)[...] += self.variance
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        return np.zeros((len(X), len(Z)))
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.full(len(X), self.variance)
+
+    def _pull(self, X: Array, W: Array) -> Array:
+        return np.array([np.trace(W)])
+
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        return np.zeros_like(X)
+
+    def _with_tree(self, tree: ParameterTree) -> Self:
+        return replanted(self, tree)
+
+    def __repr__(self) -> str:
+        return f"White({self.variance:.6g})"
+
+
+class Categorical(Kernel):
+    """variance · Π_d (1 if x_d = x′_d else correlation): columns that hold codes of categories.
+
+    >>> Categorical(correlation=0.25).gram([[0], [1], [1]])
+    array([[1.  , 0.25, 0.25],
+           [0.25, 1.  , 1.  ],
+           [0.25, 1.  , 1.  ]])
+    """
+
+    def __init__(self, correlation: float = 0.5, *, variance: float = 1.0) -> None:
+        self.tree = ParameterTree(
+            {"correlation": Parameter(correlation, bijector=Interval(0.0, 1.0)), "variance": Parameter(variance)}
+        )
+
+    def _different(self, X: Array, Z: Array) -> NDArray[np.int64]:
+        """In how many columns two rows differ."""
+        different = np.zeros((len(X), len(Z)), dtype=np.int64)
+        for x, z in zip(X.T, Z.T, strict=True):
+            different += x[:, None] != z[None, :]
+        return different
+
+    def _values(self, different: NDArray[np.int64]) -> Array:
+        return float(self.params["variance"]) * np.power(float(self.params["correlation"]), different, dtype=np.float64)
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        combine(K, self._values(self._different(X, X)), mode)
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        return self._values(self._different(X, Z))
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.full(len(X), float(self.params["variance"]))
+
+    def _pull(self, X: Array, W: Array) -> Array:
+        different = self._different(X, X)
+        weighted = whole(W) * self._values(different)
+        by_correlation = float(np.sum(weighted * different)) / float(self.params["correlation"])
+        return np.array([by_correlation, float(weighted.sum()) / float(self.params["variance"])])
+
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        return np.zeros_like(X)
+
+    def _with_tree(self, tree: ParameterTree) -> Self:
+        return replanted(self, tree)
+
+    def __repr__(self) -> str:
+        correlation, variance = (float(self.params[name]) for name in ("correlation", "variance"))
+        return f"Categorical(correlation={correlation:.6g}, variance={variance:.6g})"

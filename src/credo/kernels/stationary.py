@@ -1,0 +1,149 @@
+"""Kernels of the scaled distance r, r² = Σ (x_d − x′_d)²/ℓ_d².
+
+A vector length scale is automatic relevance determination: one length scale for each column, and a column whose
+length scale grows without end has no say.
+"""
+
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.kernels import _jit
+from credo.kernels._kernel import Kernel, replanted
+from credo.kernels._rows import share
+from credo.params import Parameter, ParameterTree
+from credo.params._parameter import number_text
+
+Array = NDArray[np.float64]
+
+
+class Stationary(Kernel):
+    """variance · k(r), the base of the kernels below; a member names its family and its k."""
+
+    _family: ClassVar[int]
+
+    def __init__(self, lengthscale: float | ArrayLike = 1.0, *, variance: float = 1.0) -> None:
+        self.tree = ParameterTree({"lengthscale": Parameter(lengthscale), "variance": Parameter(variance)})
+
+    @property
+    def _shape(self) -> float:
+        return 1.0
+
+    def _scaled_columns(self, *tables: Array) -> list[Array]:
+        """The columns as rows, centred (so that offsets cost no digits) and in units of the length scale."""
+        lengthscale = self.params["lengthscale"]
+        n_columns = tables[0].shape[1]
+        if np.ndim(lengthscale) and len(lengthscale) != n_columns:
+            raise ValueError(f"the kernel has {len(lengthscale)} length scales, but X has {n_columns} columns")
+        center = tables[0].mean(axis=0)
+        return [np.ascontiguousarray(((table - center) / lengthscale).T) for table in tables]
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        (Zt,) = self._scaled_columns(X)
+        variance = self.params["variance"]
+        share(_jit.stationary_triangle, len(X), Zt, self._family, self._shape, variance, mode, K)
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        Xt, Zt = self._scaled_columns(X, Z)
+        K = np.empty((len(X), len(Z)))
+        variance = self.params["variance"]
+        share(_jit.stationary_rectangle, len(X), Xt, Zt, self._family, self._shape, variance, K)
+        return K
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.full(len(X), float(self.params["variance"]))
+
+    def _pull(self, X: Array, W: Array) -> Array:
+        (Zt,) = self._scaled_columns(X)
+        sums = np.sum(share(_jit.stationary_pull, len(X), Zt, self._family, self._shape, W), axis=0)
+        lengthscale, variance = self.params["lengthscale"], float(self.params["variance"])
+        # ∂r²/∂ℓ_d = −2 (z_d − z′_d)²/ℓ_d, with z = x/ℓ.
+        by_scale = -2.0 * variance * sums[2:] / lengthscale
+        if not np.ndim(lengthscale):
+            by_scale = by_scale.sum(keepdims=True)
+        return np.concatenate([by_scale, [sums[0]], self._pull_shape(variance * sums[1])])
+
+    def _pull_shape(self, bend: float) -> Array:
+        return np.empty(0)
+
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        (Zt,) = self._scaled_columns(X)
+        out = np.empty_like(Zt)
+        share(_jit.stationary_input_pull, len(X), Zt, self._family, self._shape, W, out)
+        return float(self.params["variance"]) * out.T / self.params["lengthscale"]
+
+    def _with_tree(self, tree: ParameterTree) -> Self:
+        return replanted(self, tree)
+
+    @property
+    def _binding(self) -> int:  # type: ignore[override]
+        return 3 if self.params["variance"] == 1.0 else 2
+
+    def __repr__(self) -> str:
+        variance = self.params["variance"]
+        front = "" if variance == 1.0 else f"{variance:.6g} * "
+        return f"{front}{type(self).__name__}({self._arguments()})"
+
+    def _arguments(self) -> str:
+        return f"lengthscale={number_text(self.params['lengthscale'])}"
+
+
+class RBF(Stationary):
+    """variance · exp(−r²/2): very smooth functions.
+
+    The textbook's a·exp(−‖x − x′‖²/b) has a = variance and b = 2·lengthscale².
+
+    Examples
+    --------
+    >>> RBF(lengthscale=2.0).gram([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
+    >>> 1.3 * RBF(lengthscale=[0.2, 14])
+    1.3 * RBF(lengthscale=[0.2, 14])
+    """
+
+    _family = _jit.RBF
+
+
+class Exponential(Stationary):
+    """variance · exp(−r): continuous, rough functions; in one dimension the Ornstein–Uhlenbeck process."""
+
+    _family = _jit.EXPONENTIAL
+
+
+class Matern32(Stationary):
+    """variance · (1 + √3 r) exp(−√3 r): functions that can be differentiated once (Rasmussen & Williams 4.17)."""
+
+    _family = _jit.MATERN32
+
+
+class Matern52(Stationary):
+    """variance · (1 + √5 r + 5r²/3) exp(−√5 r): functions that can be differentiated twice."""
+
+    _family = _jit.MATERN52
+
+
+class RationalQuadratic(Stationary):
+    """variance · (1 + r²/2a)^(−a): a mixture of RBFs of many length scales (Rasmussen & Williams 4.19).
+
+    `shape` is a; the kernel tends to the RBF as it grows.
+    """
+
+    _family = _jit.RATIONAL_QUADRATIC
+
+    def __init__(
+        self, lengthscale: float | ArrayLike = 1.0, *, variance: float = 1.0, shape: float = 1.0
+    ) -> None:  # fmt: skip
+        super().__init__(lengthscale, variance=variance)
+        self.tree = ParameterTree({**self.tree, "shape": Parameter(shape)})
+
+    @property
+    def _shape(self) -> float:
+        return float(self.params["shape"])
+
+    def _pull_shape(self, bend: float) -> Array:
+        return np.array([bend])
+
+    def _arguments(self) -> str:
+        return f"{super()._arguments()}, shape={self._shape:.6g}"

@@ -1,0 +1,225 @@
+"""What every exported kernel keeps, alone and composed: symmetry, positivity, derivatives, names."""
+
+import inspect
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import credo.kernels as room
+from credo.kernels import Columns, Constant, Exp, Function, Kernel, Product, Sum, check_kernel
+from credo.params import LogNormal
+
+RNG = np.random.default_rng(5)
+ROWS = np.vstack([RNG.normal(size=(24, 3)) * [1.0, 2.0, 0.5] + 3, np.full((1, 3), 3.0), np.full((1, 3), 3.0)])
+CODES = RNG.integers(0, 3, size=(26, 3)).astype(float)
+WEIGHTS = RNG.normal(size=(26, 26))
+
+# One example of each class at values where every derivative is at work; a class without one fails the test below.
+EXAMPLES: dict[str, Kernel] = {
+    "RBF": room.RBF([0.8, 2.0, 3.0], variance=1.7),
+    "Exponential": room.Exponential([0.8, 2.0, 3.0], variance=0.6),
+    "Matern32": room.Matern32(1.4, variance=2.0),
+    "Matern52": room.Matern52([0.8, 2.0, 3.0]),
+    "RationalQuadratic": room.RationalQuadratic([0.8, 2.0, 3.0], shape=0.7, variance=0.4),
+    "Periodic": room.Periodic([0.8, 2.0, 1.0], period=[3.0, 2.0, 1.5], variance=0.3),
+    "Linear": room.Linear([0.5, 1.0, 2.0]),
+    "Polynomial": room.Polynomial(3, offset=0.7, variance=0.2),
+    "Constant": Constant(2.5),
+    "White": room.White(0.3),
+    "Categorical": room.Categorical(0.4, variance=1.2),
+    "Sum": room.RBF(1.0) + room.White(0.1) + 2.0 * room.Matern32(2.0),
+    "Product": room.RBF(1.0) * room.Linear(0.5) * room.Periodic(1.0, period=2.0),
+    "Exp": (0.3 * room.RBF(1.0) + 0.1 * room.Matern52(2.0)).exp(),
+    "Columns": room.RBF([1.0, 2.0]).on([0, 2]),
+    "Function": room.from_function(lambda x, z: float(np.exp(-np.abs(x - z).sum())), variance=0.5),
+}
+# The textbook's θ₀ exp(−½θ₁‖·‖²) + θ₂ + θ₃ xᵀx′ in one line.
+TEXTBOOK = 1.3 * room.RBF(0.5) + 0.7 + 0.2 * room.Linear()
+
+
+def test_every_exported_kernel_has_its_example():
+    classes = {name for name in room.__all__ if inspect.isclass(getattr(room, name))} - {"Kernel", "KernelCheck"}
+    assert classes == set(EXAMPLES)
+
+
+each = pytest.mark.parametrize("kernel", [*EXAMPLES.values(), TEXTBOOK], ids=repr)
+
+
+def rows_for(kernel):
+    return CODES if isinstance(kernel, room.Categorical) else ROWS
+
+
+@each
+def test_gram_is_symmetric_and_positive_semidefinite(kernel):
+    K = kernel.gram(rows_for(kernel))
+    np.testing.assert_array_equal(K, K.T)
+    assert np.linalg.eigvalsh(K)[0] > -1e-10 * np.abs(K).max()
+    assert check_kernel(kernel, rows_for(kernel))
+
+
+@each
+def test_diagonal_and_cross_agree_with_gram(kernel):
+    X = rows_for(kernel)
+    K = kernel.gram(X)
+    np.testing.assert_allclose(kernel.diagonal(X), np.diag(K), rtol=1e-12)
+    np.testing.assert_allclose(kernel.cross(X, X), K, rtol=1e-12)
+    np.testing.assert_allclose(kernel.cross(X[:7], X[9:]), kernel.cross(X[9:], X[:7]).T, rtol=1e-12)
+    if "White" not in repr(kernel):
+        np.testing.assert_allclose(kernel.cross(X[:7], X), K[:7], rtol=1e-9, atol=1e-12)
+
+
+@each
+def test_pullback_is_the_derivative(kernel):
+    """Central differences in each parameter of Σ W∘K, to 1e-6 of the largest."""
+    X = rows_for(kernel)
+    numeric = []
+    for path in kernel.tree.paths:
+        value = np.atleast_1d(kernel.params[path]).astype(float)
+        for i in range(len(value)):
+            at = []
+            for sign in (1, -1):
+                moved = value.copy()
+                moved[i] *= 1 + sign * 1e-5
+                natural = moved if np.ndim(kernel.params[path]) else moved[0]
+                at.append(np.sum(WEIGHTS * kernel.with_params(**{path: natural}).gram(X)))
+            numeric.append((at[0] - at[1]) / (2e-5 * value[i]))
+    found = kernel.pullback(X, WEIGHTS)
+    assert found.shape == (len(kernel.names),)
+    np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-6 * np.abs(numeric).max())
+
+
+@each
+def test_input_pullback_is_the_derivative(kernel):
+    X = ROWS.copy()[:24]
+    if isinstance(kernel, Function):
+        with pytest.raises(ValueError, match="no derivative with respect to its inputs"):
+            kernel.pullback_inputs(X, WEIGHTS[:24, :24])
+        return
+    found = kernel.pullback_inputs(X, WEIGHTS[:24, :24])
+    for i, d in [(0, 0), (7, 1), (23, 2)]:
+        at = []
+        for sign in (1, -1):
+            moved = X.copy()
+            moved[i, d] += sign * 1e-5
+            at.append(np.sum(WEIGHTS[:24, :24] * kernel.gram(moved)))
+        assert found[i, d] == pytest.approx((at[0] - at[1]) / 2e-5, rel=1e-5, abs=1e-5)
+
+
+@each
+def test_names_fix_and_priors(kernel):
+    assert len(kernel.names) == len(kernel.tree.flatten())
+    assert kernel.fix().names == []
+    assert kernel.fix().pullback(rows_for(kernel), WEIGHTS).shape == (0,)
+    first = kernel.tree.paths[0]
+    assert not any(name.split("[")[0] == first for name in kernel.fix(first).names)
+    assert kernel.with_prior(first, LogNormal(1.0, 1.0)).tree[first].prior == LogNormal(1.0, 1.0)
+    again = kernel.with_params(**{path.replace(".", "__"): value for path, value in kernel.params.items()})
+    assert again == kernel and hash(again) == hash(kernel) and repr(again) == repr(kernel)
+    with pytest.raises(ValueError, match=r"nonsense|no parameter"):
+        kernel.with_params(nonsense=1.0)
+
+
+@each
+def test_draws_have_the_gram_as_covariance(kernel):
+    """4000 draws: the standard error of a covariance entry is about √2/63 of its scale."""
+    X = rows_for(kernel)[:6]
+    K = kernel.gram(X)
+    for method in ("cholesky", "eigh"):
+        draws = kernel.sample(X, 4000, random_state=1, method=method)
+        assert draws.shape == (4000, 6)
+        scale = np.sqrt(np.outer(np.diag(K), np.diag(K)))
+        assert (np.abs(np.cov(draws.T, bias=True) - K) < 0.15 * scale).all()
+
+
+primitives = st.sampled_from(
+    [k for name, k in EXAMPLES.items() if name not in {"Categorical", "Function", "Polynomial"}]
+)
+
+
+@st.composite
+def compositions(draw):
+    kernel = draw(primitives)
+    for _ in range(draw(st.integers(1, 4))):
+        step = draw(st.sampled_from(["+", "*", "scale", "on", "add number"]))
+        if step == "+":
+            kernel = kernel + draw(primitives)
+        elif step == "*":
+            kernel = kernel * draw(primitives)
+        elif step == "scale":
+            kernel = draw(st.floats(0.1, 3.0)) * kernel
+        elif step == "add number":
+            kernel = draw(st.floats(0.1, 3.0)) + kernel
+        else:
+            kernel = kernel + room.Matern52(1.0).on(draw(st.sampled_from([0, 1, [0, 2], slice(1, 3)])))
+    return kernel
+
+
+@settings(max_examples=40, deadline=None)
+@given(compositions())
+def test_random_compositions_are_kernels_with_right_derivatives(kernel):
+    X = ROWS[:12]
+    W = WEIGHTS[:12, :12]
+    K = kernel.gram(X)
+    assert np.linalg.eigvalsh(K)[0] > -1e-9 * np.abs(K).max()
+    np.testing.assert_allclose(kernel.diagonal(X), np.diag(K), rtol=1e-10)
+    vector, tree = kernel.tree.flatten(), kernel.tree
+    slopes = kernel.pullback(X, W) * tree.derivative(vector)
+    direction = np.random.default_rng(0).normal(size=len(vector))
+    ahead, behind = (
+        np.sum(W * kernel._with_tree(tree.unflatten(vector + s * direction)).gram(X)) for s in (1e-5, -1e-5)
+    )
+    assert slopes @ direction == pytest.approx((ahead - behind) / 2e-5, rel=1e-5, abs=1e-6 * np.abs(K).max())
+
+
+def test_algebra_flattens_and_prints():
+    k = 1.3 * room.RBF([0.2, 14]) + room.White(0.01)
+    assert repr(k) == "1.3 * RBF(lengthscale=[0.2, 14]) + White(0.01)"
+    assert isinstance((k + k), Sum) and len((k + k).terms) == 4
+    assert repr((room.RBF() + 1.0) * room.Linear()) == "(RBF(lengthscale=1) + Constant(1)) * Linear(variance=1)"
+    assert list((k + room.RBF()).params) == [
+        "rbf.lengthscale", "rbf.variance", "white.variance", "rbf2.lengthscale", "rbf2.variance",
+    ]  # fmt: skip
+    assert isinstance(room.RBF().exp(), Exp) and isinstance(room.RBF() * room.RBF(), Product)
+    assert isinstance(room.RBF().on(1), Columns)
+
+
+def test_the_diagonal_is_exact_and_duplicates_are_at_distance_zero():
+    K = room.RBF([0.1, 0.2, 0.3]).gram(ROWS * 1e8)
+    assert (np.diag(K) == 1.0).all() and K[24, 25] == 1.0
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+def test_offsets_cost_no_digits(offset):
+    """Inputs of scale 1 near 1e8 keep the eight digits that doubles leave them."""
+    near, far = room.Matern52(0.7).gram(ROWS), room.Matern52(0.7).gram(ROWS + offset)
+    np.testing.assert_allclose(far, near, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: room.RBF([1.0, 2.0]).gram(ROWS), "2 length scales, but X has 3 columns"),
+        (lambda: room.RBF().cross(ROWS, ROWS[:, :2]), "X has 3 columns and Z has 2"),
+        (lambda: room.RBF().pullback(ROWS, np.eye(3)), r"W must have shape \(26, 26\)"),
+        (lambda: room.RBF(-1.0), "must be positive"),
+        (lambda: room.RBF().gram([[np.nan]]), "NaN"),
+        (lambda: room.RBF().on(5).gram(ROWS), "columns \\[5\\], but X has only 3"),
+        (lambda: room.Polynomial(0), "degree must be a whole number"),
+        (lambda: -2.0 * room.RBF(), "must be positive"),
+        (lambda: room.from_function(lambda x, z: -float(x @ z)).gram(ROWS), "not positive semidefinite"),
+        (lambda: room.from_function(lambda x, z: np.nan).gram(ROWS), "gave nan for rows 0 and 0"),
+        (lambda: room.RBF().sample(ROWS, method="svd"), 'method must be "cholesky" or "eigh"'),
+    ],
+)
+def test_errors_in_words(call, message):
+    with pytest.raises((ValueError, np.linalg.LinAlgError), match=message):
+        call()
+
+
+def test_what_is_no_kernel_is_said_so():
+    lopsided = check_kernel(lambda x, z: float(x[0] - z[0]), ROWS)
+    assert not lopsided and not lopsided.symmetric and "not symmetric" in lopsided.message
+    indefinite = check_kernel(lambda x, z: -float(np.abs(x - z).sum()), ROWS)
+    assert not indefinite and indefinite.symmetric and indefinite.worst_eigenvalue < -1

@@ -1,0 +1,130 @@
+"""The compiled loops of the kernels, restated in plain NumPy."""
+
+import numpy as np
+import pytest
+
+from credo.kernels import _jit
+
+RNG = np.random.default_rng(8)
+N, D = 23, 3
+Z, Y = RNG.normal(size=(N, D)), RNG.normal(size=(9, D))
+W = RNG.normal(size=(N, N))
+W = W + W.T
+UPPER = np.triu_indices(N)
+FAMILIES = ["RBF", "EXPONENTIAL", "MATERN32", "MATERN52", "RATIONAL_QUADRATIC"]
+SHAPE = 0.7
+
+
+def squared(A, B):
+    return ((A[:, None] - B[None]) ** 2).sum(axis=2)
+
+
+def value(family, r2):
+    r = np.sqrt(r2)
+    return {
+        "RBF": lambda: np.exp(-r2 / 2),
+        "EXPONENTIAL": lambda: np.exp(-r),
+        "MATERN32": lambda: (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r),
+        "MATERN52": lambda: (1 + np.sqrt(5) * r + 5 * r2 / 3) * np.exp(-np.sqrt(5) * r),
+        "RATIONAL_QUADRATIC": lambda: (1 + r2 / (2 * SHAPE)) ** -SHAPE,
+    }[family]()
+
+
+def slope(family, r2, h=1e-6):
+    """dk/dr² by central differences; zero at distance zero, where it only meets zeros."""
+    safe = np.where(r2 > 0, r2, 1.0)
+    return np.where(r2 > 0, (value(family, safe * (1 + h)) - value(family, safe * (1 - h))) / (2 * h * safe), 0.0)
+
+
+def in_two_parts(loop, *arguments):
+    return [loop(start, 2, *arguments) for start in (0, 1)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("mode", [_jit.SET, _jit.ADD, _jit.MULTIPLY])
+def test_stationary_triangle(family, mode):
+    K = W.copy()
+    in_two_parts(_jit.stationary_triangle, Z.T.copy(), getattr(_jit, family), SHAPE, 1.5, mode, K)
+    k = 1.5 * value(family, squared(Z, Z))
+    np.testing.assert_allclose(K[UPPER], [k, W + k, W * k][mode][UPPER], rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_stationary_rectangle(family):
+    K = np.empty((N, len(Y)))
+    in_two_parts(_jit.stationary_rectangle, Z.T.copy(), Y.T.copy(), getattr(_jit, family), SHAPE, 1.5, K)
+    np.testing.assert_allclose(K, 1.5 * value(family, squared(Z, Y)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_stationary_pull(family):
+    sums = np.sum(in_two_parts(_jit.stationary_pull, Z.T.copy(), getattr(_jit, family), SHAPE, np.triu(W)), axis=0)
+    r2 = squared(Z, Z)
+    assert sums[0] == pytest.approx(np.sum(W * value(family, r2)))
+    by_column = [np.sum(W * slope(family, r2) * (Z[:, None, d] - Z[None, :, d]) ** 2) for d in range(D)]
+    np.testing.assert_allclose(sums[2:], by_column, rtol=1e-6)
+    if family == "RATIONAL_QUADRATIC":
+        u = r2 / (2 * SHAPE)
+        assert sums[1] == pytest.approx(np.sum(W * value(family, r2) * (u / (1 + u) - np.log1p(u))))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_stationary_input_pull(family):
+    out = np.empty((D, N))
+    in_two_parts(_jit.stationary_input_pull, Z.T.copy(), getattr(_jit, family), SHAPE, W, out)
+    gaps = Z[:, None] - Z[None]
+    plain = 4 * np.einsum("ij,ijd->di", W * slope(family, squared(Z, Z)), gaps)
+    np.testing.assert_allclose(out, plain, rtol=1e-5, atol=1e-7)
+
+
+LENGTHSCALE, PERIOD = np.array([0.8, 1.0, 2.0]), np.array([3.0, 1.5, 2.0])
+
+
+def periodic(A, B, lengthscale=LENGTHSCALE, period=PERIOD):
+    sines = np.sin(np.pi * (A[:, None] - B[None]) / period) / lengthscale
+    return np.exp(-2 * (sines**2).sum(axis=2))
+
+
+def test_periodic_triangle_and_rectangle():
+    K = np.zeros((N, N))
+    in_two_parts(_jit.periodic_triangle, Z.T.copy(), LENGTHSCALE, PERIOD, 0.3, _jit.SET, K)
+    np.testing.assert_allclose(K[UPPER], 0.3 * periodic(Z, Z)[UPPER], rtol=1e-12)
+    C = np.empty((N, len(Y)))
+    in_two_parts(_jit.periodic_rectangle, Z.T.copy(), Y.T.copy(), LENGTHSCALE, PERIOD, 0.3, C)
+    np.testing.assert_allclose(C, 0.3 * periodic(Z, Y), rtol=1e-12)
+
+
+def test_periodic_pull():
+    sums = np.sum(in_two_parts(_jit.periodic_pull, Z.T.copy(), LENGTHSCALE, PERIOD, np.triu(W)), axis=0)
+    h = 1e-6
+    numeric = [np.sum(W * periodic(Z, Z))]
+    for which in ("lengthscale", "period"):
+        for d in range(D):
+            step = h * np.eye(D)[d]
+            base = {"lengthscale": LENGTHSCALE, "period": PERIOD}
+            ahead, behind = ({**base, which: base[which] + s * step} for s in (1, -1))
+            numeric.append(np.sum(W * (periodic(Z, Z, **ahead) - periodic(Z, Z, **behind))) / (2 * h))
+    np.testing.assert_allclose(sums, numeric, rtol=1e-6, atol=1e-7)
+
+
+def test_mirror():
+    K = np.triu(W)
+    in_two_parts(_jit.mirror, K)
+    np.testing.assert_array_equal(K, W)
+
+
+def test_triangle_total():
+    assert sum(in_two_parts(_jit.triangle_total, np.triu(W))) == pytest.approx(W.sum())
+
+
+def test_exp_triangle():
+    K = np.zeros((N, N))
+    in_two_parts(_jit.exp_triangle, W.copy(), _jit.SET, K)
+    np.testing.assert_allclose(K[UPPER], np.exp(W)[UPPER], rtol=1e-13)
+
+
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_outer_minus_triangle(n_targets):
+    alpha, V = RNG.normal(size=(N, n_targets)), W.copy()
+    in_two_parts(_jit.outer_minus_triangle, alpha, V)
+    np.testing.assert_allclose(V[UPPER], 0.5 * (alpha @ alpha.T - n_targets * W)[UPPER], rtol=1e-12)
