@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from credo.kernels import _jit
+from credo.kernels._draws import draws
 from credo.kernels._jit import ADD, MULTIPLY, SET
 from credo.kernels._parametrized import Parametrized
 from credo.kernels._rows import share
 from credo.kernels._triangles import combine, triangle_total
-from credo.linalg import NotPositiveDefiniteError, factorize
 from credo.params import Parameter, ParameterTree
 
 Array = NDArray[np.float64]
@@ -104,16 +104,7 @@ class Kernel(Parametrized):
         method : {"cholesky", "eigh"}, default "cholesky"
             "eigh" is slower and takes matrices of any rank as they are; "cholesky" adds a little jitter to those.
         """
-        K = self.gram(X)
-        noise = np.random.default_rng(random_state).standard_normal((len(K), n))
-        if method == "cholesky":
-            return (factorize(K, overwrite=True, assume_symmetric=True).L @ noise).T
-        if method != "eigh":
-            raise ValueError(f'method must be "cholesky" or "eigh"; got {method!r}')
-        values, vectors = np.linalg.eigh(K)
-        if values[0] < -1e-8 * max(values[-1], 0.0):
-            raise NotPositiveDefiniteError(f"the Gram matrix has the eigenvalue {values[0]:.3g}: this is no kernel")
-        return (vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * noise)).T
+        return draws(self.gram(X), n, random_state=random_state, method=method)
 
     def exp(self) -> "Kernel":
         """exp(k(x, x′)), again a kernel."""
