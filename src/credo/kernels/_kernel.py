@@ -7,7 +7,6 @@ Base and combinations share one module because each needs the other.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from copy import copy
 from numbers import Real
 from typing import Any, Self
 
@@ -18,7 +17,7 @@ from sklearn.utils import check_array
 from credo.kernels import _jit
 from credo.kernels._draws import draws
 from credo.kernels._jit import ADD, MULTIPLY, SET
-from credo.kernels._parametrized import Parametrized
+from credo.kernels._parametrized import Parametrized, labels, replanted
 from credo.kernels._rows import share
 from credo.kernels._triangles import combine, triangle_total
 from credo.params import Parameter, ParameterTree
@@ -154,10 +153,6 @@ class Kernel(Parametrized):
             raise ValueError(f"W must have shape ({n}, {n}), a weight for each pair of rows; got {weights.shape}")
         return 0.5 * (weights + weights.T)
 
-    def _label(self) -> str:
-        """What the kernel is called among the terms of a sum or product."""
-        return type(self).__name__.lower()
-
     def _wrapped(self, binding: int) -> str:
         return f"({self!r})" if self._binding < binding else repr(self)
 
@@ -202,13 +197,6 @@ class Constant(Kernel):
         return f"Constant({self.value:.6g})"
 
 
-def replanted(kernel: Any, tree: ParameterTree) -> Any:
-    """A copy of a kernel with another tree."""
-    twin = copy(kernel)
-    twin.tree = tree
-    return twin
-
-
 class _Composed(Kernel):
     """Kernels under names, and their parameters in one tree."""
 
@@ -221,25 +209,14 @@ class _Composed(Kernel):
                 raise TypeError(f"kernels combine with kernels and numbers; got {term!r}")
             flat += term.terms if isinstance(term, type(self)) else [term]
         self.terms = flat
-        self.tree = ParameterTree(dict(zip(_labels(flat), [term.tree for term in flat], strict=True)))
+        self.tree = ParameterTree(dict(zip(labels(flat), [term.tree for term in flat], strict=True)))
 
     def _with_tree(self, tree: ParameterTree) -> Self:
-        terms = [term._with_tree(tree[label]) for label, term in zip(_labels(self.terms), self.terms, strict=True)]  # type: ignore[arg-type]
+        terms = [term._with_tree(tree[label]) for label, term in zip(labels(self.terms), self.terms, strict=True)]  # type: ignore[arg-type]
         return type(self)(*terms)
 
     def _key(self) -> Any:
         return tuple(self.terms)
-
-
-def _labels(terms: Sequence[Kernel]) -> list[str]:
-    """A name for each term: its class in small letters, numbered from the second of its kind on."""
-    seen: dict[str, int] = {}
-    labels = []
-    for term in terms:
-        kind = term._label()
-        seen[kind] = seen.get(kind, 0) + 1
-        labels.append(kind if seen[kind] == 1 else f"{kind}{seen[kind]}")
-    return labels
 
 
 class Sum(_Composed):

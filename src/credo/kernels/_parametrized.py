@@ -1,7 +1,9 @@
 """Named parameters on an immutable value: look, replace, fix, bound, put a prior on."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -54,6 +56,28 @@ class Parametrized(ABC):
         leaves = [self.tree[path] for path in self.tree.paths]
         marks = [np.full(leaf.size, not leaf.fixed) for leaf in leaves if isinstance(leaf, Parameter)]
         return np.concatenate(marks) if marks else np.empty(0, dtype=bool)
+
+    def _label(self) -> str:
+        """What the thing is called among others of a composition."""
+        return type(self).__name__.lower()
+
+
+def labels(terms: Sequence[Parametrized]) -> list[str]:
+    """A name for each term: its class in small letters, numbered from the second of its kind on."""
+    seen: Counter[str] = Counter()
+    names = []
+    for term in terms:
+        kind = term._label()
+        seen[kind] += 1
+        names.append(kind if seen[kind] == 1 else f"{kind}{seen[kind]}")
+    return names
+
+
+def replanted(value: Any, tree: ParameterTree) -> Any:
+    """A copy with another tree."""
+    twin = copy(value)
+    twin.tree = tree
+    return twin
 
 
 def _path(name: str) -> str:

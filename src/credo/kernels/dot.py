@@ -5,7 +5,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.kernels._kernel import Kernel, replanted
+from credo.kernels._kernel import Kernel
+from credo.kernels._parametrized import replanted
 from credo.kernels._triangles import combine, whole
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text

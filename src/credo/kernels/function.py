@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from credo.kernels._kernel import Kernel, replanted
+from credo.kernels._kernel import Kernel
+from credo.kernels._parametrized import replanted
 from credo.kernels._triangles import combine, triangle_total
 from credo.linalg import NotPositiveDefiniteError
 from credo.params import Parameter, ParameterTree

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.kernels import _jit
-from credo.kernels._kernel import Kernel, replanted
+from credo.kernels._kernel import Kernel
+from credo.kernels._parametrized import replanted
 from credo.kernels._rows import share
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.kernels._jit import MULTIPLY, SET
-from credo.kernels._kernel import Kernel, replanted
+from credo.kernels._kernel import Kernel
+from credo.kernels._parametrized import replanted
 from credo.kernels._triangles import combine, whole
 from credo.params import Interval, Parameter, ParameterTree
 
