@@ -1,18 +1,20 @@
-# `make demo` and `make test` need python3 (3.11 or later) and make; the rest is installed into .venv.
-PYTHON ?= python3
+# `make demo` and `make test` need Python 3.11 or later and make; the rest is installed into .venv.
+NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	$$p $(NEW_ENOUGH) >/dev/null 2>&1 && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-dev
 DEMO_STAMP := $(VENV)/.installed-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit slow bench docs format clean
+.PHONY: help demo test lint types imports unit slow bench format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	@test -n "$(PYTHON)" && $(PYTHON) $(NEW_ENOUGH) || \
 	  { echo "Credo needs Python 3.11 or later; name one: make PYTHON=/path/to/python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 

@@ -1,8 +1,8 @@
-"""Credo: regression and classification that say how sure they are.
+"""Credo: regression that says how sure it is.
 
 Every public name of the packages below is reachable from here as well, imported on first use, so that
-``import credo`` stays fast. A name that two packages share (the feature map and the kernel ``Polynomial``)
-belongs to the package listed first.
+``import credo`` stays fast. A name that two packages share (``Polynomial`` and ``Categorical`` are kernels as well)
+belongs to the package that isn't `kernels`.
 
 >>> import credo
 >>> credo.Normal(0.0, 1.0).interval(0.95)[1].round(2)
@@ -41,7 +41,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "from_function",
     ),
     "linear": ("BayesianLinearRegression", "LMSRegression", "LinearRegression", "Ridge", "ridge_path"),
-    "metrics": ("calibration_curve", "coverage", "crps", "log_score", "pit", "rmse", "scorer"),
+    "metrics": ("calibration_curve", "coverage", "crps", "log_score", "pit", "predictive", "rmse", "scorer"),
     "selection": ("compare",),
     "io": ("Preparation", "TableModel", "load", "read_table", "save"),
 }
