@@ -1,6 +1,7 @@
 """Outputs appear whole or not at all, and never in the place of an input."""
 
 import os
+import signal
 import stat
 
 import pytest
@@ -51,3 +52,24 @@ def test_an_input_is_not_overwritten_even_through_a_link(tmp_path):
     refuse_overwriting([source], [tmp_path / "other.csv"])
     with pytest.raises(ValueError, match=r"link\.csv is an input and would be overwritten"):
         refuse_overwriting([source], [link])
+
+
+def test_a_request_to_end_waits_until_all_files_are_in_place(tmp_path, monkeypatch):
+    def ended(number, frame):
+        raise SystemExit(128 + number)
+
+    def interrupted(source, target, replace=os.replace):
+        signal.raise_signal(signal.SIGTERM)
+        replace(source, target)
+
+    previous = signal.signal(signal.SIGTERM, ended)
+    try:
+        with staging(tmp_path) as stage:
+            for name in ("a.txt", "b.txt"):
+                (stage.folder / name).write_text("new")
+            monkeypatch.setattr(os, "replace", interrupted)
+            stage.publish()
+        assert signal.getsignal(signal.SIGTERM) is ended
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]

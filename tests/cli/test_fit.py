@@ -226,3 +226,37 @@ def test_ctrl_c_leaves_old_outputs_and_no_new_ones(spawn, tmp_path):
     assert "Traceback" not in stderr
     assert names(out) == {"model.credo"}
     assert (out / "model.credo").read_text() == "an older model"
+
+
+def _with_one(odd, usual, n=60):
+    return [odd if i == 7 else usual(i) for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("values", "ending"),
+    [
+        (_with_one("maybe", lambda i: ("yes", "no")[i % 2]), "csv"),
+        (_with_one("31/12/2020", lambda i: f"{i % 12 + 1:02}/{i % 11 + 1:02}/2020"), "csv"),
+        (_with_one("abc", lambda i: f"{i * 37 % 61 / 7:.3f}"), "parquet"),
+        (_with_one("yes", lambda i: None if i == 9 else "no"), "csv"),
+    ],
+    ids=["a third answer", "the one date that shows the order", "a slip", "a rare answer"],
+)
+def test_one_cell_that_most_folds_do_not_see(values, ending, run, tmp_path, without_report):
+    x = np.random.default_rng(0).normal(size=len(values))
+    table, path = pd.DataFrame({"x": x, "odd": values, "y": 2 * x + 0.1 * x**2}), tmp_path / f"table.{ending}"
+    (table.to_csv if ending == "csv" else table.to_parquet)(path, index=False)
+    result = run("fit", path, "--target", "y", "--models", "linear,bayes", "--out", tmp_path, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert [score["error"] for score in json.loads(result.stdout)["leaderboard"]] == [None, None]
+    prediction = run("predict", tmp_path / "model.credo", path)
+    assert len(prediction.stdout.splitlines()) == len(table) + 1, prediction.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_can_not_show_a_dash_is_no_failure(encoding, spawn, data, tmp_path):
+    arguments = ("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path)
+    process = spawn(*arguments, PYTHONIOENCODING=encoding)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "linear" in out

@@ -99,3 +99,10 @@ def test_an_input_is_never_overwritten(run, fitted, name):
     assert result.exit_code == 1
     assert "is an input and would be overwritten" in result.stderr
     assert (fitted / name).read_bytes() == before
+
+
+def test_rows_are_those_of_the_file_when_empty_ones_are_left_out(run, fitted, frame, tmp_path):
+    lines = frame[:3].to_csv(index=False).splitlines()
+    (tmp_path / "gap.csv").write_text("\n".join([*lines[:2], ",,,", *lines[2:]]) + "\n")
+    result = run("predict", fitted / "model.credo", tmp_path / "gap.csv")
+    assert [line.split(",")[0] for line in result.stdout.splitlines()] == ["row", "1", "3", "4"]

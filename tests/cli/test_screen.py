@@ -116,3 +116,29 @@ def test_plain_values_are_strict_json():
     value = {"a": np.float64(1.5), "b": [np.inf, np.nan, None], "c": np.arange(2), "d": np.bool_(True), 3: "x"}
     assert plain(value) == {"a": 1.5, "b": [None, None, None], "c": [0, 1], "d": True, "3": "x"}
     json.dumps(plain(value), allow_nan=False)
+
+
+def test_names_from_files_do_not_steer_the_terminal(capsys):
+    screen = Screen()
+    screen.say("\x1b[2Jcolumn\r\x07\tgrün\n")
+    screen.note("\x9b31m")
+    assert capsys.readouterr() == ("\\x1b[2Jcolumn\\r\\x07\tgrün\n\n", "\\x9b31m\n")
+
+
+@pytest.mark.parametrize(("width", "last"), [(24, "log score"), (40, "CRPS"), (80, "seconds")])
+def test_a_narrow_terminal_gets_fewer_columns_and_whole_numbers(width, last, capsys, terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    Screen().leaderboard(BOARD)
+    out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= width
+    header = next(line for line in out.splitlines() if "model" in line)
+    assert header.split("  ")[-1].strip().endswith(last)
+
+
+def test_json_is_ascii_so_that_every_stdout_can_hold_it(capsys):
+    record = {"größe": "→ \udcff"}
+    Screen(as_json=True).json(record)
+    out = capsys.readouterr().out
+    assert out.isascii()
+    assert json.loads(out) == record

@@ -120,3 +120,8 @@ def test_without_matplotlib_the_words_are_clear():
     code = "import sys; sys.modules['matplotlib'] = None; import credo.plots"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "credo.plots draws with matplotlib, which is not installed: pip install 'credo[plots]'" in ended.stderr
+
+
+def test_names_do_not_turn_the_direction_of_writing():
+    assert shorten("\u202egnp.\u2066exe\u2069") == "gnp.exe"
+    assert shorten("שלום") == "שלום"

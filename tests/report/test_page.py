@@ -265,3 +265,11 @@ def test_without_jinja_the_words_are_clear():
     code = "import sys; sys.modules['jinja2'] = None; import credo.report"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "credo.report needs Jinja2, which is not installed: pip install 'credo[report]'" in ended.stderr
+
+
+def test_an_endless_title_stays_a_heading(make_case):
+    assert len(_heading(render(**make_case(title="y" * 5000 + "\x1b from file.csv")))) <= 120
+
+
+def _heading(text):
+    return re.search(r"<h1>(.*?)</h1>", text, re.DOTALL)[1]

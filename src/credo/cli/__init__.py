@@ -14,6 +14,7 @@ Not here: anything that computes. A command reads its arguments, calls the libra
 
 import signal
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 __all__ = ["main"]
@@ -27,6 +28,10 @@ def main() -> None:
         if error.name not in {"click", "rich"}:
             raise
         sys.exit("The credo command needs click and rich: pip install 'credo[cli]'")
+    for stream in (sys.stdout, sys.stderr):
+        # A sign that the terminal can't show is no reason to fail when the work is done.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     # Leaving by an exception lets the clean-up run that Ctrl-C gets as well.
     signal.signal(signal.SIGTERM, _terminate)
     credo.main(prog_name="credo")

@@ -55,12 +55,13 @@ def refuse_overwriting(inputs: list[Path], outputs: list[Path]) -> None:
 
 @contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """Ctrl-C waits for these few renames, so that the files of one run stay together."""
+    """Ctrl-C and a request to end wait for these few renames, so that the files of one run stay together."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    previous = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

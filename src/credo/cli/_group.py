@@ -8,6 +8,7 @@ import click
 
 from credo._version import __version__
 from credo.cli._options import debug_option
+from credo.cli._screen import visible
 
 _COMMANDS = {
     "fit": "credo.cli._fit:fit",
@@ -46,7 +47,7 @@ class Group(click.Group):
         except Exception as error:
             if ctx.meta.get("credo.debug"):
                 traceback.print_exc()
-            click.echo(f"Error: {sentence(error)}", err=True)
+            click.echo(f"Error: {visible(sentence(error))}", err=True)
             ctx.exit(1)
 
 

@@ -113,14 +113,18 @@ def ask(data: Path, target: str, reading: Mapping[str, Any]) -> Question:
 
 
 def answer(question: Question, chosen: Mapping[str, Any], *, seed: int, cv: int, screen: Screen) -> "Comparison":
-    """Compare the models; each prepares the table anew, so that held-out rows stay unseen."""
+    """Compare the models; each prepares the table anew, so that held-out rows stay unseen.
+
+    How cells are read is settled by the whole table: a fold may lack the date, or the word, that decides it.
+    """
     from credo.io import Preparation, TableModel
     from credo.selection import compare
 
     if "lms" in chosen and compiles():
         screen.note("Compiling the loop of lms, first run only …")
+    forms = question.preparation.forms_
     models = {
-        name: TableModel(Preparation(standardize=True), estimator, question.target)
+        name: TableModel(Preparation(standardize=True, kinds=forms), estimator, question.target)
         for name, estimator in chosen.items()
     }
     with screen.progress() as progress:

@@ -60,7 +60,7 @@ def _records(
         screen.note(f"Note: {note}")
     dist = predictive(model, frame)
     lower, upper = dist.interval(level)
-    rows = zip(range(1, len(dist) + 1), point(dist), dist.std, lower, upper, strict=True)
+    rows = zip((int(label) + 1 for label in frame.index), point(dist), dist.std, lower, upper, strict=True)
     return [
         {name: value if name == "row" else float(value) for name, value in zip(_COLUMNS, row, strict=True)}
         for row in rows

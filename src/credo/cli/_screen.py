@@ -2,9 +2,11 @@
 
 import json
 import math
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,17 +26,17 @@ class Screen:
     def say(self, text: str = "") -> None:
         """A line of the answer."""
         if not (self.as_json or self.quiet):
-            click.echo(text)
+            click.echo(visible(text))
 
     def note(self, text: str) -> None:
         """Something the user should know, beside the answer."""
         if not self.quiet:
-            click.echo(text, err=True)
+            click.echo(visible(text), err=True)
 
     def json(self, value: Any) -> None:
-        """The answer as one JSON object, if it was asked for."""
+        """The answer as one JSON object, if it was asked for; in ASCII, which every encoding of stdout holds."""
         if self.as_json:
-            click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+            click.echo(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False))
 
     def leaderboard(self, comparison: "Comparison") -> None:
         """The scores as a table; without colours and lines when stdout is no terminal."""
@@ -52,11 +54,13 @@ class Screen:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         if console.is_terminal:
             table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        for i, name in enumerate(_COLUMNS):
-            table.add_column(name, justify="right" if i else "left")
-        for i, score in enumerate(comparison.scores):
+        lines = [cells(score) for score in comparison.scores]
+        shown = _fitting([_COLUMNS, *lines], console.width)
+        for i, name in enumerate(_COLUMNS[:shown]):
+            table.add_column(name, justify="right" if i else "left", no_wrap=True)
+        for i, (score, line) in enumerate(zip(comparison.scores, lines, strict=True)):
             style = "bold green" if i == 0 and score.error is None else "dim" if score.error else ""
-            table.add_row(*(Text(cell, style=style) for cell in cells(score)))
+            table.add_row(*(Text(cell, style=style) for cell in line[:shown]))
         console.print(table)
 
     @contextmanager
@@ -111,6 +115,21 @@ def _lines() -> Callable[[str, int, int], None]:
             click.echo(f"Fitting {name} ({done} of {total} fits done)", err=True)
 
     return update
+
+
+def _fitting(lines: list[tuple[str, ...]], width: int) -> int:
+    """How many columns stand side by side unclipped, each with its gap of two; leaderboard.csv has them all."""
+    used = accumulate(max(len(cell) for cell in column) + 2 for column in zip(*lines, strict=True))
+    return max(2, sum(end <= width for end in used))
+
+
+def visible(text: str) -> str:
+    r"""The text with its control characters spelled out: a name in someone's file must not steer the terminal.
+
+    >>> print(visible("\x1b[2Jgone"))
+    \x1b[2Jgone
+    """
+    return "".join(repr(c)[1:-1] if unicodedata.category(c) == "Cc" and c not in "\n\t" else c for c in text)
 
 
 def cells(score: "Score") -> tuple[str, ...]:

@@ -16,12 +16,13 @@ Not here: models, pictures, the command line. pandas and pyarrow are imported wh
 
 from credo.io.errors import ColumnError, ModelFileError, TableError, TableWarning
 from credo.io.files import Manifest, describe, load, replacing, save
-from credo.io.preparation import Column, Preparation, TableModel
+from credo.io.preparation import Column, Form, Preparation, TableModel
 from credo.io.tables import Sheet, read_table, split_target
 
 __all__ = [
     "Column",
     "ColumnError",
+    "Form",
     "Manifest",
     "ModelFileError",
     "Preparation",

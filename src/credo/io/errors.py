@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+# What a sentence shows of a name.
+_LONGEST = 100
+
 
 class TableError(ValueError):
     """A file doesn't hold a table that can be read."""
@@ -33,14 +36,18 @@ def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> list[str]
 
 
 def quoted(names: Iterable[object], *, most: int = 5) -> str:
-    """Names as they appear in a sentence: 'a', 'b' and 3 more.
+    """Names as they appear in a sentence: 'a', 'b' and 3 more; of an endless name its beginning.
 
     >>> quoted("abc", most=2)
     "'a', 'b' and 1 more"
     """
-    listed = [repr(str(name)) for name in names]
+    listed = [repr(_clipped(str(name))) for name in names]
     rest = len(listed) - most
     return ", ".join(listed[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _clipped(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
 def plural(count: int, noun: str) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 from matplotlib.axis import Axis
 from matplotlib.ticker import ScalarFormatter
 
+# Signs that turn the direction of the text after them: evil.csv could pass for vsc.live.
+_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -14,14 +16,15 @@ def shorten(name: Any, *, width: int = 32) -> str:
     """A name on one line of at most `width` characters, its middle replaced by an ellipsis when it is longer.
 
     The end is kept because that is where the name of an indicator column says which level it stands for.
-    Control characters, which no web page may hold, become spaces.
+    Control characters, which no web page may hold, become spaces; marks that turn the direction of writing go.
 
     >>> shorten("concentration of the second reagent = high", width=24)
     'concentration o…t = high'
     >>> shorten("two\\nlines")
     'two lines'
     """
-    text = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in str(name))
+    plain = str(name).translate(_TURNS)
+    text = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in plain)
     text = " ".join(text.split()) or "(no name)"
     if len(text) <= width:
         return text

@@ -27,6 +27,8 @@ from credo.report._numbers import count, datum, number, percent, several
 from credo.report._surprises import surprises
 from credo.selection import Comparison, Score
 
+# What a heading shows of a title, whatever the column and the file are called.
+_TITLE = 120
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
 
 
@@ -50,7 +52,7 @@ def render(
     columns = list(preparation.columns_)
     board = leaderboard.rows(comparison, {name: _family(model) for name, model in models.items()})
     return _template().render(
-        title=title,
+        title=shorten(title, width=_TITLE),
         style=Markup(_source("style.css")),
         size=[several(len(values), "row"), several(len(columns), "column"), f"target {shorten(target)}"],
         date=date,

@@ -1,7 +1,12 @@
 """A file appears whole or not at all."""
 
+import gc
+import io
 import os
 import stat
+import sys
+from contextlib import contextmanager
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -90,3 +95,42 @@ def test_an_error_in_the_block_keeps_the_old_content(tmp_path):
         handle.write(b"new")
         1 / 0
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_or_device_is_written_to_and_never_replaced(tmp_path):
+    # What happens to a pipe would happen to /dev/null, for those who may write there.
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    received = []
+    for path in (pipe, link):
+        reader = Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
+        reader.start()
+        with replacing(path) as handle:
+            handle.write(b"through")
+        reader.join(timeout=5)
+    assert received == [b"through"] * 2
+    assert pipe.is_fifo()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def test_a_full_disk_is_one_error_and_not_a_second_one_later(tmp_path, monkeypatch):
+    class Full(io.BytesIO):
+        def write(self, data):
+            if self.tell() > 500:
+                raise OSError(28, "No space left on device")
+            return super().write(data)
+
+    @contextmanager
+    def full(path):
+        with Full() as handle:
+            yield handle
+
+    later = []
+    monkeypatch.setattr(model, "replacing", full)
+    monkeypatch.setattr(sys, "unraisablehook", later.append)
+    with pytest.raises(OSError, match="No space left"):
+        save(StandardScaler().fit(np.arange(400.0).reshape(2, 200)), tmp_path / "m.credo")
+    gc.collect()
+    assert later == []

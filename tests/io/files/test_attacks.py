@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import pickle
 import struct
 import sys
@@ -144,6 +145,13 @@ def test_a_missing_file_names_its_neighbour(tmp_path):
         load(tmp_path)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_no_model_file(path):
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="is a pipe or a device, and no model file"):
+        load(path)
+
+
 def test_a_zip_bomb(good, path):
     parts = {**members(good), "arrays/0.npy": bytes(50_000_000)}
     content = forged(parts, compression=zipfile.ZIP_DEFLATED)
@@ -242,6 +250,8 @@ BAD_ARRAYS = [
     (header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}"), "doesn't hold as many numbers"),
     (header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", bytes(8)), "no array|as many numbers"),
     (header("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 9999999999999999999999)}"), "is no array"),
+    # NumPy makes values of one character of those of none, and 4 GiB of nothing.
+    (header("{'descr': '<U0', 'fortran_order': False, 'shape': (1073741824,)}"), "doesn't hold as many numbers"),
     (header("{'descr': 'O', 'fortran_order': False, 'shape': ()}"), "data type object"),
     (header("__import__('os').system('true')"), "is no array"),
     (header("[" * 100), "is no array"),

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from credo.features import Polynomial
-from credo.io import ColumnError, Preparation, TableModel, describe, load, save
+from credo.io import ColumnError, Preparation, TableModel, TableWarning, describe, load, save
 from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
 
 pd = pytest.importorskip("pandas")
@@ -177,3 +177,35 @@ def test_saved_and_loaded_bit_for_bit(estimator, text, tmp_path):
     page = describe(tmp_path / "model.credo")
     assert page.target == "price" and page.feature_names == tuple(frame.columns)
     assert page.class_name == "credo.io.TableModel"
+
+
+def test_a_table_without_rows_is_refused_in_words():
+    words = pd.DataFrame(
+        {"k": list("aabbab"), "x": [1.0, 2.0, 4.0, 3.0, 7.0, 6.0], "y": [1.0, 2.0, 4.0, 1.0, 3.0, 2.0]}
+    )
+    model = TableModel(Preparation(), LinearRegression(), "y").fit(words)
+    with pytest.raises(ValueError, match="0 sample"):
+        model.predict(words[:0])
+
+
+def test_forms_make_parts_of_a_table_be_read_alike(tmp_path):
+    answers, days = ["yes", "no"] * 12, [f"{i % 12 + 1:02}/{i % 11 + 1:02}/2020" for i in range(24)]
+    table = pd.DataFrame(
+        {"answer": [*answers[:-1], "maybe"], "day": [*days[:-1], "31/12/2020"], "only": ["y", *"n" * 23]}
+    )
+    whole = Preparation().fit(table)
+    part = Preparation(kinds=whole.forms_).fit(table[:-1])
+    assert [column.kind for column in part.columns_] == [column.kind for column in whole.columns_]
+    with pytest.warns(TableWarning, match="'maybe'"):
+        last = dict(zip(part.get_feature_names_out(), part.transform(table[-1:])[0], strict=True))
+    assert last["day (days since 2020-01-01)"] == 365
+    # The one y is not among these rows: they are constant, and still no category.
+    assert Preparation(kinds=whole.forms_).fit(table[1:]).columns_[2].kind == "constant"
+    save(part, tmp_path / "part.credo")
+    assert load(tmp_path / "part.credo").kinds == whole.forms_
+
+
+def test_forms_that_do_not_fit_are_refused_in_words():
+    forms = Preparation().fit(pd.DataFrame({"answer": ["yes", "no", "yes"]})).forms_
+    with pytest.raises(ColumnError, match="column 'answer' holds 'maybe', and was to hold"):
+        Preparation(kinds=forms).fit(pd.DataFrame({"answer": ["yes", "maybe"]}))

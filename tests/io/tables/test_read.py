@@ -3,8 +3,10 @@
 import csv
 import gzip
 import itertools
+import os
 import subprocess
 import sys
+from datetime import date
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from credo.io import TableError, read_table
+from credo.io.errors import quoted
 
 pd = pytest.importorskip("pandas")
 
@@ -202,7 +205,7 @@ def test_rows_without_values_are_left_out_and_said(tmp_path):
         (b"\x00\x01\x02\x03" * 20, "is not a text table: it holds binary data"),
         (b"PK\x03\x04rest", "it is a zip file or an Excel workbook; save the sheet as CSV"),
         (b"%PDF-1.4", "it is a PDF"),
-        (gzip.compress(b"a,b\n1,2\n")[:-6], "damaged or truncated gzip file"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-6], "damaged or truncated gzip file"),
         (b"PAR1 nonsense", "is a damaged Parquet file"),
     ],
 )
@@ -232,7 +235,7 @@ def test_missing_files_name_their_neighbours(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"separator": ";;"}, "separator must be one character"),
+        ({"separator": ";;"}, "separator must be one ASCII character"),
         ({"decimal": ";"}, "decimal must be '.' or ','; got ';'"),
         ({"encoding": "klingon"}, "there is no encoding 'klingon'"),
         ({"encoding": "ascii"}, "is not in ascii"),
@@ -328,3 +331,53 @@ def test_no_bytes_bring_it_down(content, folder):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
+
+
+def test_empty_rows_of_a_spreadsheet_above_the_table(tmp_path):
+    path = tmp_path / "export.csv"
+    path.write_text(",,\n;;\na,b,c\n1,2,3\n4,5\n")
+    with pytest.raises(TableError, match="line 5 has 2 fields where the table has 3 columns"):
+        read_table(path)
+    path.write_text(",,\n,,\na,b,c\n1,2,3\n4,5,6\n")
+    assert read_table(path).frame.to_dict("list") == {"a": [1, 4], "b": [2, 5], "c": [3, 6]}
+
+
+def test_rows_keep_their_number_when_empty_ones_are_left_out(tmp_path):
+    path = tmp_path / "gaps.csv"
+    path.write_text("a,b\n1,2\n,\n5,6\n")
+    assert read_table(path).frame.index.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("separator", ["→", "\0"])
+def test_separators_that_only_half_of_the_readers_know(separator, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a→b\n1→2\n3→4\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="one ASCII character"):
+        read_table(path, separator=separator)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_refused_in_words(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TableError, match="pipe or a device; save the table to a file first"):
+        read_table(tmp_path / "pipe")
+
+
+def test_endless_names_are_clipped_in_sentences():
+    assert len(quoted(["x" * 10_000])) < 120
+
+
+def test_every_index_of_a_parquet_file_is_a_column(tmp_path):
+    index = pd.MultiIndex.from_arrays([[1, 2], [3, 4]], names=["plot", "year"])
+    pd.DataFrame({"y": [0.5, 0.7]}, index=index).to_parquet(tmp_path / "t.parquet")
+    frame = read_table(tmp_path / "t.parquet").frame
+    assert frame.to_dict("list") == {"plot": [1, 2], "year": [3, 4], "y": [0.5, 0.7]}
+
+
+def test_a_parquet_file_whose_types_are_damaged(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"day": [date(2024, 1, 1), date(2024, 1, 2)], "y": [0.5, 0.7]}).to_parquet(path)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"numpy_type": "object"', b'"numpy_type": "objec*"'))
+    with pytest.raises(TableError, match="is a damaged Parquet file"):
+        read_table(path)

@@ -17,7 +17,7 @@ def test_rows_without_a_target_are_left_out_of_both_and_counted():
 
 
 def test_nothing_to_say_about_a_whole_target():
-    assert split_target(pd.DataFrame({"x": [1, 2], "y": [1, 2]}), "y")[2] == []
+    assert split_target(pd.DataFrame({"x": [2, 1], "y": [1, 2]}), "y")[2] == []
 
 
 def test_a_constant_target_is_noted():
@@ -68,3 +68,9 @@ def test_repeated_names_are_refused():
     frame = pd.DataFrame([[1, 2, 3]], columns=["a", "a", "y"])
     with pytest.raises(ColumnError, match="more than one column named 'a'; rename them"):
         split_target(frame, "y")
+
+
+def test_a_column_that_equals_the_target_is_told():
+    table = pd.DataFrame({"x": [1.0, 5.0, 2.0], "copy": [4, 5, 6], "gaps": pd.array([4, None, 6], dtype="Int64")})
+    _, _, notes = split_target(table.assign(y=[4.0, 5.0, 6.0]), "y")
+    assert notes == ["Equal to the target in every row: 'copy'. Leave out what isn't known beforehand."]

@@ -34,6 +34,15 @@ class ArchiveWriter:
         self._zip = ZipFile(handle, "w", ZIP_STORED)
         self.members: dict[str, tuple[str, int]] = {}
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # After an error zipfile would finish its directory when it is collected, on a handle that is closed then.
+        self._zip.fp = None
+
     def add(self, name: str, payload: bytes) -> None:
         """Write one member."""
         self.members[name] = (sha256(payload).hexdigest(), len(payload))

@@ -13,7 +13,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary handle whose content takes the place of the file when the block ends well.
 
     The bytes go to a temporary file in the same folder, to the disk, and only then, in one step, under the name.
-    After an error or Ctrl-C the old file stands as it was, and the temporary one is gone.
+    After an error or Ctrl-C the old file stands as it was, and the temporary one is gone. A device or a pipe, such
+    as /dev/null, is written to and never replaced.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -23,6 +24,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ...     (Path(folder) / "note.txt").read_text()
     'whole'
     """
+    # Asked of the path itself: what /dev/stdout points to may have no name.
+    if _is_special(Path(path)):
+        with open(path, "wb") as handle:
+            yield handle
+        return
     # A link stays a link: what it points to is replaced.
     final = Path(os.path.realpath(path))
     if final.is_dir():
@@ -44,6 +50,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
         raise
     _sync_folder(final.parent)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether the path is there and neither a file nor a folder."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _sync_folder(folder: Path) -> None:

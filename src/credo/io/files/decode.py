@@ -164,11 +164,13 @@ def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
         raise ModelFileError(f"its member {name} is no array ({str(error)[:100]})") from None
     _plain(dtype, name=name)
     offset, count = stream.tell(), prod(shape)
-    if count < 0 or count * dtype.itemsize != len(payload) - offset:
+    # Values of no size would let a short file declare an array that fills the memory.
+    sized = count == 0 or dtype.itemsize > 0
+    if count < 0 or not sized or count * dtype.itemsize != len(payload) - offset:
         raise ModelFileError(f"its member {name} doesn't hold as many numbers as it says")
     order: Literal["C", "F"] = "F" if fortran else "C"
     try:
-        if count * dtype.itemsize == 0:
+        if count == 0:
             return np.empty(shape, dtype=dtype, order=order)
         flat = np.frombuffer(payload, dtype=dtype, offset=offset, count=count)
         return flat.reshape(shape, order=order).copy(order="K")

@@ -68,8 +68,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             f"the model holds {len(encoder.arrays):,} arrays and {len(state):,} bytes of structure; "
             f"a file has room for {MAX_MEMBERS - 2:,} arrays and {MAX_JSON_BYTES:,} bytes"
         )
-    with replacing(path) as handle:
-        writer = ArchiveWriter(handle)
+    with replacing(path) as handle, ArchiveWriter(handle) as writer:
         writer.add(STATE, state)
         for number, array in enumerate(encoder.arrays):
             writer.add(f"arrays/{number}.npy", npy(array))
@@ -129,6 +128,8 @@ def _open(path: str | os.PathLike[str], *, max_bytes: int, read: Callable[[Archi
 def _missing(file: Path) -> OSError:
     if file.is_dir():
         return IsADirectoryError(f"{str(file)!r} is a folder; name the model file in it")
+    if file.exists():
+        return OSError(f"{str(file)!r} is a pipe or a device, and no model file")
     near = nearest(file.name, sorted(os.listdir(file.parent))[:10_000]) if file.parent.is_dir() else []
     hint = f"; did you mean {str(file.with_name(near[0]))!r}?" if near else ""
     return FileNotFoundError(f"there is no file {str(file)!r}{hint}")

@@ -11,13 +11,13 @@ and applies them unchanged in `transform`; what new rows hold that `fit` didn't 
 by name. Left out with a note: constant and empty columns, and identifiers. `TableModel` is a preparation and an
 estimator that are fitted, saved and asked as one.
 
-Members: `Preparation`, `Column`, `TableModel`.
+Members: `Preparation`, `Column`, `Form` (how a column is read), `TableModel`.
 
 Not here: reading files (`credo.io.tables`), basis expansions (`credo.features`).
 """
 
-from credo.io.preparation.kinds import Column
+from credo.io.preparation.kinds import Column, Form
 from credo.io.preparation.table_model import TableModel
 from credo.io.preparation.transformer import Preparation
 
-__all__ = ["Column", "Preparation", "TableModel"]
+__all__ = ["Column", "Form", "Preparation", "TableModel"]

@@ -41,6 +41,20 @@ class Column:
     detail: str = ""
 
 
+@dataclass(frozen=True)
+class Form:
+    """How the cells of a column are read, so that other rows of the same table are read alike.
+
+    `style` is the way in which its dates are written, `pair` its words for true and false, and `absent` are its
+    words that count as missing; whatever is left open is found out from the rows.
+    """
+
+    kind: Kind
+    style: str | None = None
+    pair: tuple[str, str] | None = None
+    absent: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Profile:
     """A column under study: which rows have a value, the values as numbers, and which are none."""

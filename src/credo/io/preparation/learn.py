@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from credo.features import Words
 from credo.io.errors import ColumnError, plural, quoted
-from credo.io.preparation.dates import TYPED, date_format, days_since, is_ambiguous, timestamps
+from credo.io.preparation.dates import date_format, days_since, is_ambiguous, timestamps
 from credo.io.preparation.encoders import Days, Encoder, Levels, Numbers, Texts
-from credo.io.preparation.kinds import Kind, Profile, is_number
+from credo.io.preparation.kinds import Form, Profile, is_number
 from credo.io.preparation.truth import truth_pair, truth_values
 from credo.io.tables.columns import not_a_number
 
@@ -32,37 +32,50 @@ class Learner:
     notes: list[str] = field(default_factory=list)
     gaps: dict[bytes, str] = field(default_factory=dict)
 
-    def learn(self, found: Profile, kind: Kind, detail: str) -> tuple[Encoder | None, str]:
-        """The encoder of a column, or None if it is left out, and a detail for people."""
-        if kind == "numeric":
-            return self._numbers(found)
-        if kind == "date":
-            return self._days(found)
-        if kind == "categorical":
-            return self._levels(found)
-        if kind == "text":
-            return self._texts(found)
-        reason = {"constant": "it has one value only", "empty": "it has no values"}.get(kind, "it names its rows")
+    def learn(self, found: Profile, form: Form, detail: str) -> tuple[Encoder | None, Form, str]:
+        """The encoder of a column, or None if it is left out; the form in full; and a detail for people."""
+        if form.kind == "numeric":
+            return self._numbers(found, form)
+        if form.kind == "date":
+            return self._days(found, form)
+        if form.kind == "categorical":
+            encoder, detail = self._levels(found)
+            return encoder, form, detail
+        if form.kind == "text":
+            texts, detail = self._texts(found)
+            return texts, form, detail
+        reason = {"constant": "it has one value only", "empty": "it has no values"}.get(form.kind, "it names its rows")
         self.notes.append(f"Left out column {found.name!r}: {reason}{f' ({detail})' if detail else ''}.")
-        return None, detail
+        return None, form, detail
 
-    def _numbers(self, found: Profile) -> tuple[Encoder, str]:
-        pair = None if found.is_typed_number else truth_pair(found.distinct)
+    def _numbers(self, found: Profile, form: Form) -> tuple[Encoder, Form, str]:
+        pair = form.pair or (None if found.is_typed_number else truth_pair(found.distinct))
+        absent = self._absent(found, form) if pair is None else ()
         if pair is not None:
-            truths = truth_values(pair)
-            values = np.array([np.nan if word is None else truths[word.casefold()] for word in found.words])
-            detail = f"{pair[0]} = 1, {pair[1]} = 0"
+            truths, detail = truth_values(pair), f"{pair[0]} = 1, {pair[1]} = 0"
+            values = self._truths(found, truths)
             if set(pair) != {"true", "false"}:
                 self.notes.append(f"Column {found.name!r}: {pair[0]!r} counts as 1 and {pair[1]!r} as 0.")
         else:
             truths, values, detail = None, self._values(found), ""
         fill, value, indicator, had_missing = self._gaps(found.name, values)
-        absent = () if pair or not len(found.odd) else found.slips
-        return Numbers(found.name, fill, value, indicator, had_missing, truths, absent), detail
+        encoder = Numbers(found.name, fill, value, indicator, had_missing, truths, absent)
+        return encoder, Form("numeric", pair=pair, absent=absent), detail
+
+    def _truths(self, found: Profile, truths: dict[str, float]) -> NDArray[np.float64]:
+        unknown = [word for word in found.distinct if word.casefold() not in truths]
+        if unknown:
+            raise ColumnError(f"column {found.name!r} holds {quoted(unknown)}, and was to hold {quoted(truths)} only")
+        return np.array([np.nan if word is None else truths[word.casefold()] for word in found.words])
+
+    def _absent(self, found: Profile, form: Form) -> tuple[str, ...]:
+        """The words that count as missing: those known before, and a few more."""
+        slips = found.slips if len(found.odd) else ()
+        if not is_number(found) and not set(slips) <= set(form.absent):
+            raise ColumnError(f"{not_a_number(found.column, found.odd)}; so the column can't be numeric")
+        return tuple(dict.fromkeys((*form.absent, *slips)))
 
     def _values(self, found: Profile) -> NDArray[np.float64]:
-        if not is_number(found):
-            raise ColumnError(f"{not_a_number(found.column, found.odd)}; so the column can't be numeric")
         if len(found.odd):
             self.notes.append(
                 f"Column {found.name!r}: {plural(len(found.odd), 'value')} that {_are(len(found.odd))} no number "
@@ -77,9 +90,9 @@ class Learner:
             self.notes.append(f"Column {found.name!r}: whole numbers beyond 2^53 were rounded to 16 digits.")
         return values
 
-    def _days(self, found: Profile) -> tuple[Encoder, str]:
+    def _days(self, found: Profile, form: Form) -> tuple[Encoder, Form, str]:
         words = found.words[found.present]
-        style = date_format(found.column, words)
+        style = form.style or date_format(found.column, words)
         if style is None:
             raise ColumnError(
                 f"column {found.name!r} can't be a date: {found.distinct[0]!r} and the others have no known form"
@@ -90,7 +103,7 @@ class Learner:
             raise ColumnError(f"column {found.name!r}, row {lost[0] + 1}: {found.words[lost[0]]!r} is not a date")
         known = stamps[found.present]
         origin = str(known.min().astype("datetime64[D]"))
-        if style != TYPED and is_ambiguous(words, style):
+        if style != form.style and is_ambiguous(words, style):
             self.notes.append(
                 f"Column {found.name!r}: dates like {words[0]!r} were read with the month first; "
                 "write them as 2024-12-31 if that is wrong."
@@ -98,7 +111,8 @@ class Learner:
         days = days_since(stamps, np.datetime64(origin, "us"))
         fill, value, indicator, had_missing = self._gaps(found.name, days)
         last = str(known.max().astype("datetime64[D]"))
-        return Days(found.name, style, origin, fill, value, indicator, had_missing), f"{origin} to {last}"
+        encoder = Days(found.name, style, origin, fill, value, indicator, had_missing)
+        return encoder, Form("date", style=style), f"{origin} to {last}"
 
     def _levels(self, found: Profile) -> tuple[Encoder, str]:
         counts: Counter[str] = Counter()

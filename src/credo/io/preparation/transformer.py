@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 from credo.estimator import positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
 from credo.io.preparation.encoders import Encoder
-from credo.io.preparation.kinds import KINDS, Column, Kind, kind_of, profile
+from credo.io.preparation.kinds import KINDS, Column, Form, Profile, kind_of, profile
 from credo.io.preparation.learn import Learner
 from credo.io.preparation.scale import center_and_scale, is_sparse, scaled
 from credo.io.tables.columns import as_frame, has_names, missing_columns
@@ -34,9 +34,10 @@ class Preparation(TransformerMixin, BaseEstimator):
     standardize : bool, default False
         Whether every column is brought to mean 0 and standard deviation 1, so that one prior fits all weights.
         Columns of words are scaled but not centred, which keeps them sparse.
-    kinds : mapping of column name to kind, optional
+    kinds : mapping of column name to kind or Form, optional
         Overrules what a column is taken for: "numeric", "categorical", "text" or "date", or "identifier" to leave it
-        out.
+        out. The `forms_` of a fitted preparation make another read its rows alike: parts of a table, as the folds
+        of cross-validation, may lack the one cell that tells yes, no and maybe from yes and no.
     drop_reference : bool, default True
         Whether the most frequent level of a category goes without a column.
     max_levels : int, default 30
@@ -48,6 +49,8 @@ class Preparation(TransformerMixin, BaseEstimator):
     ----------
     columns_ : list of Column
         Name, kind, n_missing, n_distinct and a detail of each column of the table.
+    forms_ : dict of column name to Form
+        How the cells of each column were read.
     notes_ : list of str
         Sentences about what was left out, filled in or decided.
     center_, scale_ : arrays of shape (n_features_out,)
@@ -67,6 +70,7 @@ class Preparation(TransformerMixin, BaseEstimator):
     """
 
     columns_: list[Column]
+    forms_: dict[str, Form]
     notes_: list[str]
     encoders_: list[Encoder]
     center_: NDArray[np.float64]
@@ -78,7 +82,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         self,
         *,
         standardize: bool = False,
-        kinds: Mapping[str, str] | None = None,
+        kinds: Mapping[str, str | Form] | None = None,
         drop_reference: bool = True,
         max_levels: int = 30,
         max_words: int = 1000,
@@ -112,25 +116,24 @@ class Preparation(TransformerMixin, BaseEstimator):
         table, weight = table[weight > 0], weight[weight > 0]
         if len(table) == 0:
             raise ValueError("every sample_weight is zero, so there is nothing to fit")
-        kinds = self._forced_kinds(list(table.columns))
+        forced = self._forced_forms(list(table.columns))
         learner = Learner(
             max_levels=max(2, positive_integer("max_levels", self.max_levels)),
             max_words=positive_integer("max_words", self.max_words),
             drop_reference=self.drop_reference,
             weight=weight,
         )
-        columns, encoders = [], []
+        columns, encoders, forms = [], [], {}
         for name in table.columns:
             found = profile(name, table[name])
-            kind, detail = (kinds[name], "") if name in kinds and found.n_present else kind_of(found)
-            encoder, detail = learner.learn(found, kind, detail)
-            columns.append(Column(name, kind, found.n_missing, found.n_distinct, detail))
+            encoder, forms[name], detail = learner.learn(found, *_form(found, forced.get(name)))
+            columns.append(Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail))
             if encoder is not None and encoder.names():
                 encoders.append(encoder)
         if not encoders:
             left_out = " ".join(learner.notes)
             raise ColumnError(f"no column is left to predict from, with n_samples = {len(table)}. {left_out}")
-        self.columns_, self.encoders_, self.notes_ = columns, encoders, learner.notes
+        self.columns_, self.encoders_, self.forms_, self.notes_ = columns, encoders, forms, learner.notes
         self.n_features_in_ = table.shape[1]
         self.feature_names_in_ = np.array(list(table.columns), dtype=object)
         if self.standardize:
@@ -179,15 +182,17 @@ class Preparation(TransformerMixin, BaseEstimator):
         names = [name for encoder in self.encoders_ for name in encoder.names()]
         return np.array(unique_names(names)[0], dtype=object)
 
-    def _forced_kinds(self, names: list[str]) -> dict[str, Kind]:
+    def _forced_forms(self, names: list[str]) -> dict[str, Form]:
         kinds: dict[str, Any] = dict(self.kinds or {})
-        unknown = [name for name in kinds if name not in names]
+        known = set(names)
+        unknown = [name for name in kinds if name not in known]
         if unknown:
             raise ColumnError(f"kinds: {missing_columns(unknown, names)}")
-        for name, kind in kinds.items():
-            if kind not in KINDS:
-                raise ValueError(f"kinds[{name!r}] must be one of {', '.join(KINDS)}; got {kind!r}")
-        return kinds
+        forms = {name: kind if isinstance(kind, Form) else Form(kind) for name, kind in kinds.items()}
+        for name, form in forms.items():
+            if form.kind not in KINDS:
+                raise ValueError(f"kinds[{name!r}] must be one of {', '.join(KINDS)}; got {form.kind!r}")
+        return forms
 
     def _blocks(self, table: Any) -> list[Any]:
         return [encoder.matrix(table[encoder.name]) for encoder in self.encoders_]
@@ -204,3 +209,11 @@ class Preparation(TransformerMixin, BaseEstimator):
         ends = np.cumsum([block.shape[1] for block in blocks])
         centers, scales = np.split(self.center_, ends[:-1]), np.split(self.scale_, ends[:-1])
         return [scaled(block, center, scale) for block, center, scale in zip(blocks, centers, scales, strict=True)]
+
+
+def _form(found: Profile, forced: Form | None) -> tuple[Form, str]:
+    """The form of a column and why where that isn't plain; without two values there is nothing to force."""
+    if forced is not None and found.n_present and (found.n_missing or found.n_distinct > 1):
+        return forced, ""
+    kind, detail = kind_of(found)
+    return Form(kind), detail

@@ -57,15 +57,23 @@ def missing_columns(missing: list[str], present: list[str], *, what: str = "colu
 
 def present_mask(column: Any) -> NDArray[np.bool_]:
     """Which rows have a value; blank words count as none."""
+    if _is_plain(column):
+        return ~np.isnan(column.to_numpy())
     present = np.asarray(column.notna(), dtype=bool)
     if is_wordy(column):
-        present = present & [not isinstance(value, str) or bool(value.strip()) for value in column.tolist()]
+        filled = [not isinstance(value, str) or bool(value.strip()) for value in column.tolist()]
+        present = present & np.array(filled, dtype=bool)
     return present
 
 
 def is_wordy(column: Any) -> bool:
     """Whether the column may hold words: not numbers, truth values or dates by its type."""
     return column.dtype.kind not in "biufcMm"
+
+
+def _is_plain(column: Any) -> bool:
+    """Whether the column is an array of NumPy's numbers, which needs none of pandas' care: wide tables have many."""
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
 
 
 def words(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
@@ -80,6 +88,8 @@ def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64
     """The column as floats, NaN where missing, and the rows whose value is no number."""
     if column.dtype.kind == "c":
         raise ColumnError(f"column {str(column.name)!r} holds complex numbers; take their real or imaginary parts")
+    if _is_plain(column):
+        return column.to_numpy(dtype=np.float64, copy=True), np.empty(0, dtype=np.intp)
     values = np.full(len(column), np.nan)
     if column.dtype.kind in "biuf":
         values[present] = column[present].to_numpy(dtype=np.float64)

@@ -21,14 +21,16 @@ def read_parquet(file: Path, *, max_bytes: int) -> tuple[Any, list[str]]:
             if size > max_bytes:
                 raise TableError(f"{str(file)!r} holds about {size:,} bytes; raise the limit with max_bytes=")
             frame = opened.read().to_pandas()
-    except TableError:
+    except (TableError, MemoryError):
         raise
-    except (OSError, ValueError, KeyError, NotImplementedError) as error:
+    # What pyarrow and pandas make of a damaged file has errors of many kinds.
+    except Exception as error:
         raise TableError(f"{str(file)!r} is a damaged Parquet file ({str(error)[:200]})") from None
     if len(frame) == 0 or frame.shape[1] == 0:
         raise TableError(f"{str(file)!r} is empty: it has {len(frame)} rows and {frame.shape[1]} columns")
-    if frame.index.name is not None and frame.index.name not in frame.columns:
-        frame = frame.reset_index()
+    named = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    if named:
+        frame = frame.reset_index(named)
     names, notes = unique_names([str(name) for name in frame.columns])
     frame.columns = names
     return frame.reset_index(drop=True), notes

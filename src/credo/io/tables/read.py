@@ -71,8 +71,8 @@ def read_table(
     >>> sheet.frame["girth"].tolist()
     [8.3, 8.6]
     """
-    if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
-        raise ValueError(f"separator must be one character, as ',' or ';'; got {separator!r}")
+    if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0'):
+        raise ValueError(f"separator must be one ASCII character, as ',' or ';'; got {separator!r}")
     if decimal not in (None, ".", ","):
         raise ValueError(f"decimal must be '.' or ','; got {decimal!r}")
     file = source.existing(path)

@@ -35,6 +35,8 @@ def existing(path: str | os.PathLike[str]) -> Path:
         return file
     if file.is_dir():
         raise IsADirectoryError(f"{str(file)!r} is a folder; name a file in it")
+    if file.exists():
+        raise TableError(f"{str(file)!r} is a pipe or a device; save the table to a file first")
     if not file.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(file.parent)!r}, so no file {file.name!r} in it")
     near = nearest(file.name, sorted(os.listdir(file.parent))[:10_000])

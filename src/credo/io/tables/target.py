@@ -47,10 +47,17 @@ def split_target(frame: Any, target: str) -> tuple[Any, NDArray[np.float64], lis
     y = y[known]
     if len(y) > 1 and np.all(y == y[0]):
         notes.append(f"The target {name!r} has one value only, {y[0]:g}: there is nothing to explain.")
-    rest = table.drop(columns=name)
+    rest = table.drop(columns=name)[known]
     if rest.shape[1] == 0:
         raise ColumnError(f"the table has no column beside its target {name!r}, so there is nothing to predict from")
-    return rest[known], y, notes
+    copies = [other for other, column in rest.items() if _equals(column, y)]
+    if copies and np.ptp(y) > 0:
+        notes.append(f"Equal to the target in every row: {quoted(copies)}. Leave out what isn't known beforehand.")
+    return rest, y, notes
+
+
+def _equals(column: Any, y: NDArray[np.float64]) -> bool:
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf" and np.array_equal(column.to_numpy(), y)
 
 
 def _numbers(column: Any, name: str) -> NDArray[np.float64]:

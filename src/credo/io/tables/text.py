@@ -9,11 +9,12 @@ import numpy as np
 
 from credo.io.errors import TableError, plural, quoted
 from credo.io.extras import pandas
-from credo.io.tables.dialect import Dialect, sniff
+from credo.io.tables.dialect import SEPARATORS, Dialect, sniff
 from credo.io.tables.names import unique_names
 from credo.io.tables.numbers import NA_WORDS, read_numbers
 from credo.io.tables.survey import survey
 
+_EMPTY_ROW = "".join(SEPARATORS)
 # Numbers that people write for values they don't have.
 _CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
 
@@ -49,7 +50,8 @@ def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
             declared = sep[1]
         elif line.startswith("#"):
             comments += 1
-        elif line:
+        # Spreadsheets write the empty rows above a table as separators alone.
+        elif line.strip(_EMPTY_ROW):
             break
         start, skipped = end, skipped + 1
     if start >= len(text):
@@ -89,14 +91,15 @@ def _without_empty_rows(frame: Any) -> tuple[Any, list[str]]:
     if empty.all():
         raise TableError("it has a header but no values below it")
     note = f"Left out {plural(int(empty.sum()), 'row')} without any value."
-    return frame[~empty].reset_index(drop=True), [note]
+    # The index keeps counting the rows of the file.
+    return frame[~empty], [note]
 
 
 def _words_to_numbers(frame: Any, *, decimal: str, skip: set[str]) -> list[str]:
     """Trim the columns of words in place, and turn those into numbers that are numbers; returns the notes."""
     notes: list[str] = []
-    for name in frame.columns:
-        if frame[name].dtype.kind in "biuf":
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind in "biuf":
             continue
         words = np.array([_word(value) for value in frame[name].tolist()], dtype=object)
         reading = None if name in skip else read_numbers(words, name=name, decimal=decimal)
@@ -108,8 +111,8 @@ def _words_to_numbers(frame: Any, *, decimal: str, skip: set[str]) -> list[str]:
 def _missing_codes(frame: Any) -> list[str]:
     """Notes about numbers such as −999 that stand far off, and may mean that a value is missing."""
     notes = []
-    for name in frame.columns:
-        if frame[name].dtype.kind not in "iuf":
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind not in "iuf":
             continue
         values = frame[name].to_numpy()
         for code in _CODES:
