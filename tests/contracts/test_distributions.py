@@ -238,3 +238,17 @@ def test_refuses_bad_outcomes_and_levels(dist: Distribution) -> None:
     for level in (0.0, 1.0, 95, [0.9]):
         with pytest.raises(ValueError, match="level must be one number strictly between 0 and 1"):
             dist.interval(level)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("level", [1 - 1e-12, 1 - 1e-15, 1 - 2.0**-53])
+@pytest.mark.parametrize(
+    "dist",
+    [Normal(0.0, 2.0), StudentT(3.0), StudentT(0.4), Mixture([Normal(0.0, 1.0), StudentT(5.0, 0.0, 2.0)], [0.3, 0.7])],
+    ids=["normal", "t", "heavy t", "mixture"],
+)
+def test_intervals_of_symmetric_distributions_are_symmetric_up_to_the_last_level(dist: Distribution, level) -> None:
+    """1 − (1 − level)/2 has lost the digits of the tail, or is 1; the upper end must not be made from it."""
+    lower, upper = dist.interval(level)
+    assert np.isfinite(upper).all()
+    np.testing.assert_allclose(upper, -lower, rtol=1e-12)
+    np.testing.assert_allclose(dist.cdf(lower), (1 - level) / 2, rtol=1e-9)

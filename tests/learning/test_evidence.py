@@ -82,3 +82,28 @@ def test_ends_of_the_range_are_put_into_words():
     assert "inputs don't vary" in maximize_precisions(flat, prior=None, noise=None).message
     exact = Line(np.array([1.0, 100.0]), np.array([1.0, 100.0]), 1e-200, 2.0, 0.0)
     assert "noise vanishes" in maximize_precisions(exact, prior=None, noise=None).message
+
+
+def test_exact_targets_give_the_precision_of_their_weights():
+    """Without noise the weights are known, and α is p/‖w‖² (Bishop 3.98 in the limit)."""
+    eigenvalues, w = np.array([50.0, 40.0, 60.0]), np.array([1.0, -2.0, 0.5])
+    data = Line(eigenvalues, eigenvalues * w**2, 1e-25, 49.0, 0.0)
+    found = maximize_precisions(data, prior=None, noise=None)
+    assert found.prior == pytest.approx(3 / (w @ w), rel=1e-9)
+    assert not found.noiseless and found.n_iter > 0
+    assert np.abs(log_evidence_gradient(data, prior=found.prior, noise=found.noise)).max() < 1e-8
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_maximum_is_global_for_spectra_of_several_levels(seed):
+    """Groups of weights of unlike sizes make several maxima; a fine scan finds none higher."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 60, rng.integers(2, 4))
+    eigenvalues = np.repeat(10 ** rng.uniform(-8, 8, len(sizes)), sizes)
+    projections = np.repeat(10 ** rng.uniform(-4, 4, len(sizes)), sizes)
+    data = Line(eigenvalues, projections, 10 ** rng.uniform(-6, 2), float(sizes.sum() + rng.integers(1, 40)), 0.0)
+    found = maximize_precisions(data, prior=None, noise=None)
+    reached = log_evidence(data, prior=found.prior, noise=found.noise)
+    for ratio in np.geomspace(eigenvalues.min() * 1e-16, eigenvalues.max() * 1e9, 1500):
+        noise = data.dof / data.misfit(ratio)
+        assert log_evidence(data, prior=ratio * noise, noise=noise) <= reached + 1e-6

@@ -69,9 +69,9 @@ class Distribution(Immutable, ABC):
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The central interval that holds the outcome with probability `level`: lower and upper ends."""
-        tail = (1 - valid.fraction("level", level)) / 2
-        ends = self._quantile(np.array([tail, 1 - tail]))
-        return ends.min(axis=1), ends.max(axis=1)
+        tail = np.array([(1 - valid.fraction("level", level)) / 2])
+        lower, upper = self._quantile(tail)[:, 0], self._exceeded(tail)[:, 0]
+        return np.minimum(lower, upper), np.maximum(lower, upper)
 
     def cdf(self, y: ArrayLike) -> NDArray[np.float64]:
         """The probability of an outcome of at most y."""
@@ -160,6 +160,10 @@ class Distribution(Immutable, ABC):
 
     @abstractmethod
     def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+    def _exceeded(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The value that is exceeded with probability p, by p's own digits where a subclass can use them."""
+        return self._quantile(1 - p)
 
     @abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]: ...

@@ -114,12 +114,12 @@ class Mixture(Distribution):
     def _crps_of_normals(self, parts: list[Normal], y: NDArray[np.float64]) -> NDArray[np.float64]:
         # E|X − y| − E|X − X'|/2, where a difference of normals is normal: Grimit et al. (2006).
         distance = self._sum(_mean_distance(y, part.mean, part.std) for part in parts)
-        spread = np.zeros(len(self))
-        for i, (weight, part) in enumerate(zip(self._weights.T, parts, strict=True)):
-            spread += weight**2 * part.std / np.sqrt(np.pi)
-            for other_weight, other in zip(self._weights.T[:i], parts[:i], strict=True):
-                gap = _mean_distance(part.mean, other.mean, np.hypot(part.std, other.std))
-                spread += np.where(weight * other_weight > 0, weight * other_weight * gap, 0.0)
+        weights, means, stds = self._weights.T, np.stack([p.mean for p in parts]), np.stack([p.std for p in parts])
+        spread = (weights**2 * stds).sum(axis=0) / np.sqrt(np.pi)
+        for i in range(1, len(parts)):
+            gap = _mean_distance(means[i], means[:i], np.hypot(stds[i], stds[:i]))
+            share = weights[i] * weights[:i]
+            spread += np.where(share > 0, share * gap, 0.0).sum(axis=0)
         return np.maximum(distance - spread, 0.0)
 
     def _crps_by_quadrature(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -134,15 +134,23 @@ class Mixture(Distribution):
         return np.concatenate([part._crps_by_quadrature(y[..., block]) for part, block in pairs], axis=-1)
 
     def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._search(q, 1 - q, (part._quantile(q) for part in self._components))
+
+    def _exceeded(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._search(1 - p, p, (part._exceeded(p) for part in self._components))
+
+    def _search(
+        self, q: NDArray[np.float64], rest: NDArray[np.float64], quantiles: Iterable[NDArray[np.float64]]
+    ) -> NDArray[np.float64]:  # fmt: skip
+        """The quantiles at q = 1 − rest, given those of the components."""
         # The quantile lies between the smallest and the largest of the components' quantiles.
         low, high = np.full((len(self), q.size), np.inf), np.full((len(self), q.size), -np.inf)
-        for weight, part in self._parts():
-            ends, used = part._quantile(q), weight[:, None] > 0
-            np.minimum(low, ends, out=low, where=used)
-            np.maximum(high, ends, out=high, where=used)
-        inside, order = (q > 0) & (q < 1), np.argsort(q)
+        for weight, ends in zip(self._weights.T, quantiles, strict=True):
+            np.minimum(low, ends, out=low, where=weight[:, None] > 0)
+            np.maximum(high, ends, out=high, where=weight[:, None] > 0)
+        inside, order = (q > 0) & (rest > 0), np.argsort(q)
         values = np.where(q > 0, high, low)
-        inverse = Inverse(self._tail, q[inside, None], smooth=~self._atoms())
+        inverse = Inverse(self._tail, q[inside, None], rest[inside, None], smooth=~self._atoms())
         values[:, inside] = inverse.between(low[:, inside].T, high[:, inside].T).T
         # Levels that differ by rounding alone must not make quantiles cross.
         values[:, order] = np.maximum.accumulate(values[:, order], axis=1)

@@ -74,6 +74,9 @@ class Normal(Distribution):
     def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         return _point.quantile(ndtri(q)[None, :], self._mean, self._std)
 
+    def _exceeded(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _point.quantile(-ndtri(p)[None, :], self._mean, self._std)
+
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         return self._mean + self._std * rng.standard_normal((n, len(self)))
 

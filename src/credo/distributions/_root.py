@@ -21,18 +21,19 @@ class Inverse:
     ----------
     tail : callable
         `tail(x, upper)` is 1 − F where `upper`, and F elsewhere; x is of shape (k, n_rows).
-    q : array of shape (k, 1)
+    q, rest : arrays of shape (k, 1)
+        rest is 1 − q, with its own digits.
     smooth : array of shape (n_rows,)
         Where F is smooth, the search may end as soon as F(x) equals q up to rounding. Elsewhere F may jump, and
         the search ends at the very float at which it does.
     """
 
-    def __init__(self, tail: Callable[[Array, Bools], Array], q: Array, *, smooth: Bools) -> None:
+    def __init__(self, tail: Callable[[Array, Bools], Array], q: Array, rest: Array, *, smooth: Bools) -> None:
         # A smooth upper tail keeps its digits in 1 − F. Jumps are looked for in F itself, so that a value of F
         # leads back to the point that it came from.
         self.tail, self.smooth = tail, smooth
         self.upper = (q > 0.5) & smooth
-        self.level = np.where(self.upper, 1 - q, q)
+        self.level = np.where(self.upper, rest, q)
         self.probit = ndtri(self.level)
 
     def between(self, low: Array, high: Array) -> Array:

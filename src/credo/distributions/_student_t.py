@@ -110,9 +110,15 @@ class StudentT(Distribution):
         return np.where(self._atoms(), distance, score)
 
     def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _point.quantile(self._standard_quantile(q), self._loc, self._scale)
+
+    def _exceeded(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _point.quantile(-self._standard_quantile(p), self._loc, self._scale)
+
+    def _standard_quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         # One df for all rows, as least squares has it, needs one inversion for all rows.
         df = self._df[:1] if (self._df == self._df[:1]).all() else self._df
-        return _point.quantile(_quantile(q[None, :], df[:, None]), self._loc, self._scale)
+        return _quantile(q[None, :], df[:, None])
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         return self._loc + self._scale * rng.standard_t(self._df, (n, len(self)))

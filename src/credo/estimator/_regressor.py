@@ -14,6 +14,8 @@ from credo.frames import Table
 
 # The squares of such numbers, summed, still fit into double precision.
 _LARGEST = 1e140
+# Sums over more observations than this leave double precision in no time.
+_HEAVIEST = 1e100
 
 
 class Regressor(RegressorMixin, BaseEstimator):
@@ -101,6 +103,11 @@ class Regressor(RegressorMixin, BaseEstimator):
         used = weight > 0
         if not used.any():
             raise ValueError("every sample_weight is zero, so there is nothing to fit")
+        if weight.max() > _HEAVIEST:
+            raise ValueError(
+                f"the largest sample_weight is {weight.max():.3g}, and a weight of k stands for k rows: divide them "
+                "all by one number, so that they sum to the number of observations"
+            )
         if used.all():
             return rows, target, weight
         return rows[used], target[used], weight[used]

@@ -9,7 +9,8 @@ overruled by an option, and is told in `notes`; whatever can't be right is refus
 file, line, row or column and says what to do. Nothing in a table or in a model file is ever executed.
 
 Members: `tables` (text and Parquet into frames), `preparation` (frames into numbers), `files` (models to disk and
-back), and the errors they raise.
+back), and the errors they raise. `Numbers`, `Days`, `Levels` and `Texts` are what a fitted preparation, and so a
+model file, holds; their names here are part of the file format.
 
 Not here: models, pictures, the command line. pandas and pyarrow are imported when first needed.
 """
@@ -17,6 +18,10 @@ Not here: models, pictures, the command line. pandas and pyarrow are imported wh
 from credo.io.errors import ColumnError, ModelFileError, TableError, TableWarning
 from credo.io.files import Manifest, describe, load, replacing, save
 from credo.io.preparation import Column, Form, Preparation, TableModel
+from credo.io.preparation.encoders import Days as Days
+from credo.io.preparation.encoders import Levels as Levels
+from credo.io.preparation.encoders import Numbers as Numbers
+from credo.io.preparation.encoders import Texts as Texts
 from credo.io.tables import Sheet, read_table, split_target
 
 __all__ = [

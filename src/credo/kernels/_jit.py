@@ -10,7 +10,7 @@ A triangle is the part i ≤ j of an n×n array in C order: what LAPACK calls lo
 import math
 
 from numba import njit
-from numpy import empty, float64, zeros
+from numpy import empty, zeros
 
 # How a kernel's values meet what is in the array already.
 SET, ADD, MULTIPLY = 0, 1, 2
@@ -247,22 +247,17 @@ def mirror(start, step, K):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def outer_minus_triangle(start, step, alpha, V):
-    """½(ααᵀ − V) in place of the triangle of V: what the evidence hands to a kernel's pullback.
-
-    `alpha` has a column for each target, and V counts once for each of them.
-    """
-    n, n_targets = alpha.shape
+def outer_minus_triangle(start, step, columns, count, V):
+    """½(ccᵀ − count·V) in place of the triangle of V: what the evidence hands to a kernel's pullback."""
+    n, n_columns = columns.shape
     for i in range(start, n, step):
         row = V[i]
         for j in range(i, n):
-            row[j] *= -float64(n_targets)
-        for t in range(n_targets):
-            a = alpha[i, t]
+            row[j] *= -0.5 * count
+        for t in range(n_columns):
+            c = 0.5 * columns[i, t]
             for j in range(i, n):
-                row[j] += a * alpha[j, t]
-        for j in range(i, n):
-            row[j] *= 0.5
+                row[j] += c * columns[j, t]
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)

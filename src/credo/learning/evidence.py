@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 _REACH_UP = 23.0
 _REACH_DOWN = 72.0
 _SCAN = 160
+# Share of the sum of squares below which a misfit counts as none.
+_NOISELESS = 1e-12
 
 _PRIOR_MESSAGES = {
     "inner": "the evidence is stationary in the precisions",
@@ -80,9 +82,16 @@ class Line:
         """D(ρ) of the module's equation."""
         return self.rss + float(self.projections @ (ratio / (ratio + self.eigenvalues)))
 
+    def growth(self, ratio: float) -> float:
+        """dD/d ln ρ."""
+        # ρ/(ρ + λ) twice, not once as 1 − λ/(ρ + λ), which is nothing but rounding where ρ is small.
+        slack = ratio / (ratio + self.eigenvalues)
+        return float(self.projections @ (slack * (self.eigenvalues / (ratio + self.eigenvalues))))
+
     def complexity(self, ratio: float) -> float:
         """½ Σ ln(1 + λᵢ/ρ), the price of the freedom that the weights have."""
-        return 0.5 * float(np.log1p(self.eigenvalues / ratio).sum())
+        # In logs, where λ/ρ can't overflow.
+        return 0.5 * float(np.logaddexp(0.0, np.log(self.eigenvalues) - math.log(ratio)).sum())
 
 
 def log_evidence(line: Line, *, prior: float, noise: float | Gamma) -> float:
@@ -106,7 +115,7 @@ def log_evidence_gradient(line: Line, *, prior: float, noise: float) -> tuple[fl
     ratio = prior / noise
     share = line.eigenvalues / (ratio + line.eigenvalues)
     effective = float(share.sum())  # γ of Bishop 3.91, the number of weights that the data determine
-    slack = 0.5 * noise * float(line.projections @ (share * (1 - share)))
+    slack = 0.5 * noise * line.growth(ratio)
     by_prior = 0.5 * effective - slack
     by_noise = 0.5 * line.dof - 0.5 * effective - 0.5 * noise * line.misfit(ratio) + slack
     return by_prior, by_noise
@@ -126,7 +135,8 @@ def maximize_precisions(line: Line, *, prior: float | None, noise: float | Gamma
     if isinstance(noise, Gamma):
         shape, rate = gamma_posterior(line, noise, ratio)
         return Precisions(ratio, shape / rate, n_iter, message)
-    noiseless = noise is None and place == "low"
+    noiseless = noise is None and (place == "low" or _is_noiseless(line, ratio))
+    message = _PRIOR_MESSAGES["low"] if noiseless else message
     if noise is None:
         noise = line.dof / line.misfit(ratio)
     return Precisions(ratio * noise if prior is None else prior, noise, n_iter, message, noiseless)
@@ -135,6 +145,16 @@ def maximize_precisions(line: Line, *, prior: float | None, noise: float | Gamma
 def gamma_posterior(line: Line, prior: Gamma, ratio: float) -> tuple[float, float]:
     """Shape and rate of the noise precision given the data, a_N and b_N."""
     return prior.shape + 0.5 * line.dof, prior.rate + 0.5 * line.misfit(ratio)
+
+
+def _is_noiseless(line: Line, ratio: float) -> bool:
+    """Whether weights enough for every observation leave noise of the size that rounding gives it.
+
+    With no residuals the evidence runs up to a plateau, on which the rounding error of the targets, which is all
+    that rss holds, decides where the maximum is.
+    """
+    total = line.rss + float(line.projections.sum())
+    return line.dof <= len(line.eigenvalues) and line.misfit(ratio) < _NOISELESS * total
 
 
 _Function = Callable[[Array], Array]
@@ -160,7 +180,7 @@ def _ratio_slope(line: Line, noise: float | Gamma | None) -> Callable[[float], f
     def slope(u: float) -> float:
         ratio = math.exp(u)
         share = line.eigenvalues / (ratio + line.eigenvalues)
-        growth = float(line.projections @ (share * (1 - share)))
+        growth = line.growth(ratio)
         if isinstance(noise, Gamma):
             shape, rate = gamma_posterior(line, noise, ratio)
             beta = shape / rate
@@ -218,21 +238,22 @@ def _best(
 ) -> tuple[float, int, str]:  # fmt: skip
     """The global minimum on [low, high] as (place, iterations, kind of place).
 
-    A scan finds the valley, a second scan its floor, and a root of the derivative the minimum itself.
+    A scan finds every valley, a root of the derivative the floor of each.
     """
     if high <= low:
         return high, 0, "flat"
     grid = np.linspace(low, high, _SCAN)
     heights = value(grid)
-    inner = heights[1:-1]
-    n_minima = int(((inner < heights[:-2]) & (inner <= heights[2:])).sum())
-    for _ in range(2):
-        best = int(np.argmin(heights))
-        left, right = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)])
+    valleys = 1 + np.flatnonzero((heights[1:-1] < heights[:-2]) & (heights[1:-1] <= heights[2:]))
+    found = []
+    for left, right in zip(grid[valleys - 1].tolist(), grid[valleys + 1].tolist(), strict=True):
+        # What rounding makes of a plateau is no valley.
         if slope(left) < 0 < slope(right):
             root, outcome = brentq(slope, left, right, xtol=1e-14, rtol=8.9e-16, full_output=True)
-            return float(root), int(outcome.iterations), "several" if n_minima > 1 else "inner"
-        grid = np.linspace(left, right, _SCAN)
-        heights = value(grid)
+            found.append((float(root), int(outcome.iterations)))
+    floors = value(np.array([root for root, _ in found]))
+    if len(found) and floors.min() <= min(heights[0], heights[-1]):
+        root, n_iter = found[int(np.argmin(floors))]
+        return root, n_iter, "several" if len(found) > 1 else "inner"
     # Monotone towards an end: the scan runs out on a plateau whose height is all that counts.
-    return (low, 0, "low") if slope(0.5 * (low + high)) > 0 else (high, 0, "high")
+    return (low, 0, "low") if heights[0] < heights[-1] else (high, 0, "high")

@@ -64,7 +64,7 @@ def factorize(
     converted = isinstance(A, np.ndarray) and not np.may_share_memory(matrix, A)
     work = _workspace(matrix, overwrite=overwrite or converted)
     diagonal = np.diagonal(work).copy()
-    amounts = _amounts(diagonal, jitter)
+    amounts = jitter_amounts(diagonal, jitter)
     for amount in amounts:
         np.fill_diagonal(work, diagonal + amount)
         if cholesky_in_place(work):
@@ -85,7 +85,7 @@ def _workspace(A: NDArray[np.float64], *, overwrite: bool) -> NDArray[np.float64
     return work.copy(order="F")
 
 
-def _amounts(diagonal: NDArray[np.float64], jitter: float | Literal["auto"]) -> tuple[float, ...]:
+def jitter_amounts(diagonal: NDArray[np.float64], jitter: float | Literal["auto"]) -> tuple[float, ...]:
     """What to try adding to the diagonal, in this order."""
     if isinstance(jitter, str):
         if jitter != "auto":

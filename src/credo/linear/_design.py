@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy.linalg import lapack
 
-from credo.linear._rows import EPS, centred, column_norms, flat_columns, triangle
+from credo.linear._graded import graded_svd
+from credo.linear._rows import EPS, centred, column_norms, flat_columns, means, triangle
 
 Array = NDArray[np.float64]
 
@@ -58,7 +59,8 @@ class Solution:
         return 1.0 - self.rss / self.tss if self.tss > 0 else np.nan
 
     def mean(self, X: Array) -> Array:
-        return np.asarray(X @ self.coef) + self.intercept
+        # About the mean of the inputs: b + wᵀx would lose the digits that an offset takes.
+        return (X - self.x_mean) @ self.coef + self.y_mean
 
     def unit_cov(self) -> Array:
         """(XᵀX)⁻¹, the covariance of the weights at unit noise."""
@@ -98,7 +100,7 @@ def solve(X: Array, y: Array, weight: Array | None, *, center: bool) -> Solution
     """The least-squares solution, of smallest norm where there are many."""
     n_samples, n_features = X.shape
     total = float(n_samples if weight is None else weight.sum())
-    x_mean = np.average(X, axis=0, weights=weight) if center else np.zeros(n_features)
+    x_mean = means(X, weight) if center else np.zeros(n_features)
     y_mean = float(np.average(y, weights=weight)) if center else 0.0
     if n_samples > n_features:
         R = triangle(X, y, weight, x_mean=x_mean, y_mean=y_mean)
@@ -137,7 +139,7 @@ def orthonormal_rows(X: Array, weight: Array | None, *, center: bool) -> Array:
     """Q with orthonormal columns that span the (weighted) design, the intercept's column among them."""
     n_samples, n_features = X.shape
     root = np.ones(n_samples) if weight is None else np.sqrt(weight)
-    x_mean = np.average(X, axis=0, weights=weight) if center else np.zeros(n_features)
+    x_mean = means(X, weight) if center else np.zeros(n_features)
     rows, _ = centred(X, root, weight, x_mean=x_mean, y_mean=0.0)
     norms = column_norms(rows)
     kept = ~flat_columns(norms, x_mean, float(root @ root))
@@ -163,12 +165,8 @@ def _by_svd(
     coef, root, rank = V @ (q / s), V / s, len(s)
     if rank == R.shape[1]:
         return coef, root, None, rank, float(rest @ rest)
-    # Smallest norm in the units of X, not of the scaled columns: among all w with Vᵀ(scale·w) = t, the one in
-    # the span of scale·V = BT is w = B T⁻ᵀ t. Rows in falling order keep the QR exact row by row.
-    order_rows = np.argsort(-scale, kind="stable")
-    B, T = sla.qr((scale[:, None] * V)[order_rows], mode="economic", check_finite=False)
-    back = np.empty_like(B)
-    back[order_rows] = B
-    coef = back @ sla.solve_triangular(T, q / s, trans="T", check_finite=False)
-    root = back @ sla.solve_triangular(T, np.diag(1.0 / s), trans="T", check_finite=False)
-    return coef, root, V, rank, float(rest @ rest)
+    # Smallest norm in the units of X, not of the scaled columns.
+    left, s, natural = graded_svd(R * scale, order=order)
+    q = left.T @ c
+    rest = c - left @ q
+    return natural @ (q / s), natural / s, V, len(s), float(rest @ rest)

@@ -49,7 +49,10 @@ class Posterior:
 
     def mean(self, X: Any) -> Array:
         """E f(x) at each row."""
-        return np.asarray(X @ self.coef) + self.intercept
+        if is_sparse(X):
+            return np.asarray(X @ self.coef) + self.intercept
+        # About the mean of the inputs: b + wᵀx would lose the digits that an offset takes.
+        return (X - self.spectrum.x_mean) @ self.coef + self.spectrum.y_mean
 
     def coef_scale(self) -> Array:
         """Scale of each weight, the square root of the diagonal of S."""

@@ -25,6 +25,22 @@ def is_sparse(X: Any) -> bool:
     return bool(sp.issparse(X))
 
 
+def means(X: Array, weight: Array | None) -> Array:
+    """Weighted means of the columns, to the rounding error of the data.
+
+    One pass errs by up to n·eps of an offset, which is enough to make a constant column vary and to spoil
+    squares about the mean; a second pass averages what the first has left.
+    """
+    mean = np.average(X, axis=0, weights=weight)
+    step = max(64, BLOCK_ENTRIES // X.shape[1])
+    left = np.zeros_like(mean)
+    for start in range(0, len(X), step):
+        part = slice(start, start + step)
+        rest = X[part] - mean
+        left += rest.sum(axis=0) if weight is None else weight[part] @ rest
+    return mean + left / (len(X) if weight is None else weight.sum())
+
+
 def centred(
     X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean: float
 ) -> tuple[Array, Array]:  # fmt: skip
@@ -63,3 +79,12 @@ def column_norms(A: Array) -> Array:
     largest = np.abs(A).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)
     return largest * np.sqrt(np.square(A / unit).sum(axis=0))
+
+
+def same_intercept(before: bool, now: bool) -> None:
+    """Refuse a stream whose earlier rows were learned with another `fit_intercept`."""
+    if bool(before) != bool(now):
+        raise ValueError(
+            f"fit_intercept was {before} for the rows seen so far and is {now} now, and those rows are kept in a form "
+            "that can't be changed: set it back, or clone the model and begin again"
+        )

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy import sparse as sp
 
-from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, triangle
+from credo.linear._graded import graded_svd
+from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, means, triangle
 
 Array = NDArray[np.float64]
 
@@ -23,6 +24,8 @@ Array = NDArray[np.float64]
 # and below _TRUSTED they have lost digits, so that orthogonal transformations are worth their price.
 _NOISE = 1e-13
 _TRUSTED = 1e-6
+# Columns that differ more than this in size lose digits to one another in an ordinary SVD.
+_GRADED = 1e5
 # Sparse rows up to this many entries are made dense where that saves digits.
 _DENSE_ENTRIES = 8_000_000
 # A dense Gram matrix of this order needs 3.2 GB.
@@ -103,7 +106,7 @@ def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> 
     elif n_features < n_samples:
         x_mean, (V, s, q, rss) = _tall(X, y - y_mean, weight, center)
     else:
-        x_mean = np.average(X, axis=0, weights=weight) if center else np.zeros(n_features)
+        x_mean = means(X, weight) if center else np.zeros(n_features)
         V, s, q, rss = _wide(X, y - y_mean, weight, x_mean, center)
     return Spectrum(
         V=V,
@@ -252,10 +255,17 @@ def _eigh(gram: Array, *, n_null: int) -> tuple[Array, Array, bool]:
 
 
 def _svd(rows: Array, target: Array, *, order: int = 0) -> _Parts:
-    """Thin SVD of the rows with singular values at the rounding level dropped."""
-    U, s, Vt = sla.svd(rows, full_matrices=False, check_finite=False)
-    keep = s > (s[0] if len(s) else 0.0) * EPS * max(*rows.shape, order)
-    U, s, Vt = U[:, keep], s[keep], Vt[keep]
+    """Thin SVD of the rows with directions at the rounding level dropped."""
+    norms = column_norms(rows)
+    used = norms[norms > 0]
+    if len(used) and used.max() > _GRADED * used.min():
+        U, s, V = graded_svd(rows, order=order)
+    else:
+        U, s, Vt = sla.svd(rows, full_matrices=False, check_finite=False)
+        keep = s > (s[0] if len(s) else 0.0) * EPS * max(*rows.shape, order)
+        U, s, V = U[:, keep], s[keep], np.ascontiguousarray(Vt[keep].T)
+        # No direction has a part of a column of zeros, not even a rounding error.
+        V[norms == 0] = 0.0
     q = U.T @ target
     residual = target - U @ q
-    return np.ascontiguousarray(Vt.T), s, q, float(residual @ residual)
+    return V, s, q, float(residual @ residual)

@@ -10,10 +10,11 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Normal
-from credo.estimator import FitWarning, Regressor, Result, positive, positive_integer
+from credo.estimator import FitWarning, Regressor, Result, interval_level, positive, positive_integer
 from credo.frames import Table
 from credo.learning import Gamma, Line, Precisions, gamma_posterior, log_evidence, maximize_precisions
 from credo.linear._posterior import Posterior
+from credo.linear._rows import same_intercept
 from credo.linear._spectrum import Spectrum, spectrum
 
 Array = NDArray[np.float64]
@@ -125,6 +126,8 @@ class BayesianLinearRegression(Regressor):
         """
         first = not hasattr(self, "posterior_")
         rows, target, weight = self._training_rows(X, y, sample_weight, reset=first)
+        if not first:
+            same_intercept(self.posterior_.spectrum.centered, self.fit_intercept)
         data = spectrum(rows, target, weight, center=self.fit_intercept)
         self._learn(data if first else self.posterior_.spectrum.merge(data))
         self._kept = None
@@ -197,7 +200,7 @@ class BayesianLinearRegression(Regressor):
             names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
             sd = np.append(self.intercept_std_, sd)
             scale = np.append(self.posterior_.intercept_scale(), scale)
-        half = stats.t.ppf(0.5 + level / 2, self.posterior_.df) * scale
+        half = stats.t.isf((1 - interval_level(level)) / 2, self.posterior_.df) * scale
         return Table(
             "Bayesian linear regression",
             {
@@ -231,7 +234,7 @@ class BayesianLinearRegression(Regressor):
         prior_mean = self._prior_mean(len(data.x_mean))
         line = _line(data, prior_mean)
         alpha = None if self.prior_precision == "evidence" else positive("prior_precision", self.prior_precision)
-        noise = self._noise(line)
+        noise = self._noise(line, data.y_square)
         if noise is None and line.dof < 1:
             found = _first_guess(data, alpha)
         else:
@@ -256,7 +259,7 @@ class BayesianLinearRegression(Regressor):
                 stacklevel=3,
             )
 
-    def _noise(self, line: Line) -> float | Gamma | None:
+    def _noise(self, line: Line, y_square: float) -> float | Gamma | None:
         """β as a number, as a gamma prior, or None where the evidence decides."""
         if self.noise_precision == "evidence":
             return None
@@ -270,8 +273,9 @@ class BayesianLinearRegression(Regressor):
         if self.noise_prior is not None:
             shape, rate = self.noise_prior
             return Gamma(positive("noise_prior shape", shape), positive("noise_prior rate", rate))
-        spread = (line.rss + float(line.projections.sum())) / max(line.dof, 1.0)
-        return Gamma(0.5, spread / 200)
+        # The first row of a stream has no spread: its size stands in, as for `_first_guess`.
+        spread = (line.rss + float(line.projections.sum())) / line.dof if line.dof >= 1 else y_square
+        return Gamma(0.5, (spread or 1.0) / 200)
 
     def _prior_mean(self, n_features: int) -> Array:
         mean = np.asarray(self.prior_mean, dtype=np.float64)

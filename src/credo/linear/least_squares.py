@@ -98,7 +98,7 @@ class LinearRegression(Regressor):
         """Confidence limits of each weight, shape (n_features, 2)."""
         check_is_fitted(self)
         self._require_noise()
-        half = stats.t.ppf(0.5 + interval_level(level) / 2, self.dof_) * self.coef_std_error_
+        half = stats.t.isf((1 - interval_level(level)) / 2, self.dof_) * self.coef_std_error_
         return np.column_stack([self.coef_ - half, self.coef_ + half])
 
     def hat_matrix(self) -> Array:
@@ -123,7 +123,7 @@ class LinearRegression(Regressor):
         if self.fit_intercept:
             names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
             error = np.append(self.intercept_std_error_, error)
-        half = stats.t.ppf(0.5 + interval_level(level) / 2, max(self.dof_, np.nan)) * error
+        half = stats.t.isf((1 - interval_level(level)) / 2, max(self.dof_, np.nan)) * error
         with np.errstate(divide="ignore", invalid="ignore"):
             t = estimate / error
         return Table(

@@ -14,6 +14,7 @@ from credo.estimator import FitWarning, Regressor, Result, choice, nonnegative, 
 from credo.frames import Table
 from credo.linear._batch import Batch, Memory
 from credo.linear._jit import correction_pass, lms_pass
+from credo.linear._rows import same_intercept
 
 Array = NDArray[np.float64]
 Order = NDArray[np.intp]
@@ -95,6 +96,7 @@ class LMSRegression(Regressor):
     x_scale_: Array
     last_: Array
     average_: Array
+    centered_: bool
 
     def __init__(
         self,
@@ -136,6 +138,8 @@ class LMSRegression(Regressor):
         self._check_arguments()
         first = not hasattr(self, "n_seen_")
         rows, target, weight = self._training_rows(X, y, sample_weight, reset=first)
+        if not first:
+            same_intercept(self.centered_, self.fit_intercept)
         with np.errstate(all="ignore"):
             memory, batch = self._enter(None if first else self._memory(), rows, target, weight)
             memory = self._pass(memory, batch, batch.visits)
@@ -217,6 +221,7 @@ class LMSRegression(Regressor):
         self.n_seen_, self.x_mean_, self.x_scale_ = memory.n_seen, memory.x_mean, memory.x_scale
         self.last_, self.average_, self.noise_std_ = memory.last, memory.average, memory.noise
         self.coef_, self.intercept_, self.n_iter_ = chosen[:-1].copy(), intercept, n_iter
+        self.centered_ = bool(self.fit_intercept)
 
     def _order(self, visits: Order, rng: np.random.RandomState) -> Order:
         return rng.permutation(visits) if self.shuffle else visits

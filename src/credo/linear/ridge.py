@@ -1,5 +1,6 @@
 """Ridge regression: the whole path over α from one decomposition, α by exact leave-one-out."""
 
+import warnings
 from typing import Self
 
 import numpy as np
@@ -8,9 +9,10 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted, check_X_y
 
 from credo.distributions import Distribution
-from credo.estimator import Regressor, Result, nonnegative
+from credo.estimator import FitWarning, Regressor, Result, interval_level, nonnegative
 from credo.frames import Table
 from credo.linear._posterior import Posterior
+from credo.linear._rows import BLOCK_ENTRIES
 from credo.linear._spectrum import Spectrum, spectrum
 
 Array = NDArray[np.float64]
@@ -76,12 +78,14 @@ class Ridge(Regressor):
             self.result_ = Result(True, len(self.alphas_), _choice_message(best, len(self.alphas_)))
         else:
             self.alpha_ = nonnegative("alpha", self.alpha)
-            self.result_ = Result(True, 1, "solved in closed form")
+            self.result_ = Result(True, 1, _closed_form_message(data, self.alpha_))
         self.posterior_ = _posterior(data, self.alpha_)
         self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
         self.dof_, self.noise_std_ = self.posterior_.df, float(np.sqrt(self.posterior_.noise_variance))
         self.coef_std_ = self.posterior_.coef_scale()
         self.intercept_std_ = self.posterior_.intercept_scale()
+        if self.alpha_ == 0 and not data.spans_all:
+            warnings.warn(_undetermined_message(data), FitWarning, stacklevel=2)
         return self
 
     def predict_dist(self, X: ArrayLike, *, latent: bool = False) -> Distribution:
@@ -101,7 +105,7 @@ class Ridge(Regressor):
         if self.fit_intercept:
             names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
             scale = np.append(self.intercept_std_, scale)
-        half = stats.t.ppf(0.5 + level / 2, self.dof_) * scale
+        half = stats.t.isf((1 - interval_level(level)) / 2, self.dof_) * scale
         return Table(
             "Ridge regression",
             {
@@ -164,7 +168,7 @@ def _candidates(data: Spectrum, alphas: ArrayLike | None) -> Array:
     if alphas is None:
         if not len(data.s):
             return np.array([1.0])
-        return np.geomspace(1e3 * data.s.max() ** 2, max(1e-3 * data.s.min() ** 2, 1e-12 * data.s.max() ** 2), 200)
+        return np.geomspace(1e3 * data.s.max() ** 2, 1e-3 * data.s.min() ** 2, 200)
     values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(f"alphas must be finite numbers that aren't negative, at least one; got {alphas!r}")
@@ -178,16 +182,31 @@ def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas
     (a linear smoother whose penalty doesn't involve y). A row of weight k stands for k rows, of which one
     is left out.
     """
-    coordinates = data.coordinates(X)
     square = (data.s**2)[:, None]
-    residual = (y - data.y_mean)[:, None] - coordinates @ ((data.q * data.s)[:, None] / (square + alphas))
-    leverage = (coordinates**2) @ (1.0 / (square + alphas))
-    if data.centered:
-        leverage += 1.0 / data.weight
-    gap = 1.0 - leverage
-    # A leverage of one means that the row alone decides its own fit: left out, nothing is known there.
-    errors = np.divide(residual, gap, out=np.full_like(gap, np.inf), where=gap > 1e-10)
-    return np.average(errors**2, axis=0, weights=weight)
+    shrunk, unit = (data.q * data.s)[:, None] / (square + alphas), 1.0 / (square + alphas)
+    level = 1.0 / data.weight if data.centered else 0.0
+    total = np.zeros(len(alphas))
+    step = max(64, BLOCK_ENTRIES // len(alphas))
+    for start in range(0, len(y), step):
+        part = slice(start, start + step)
+        coordinates = data.coordinates(X[part])
+        residual = (y[part] - data.y_mean)[:, None] - coordinates @ shrunk
+        gap = 1.0 - level - (coordinates**2) @ unit
+        # A leverage of one means that the row alone decides its own fit: left out, nothing is known there.
+        errors = np.divide(residual, gap, out=np.full_like(gap, np.inf), where=gap > 1e-10)
+        total += np.ones(len(errors)) @ errors**2 if weight is None else weight[part] @ errors**2
+    return total / data.weight
+
+
+def _closed_form_message(data: Spectrum, alpha: float) -> str:
+    return _undetermined_message(data) if alpha == 0 and not data.spans_all else "solved in closed form"
+
+
+def _undetermined_message(data: Spectrum) -> str:
+    return (
+        f"the {len(data.x_mean)} columns have rank {len(data.s)} and alpha is 0: the weights are those of smallest "
+        "norm, and intervals cover only what the rows determine; a positive alpha covers the rest"
+    )
 
 
 def _choice_message(best: int, n_alphas: int) -> str:

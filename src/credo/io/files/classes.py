@@ -1,13 +1,14 @@
 """Which classes a model file may name, and how a name becomes a class.
 
-A name is looked up in Credo's rooms or in the table of scikit-learn's classes below. Nothing else is ever
-imported because a file says so.
+A name is `credo.<room>.<Class>`, looked up in the namespace of the room's package, or one of the table of
+scikit-learn's classes below. Nothing else is ever imported because a file says so. Modules inside a room have
+no place in a name: they may move, and old files stay readable.
 """
 
 import re
 from dataclasses import is_dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol, Self, runtime_checkable
 
 from sklearn.base import BaseEstimator
 
@@ -19,7 +20,7 @@ _ROOMS = frozenset(
      "kernels", "learning", "likelihoods", "linalg", "linear", "metrics", "params", "scale", "selection", "sparse",
      "trees")
 )  # fmt: skip
-_NAME = re.compile(r"credo(\.[A-Za-z_][A-Za-z0-9_]*){2,8}")
+_NAME = re.compile(r"credo\.([a-z][a-z0-9_]*)\.[A-Za-z][A-Za-z0-9_]*")
 
 # scikit-learn's classes by their public home, with the private attributes that hold fitted state.
 _SKLEARN: dict[str, tuple[str, ...]] = {
@@ -55,14 +56,35 @@ _SKLEARN: dict[str, tuple[str, ...]] = {
 _OUTPUT_CONFIG = "_sklearn_output_config"
 
 
+@runtime_checkable
+class Carried(Protocol):
+    """A value that is neither an estimator nor a dataclass, and that model files carry all the same.
+
+    `from_fields(value.to_fields())` must be the same value, bit for bit. Names of fields are part of the file
+    format; what a field holds is carried like anything else.
+    """
+
+    def to_fields(self) -> dict[str, Any]:
+        """What the value is made of, by name."""
+        ...
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """The value that is made of these."""
+        ...
+
+
 def class_name(kind: type) -> str:
-    """The name under which a model file carries this class, public where there is a public one."""
-    if _is_carried(kind) and "." not in kind.__qualname__:
+    """The name under which a model file carries this class: its room's, whichever module defines it."""
+    if _is_carried(kind):
         home = ".".join(kind.__module__.split(".")[:2])
-        public = getattr(import_module(home), kind.__name__, None)
-        name = f"{home if public is kind else kind.__module__}.{kind.__name__}"
-        if _NAME.fullmatch(name) and name.split(".")[1] in _ROOMS:
-            return name
+        name = f"{home}.{kind.__name__}"
+        if not _is_allowed(name) or getattr(import_module(home), kind.__name__, None) is not kind:
+            raise ModelFileError(
+                f"files name a class by its room, and {kind.__module__}.{kind.__qualname__} can't be reached as "
+                f"{name}; import it in the room's __init__"
+            )
+        return name
     for name in _SKLEARN:
         if name.rpartition(".")[2] == kind.__name__ and _sklearn_class(name) is kind:
             return name
@@ -76,9 +98,9 @@ def class_named(name: str) -> type:
     """The class of that name, if a model file may name it."""
     if name in _SKLEARN:
         return _sklearn_class(name)
-    module, _, member = name.rpartition(".")
-    if not _NAME.fullmatch(name) or name.split(".")[1] not in _ROOMS or "__" in name:
+    if not _is_allowed(name):
         raise ModelFileError(f"the file names the class {name!r}, which is not one that a model file may hold")
+    module, _, member = name.rpartition(".")
     try:
         kind = getattr(import_module(module), member)
     except (ImportError, AttributeError):
@@ -114,8 +136,15 @@ def _sklearn_class(name: str) -> type:
     return kind
 
 
+def _is_allowed(name: str) -> bool:
+    match = _NAME.fullmatch(name)
+    return match is not None and match[1] in _ROOMS
+
+
 def _is_carried(kind: type) -> bool:
-    """A class that Credo defines: an estimator, or a frozen dataclass."""
+    """A class that Credo defines: an estimator, a frozen dataclass, or one that tells its fields."""
     if not kind.__module__.startswith("credo."):
         return False
-    return issubclass(kind, BaseEstimator) or (is_dataclass(kind) and kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+    if is_dataclass(kind):
+        return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+    return issubclass(kind, BaseEstimator | Carried)

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from io import BytesIO
 from math import prod
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from credo.io.errors import ModelFileError
-from credo.io.files.classes import class_named, is_state_name, private_state
+from credo.io.files.classes import Carried, class_named, is_state_name, private_state
 from credo.io.files.encode import ARRAY_KINDS, MAX_DEPTH, SPARSE, TYPES
 
 
@@ -113,17 +113,12 @@ class Decoder:
     def _value(self, content: list[Any]) -> Any:
         name, members = content
         kind = class_named(_string(name))
-        if not is_dataclass(kind) or issubclass(kind, BaseEstimator):
-            raise ModelFileError(f"its state is damaged ({name} is not a plain value)")
-        known = {field.name: field.init for field in fields(kind)}
-        if members.keys() != known.keys():
-            raise ModelFileError(f"its {name} doesn't have the fields that this version of Credo has")
         values = {field: self.decode(member) for field, member in members.items()}
-        made = kind(**{field: value for field, value in values.items() if known[field]})
-        for field, value in values.items():
-            if not known[field]:
-                object.__setattr__(made, field, value)
-        return made
+        if is_dataclass(kind) and not issubclass(kind, BaseEstimator):
+            return _dataclass(kind, values, name=name)
+        if issubclass(kind, Carried):
+            return kind.from_fields(values)
+        raise ModelFileError(f"its state is damaged ({name} is not a plain value)")
 
     def _estimator(self, content: list[Any]) -> BaseEstimator:
         name, parameters, state = content
@@ -189,6 +184,26 @@ def _sparse_matrix(name: str, shape: tuple[int, ...], data: NDArray[Any], index:
     # Compiled code follows these indices without looking: a wrong one would read foreign memory.
     made.check_format(full_check=True)
     made.indices, made.indptr = indices, indptr
+    return made
+
+
+def _dataclass(kind: Any, values: dict[str, Any], *, name: str) -> Any:
+    """The value with these fields; one that came to the class after the file was written takes its default."""
+    known = {field.name: field for field in fields(kind)}
+    unknown = sorted(values.keys() - known.keys())
+    if unknown:
+        raise ModelFileError(f"its {name} has fields that this version of Credo doesn't know: {unknown}")
+    lost = [
+        field.name
+        for field in known.values()
+        if field.name not in values and field.default is MISSING and field.default_factory is MISSING
+    ]
+    if lost:
+        raise ModelFileError(f"its {name} lacks fields that this version of Credo needs: {lost}")
+    made = kind(**{field: value for field, value in values.items() if known[field].init})
+    for field, value in values.items():
+        if not known[field].init:
+            object.__setattr__(made, field, value)
     return made
 
 

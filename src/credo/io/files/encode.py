@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from credo.io.errors import ModelFileError
-from credo.io.files.classes import class_name, fitted_state
+from credo.io.files.classes import Carried, class_name, fitted_state
 
 # Deeper than any model, and far from Python's own limit.
 MAX_DEPTH = 100
@@ -89,7 +89,9 @@ class Encoder:
         if isinstance(value, BaseEstimator):
             return self._estimator(value, where=where)
         if is_dataclass(kind):
-            return self._dataclass(value, where=where)
+            return self._value(value, {f.name: getattr(value, f.name) for f in fields(value)}, where=where)
+        if isinstance(value, Carried):
+            return self._value(value, value.to_fields(), where=where)
         raise ModelFileError(f"{where} can't be carried by a model file: {_reason(value)}")
 
     def _dict(self, value: dict[Any, Any], *, where: str) -> Any:
@@ -115,14 +117,8 @@ class Encoder:
             ]
         }
 
-    def _dataclass(self, value: Any, *, where: str) -> Any:
-        name = _class_name(value, where=where)
-        return {
-            "value": [
-                name,
-                self._members({f.name: getattr(value, f.name) for f in fields(value)}, where=where),
-            ]
-        }
+    def _value(self, value: Any, members: dict[str, Any], *, where: str) -> Any:
+        return {"value": [_class_name(value, where=where), self._members(members, where=where)]}
 
     def _members(self, members: dict[str, Any], *, where: str) -> dict[str, Any]:
         return {name: self.encode(member, where=f"{where}.{name}") for name, member in members.items()}

@@ -1,0 +1,53 @@
+"""The SVD of columns of very different size, the small ones to their own digits.
+
+    A = Q A₁ M,    M = [I, T]        r independent columns, and the others as combinations of them
+      = Q (A₁ L) Wᵀ                  M = L Wᵀ, L lower triangular
+      = (Q Y) diag(s) (W Z)ᵀ         A₁ L = Y diag(s) Zᵀ
+
+Units must not decide what is rounding, so columns of unit length tell the rank and T. Jacobi's method then finds
+even those singular values that are below eps of the largest (Drmač & Veselić 2008), where bidiagonalisation would
+drown them.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg as sla
+from scipy.linalg import lapack
+
+from credo.linear._rows import EPS, column_norms
+
+Array = NDArray[np.float64]
+
+# LAPACK's word for A = B D with any diagonal D.
+_COLUMNS = 0
+_LEAST_FAVOUR = 1e-4
+
+
+def graded_svd(A: Array, *, order: int = 0) -> tuple[Array, Array, Array]:
+    """U, s, V with A = U diag(s) Vᵀ, directions at the rounding level of their columns dropped."""
+    norms = column_norms(A)
+    rounding = EPS * max(*A.shape, order)
+    largest = norms.max(initial=0.0)
+    if largest == 0:
+        return np.empty((len(A), 0)), np.empty(0), np.empty((A.shape[1], 0))
+    # A little of their size is left to the columns, so that large ones are the first pivots and T is no larger than
+    # it has to be.
+    favour = np.clip(norms / largest, _LEAST_FAVOUR**4, 1.0) ** 0.25
+    unit = np.where(norms > 0, norms, 1.0) / favour
+    Q, R, pivots = sla.qr(A / unit, mode="economic", pivoting=True, check_finite=False)
+    favour, unit = favour[pivots], unit[pivots]
+    rank = int((np.abs(np.diagonal(R)) > rounding * favour[: len(R)]).sum())
+    T = sla.solve_triangular(R[:rank, :rank], R[:rank, rank:], check_finite=False)
+    # A trace of a small column in a large one is rounding, which units would blow up.
+    T[np.abs(T) * favour[:rank, None] <= rounding * favour[rank:]] = 0.0
+    T *= unit[rank:] / unit[:rank, None]
+    M = np.concatenate([np.eye(rank), T.T])
+    # Largest rows first, which keeps a Householder QR exact row by row.
+    falling = np.argsort(-np.abs(M).max(axis=1), kind="stable")
+    W, Lt = sla.qr(M[falling], mode="economic", check_finite=False)
+    s, Y, Z, work, _, info = lapack.dgejsv((R[:rank, :rank] * unit[:rank]) @ Lt.T, joba=_COLUMNS)
+    if info != 0:
+        raise np.linalg.LinAlgError(f"Jacobi's method did not converge on columns of norm {norms.min():.3g} and up")
+    V = np.zeros((A.shape[1], rank))
+    V[pivots[falling]] = W @ Z
+    return Q[:, :rank] @ Y, s * (work[0] / work[1]), V
