@@ -190,6 +190,25 @@ def test_equivalent_kernel_sums_with_the_targets_to_the_mean(table):
     np.testing.assert_allclose(streamed.equivalent_kernel(X, X_train=X) @ y, streamed.predict(X), rtol=1e-8)
 
 
+def test_equivalent_kernel_knows_weights(table):
+    X, y = table
+    weight = np.where(np.arange(len(y)) % 3 == 0, 0.0, 2.0)
+    model = BayesianLinearRegression(1.0, noise_precision=2.0).fit(X, y, sample_weight=weight)
+    for kernel in (model.equivalent_kernel(X), model.equivalent_kernel(X, X_train=X, sample_weight=weight)):
+        np.testing.assert_allclose(kernel @ y, model.predict(X), rtol=1e-8)
+    with pytest.raises(ValueError, match=r"pass all training rows, with the sample_weight of the fit"):
+        model.equivalent_kernel(X, X_train=X)
+
+
+@pytest.mark.parametrize("noise", ["evidence", "conjugate"])
+def test_confint_is_the_central_interval_of_the_marginals(table, noise):
+    X, y = table
+    model = BayesianLinearRegression(1.0, noise_precision=noise, noise_prior=(1.0, 1.0)).fit(X, y)
+    # The weight of column 0 is f at one step along it, less f at the origin, without an intercept's say.
+    draws, _ = model.sample_weights(40000, random_state=0)
+    np.testing.assert_allclose(model.confint(0.8), np.quantile(draws, [0.1, 0.9], axis=0).T, atol=0.04)
+
+
 @pytest.mark.parametrize("noise", ["evidence", "conjugate"])
 def test_function_draws_have_the_posterior_s_moments(table, noise):
     """20000 draws: the standard error of a mean is sd/141, of a standard deviation about sd/200."""

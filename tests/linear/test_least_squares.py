@@ -98,6 +98,22 @@ def test_hat_matrix_is_the_projection(table, weighted):
     assert abs(residual.sum()) < 1e-8
 
 
+def test_rows_of_weight_zero_keep_their_place_in_the_hat_matrix(table):
+    X, y = table
+    weight = np.where(np.arange(40) % 4 == 0, 0.0, 2.0)
+    model = LinearRegression().fit(X, y, sample_weight=weight)
+    H = model.hat_matrix()
+    assert H.shape == (40, 40) and not model.leverage()[weight == 0].any()
+    np.testing.assert_allclose((H @ y)[weight > 0], model.predict(X)[weight > 0], rtol=1e-9)
+
+
+def test_residuals_are_orthogonal_to_every_column(table):
+    X, y = table
+    residual = y - LinearRegression().fit(X, y).predict(X)
+    cosines = (X - X.mean(0)).T @ residual / (np.linalg.norm(X - X.mean(0), axis=0) * np.linalg.norm(residual))
+    assert np.abs(cosines).max() < 1e-12 and abs(residual.mean()) < 1e-12
+
+
 def test_coverage_of_the_intervals_is_what_they_claim():
     """2000 repetitions: the binomial sd of the share covered is 0.0049."""
     rng = np.random.default_rng(3)
@@ -118,6 +134,9 @@ def test_duplicated_columns_share_the_weight_and_say_so(table):
     np.testing.assert_allclose(model.coef_[[0, 5]], alone.coef_[0] / 2, rtol=1e-9)
     np.testing.assert_allclose(model.predict(np.column_stack([X, X[:, 0]])), alone.predict(X), rtol=1e-9)
     assert model.dof_ == alone.dof_
+    # One weight of the pair can't be told from the other; the other columns keep their intervals.
+    assert np.isinf(model.coef_std_error_[[0, 5]]).all() and np.isinf(model.confint()[0]).all()
+    np.testing.assert_allclose(model.confint()[1:5], alone.confint()[1:], rtol=1e-8)
     np.testing.assert_allclose(
         model.predict_dist(np.column_stack([X, X[:, 0]])).std, alone.predict_dist(X).std, rtol=1e-8
     )

@@ -67,7 +67,9 @@ def test_no_penalty_is_least_squares():
     X, y = rng.normal(size=(30, 4)), rng.normal(size=30)
     ridge, plain = Ridge(0.0).fit(X, y), LinearRegression().fit(X, y)
     np.testing.assert_allclose(ridge.coef_, plain.coef_, rtol=1e-10)
-    np.testing.assert_allclose(ridge.coef_std_, plain.coef_std_error_, rtol=1e-10)
+    np.testing.assert_allclose(ridge.confint(0.9), plain.confint(0.9), rtol=1e-10)
+    # A standard error is a scale; a standard deviation of Student's law is larger.
+    np.testing.assert_allclose(ridge.coef_std_, plain.coef_std_error_ * np.sqrt(25 / 23), rtol=1e-10)
     np.testing.assert_allclose(ridge.predict_dist(X).std, plain.predict_dist(X).std, rtol=1e-10)
     assert ridge.dof_ == plain.dof_
 
@@ -95,9 +97,8 @@ def test_is_the_bayesian_mean_at_the_same_ratio(table):
     bayes = BayesianLinearRegression(2.0, noise_precision=0.5).fit(X, y)
     ridge = Ridge(4.0).fit(X, y)
     np.testing.assert_allclose(ridge.coef_, bayes.coef_, rtol=1e-10)
-    np.testing.assert_allclose(
-        ridge.coef_std_ / ridge.noise_std_, bayes.coef_std_ * bayes.noise_precision_**0.5, rtol=1e-10
-    )
+    scale = ridge.posterior_.coef_scale()
+    np.testing.assert_allclose(scale / ridge.noise_std_, bayes.coef_std_ * bayes.noise_precision_**0.5, rtol=1e-10)
 
 
 def test_sparse_rows_give_the_dense_answer(table):

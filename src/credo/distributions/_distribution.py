@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import _validation as valid
 from credo.distributions._immutable import Immutable
-from credo.distributions._random import generator
 from credo.frames import frame
+from credo.seeds import generator
 
 
 class Distribution(Immutable, ABC):

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import _validation as valid
 from credo.distributions._immutable import Immutable
-from credo.distributions._random import generator
 from credo.distributions._support import Support, support
 from credo.linalg import Factor, NotPositiveDefiniteError, factorize
+from credo.seeds import generator
 
 Array = NDArray[np.float64]
 _EPS = np.finfo(np.float64).eps

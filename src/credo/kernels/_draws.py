@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.linalg import NotPositiveDefiniteError, factorize
+from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
 
 def draws(K: Array, n: int, *, random_state: Any, method: str) -> Array:
     """n draws from N(0, K), one a row; K is overwritten."""
-    noise = np.random.default_rng(random_state).standard_normal((len(K), n))
+    noise = generator(random_state).standard_normal((len(K), n))
     if method == "cholesky":
         return (factorize(K, overwrite=True, assume_symmetric=True).L @ noise).T
     if method != "eigh":

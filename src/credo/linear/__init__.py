@@ -8,8 +8,9 @@
 Least squares works on a centred and scaled design through QR. The penalised models share one decomposition,
 the `Spectrum` of the centred data, which is at once the sufficient statistic of a stream and the place where
 every α costs O(p).
-`Solution`, `Posterior` and `Spectrum` are what fitted models, and so model files, hold; their names here are part of the
-file format. Non-linear functions of x come from `credo.features`; sparse weights live in `credo.sparse`.
+
+`Solution`, `Posterior` and `Spectrum` are what fitted models, and so model files, hold: their names here are part of
+the file format. Non-linear functions of x come from `credo.features`; sparse weights live in `credo.sparse`.
 """
 
 from credo.linear._design import Solution as Solution

@@ -67,8 +67,12 @@ class Solution:
         return self.root @ self.root.T
 
     def coef_scale(self) -> Array:
-        """Standard errors at unit noise."""
-        return np.sqrt(np.einsum("ij,ij->i", self.root, self.root))
+        """Standard errors at unit noise, infinite for weights that the rows don't determine."""
+        scale = np.sqrt(np.einsum("ij,ij->i", self.root, self.root))
+        if self.span is not None:
+            # A weight by itself is determined where its axis lies in the span of the rows.
+            scale[1.0 - np.einsum("ij,ij->i", self.span, self.span) > 1e-8] = np.inf
+        return scale
 
     def intercept_scale(self) -> float:
         if not self.centered:

@@ -13,7 +13,7 @@ MOST_REPEATS = 4096.0
 FORGETTING = 2.0
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def lms_pass(
     Z: Array,
     y: Array,
@@ -81,7 +81,7 @@ def lms_pass(
     return -1
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def correction_pass(
     Z: Array, weight: Array, order: NDArray[np.intp], gradient: Array, step: float, bias: float, delta: Array
 ) -> None:

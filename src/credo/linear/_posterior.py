@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.distributions import Distribution, Normal, StudentT
+from credo.linear._model import inflation
 from credo.linear._rows import is_sparse
 from credo.linear._spectrum import Spectrum
 
@@ -40,13 +41,6 @@ class Posterior:
         """The value of f at x = 0."""
         return self.spectrum.y_mean - float(self.spectrum.x_mean @ self.coef)
 
-    @property
-    def inflation(self) -> float:
-        """Variance of a law with squared scale 1."""
-        if self.df == np.inf:
-            return 1.0
-        return self.df / (self.df - 2) if self.df > 2 else np.inf
-
     def mean(self, X: Any) -> Array:
         """E f(x) at each row."""
         if is_sparse(X):
@@ -74,7 +68,7 @@ class Posterior:
         V = self.spectrum.V
         S = (V * (self.variances - self.null_variance)) @ V.T
         S.flat[:: len(S) + 1] += self.null_variance
-        return S * self.inflation
+        return S * inflation(self.df)
 
     def latent_square(self, X: Any) -> Array:
         """Squared scale of f(x) at each row."""
@@ -89,7 +83,13 @@ class Posterior:
             rows = X.toarray() if is_sparse(X) else X
             off = rows - self.spectrum.x_mean - inside @ self.spectrum.V.T
             cov += self.null_variance * (off @ off.T)
-        return (cov + self.level_variance) * self.inflation
+        return (cov + self.level_variance) * inflation(self.df)
+
+    def covariance(self, X: Any) -> Array:
+        """Covariance of new observations between rows."""
+        cov = self.latent_covariance(X)
+        cov.flat[:: len(cov) + 1] += self.noise_variance * inflation(self.df)
+        return cov
 
     def predictive(self, X: Any, *, latent: bool) -> Distribution:
         """The law of a new observation at each row, or of f itself."""

@@ -6,6 +6,7 @@ The QR of stacked triangles is the QR of the stacked rows (Demmel, Grigori, Hoem
 are read once and Q is never stored.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,30 @@ Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 # Rows of a block and its factor stay in cache together.
 BLOCK_ENTRIES = 400_000
+
+
+# Training rows are kept up to this many numbers (64 MB), for what is asked about them later.
+KEPT_ENTRIES = 8_000_000
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The training rows that carry weight, and where they stood among all that were given."""
+
+    rows: Any
+    weight: Array | None
+    place: NDArray[np.intp]
+    n_given: int
+
+    @classmethod
+    def of(cls, rows: Any, weight: Array | None, sample_weight: Any) -> "Kept | None":
+        """A copy of the rows, or None where they are too many to keep."""
+        if rows.shape[0] * rows.shape[1] > KEPT_ENTRIES:
+            return None
+        given = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+        if given.ndim == 0:
+            return cls(rows.copy(), weight, np.arange(rows.shape[0]), rows.shape[0])
+        return cls(rows.copy(), weight, np.flatnonzero(given > 0), len(given))
 
 
 def is_sparse(X: Any) -> bool:

@@ -28,8 +28,8 @@ _TRUSTED = 1e-6
 _GRADED = 1e5
 # Sparse rows up to this many entries are made dense where that saves digits.
 _DENSE_ENTRIES = 8_000_000
-# A dense Gram matrix of this order needs 3.2 GB.
-_MAX_ORDER = 20_000
+# Singular vectors of this many entries need 3.2 GB.
+_MAX_ENTRIES = 400_000_000
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,11 @@ class Spectrum:
 def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> Spectrum:
     """The spectrum of rows X (dense or CSR) with targets y and weights."""
     n_samples, n_features = X.shape
-    if min(n_samples, n_features) > _MAX_ORDER:
+    if n_features * min(n_samples, n_features) > _MAX_ENTRIES:
         raise ValueError(
-            f"X has {n_samples} rows and {n_features} columns; a dense problem of order min(rows, columns) > "
-            f"{_MAX_ORDER} doesn't fit in memory. Use fewer columns, or LMSRegression.partial_fit on chunks."
+            f"X has {n_samples} rows and {n_features} columns, whose singular vectors would fill "
+            f"{8e-9 * n_features * min(n_samples, n_features):.0f} GB. Use fewer columns, or "
+            "LMSRegression.partial_fit on chunks."
         )
     total = float(n_samples if weight is None else weight.sum())
     y_mean = float(np.average(y, weights=weight)) if center else 0.0

@@ -6,25 +6,23 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Normal
-from credo.estimator import FitWarning, Regressor, Result, interval_level, positive, positive_integer
-from credo.frames import Table
+from credo.estimator import FitWarning, Result, positive, positive_integer
 from credo.learning import Gamma, Line, Precisions, gamma_posterior, log_evidence, maximize_precisions
+from credo.linear._model import LinearModel, inflation
 from credo.linear._posterior import Posterior
-from credo.linear._rows import same_intercept
+from credo.linear._rows import Kept, same_intercept
 from credo.linear._spectrum import Spectrum, spectrum
+from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
-# Training rows are kept for `equivalent_kernel` up to this many numbers (64 MB).
-_KEPT_ENTRIES = 8_000_000
 
 
-class BayesianLinearRegression(Regressor):
+class BayesianLinearRegression(LinearModel):
     """Linear regression with a Gaussian prior on its weights and the evidence for the model.
 
     y = b + wᵀx + ε with w ~ N(m₀, α⁻¹ I), ε ~ N(0, β⁻¹) and a flat prior on b. The posterior is Gaussian with
@@ -77,9 +75,8 @@ class BayesianLinearRegression(Regressor):
     """
 
     _accepts_sparse = True
+    _title = "Bayesian linear regression"
 
-    coef_: Array
-    intercept_: float
     posterior_: Posterior
 
     def __init__(
@@ -115,8 +112,7 @@ class BayesianLinearRegression(Regressor):
                 "give noise_precision a number, or more rows"
             )
         self._learn(data)
-        small = math.prod(rows.shape) <= _KEPT_ENTRIES
-        self._kept = (rows.copy(), weight) if small else None
+        self._kept = Kept.of(rows, weight, sample_weight)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -132,18 +128,6 @@ class BayesianLinearRegression(Regressor):
         self._learn(data if first else self.posterior_.spectrum.merge(data))
         self._kept = None
         return self
-
-    def predict_dist(self, X: ArrayLike, *, latent: bool = False) -> Distribution:
-        """The predictive distribution N(mᵀx + b, β⁻¹ + xᵀSx) of each row (Bishop 3.58).
-
-        Parameters
-        ----------
-        X : array, frame or sparse matrix of shape (n_samples, n_features)
-        latent : bool, default False
-            True leaves the noise out: the distribution of f(x) itself.
-        """
-        rows = self._predict_rows(X)
-        return self.posterior_.predictive(rows, latent=latent)
 
     def plugin_dist(self, X: ArrayLike) -> Normal:
         """The predictive that takes the weights for known: N(mᵀx + b, β⁻¹).
@@ -163,9 +147,11 @@ class BayesianLinearRegression(Regressor):
     def sample_weights(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
         """Draws of the weights (n, n_features) and the intercepts (n,)."""
         check_is_fitted(self)
-        return self.posterior_.draws(positive_integer("n", n), np.random.default_rng(random_state))
+        return self.posterior_.draws(positive_integer("n", n), generator(random_state))
 
-    def equivalent_kernel(self, X: ArrayLike, *, X_train: ArrayLike | None = None) -> Array:
+    def equivalent_kernel(
+        self, X: ArrayLike, *, X_train: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Array:
         """k(x, xₙ) = β xᵀS xₙ (+ 1/n with an intercept): each training target's share in the prediction at x.
 
         With a prior mean of zero, ``equivalent_kernel(X) @ y`` is the predictive mean (Bishop 3.61, 3.62).
@@ -176,55 +162,56 @@ class BayesianLinearRegression(Regressor):
         X_train : array of shape (n_train, n_features), optional
             The training rows; needed where the model doesn't hold them, that is after `partial_fit`, after
             loading from a file, and for tables of more than 8 million numbers.
+        sample_weight : array of shape (n_train,), optional
+            The weights of `X_train`, if the model was fitted with weights.
         """
         rows = self._predict_rows(X)
         if X_train is not None:
-            train, weight = self._predict_rows(X_train), None
-        elif getattr(self, "_kept", None) is not None:
-            train, weight = self._kept  # type: ignore[misc]
-        else:
+            train = self._predict_rows(X_train)
+            weight = None if sample_weight is None else self._weights(sample_weight, train)
+            total = train.shape[0] if weight is None else float(weight.sum())
+            if not math.isclose(total, self.posterior_.spectrum.weight, rel_tol=1e-9):
+                raise ValueError(
+                    f"X_train stands for {total:g} observations, but the model learned from "
+                    f"{self.posterior_.spectrum.weight:g}: pass all training rows, with the sample_weight of the fit"
+                )
+            return self.posterior_.equivalent_kernel(rows, train, weight)
+        kept: Kept | None = getattr(self, "_kept", None)
+        if kept is None:
             raise ValueError("this model doesn't hold its training rows: pass them as X_train")
-        return self.posterior_.equivalent_kernel(rows, train, weight)
+        shares = np.zeros((rows.shape[0], kept.n_given))
+        shares[:, kept.place] = self.posterior_.equivalent_kernel(rows, kept.rows, kept.weight)
+        return shares
 
     @property
     def coef_cov_(self) -> Array:
         check_is_fitted(self)
         return self.posterior_.coef_cov()
 
-    def summary(self, *, level: float = 0.95) -> Table:
-        """Posterior mean, sd and central interval of every weight, with the precisions and the evidence."""
-        check_is_fitted(self)
-        names, estimate = self._feature_names(), self.coef_
-        sd, scale = self.coef_std_, self.posterior_.coef_scale()
-        if self.fit_intercept:
-            names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
-            sd = np.append(self.intercept_std_, sd)
-            scale = np.append(self.posterior_.intercept_scale(), scale)
-        half = stats.t.isf((1 - interval_level(level)) / 2, self.posterior_.df) * scale
-        return Table(
-            "Bayesian linear regression",
-            {
-                "parameter": names,
-                "estimate": list(estimate),
-                "sd": list(sd),
-                "lower": list(estimate - half),
-                "upper": list(estimate + half),
-            },
-            notes=(
-                f"intervals hold {100 * level:g} % of the posterior; prior precision {self.prior_precision_:.4g}, "
-                f"noise precision {self.noise_precision_:.4g} (noise sd {self.noise_precision_**-0.5:.4g})",
-                f"log evidence {self.log_evidence_:.2f}; {self.effective_dof_:.1f} of {len(self.coef_)} weights "
-                f"determined by the data; {self.result_.message}",
-            ),
+    def _mean(self, rows: Array) -> Array:
+        return self.posterior_.mean(rows)
+
+    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
+        """N(mᵀx + b, β⁻¹ + xᵀSx) at each row (Bishop 3.58); Student-t with the noise integrated out."""
+        return self.posterior_.predictive(rows, latent=latent)
+
+    def _covariance(self, rows: Array) -> Array:
+        return self.posterior_.covariance(rows)
+
+    def _scales(self) -> tuple[Array, float]:
+        return self.posterior_.coef_scale(), self.posterior_.intercept_scale()
+
+    def _df(self) -> float:
+        return self.posterior_.df
+
+    def _notes(self) -> tuple[str, ...]:
+        return (
+            f"prior precision {self.prior_precision_:.4g}, noise precision {self.noise_precision_:.4g} "
+            f"(noise sd {self.noise_precision_**-0.5:.4g})",
+            f"log evidence {self.log_evidence_:.2f}; {self.effective_dof_:.1f} of {len(self.coef_)} weights determined "
+            "by the data",
+            self.result_.message,
         )
-
-    def _mean(self, X: Array) -> Array:
-        return self.posterior_.mean(X)
-
-    def _covariance(self, X: Array) -> Array:
-        cov = self.posterior_.latent_covariance(X)
-        cov.flat[:: len(cov) + 1] += self.posterior_.noise_variance * self.posterior_.inflation
-        return cov
 
     def _learns_noise(self) -> bool:
         return isinstance(self.noise_precision, str)
@@ -241,7 +228,7 @@ class BayesianLinearRegression(Regressor):
             found = maximize_precisions(line, prior=alpha, noise=noise)
         self.posterior_ = _posterior(data, line, prior_mean, found, noise)
         self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
-        spread = math.sqrt(self.posterior_.inflation)
+        spread = math.sqrt(inflation(self.posterior_.df))
         self.coef_std_ = spread * self.posterior_.coef_scale()
         self.intercept_std_ = spread * self.posterior_.intercept_scale()
         self.prior_precision_, self.noise_precision_ = found.prior, found.noise

@@ -8,18 +8,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Distribution, StudentT
-from credo.estimator import FitWarning, Regressor, Result, interval_level
-from credo.frames import Table
+from credo.distributions import StudentT
+from credo.estimator import FitWarning, Result
 from credo.linear._design import Solution, orthonormal_rows, solve
+from credo.linear._model import LinearModel, inflation
+from credo.linear._rows import KEPT_ENTRIES, Kept
 
 Array = NDArray[np.float64]
 
-# Training rows are kept for the hat matrix up to this many numbers (64 MB).
-_KEPT_ENTRIES = 8_000_000
 
-
-class LinearRegression(Regressor):
+class LinearRegression(LinearModel):
     """Least squares, which is maximum likelihood under Gaussian noise, with its standard errors.
 
         ŵ = argmin ‖y − b − Xw‖²,    cov(ŵ) = σ̂²(XᵀX)⁻¹,    σ̂² = RSS/(n − rank − 1)
@@ -35,7 +33,7 @@ class LinearRegression(Regressor):
     Attributes
     ----------
     coef_, intercept_ : estimates
-    coef_std_error_, intercept_std_error_ : their standard errors
+    coef_std_error_, intercept_std_error_ : their standard errors; infinite for a weight that the data don't determine
     coef_cov_ : covariance of the weights, built on each access
     noise_std_, dof_ : σ̂ and its degrees of freedom; σ̂ is nan when no degrees of freedom are left
     r2_ : share of the target's variance that the fit explains (about zero without an intercept)
@@ -52,8 +50,8 @@ class LinearRegression(Regressor):
     array([[1.55, 2.33]])
     """
 
-    coef_: Array
-    intercept_: float
+    _title = "Linear regression by least squares"
+
     solution_: Solution
 
     def __init__(self, fit_intercept: bool = True) -> None:
@@ -69,19 +67,33 @@ class LinearRegression(Regressor):
         self.coef_std_error_ = self.noise_std_ * self.solution_.coef_scale()
         self.intercept_std_error_ = self.noise_std_ * self.solution_.intercept_scale()
         self.result_ = self._outcome()
-        self._kept = (rows.copy(), weight) if rows.size <= _KEPT_ENTRIES else None
+        self._kept = Kept.of(rows, weight, sample_weight)
         return self
 
-    def predict_dist(self, X: ArrayLike, *, latent: bool = False) -> Distribution:
-        """Student-t prediction of a new observation at each row.
+    def hat_matrix(self) -> Array:
+        """H with ŷ = Hy on the training rows, n×n; a row of weight zero has a row and a column of zeros."""
+        Q, kept = self._orthonormal()
+        root = np.ones(len(Q)) if kept.weight is None else np.sqrt(kept.weight)
+        H = np.zeros((kept.n_given, kept.n_given))
+        H[np.ix_(kept.place, kept.place)] = (Q @ Q.T) * (root / root[:, None])
+        return H
 
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-        latent : bool, default False
-            True gives the confidence band of f(x): the noise of a new observation is left out.
-        """
-        rows = self._predict_rows(X)
+    def leverage(self) -> Array:
+        """The diagonal of the hat matrix: how much each training row decides its own fit; sums to rank (+ 1)."""
+        Q, kept = self._orthonormal()
+        leverage = np.zeros(kept.n_given)
+        leverage[kept.place] = np.einsum("ij,ij->i", Q, Q)
+        return leverage
+
+    @property
+    def coef_cov_(self) -> Array:
+        check_is_fitted(self)
+        return self.noise_std_**2 * self.solution_.unit_cov()
+
+    def _mean(self, rows: Array) -> Array:
+        return self.solution_.mean(rows)
+
+    def _dist(self, rows: Array, *, latent: bool) -> StudentT:
         self._require_noise()
         square, estimable = self.solution_.latent_square(rows)
         if not estimable.all():
@@ -90,68 +102,31 @@ class LinearRegression(Regressor):
                 "the data don't determine f: their intervals cover the determined part only. "
                 "BayesianLinearRegression says how unsure it is there.",
                 FitWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return StudentT(self.dof_, self._mean(rows), self.noise_std_ * np.sqrt(square + (0.0 if latent else 1.0)))
 
-    def confint(self, level: float = 0.95) -> Array:
-        """Confidence limits of each weight, shape (n_features, 2)."""
-        check_is_fitted(self)
+    def _covariance(self, rows: Array) -> Array:
         self._require_noise()
-        half = stats.t.isf((1 - interval_level(level)) / 2, self.dof_) * self.coef_std_error_
-        return np.column_stack([self.coef_ - half, self.coef_ + half])
-
-    def hat_matrix(self) -> Array:
-        """H with ŷ = Hy on the training rows, n×n."""
-        Q, root = self._orthonormal()
-        return (Q @ Q.T) * (root / root[:, None])
-
-    def leverage(self) -> Array:
-        """The diagonal of the hat matrix: how much each training row decides its own fit; sums to rank (+ 1)."""
-        Q, _ = self._orthonormal()
-        return np.einsum("ij,ij->i", Q, Q)
-
-    @property
-    def coef_cov_(self) -> Array:
-        check_is_fitted(self)
-        return self.noise_std_**2 * self.solution_.unit_cov()
-
-    def summary(self, *, level: float = 0.95) -> Table:
-        """Estimate, standard error, t value, p value and interval of every weight."""
-        check_is_fitted(self)
-        names, estimate, error = self._feature_names(), self.coef_, self.coef_std_error_
-        if self.fit_intercept:
-            names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
-            error = np.append(self.intercept_std_error_, error)
-        half = stats.t.isf((1 - interval_level(level)) / 2, max(self.dof_, np.nan)) * error
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = estimate / error
-        return Table(
-            "Linear regression by least squares",
-            {
-                "parameter": names,
-                "estimate": list(estimate),
-                "sd": list(error),
-                "t": list(t),
-                "p": list(2 * stats.t.sf(np.abs(t), self.dof_)),
-                "lower": list(estimate - half),
-                "upper": list(estimate + half),
-            },
-            notes=(
-                f"intervals at {100 * level:g} %; noise sd {self.noise_std_:.4g} on {self.dof_:g} degrees of "
-                f"freedom; R² {self.r2_:.4f}; {self.result_.message}",
-            ),
-        )
-
-    def _mean(self, X: Array) -> Array:
-        return self.solution_.mean(X)
-
-    def _covariance(self, X: Array) -> Array:
-        self._require_noise()
-        cov = self.solution_.latent_gram(X)
+        cov = self.solution_.latent_gram(rows)
         cov.flat[:: len(cov) + 1] += 1.0
-        spread = self.dof_ / (self.dof_ - 2) if self.dof_ > 2 else np.inf
-        return cov * (self.noise_std_**2 * spread)
+        return cov * (self.noise_std_**2 * inflation(self.dof_))
+
+    def _scales(self) -> tuple[Array, float]:
+        return self.coef_std_error_, self.intercept_std_error_
+
+    def _df(self) -> float:
+        return self.dof_
+
+    def _spread(self, estimate: Array, scale: Array) -> dict[str, list[float]]:
+        """Standard errors, t values and two-sided p values, as classical tables have them."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = estimate / scale
+        return {"sd": list(scale), "t": list(t), "p": list(2 * stats.t.sf(np.abs(t), self.dof_))}
+
+    def _notes(self) -> tuple[str, ...]:
+        noise = f"noise sd {self.noise_std_:.4g} on {self.dof_:g} degrees of freedom; R² {self.r2_:.4f}"
+        return noise, self.result_.message
 
     def _require_noise(self) -> None:
         if not self.dof_ > 0:
@@ -161,18 +136,16 @@ class LinearRegression(Regressor):
                 "BayesianLinearRegression"
             )
 
-    def _orthonormal(self) -> tuple[Array, Array]:
-        """Q of the weighted training rows, and the roots of their weights."""
+    def _orthonormal(self) -> tuple[Array, Kept]:
+        """Q of the weighted training rows, and those rows."""
         check_is_fitted(self)
-        kept = getattr(self, "_kept", None)
+        kept: Kept | None = getattr(self, "_kept", None)
         if kept is None:
             raise ValueError(
                 "this model doesn't hold its training rows (it was loaded from a file, or they were more than "
-                f"{_KEPT_ENTRIES} numbers): fit again, on fewer rows, to see the hat matrix"
+                f"{KEPT_ENTRIES} numbers): fit again, on fewer rows, to see the hat matrix"
             )
-        rows, weight = kept
-        root = np.ones(len(rows)) if weight is None else np.sqrt(weight)
-        return orthonormal_rows(rows, weight, center=self.fit_intercept), root
+        return orthonormal_rows(kept.rows, kept.weight, center=self.fit_intercept), kept
 
     def _outcome(self) -> Result:
         if self.rank_ == len(self.coef_):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Distribution, Normal
+from credo.distributions import Normal
 from credo.estimator import FitWarning, Regressor, Result, choice, nonnegative, positive, positive_integer
 from credo.frames import Table
 from credo.linear._batch import Batch, Memory
@@ -152,13 +152,6 @@ class LMSRegression(Regressor):
         )
         return self
 
-    def predict_dist(self, X: ArrayLike) -> Distribution:
-        """Normal prediction of a new observation at each row: the weights as learned, and the noise."""
-        rows = self._predict_rows(X)
-        if np.isnan(self.noise_std_):
-            raise ValueError("one observation says nothing about the noise: learn from more rows")
-        return Normal(self._mean(rows), np.full(len(rows), self.noise_std_))
-
     def summary(self, *, level: float = 0.95) -> Table:
         """The weights; the rule keeps no covariance, so they have no standard deviations at any level."""
         check_is_fitted(self)
@@ -173,6 +166,17 @@ class LMSRegression(Regressor):
                 f"gives standard errors; {self.result_.message}",
             ),
         )
+
+    def _dist(self, rows: Array, *, latent: bool) -> Normal:
+        """The weights as learned, and the noise."""
+        if latent:
+            raise ValueError(
+                "the rule keeps no covariance of its weights, so it can't say how sure f is: use LinearRegression or "
+                "BayesianLinearRegression"
+            )
+        if np.isnan(self.noise_std_):
+            raise ValueError("one observation says nothing about the noise: learn from more rows")
+        return Normal(self._mean(rows), np.full(len(rows), self.noise_std_))
 
     def _mean(self, X: Array) -> Array:
         return (X - self.x_mean_) @ self.coef_ + float(self._chosen(self.last_, self.average_)[-1])

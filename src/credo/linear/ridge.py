@@ -5,12 +5,11 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
-from sklearn.utils.validation import check_is_fitted, check_X_y
+from sklearn.utils.validation import check_X_y
 
 from credo.distributions import Distribution
-from credo.estimator import FitWarning, Regressor, Result, interval_level, nonnegative
-from credo.frames import Table
+from credo.estimator import FitWarning, Result, nonnegative
+from credo.linear._model import LinearModel, inflation
 from credo.linear._posterior import Posterior
 from credo.linear._rows import BLOCK_ENTRIES
 from credo.linear._spectrum import Spectrum, spectrum
@@ -18,7 +17,7 @@ from credo.linear._spectrum import Spectrum, spectrum
 Array = NDArray[np.float64]
 
 
-class Ridge(Regressor):
+class Ridge(LinearModel):
     """Least squares with a penalty on the weights: min ‖y − b − Xw‖² + α‖w‖².
 
     The MAP estimate under w ~ N(0, (σ²/α) I), intercept free. Equivalent to scikit-learn's `Ridge` in its
@@ -36,7 +35,7 @@ class Ridge(Regressor):
     Attributes
     ----------
     coef_, intercept_ : the estimates
-    coef_std_, intercept_std_ : their posterior scales
+    coef_std_, intercept_std_ : their posterior standard deviations
     alpha_ : the penalty in force
     alphas_, loo_errors_ : the path of mean squared leave-one-out errors (for "loo")
     noise_std_, dof_ : noise scale and its degrees of freedom
@@ -53,8 +52,8 @@ class Ridge(Regressor):
 
     _accepts_sparse = True
 
-    coef_: Array
-    intercept_: float
+    _title = "Ridge regression"
+
     posterior_: Posterior
 
     def __init__(
@@ -82,52 +81,40 @@ class Ridge(Regressor):
         self.posterior_ = _posterior(data, self.alpha_)
         self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
         self.dof_, self.noise_std_ = self.posterior_.df, float(np.sqrt(self.posterior_.noise_variance))
-        self.coef_std_ = self.posterior_.coef_scale()
-        self.intercept_std_ = self.posterior_.intercept_scale()
+        spread = float(np.sqrt(inflation(self.dof_)))
+        self.coef_std_ = spread * self.posterior_.coef_scale()
+        self.intercept_std_ = spread * self.posterior_.intercept_scale()
         if self.alpha_ == 0 and not data.spans_all:
             warnings.warn(_undetermined_message(data), FitWarning, stacklevel=2)
         return self
 
-    def predict_dist(self, X: ArrayLike, *, latent: bool = False) -> Distribution:
-        """Student-t predictive of each row; `latent=True` leaves the noise out."""
-        rows = self._predict_rows(X)
+    def _mean(self, rows: Array) -> Array:
+        return self.posterior_.mean(rows)
+
+    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
+        self._require_noise()
+        return self.posterior_.predictive(rows, latent=latent)
+
+    def _covariance(self, rows: Array) -> Array:
+        self._require_noise()
+        return self.posterior_.covariance(rows)
+
+    def _scales(self) -> tuple[Array, float]:
+        return self.posterior_.coef_scale(), self.posterior_.intercept_scale()
+
+    def _df(self) -> float:
+        return self.dof_
+
+    def _notes(self) -> tuple[str, ...]:
+        noise = f"noise sd {self.noise_std_:.4g} on {self.dof_:.1f} degrees of freedom"
+        return f"alpha {self.alpha_:.4g}, {noise}", self.result_.message
+
+    def _require_noise(self) -> None:
         if not self.dof_ > 0:
             raise ValueError(
                 f"{self.posterior_.spectrum.weight:g} rows and alpha={self.alpha_:g} leave no residuals to estimate "
                 "the noise from: use more rows, or a larger alpha"
             )
-        return self.posterior_.predictive(rows, latent=latent)
-
-    def summary(self, *, level: float = 0.95) -> Table:
-        """Estimate, scale and interval of every weight."""
-        check_is_fitted(self)
-        names, estimate, scale = self._feature_names(), self.coef_, self.coef_std_
-        if self.fit_intercept:
-            names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
-            scale = np.append(self.intercept_std_, scale)
-        half = stats.t.isf((1 - interval_level(level)) / 2, self.dof_) * scale
-        return Table(
-            "Ridge regression",
-            {
-                "parameter": names,
-                "estimate": list(estimate),
-                "sd": list(scale),
-                "lower": list(estimate - half),
-                "upper": list(estimate + half),
-            },
-            notes=(
-                f"intervals at {100 * level:g} %; alpha {self.alpha_:.4g}, noise sd {self.noise_std_:.4g} on "
-                f"{self.dof_:.1f} degrees of freedom; {self.result_.message}",
-            ),
-        )
-
-    def _mean(self, X: Array) -> Array:
-        return self.posterior_.mean(X)
-
-    def _covariance(self, X: Array) -> Array:
-        cov = self.posterior_.latent_covariance(X)
-        cov.flat[:: len(cov) + 1] += self.posterior_.noise_variance * self.posterior_.inflation
-        return cov
 
 
 def ridge_path(

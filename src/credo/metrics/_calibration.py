@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from credo.distributions import Distribution
 from credo.estimator import interval_level
 from credo.metrics._outcomes import average, numbers, outcomes
+from credo.seeds import generator
 
 
 def coverage(y: ArrayLike, dist: Distribution, *, level: float = 0.95, sample_weight: ArrayLike | None = None) -> float:
@@ -62,7 +63,7 @@ def pit(
     lower = np.minimum(dist.cdf(np.nextafter(values, -np.inf)), upper)
     if random_state is None:
         return 0.5 * (lower + upper)
-    uniform = np.random.default_rng(random_state).uniform(size=len(values))
+    uniform = generator(random_state).uniform(size=len(values))
     return lower + uniform * (upper - lower)
 
 

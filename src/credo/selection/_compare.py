@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _num_samples
 
 from credo.metrics import final_step, pit, point, predictive, rmse
+from credo.seeds import generator
 from credo.selection._comparison import Comparison, HeldOut, Score
 
 Progress = Callable[[str, int, int], None]
@@ -65,7 +66,7 @@ def compare(
     if not models:
         raise ValueError("there is no model to compare: pass a dict of name to estimator")
     y = _targets(X, y)
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     folds, notes = _folds(len(y), cv, rng)
     seed = None if random_state is None else int(rng.integers(2**31))
     total, done = len(models) * (len(folds) + 1), 0

@@ -46,7 +46,7 @@ class HeldOut:
     log_score: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The scores of several models, best held-out log score first; failed ones last.
 
@@ -98,6 +98,18 @@ class Comparison:
                 by_error.setdefault(score.error, []).append(score.name)
             reasons = "; ".join(f"{', '.join(names)}: {error}" for error, names in by_error.items())
             raise ValueError(f"no model could be fitted. {reasons}")
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """The leaderboard as a data frame."""
+        return self.table().to_frame(backend=backend)
 
     def table(self) -> Table:
         """The leaderboard as a table that a person reads."""

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from credo.distributions._random import choices, generator
+from credo.distributions._random import choices
+from credo.seeds import generator
 
 
 def test_a_generator_is_used_and_advances() -> None:

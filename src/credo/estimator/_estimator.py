@@ -1,0 +1,63 @@
+"""The door that every estimator shares: rows, weights and names in one shape."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from credo.estimator._result import Result
+from credo.frames import Table
+
+# Sums over more observations than this leave double precision in no time.
+_HEAVIEST = 1e100
+
+
+class Estimator(BaseEstimator):
+    """A scikit-learn estimator that says how its fit ended and what it found.
+
+    `fit` sets `result_`; `summary` tells the fitted parameters.
+    """
+
+    result_: Result
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    # Whether X may be a scipy sparse matrix or array.
+    _accepts_sparse = False
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._accepts_sparse
+        return tags
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The fitted parameters, with intervals of that level, in a table that a person reads."""
+        raise NotImplementedError
+
+    def _predict_rows(self, X: ArrayLike) -> Any:
+        """X as a finite float64 array with the columns that were fitted."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=self._sparse_format())
+
+    def _sparse_format(self) -> str | bool:
+        return "csr" if self._accepts_sparse else False
+
+    def _weights(self, sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
+        """Weights that are finite, not negative, not all zero and not beyond counting."""
+        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        if not (weight > 0).any():
+            raise ValueError("every sample_weight is zero, so there is nothing to fit")
+        if weight.max() > _HEAVIEST:
+            raise ValueError(
+                f"the largest sample_weight is {weight.max():.3g}, and a weight of k stands for k rows: divide them "
+                "all by one number, so that they sum to the number of observations"
+            )
+        return weight
+
+    def _feature_names(self) -> list[str]:
+        """The columns' names as fitted, or x0, x1, … when X had none."""
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(name) for name in names]
