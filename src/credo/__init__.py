@@ -27,6 +27,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "StudentT",
     ),
     "features": ("Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"),
+    "gp": ("GPRegressor",),
     "kernels": (
         "RBF",
         "Constant",
@@ -49,6 +50,8 @@ _PACKAGES = (
     "distributions",
     "estimator",
     "features",
+    "gp",
+    "inference",
     "io",
     "kernels",
     "learning",

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import credo
 import credo.kernels as room
+from credo.gp import GPRegressor
+from credo.io import ModelFileError
 from credo.kernels import Columns, Constant, Exp, Function, Kernel, Product, Sum, check_kernel
 from credo.params import LogNormal
 
@@ -223,3 +226,15 @@ def test_what_is_no_kernel_is_said_so():
     assert not lopsided and not lopsided.symmetric and "not symmetric" in lopsided.message
     indefinite = check_kernel(lambda x, z: -float(np.abs(x - z).sum()), ROWS)
     assert not indefinite and indefinite.symmetric and indefinite.worst_eigenvalue < -1
+
+
+@each
+def test_files_carry_it(kernel, tmp_path):
+    if isinstance(kernel, Function):
+        with pytest.raises(ModelFileError, match="function"):
+            credo.save(GPRegressor(kernel), tmp_path / "k.credo")
+        return
+    credo.save(GPRegressor(kernel), tmp_path / "k.credo")
+    back = credo.load(tmp_path / "k.credo").kernel
+    assert back == kernel and repr(back) == repr(kernel)
+    np.testing.assert_array_equal(back.gram(rows_for(kernel)), kernel.gram(rows_for(kernel)))

@@ -31,6 +31,11 @@ def data(n_samples=40, n_features=3, seed=0):
 each = pytest.mark.parametrize("model", [clone(m) for m in regressors()], ids=repr)
 
 
+def knows_offsets(model):
+    """Whether the model can shift its predictions by a constant."""
+    return getattr(model, "fit_intercept", True)
+
+
 def test_discovery_finds_what_is_there():
     names = {type(model).__name__ for model in regressors()}
     assert {"LinearRegression", "LMSRegression", "Ridge", "BayesianLinearRegression"} <= names
@@ -85,7 +90,7 @@ def test_result_and_summary(model):
     table = model.summary()
     assert isinstance(table, Table)
     assert {"parameter", "estimate", "sd"} <= set(table.columns)
-    assert {"x0", "x1", "x2"} <= set(table.columns["parameter"])
+    assert all(any(name in parameter for parameter in table.columns["parameter"]) for name in ("x0", "x1", "x2"))
     assert len(str(table).splitlines()) >= 4 and "<table>" in table._repr_html_()
 
 
@@ -110,7 +115,8 @@ def test_files_bring_it_back_bit_for_bit(model, tmp_path):
     before, after = model.predict_dist(frame), back.predict_dist(frame)
     np.testing.assert_array_equal(before.mean, after.mean)
     np.testing.assert_array_equal(before.std, after.std)
-    np.testing.assert_array_equal(model.coef_, back.coef_)
+    if hasattr(model, "coef_"):
+        np.testing.assert_array_equal(model.coef_, back.coef_)
     assert str(model.summary()) == str(back.summary()) and back.result_ == model.result_
 
 
@@ -132,11 +138,12 @@ def test_lives_in_pipelines_and_searches(model):
     X, y = data()
     pipeline = make_pipeline(StandardScaler(), clone(model))
     scores = cross_val_score(pipeline, X, y, cv=3)
-    assert (scores > 0.5).all() or not model.fit_intercept
-    search = GridSearchCV(clone(model), {"fit_intercept": [True, False]}, cv=3).fit(X, y)
-    assert search.best_params_["fit_intercept"] is True
+    assert (scores > 0.5).all() or not knows_offsets(model)
+    name, better, worse = ("fit_intercept", True, False) if hasattr(model, "fit_intercept") else ("noise", "learn", 1e3)
+    search = GridSearchCV(clone(model), {name: [worse, better]}, cv=3).fit(X, y)
+    assert search.best_params_[name] == better
     scores = cross_val_score(pipeline, X, y, cv=3, scoring=credo.scorer("log_score"))
-    assert (scores > -2).all() or not model.fit_intercept
+    assert (scores > -2).all() or not knows_offsets(model)
 
 
 @each
@@ -242,7 +249,7 @@ def test_scales_of_the_target_change_nothing(model, scale):
 @each
 def test_constant_target_is_predicted(model):
     X, _ = data()
-    if not model.fit_intercept:
+    if not knows_offsets(model):
         pytest.skip("a constant is not a linear function without intercept")
     model = clone(model).fit(X, np.full(len(X), 7.0))
     np.testing.assert_allclose(model.predict(X), 7.0, rtol=1e-6)

@@ -201,6 +201,7 @@ class _Composed(Kernel):
     """Kernels under names, and their parameters in one tree."""
 
     terms: list[Kernel]
+    _fields = ("terms", "tree")
 
     def __init__(self, *terms: Kernel) -> None:
         flat: list[Kernel] = []
@@ -239,6 +240,9 @@ class Sum(_Composed):
             total += term._cross(X, Z)
         return total
 
+    def _scaled(self, factor: float) -> Kernel:
+        return Sum(*(term._scaled(factor) for term in self.terms))
+
     def _diagonal(self, X: Array) -> Array:
         return np.sum([term._diagonal(X) for term in self.terms], axis=0)
 
@@ -272,6 +276,9 @@ class Product(_Composed):
             product *= term._cross(X, Z)
         return product
 
+    def _scaled(self, factor: float) -> Kernel:
+        return Product(self.terms[0]._scaled(factor), *self.terms[1:])
+
     def _diagonal(self, X: Array) -> Array:
         return np.prod([term._diagonal(X) for term in self.terms], axis=0)
 
@@ -300,6 +307,8 @@ class Product(_Composed):
 
 class Exp(Kernel):
     """exp(k): all powers of a kernel at once."""
+
+    _fields = ("kernel", "tree")
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -341,6 +350,8 @@ class Exp(Kernel):
 
 class Columns(Kernel):
     """A kernel that looks at some columns only."""
+
+    _fields = ("kernel", "columns", "tree")
 
     def __init__(self, kernel: Kernel, columns: int | Sequence[int] | slice) -> None:
         self.kernel, self.columns = kernel, columns

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ class Parametrized(ABC):
     """A value whose parameters live in `tree`; every change gives a new value."""
 
     tree: ParameterTree
+    # The attributes that make the value.
+    _fields: ClassVar[tuple[str, ...]] = ("tree",)
 
     @abstractmethod
     def _with_tree(self, tree: ParameterTree) -> Self:
@@ -50,6 +52,19 @@ class Parametrized(ABC):
     def with_bounds(self, name: str, lower: float, upper: float) -> Self:
         """The kernel with one positive parameter kept between two values."""
         return self._with_tree(self.tree.replace(_path(name), bijector=LogInterval(lower, upper)))
+
+    def to_fields(self) -> dict[str, Any]:
+        """What model files keep: the attributes named in `_fields`."""
+        return {name: getattr(self, name) for name in self._fields}
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """The value that `to_fields` described."""
+        if set(fields) != set(cls._fields):
+            raise ValueError(f"a {cls.__name__} is made of {', '.join(cls._fields)}; got {', '.join(fields)}")
+        value = cls.__new__(cls)
+        vars(value).update(fields)
+        return value
 
     def _free(self) -> NDArray[np.bool_]:
         """Which entries of all parameters, in order, are free."""

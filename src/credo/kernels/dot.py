@@ -66,6 +66,8 @@ class Polynomial(Kernel):
            [ 9., 25.]])
     """
 
+    _fields = ("degree", "tree")
+
     def __init__(self, degree: int = 2, *, offset: float = 1.0, variance: float = 1.0) -> None:
         if int(degree) != degree or degree < 1:
             raise ValueError(f"degree must be a whole number of at least 1; got {degree!r}")

@@ -23,6 +23,8 @@ _TOLERANCE = 1e-8
 class Function(Kernel):
     """variance · f(x, x′) for a function of two rows; made by `from_function`."""
 
+    _fields = ("function", "tree")
+
     def __init__(self, function: Callable[[Array, Array], float], *, variance: float = 1.0) -> None:
         if not callable(function):
             raise TypeError(f"from_function takes a function of two rows; got {function!r}")

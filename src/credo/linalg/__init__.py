@@ -7,8 +7,9 @@
 `downdate`) and of a bigger matrix that begins with A (`extend`), each in O(n²) for a low rank. Nobody needs
 to invert.
 
-Members: `factorize` (the one jitter ladder of the house), `Factor`, and `NotPositiveDefiniteError`, whose
-message says what is wrong with the matrix and what to do about it.
+Members: `factorize` (the one jitter ladder of the house), `Factor`, `Workspace` (the same in place, for optimisers
+that factor thousands of times), and `NotPositiveDefiniteError`, whose message says what is wrong with the matrix and
+what to do about it.
 
 What does not belong here: kernels, models, and whatever knows why the matrix is being factored. Least squares
 is not solved with this room's factor of XᵀX, which would lose half of the digits, but by QR or SVD of X.
@@ -17,5 +18,6 @@ is not solved with this room's factor of XᵀX, which would lose half of the dig
 from credo.linalg._diagnosis import NotPositiveDefiniteError
 from credo.linalg._factor import Factor
 from credo.linalg._ladder import factorize
+from credo.linalg._workspace import Workspace
 
-__all__ = ["Factor", "NotPositiveDefiniteError", "factorize"]
+__all__ = ["Factor", "NotPositiveDefiniteError", "Workspace", "factorize"]

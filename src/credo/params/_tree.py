@@ -79,6 +79,15 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
         return "\n".join(f"{path:{widths[0]}}  {text:{widths[1]}}  {note}" for path, text, note in rows)
 
+    def to_fields(self) -> dict[str, Any]:
+        """What model files keep of the tree."""
+        return {"children": dict(self._children)}
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> "ParameterTree":
+        """The tree that `to_fields` described."""
+        return cls(fields["children"])
+
     @property
     def paths(self) -> list[str]:
         """The path of every parameter, fixed ones too."""

@@ -1,0 +1,72 @@
+"""One n×n matrix in place: filled, factored, inverted, and filled again."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from credo.linalg._diagnosis import NotPositiveDefiniteError, diagnosis
+from credo.linalg._ladder import jitter_amounts
+from credo.linalg._lapack import cholesky_in_place
+
+Array = NDArray[np.float64]
+
+
+class Workspace:
+    """Memory for a symmetric matrix that an optimiser visits many times, never copied.
+
+    The matrix lives in the triangle i ≤ j of `A`, in C order, which LAPACK knows as the lower triangle in Fortran
+    order. `factor` overwrites it with its Cholesky factor, `invert` that with the inverse; the other triangle is
+    never read.
+
+    Examples
+    --------
+    >>> work = Workspace(2)
+    >>> def fill(A):
+    ...     A[:] = [[4.0, 2.0], [0.0, 3.0]]
+    >>> work.factor(fill)
+    >>> work.solve([8.0, 8.0])
+    array([1., 2.])
+    >>> work.invert()[0]
+    array([ 0.375, -0.25 ])
+    """
+
+    def __init__(self, n: int) -> None:
+        self.A: Array = np.empty((n, n))
+        self.jitter = 0.0
+        self.logdet = 0.0
+
+    def factor(self, fill: Callable[[Array], None]) -> None:
+        """Fill and factor, with the smallest jitter on the diagonal that helps.
+
+        Parameters
+        ----------
+        fill : callable(A)
+            Writes the triangle i ≤ j of A; called again for each rung of the jitter ladder.
+        """
+        fill(self.A)
+        diagonal = np.diagonal(self.A).copy()
+        for amount in jitter_amounts(diagonal, "auto"):
+            if amount:
+                fill(self.A)
+                np.fill_diagonal(self.A, diagonal + amount)
+            if cholesky_in_place(self.A.T):
+                self.jitter = amount
+                self.logdet = 2.0 * float(np.log(np.diagonal(self.A)).sum())
+                return
+        fill(self.A)
+        whole = np.triu(self.A) + np.triu(self.A, 1).T
+        raise NotPositiveDefiniteError(diagnosis(whole, jitter=amount))
+
+    def solve(self, b: Array) -> Array:
+        """A⁻¹b from the factor."""
+        solution, _ = lapack.dpotrs(self.A.T, b, lower=1)
+        return solution
+
+    def invert(self) -> Array:
+        """The inverse's triangle i ≤ j, in place of the factor."""
+        _, info = lapack.dpotri(self.A.T, lower=1, overwrite_c=1)
+        if info != 0:
+            raise np.linalg.LinAlgError(f"the triangular factor is singular: its diagonal entry {info - 1} is zero")
+        return self.A

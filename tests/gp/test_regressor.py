@@ -1,0 +1,262 @@
+"""Exact Gaussian-process regression against densities, block formulas, brute force and linear regression."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import credo
+from credo.distributions import MultivariateNormal
+from credo.gp import GPRegressor
+from credo.kernels import RBF, Constant, Linear, Matern32, Matern52, White
+from credo.linear import BayesianLinearRegression
+
+FIXED = {"hyperparameters": "fixed", "standardize": False}
+
+
+def table(n=30, d=2, seed=0, noise=0.1):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, d))
+    return X, np.sin(2 * X[:, 0]) + 0.5 * X[:, -1] + noise * rng.normal(size=n)
+
+
+def gram(model, X):
+    return model.kernel_.gram(X)
+
+
+def test_the_published_evidence():
+    x = np.array([0.27815, 1.12759, 1.26760, 1.52883, 2.96195])[:, None]
+    y = np.array([0.59787, 0.86969, 1.14778, 1.31794, 1.52609])
+    model = GPRegressor(RBF(1.0), mean="zero", noise=1.0, **FIXED).fit(x, y)
+    assert model.log_evidence_ == pytest.approx(-6.8615432, abs=5e-8)
+
+
+def test_evidence_is_the_density_of_the_targets():
+    X, y = table()
+    model = GPRegressor(Matern52([0.5, 2.0], variance=1.3), mean="zero", noise=0.2, **FIXED).fit(X, y)
+    oracle = stats.multivariate_normal(cov=gram(model, X) + 0.2 * np.eye(30))
+    assert model.log_evidence_ == pytest.approx(oracle.logpdf(y), rel=1e-10)
+
+
+@pytest.mark.parametrize(("mean", "columns"), [("constant", 1), ("linear", 3)])
+def test_integrated_means_are_a_limit_of_proper_priors(mean, columns):
+    """Coefficients of prior variance V → ∞: the evidence grows by ½ q ln 2πV, less what the basis' units add."""
+    X, y = table()
+    model = GPRegressor(RBF(1.0), mean=mean, noise=0.2, **FIXED).fit(X, y)
+    H, V = model._basis(X), 1e6
+    proper = stats.multivariate_normal(cov=gram(model, X) + 0.2 * np.eye(30) + V * H @ H.T).logpdf(y)
+    assert model.log_evidence_ == pytest.approx(proper + 0.5 * columns * np.log(2 * np.pi * V), abs=1e-4)
+    new = X[:4] + 0.3
+    joint = MultivariateNormal(0.0, _joint(model, X, new, V))
+    given = joint.condition(np.arange(30), y)
+    dist = model.predict_dist(new, latent=True)
+    np.testing.assert_allclose(dist.mean, given.mean, atol=1e-3)
+    np.testing.assert_allclose(dist.std, given.std, rtol=1e-3)
+
+
+def _joint(model, X, new, V):
+    rows, H = np.vstack([X, new]), model._basis(np.vstack([X, new]))
+    cov = model.kernel_.gram(rows) + V * H @ H.T
+    cov[np.arange(30), np.arange(30)] += 0.2
+    return cov
+
+
+def test_predictions_are_gaussian_conditioning():
+    X, y = table()
+    new = X[:5] * 1.1
+    model = GPRegressor(RBF(0.7), mean="zero", noise=0.05, **FIXED).fit(X, y)
+    cov = model.kernel_.gram(np.vstack([X, new]))
+    cov[np.arange(30), np.arange(30)] += 0.05
+    given = MultivariateNormal(0.0, cov).condition(np.arange(30), y)
+    joint = model.predict_dist(new, latent=True, joint=True)
+    np.testing.assert_allclose(joint.mean, given.mean, atol=1e-8)
+    np.testing.assert_allclose(joint.cov, given.cov, atol=1e-8)
+    np.testing.assert_allclose(model.predict_dist(new).var, np.diag(given.cov) + 0.05, rtol=1e-6)
+    mean, total = model.predict(new, return_cov=True)
+    np.testing.assert_allclose(total, given.cov + 0.05 * np.eye(5), atol=1e-8)
+    np.testing.assert_allclose(mean, given.mean, atol=1e-8)
+
+
+def test_a_linear_kernel_is_bayesian_linear_regression():
+    X, y = table()
+    process = GPRegressor(Linear(0.5), noise=0.25, **FIXED).fit(X, y)
+    line = BayesianLinearRegression(2.0, noise_precision=4.0).fit(X, y)
+    assert process.log_evidence_ == pytest.approx(line.log_evidence_, rel=1e-9)
+    np.testing.assert_allclose(process.predict(X), line.predict(X), rtol=1e-8)
+    np.testing.assert_allclose(process.predict_dist(X).std, line.predict_dist(X).std, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "kernel", [RBF([1.0, 1.0]), 2.0 * Matern32(1.0) + Linear(0.3), RBF(1.0) * Matern52(2.0) + White(0.1)]
+)
+@pytest.mark.parametrize("standardize", [True, False])
+def test_gradient_of_the_evidence_by_finite_differences(kernel, standardize):
+    X, y = table()
+    model = GPRegressor(kernel, hyperparameters="fixed", standardize=standardize).fit(X, 3 * y + 7)
+    assert model.log_evidence(model.theta_, gradient=False) == pytest.approx(model.log_evidence_)
+    theta = model.theta_ + 0.3
+    _, slope = model.log_evidence(theta)
+    for i in range(len(theta)):
+        step = 1e-5 * np.eye(len(theta))[i]
+        ahead, behind = (model.log_evidence(theta + s * step, gradient=False) for s in (1, -1))
+        assert slope[i] == pytest.approx((ahead - behind) / 2e-5, rel=1e-5, abs=1e-6)
+
+
+def test_units_of_the_targets_change_nothing():
+    X, y = table()
+    plain, scaled = GPRegressor().fit(X, y), GPRegressor().fit(X, 1e8 * y + 1e9)
+    assert scaled.log_evidence_ + 29 * np.log(1e8) == pytest.approx(plain.log_evidence_, abs=1e-4)
+    np.testing.assert_allclose(scaled.predict_dist(X).std, 1e8 * plain.predict_dist(X).std, rtol=1e-4)
+    assert scaled.noise_variance_ == pytest.approx(1e16 * plain.noise_variance_, rel=1e-3)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_units_of_the_inputs_change_nothing(factor):
+    X, y = table()
+    plain, scaled = GPRegressor().fit(X, y), GPRegressor().fit(X * factor, y)
+    assert scaled.log_evidence_ == pytest.approx(plain.log_evidence_, abs=1e-3)
+    np.testing.assert_allclose(scaled.relevance_, plain.relevance_, rtol=1e-2)
+
+
+def test_learning_finds_the_noise_and_the_relevant_column():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, size=(150, 3))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=150)
+    model = GPRegressor().fit(X, y)
+    assert model.noise_variance_ == pytest.approx(0.01, rel=0.4)
+    assert model.relevance_[0] > 5 * model.relevance_[1:].max()
+    assert model.result_.converged and "maximum" in model.result_.message
+
+
+def test_the_optimum_is_stationary_without_hyperpriors():
+    X, y = table(60)
+    model = GPRegressor(hyperpriors=False).fit(X, y)
+    _, slope = model.log_evidence(model.theta_)
+    assert np.abs(slope).max() < 0.02
+
+
+def test_leave_one_out_by_brute_force():
+    X, y = table(15)
+    for mean in ("zero", "constant", "linear"):
+        model = GPRegressor(RBF(1.0), mean=mean, noise=0.1, **FIXED).fit(X, y)
+        loo = model.loo()
+        for i in (0, 7, 14):
+            rest = GPRegressor(RBF(1.0), mean=mean, noise=0.1, **FIXED).fit(np.delete(X, i, 0), np.delete(y, i))
+            alone = rest.predict_dist(X[i : i + 1])
+            assert loo.mean[i] == pytest.approx(alone.mean[0], abs=1e-8)
+            assert loo.std[i] == pytest.approx(alone.std[0], rel=1e-7)
+
+
+def test_update_equals_a_refit():
+    X, y = table(40)
+    grown = (
+        GPRegressor(RBF(1.0), noise=0.1, **FIXED).fit(X[:25], y[:25]).update(X[25:33], y[25:33]).update(X[33:], y[33:])
+    )
+    whole = GPRegressor(RBF(1.0), noise=0.1, **FIXED).fit(X, y)
+    assert grown.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-10)
+    np.testing.assert_allclose(grown.predict_dist(X + 0.1).std, whole.predict_dist(X + 0.1).std, rtol=1e-8)
+    np.testing.assert_allclose(grown.predict(X + 0.1), whole.predict(X + 0.1), rtol=1e-8)
+
+
+@pytest.mark.parametrize("noise", ["learn", 0.1])
+def test_weights_are_copies(noise):
+    X, y = table(20)
+    weight = np.resize([1, 2, 3], 20)
+    options = {"kernel": RBF(1.0), "noise": noise, "standardize": False, "hyperparameters": "fixed"}
+    weighted = GPRegressor(**options).fit(X, y, sample_weight=weight)
+    repeated = GPRegressor(**options).fit(np.repeat(X, weight, 0), np.repeat(y, weight))
+    assert weighted.log_evidence_ == pytest.approx(repeated.log_evidence_, rel=1e-6)
+    np.testing.assert_allclose(weighted.predict_dist(X).std, repeated.predict_dist(X).std, rtol=1e-6)
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6, atol=1e-7)
+
+
+def test_noise_for_each_row():
+    X, y = table(20)
+    each = np.linspace(0.01, 0.5, 20)
+    model = GPRegressor(RBF(1.0), mean="zero", noise=each, **FIXED).fit(X, y)
+    oracle = stats.multivariate_normal(cov=gram(model, X) + np.diag(each))
+    assert model.log_evidence_ == pytest.approx(oracle.logpdf(y), rel=1e-9)
+    with pytest.raises(ValueError, match="noise holds 20 variances for 19 rows"):
+        GPRegressor(noise=each).fit(X[:19], y[:19])
+
+
+def test_draws_have_the_posterior_s_moments():
+    """4000 draws: the standard error of a mean is sd/63."""
+    X, y = table(12)
+    new = X[:4] + 0.4
+    model = GPRegressor(RBF(0.8), noise=0.05, **FIXED).fit(X, y)
+    draws = model.sample(new, 4000, random_state=0)
+    band = model.predict_dist(new, latent=True)
+    assert np.abs((draws.mean(0) - band.mean) / band.std).max() < 5 / 63
+    np.testing.assert_allclose(draws.std(0), band.std, rtol=0.08)
+    prior = model.sample(new, 4000, prior=True, random_state=0)
+    np.testing.assert_allclose(prior.std(0), 1.0, rtol=0.08)
+
+
+def test_suggestions_are_spread_out():
+    X, y = table(10, d=1)
+    pool = np.linspace(-6, 6, 200)[:, None]
+    model = GPRegressor(RBF(0.7), noise=0.01, **FIXED).fit(X, y)
+    first, second, third = (float(pool[i, 0]) for i in model.suggest(pool, 3))
+    assert min(abs(a) for a in (first, second, third)) > 2.0
+    assert min(abs(first - second), abs(first - third), abs(second - third)) > 0.7
+    with pytest.raises(ValueError, match="the pool has only 200 rows"):
+        model.suggest(pool, 201)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_points(n):
+    X, y = table(n)
+    model = GPRegressor().fit(X, y)
+    dist = model.predict_dist(X + 5)
+    assert np.isfinite(dist.mean).all() and (dist.std >= 0).all()
+
+
+def test_hard_cases_give_an_answer():
+    X, y = table(30)
+    twice = GPRegressor(noise=1e-12).fit(np.vstack([X, X]), np.append(y, y))
+    np.testing.assert_allclose(twice.predict(X), y, atol=1e-3)
+    constant = GPRegressor().fit(X, np.full(30, 7.0))
+    np.testing.assert_allclose(constant.predict(X), 7.0, rtol=1e-6)
+    assert (constant.predict_dist(X).var >= 0).all()
+    far = GPRegressor().fit(X + 1e8, y)
+    assert np.isfinite(far.log_evidence_)
+
+
+def test_prediction_far_away_returns_to_the_mean():
+    X, y = table(40)
+    model = GPRegressor().fit(X, y)
+    far = model.predict_dist(X[:1] + 1e6, latent=True)
+    assert far.var[0] >= model.kernel_.diagonal(X[:1])[0]
+
+
+def test_messages():
+    X, y = table(10)
+    for options, message in [
+        ({"kernel": "rbf"}, "kernel must be a Kernel"),
+        ({"noise": "lots"}, 'noise must be "learn"'),
+        ({"noise": -1.0}, "noise must be a finite number that is not negative"),
+        ({"mean": "quadratic"}, "mean must be one of 'zero', 'constant', 'linear'"),
+        ({"hyperparameters": "guess"}, "hyperparameters must be one of"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            GPRegressor(**options).fit(X, y)
+    with pytest.raises(AttributeError, match="no length scale for each column"):
+        GPRegressor(RBF(1.0)).fit(X, y).relevance_
+
+
+def test_summary_names_columns():
+    import pandas as pd
+
+    X, y = table(20)
+    text = str(GPRegressor().fit(pd.DataFrame(X, columns=["depth", "width"]), y).summary())
+    assert "lengthscale[depth]" in text and "noise variance" in text
+
+
+def test_files_bring_it_back_bit_for_bit(tmp_path):
+    X, y = table(20)
+    model = GPRegressor(RBF([1.0, 1.0]) + Constant(0.5)).fit(X, y)
+    credo.save(model, tmp_path / "gp.credo")
+    back = credo.load(tmp_path / "gp.credo")
+    np.testing.assert_array_equal(back.predict(X), model.predict(X))
+    np.testing.assert_array_equal(back.predict_dist(X).std, model.predict_dist(X).std)
+    assert repr(back.kernel_) == repr(model.kernel_)
