@@ -45,8 +45,10 @@ def climb(
         n_evaluations += 1
         value, gradient = objective(vector)
         if not np.isfinite(value) or not np.isfinite(gradient).all():
-            # A wall that the line search backs away from.
-            return 1e25, np.zeros_like(vector)
+            # A slope back to the best place so far, down which the line search turns round.
+            gap = vector - best_vector
+            height = max(1.0, abs(best_value)) if np.isfinite(best_value) else 1.0
+            return height * (2.0 + float(gap @ gap)), 2.0 * height * gap
         if value > best_value:
             best_value, best_vector = value, vector.copy()
         return -value, -gradient

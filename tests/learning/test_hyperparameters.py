@@ -1,0 +1,48 @@
+"""Climbing: the right summit, walls, rehearsals."""
+
+import numpy as np
+import pytest
+
+from credo.learning.hyperparameters import climb, search
+
+
+def hills(vector):
+    """Two summits, of height 1 at −2 and of height 2 at 3."""
+    heights, places = np.array([1.0, 2.0]), np.array([-2.0, 3.0])
+    parts = heights * np.exp(-0.5 * (vector[0] - places) ** 2)
+    return float(parts.sum()), np.array([float(np.sum(parts * (places - vector[0])))])
+
+
+def test_one_start_climbs_its_own_hill_and_several_find_the_highest():
+    low = climb(hills, np.array([-2.5]), tolerance=1e-12, max_evaluations=100)
+    assert low.vector[0] == pytest.approx(-2.0, abs=1e-3)
+    found = search(hills, [np.array([-2.5]), np.array([2.0])])
+    assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3) and found.best.converged
+    assert [round(other.value, 2) for other in found.others] == [1.0]
+
+
+def test_a_rehearsal_chooses_the_start():
+    calls = []
+
+    def all_rows(vector):
+        calls.append(vector)
+        return hills(vector)
+
+    found = search(all_rows, [np.array([-2.5]), np.array([2.0])], rehearsal=hills)
+    assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3)
+    assert all(call[0] > 2.5 for call in calls)
+
+
+def test_walls_are_backed_away_from():
+    def walled(vector):
+        if vector[0] > 1.5:
+            return -np.inf, np.zeros(1)
+        return -((vector[0] - 1.0) ** 2), np.array([-2 * (vector[0] - 1.0)])
+
+    end = climb(walled, np.array([-3.0]), tolerance=1e-12, max_evaluations=100)
+    assert end.vector[0] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_the_trace_leads_to_the_summit():
+    end = climb(hills, np.array([2.0]), tolerance=1e-12, max_evaluations=100, trace=True)
+    assert end.trace[0][0] == 2.0 and end.trace[-1][0] == pytest.approx(3.0, abs=1e-3)
