@@ -5,7 +5,7 @@ from importlib import import_module
 
 from benchmarks.timing import show
 
-SUITES = {"linear": "Linear models"}
+SUITES = {"linear": "Linear models", "gp": "Gaussian processes"}
 
 
 def main(names: list[str]) -> int:

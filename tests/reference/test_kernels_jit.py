@@ -40,6 +40,14 @@ def in_two_parts(loop, *arguments):
     return [loop(start, 2, *arguments) for start in (0, 1)]
 
 
+def test_exponential():
+    """Against the library's exp, from 0 down to where numbers end; below, a number that is zero for every purpose."""
+    x = -np.concatenate([[0.0, 1e-300, 1e-16], np.geomspace(1e-8, 700, 4001)])
+    found = np.array([_jit.exponential(value) for value in x])
+    np.testing.assert_allclose(found, np.exp(x), rtol=2e-15)
+    assert found[0] == 1.0 and 0.0 <= _jit.exponential(-1e6) < 1e-300
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("mode", [_jit.SET, _jit.ADD, _jit.MULTIPLY])
 def test_stationary_triangle(family, mode):

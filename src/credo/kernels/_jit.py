@@ -10,7 +10,7 @@ A triangle is the part i ≤ j of an n×n array in C order: what LAPACK calls lo
 import math
 
 from numba import njit
-from numpy import empty, zeros
+from numpy import empty, float64, int64, zeros
 
 # How a kernel's values meet what is in the array already.
 SET, ADD, MULTIPLY = 0, 1, 2
@@ -26,11 +26,46 @@ def _distances(Zt, i, first, Yt, out):
     n_columns, n = Yt.shape
     for j in range(first, n):
         out[j] = 0.0
-    for d in range(n_columns):
+    # Four columns at a time, so that out is read and written a quarter as often.
+    fours = n_columns - n_columns % 4
+    for d in range(0, fours, 4):
+        z0, z1, z2, z3 = Zt[d, i], Zt[d + 1, i], Zt[d + 2, i], Zt[d + 3, i]
+        y0, y1, y2, y3 = Yt[d], Yt[d + 1], Yt[d + 2], Yt[d + 3]
+        for j in range(first, n):
+            a, b, c, e = z0 - y0[j], z1 - y1[j], z2 - y2[j], z3 - y3[j]
+            out[j] += (a * a + b * b) + (c * c + e * e)
+    for d in range(fours, n_columns):
         z, other = Zt[d, i], Yt[d]
         for j in range(first, n):
             gap = z - other[j]
             out[j] += gap * gap
+
+
+@njit(nogil=True, cache=True, inline="always")
+def exponential(x):
+    """exp(x) for x ≤ 0 to about 3 ulp, without a branch, so that loops over it become vector instructions.
+
+    x = k ln 2 + t with |t| ≤ ½ ln 2, exp(t) by its Taylor series to t¹³, and 2ᵏ put together from its bits.
+    """
+    x = max(x, -708.0)
+    k = math.floor(x * 1.4426950408889634 + 0.5)
+    # ln 2 in two parts, so that k ln 2 is taken off exactly (Cody & Waite 1980).
+    t = (x - k * 0.693145751953125) - k * 1.4286068203094172e-06
+    p = 1.6059043836821613e-10
+    p = p * t + 2.08767569878681e-09
+    p = p * t + 2.505210838544172e-08
+    p = p * t + 2.755731922398589e-07
+    p = p * t + 2.7557319223985893e-06
+    p = p * t + 2.48015873015873e-05
+    p = p * t + 0.0001984126984126984
+    p = p * t + 0.001388888888888889
+    p = p * t + 0.008333333333333333
+    p = p * t + 0.041666666666666664
+    p = p * t + 0.16666666666666666
+    p = p * t + 0.5
+    p = p * t + 1.0
+    p = p * t + 1.0
+    return p * int64((int64(k) + 1023) << 52).view(float64)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -39,21 +74,21 @@ def _values(family, shape, r, first):
     n = len(r)
     if family == RBF:
         for j in range(first, n):
-            r[j] = math.exp(-0.5 * r[j])
+            r[j] = exponential(-0.5 * r[j])
     elif family == EXPONENTIAL:
         for j in range(first, n):
-            r[j] = math.exp(-math.sqrt(r[j]))
+            r[j] = exponential(-math.sqrt(r[j]))
     elif family == MATERN32:
         for j in range(first, n):
             u = math.sqrt(3.0 * r[j])
-            r[j] = (1.0 + u) * math.exp(-u)
+            r[j] = (1.0 + u) * exponential(-u)
     elif family == MATERN52:
         for j in range(first, n):
             u = math.sqrt(5.0 * r[j])
-            r[j] = (1.0 + u + u * u / 3.0) * math.exp(-u)
+            r[j] = (1.0 + u + u * u / 3.0) * exponential(-u)
     else:
         for j in range(first, n):
-            r[j] = math.exp(-shape * math.log1p(r[j] / (2.0 * shape)))
+            r[j] = exponential(-shape * math.log1p(r[j] / (2.0 * shape)))
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -62,30 +97,30 @@ def _slopes(family, shape, r, first, k, slope):
     n = len(r)
     if family == RBF:
         for j in range(first, n):
-            k[j] = math.exp(-0.5 * r[j])
+            k[j] = exponential(-0.5 * r[j])
             slope[j] = -0.5 * k[j]
     elif family == EXPONENTIAL:
         for j in range(first, n):
             u = math.sqrt(r[j])
-            k[j] = math.exp(-u)
+            k[j] = exponential(-u)
             # dk/dr² = −k/2r has no limit at r = 0, but what it multiplies there is zero.
             slope[j] = -0.5 * k[j] / u if u > 0.0 else 0.0
     elif family == MATERN32:
         for j in range(first, n):
             u = math.sqrt(3.0 * r[j])
-            e = math.exp(-u)
+            e = exponential(-u)
             k[j] = (1.0 + u) * e
             slope[j] = -1.5 * e
     elif family == MATERN52:
         for j in range(first, n):
             u = math.sqrt(5.0 * r[j])
-            e = math.exp(-u)
+            e = exponential(-u)
             k[j] = (1.0 + u + u * u / 3.0) * e
             slope[j] = -(5.0 / 6.0) * (1.0 + u) * e
     else:
         for j in range(first, n):
             u = r[j] / (2.0 * shape)
-            k[j] = math.exp(-shape * math.log1p(u))
+            k[j] = exponential(-shape * math.log1p(u))
             slope[j] = -0.5 * k[j] / (1.0 + u)
 
 
@@ -146,13 +181,36 @@ def stationary_pull(start, step, Zt, family, shape, W):
                 u = r[j] / (2.0 * shape)
                 bend += w[j] * k[j] * (u / (1.0 + u) - math.log1p(u))
             sums[1] += 2.0 * bend
-        for d in range(n_columns):
-            z, other, total = Zt[d, i], Zt[d], 0.0
-            for j in range(i + 1, n):
-                gap = z - other[j]
-                total += slope[j] * gap * gap
-            sums[2 + d] += 2.0 * total
+        _weigh_gaps(Zt, i, slope, sums)
     return sums
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _weigh_gaps(Zt, i, slope, sums):
+    """Add 2 Σ_j slope_j (z_i − z_j)² to the sum of each column, four columns at a time."""
+    n_columns, n = Zt.shape
+    fours = n_columns - n_columns % 4
+    for d in range(0, fours, 4):
+        z0, z1, z2, z3 = Zt[d, i], Zt[d + 1, i], Zt[d + 2, i], Zt[d + 3, i]
+        y0, y1, y2, y3 = Zt[d], Zt[d + 1], Zt[d + 2], Zt[d + 3]
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        for j in range(i + 1, n):
+            w = slope[j]
+            a, b, c, e = z0 - y0[j], z1 - y1[j], z2 - y2[j], z3 - y3[j]
+            s0 += w * a * a
+            s1 += w * b * b
+            s2 += w * c * c
+            s3 += w * e * e
+        sums[2 + d] += 2.0 * s0
+        sums[3 + d] += 2.0 * s1
+        sums[4 + d] += 2.0 * s2
+        sums[5 + d] += 2.0 * s3
+    for d in range(fours, n_columns):
+        z, other, total = Zt[d, i], Zt[d], 0.0
+        for j in range(i + 1, n):
+            gap = z - other[j]
+            total += slope[j] * gap * gap
+        sums[2 + d] += 2.0 * total
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -180,7 +238,7 @@ def periodic_triangle(start, step, Xt, lengthscale, period, variance, mode, K):
     for i in range(start, n, step):
         _sines(Xt, i, i, Xt, lengthscale, period, r)
         for j in range(i, n):
-            r[j] = math.exp(-2.0 * r[j])
+            r[j] = exponential(-2.0 * r[j])
         _combine(mode, variance, r, i, K[i])
 
 
@@ -191,7 +249,7 @@ def periodic_rectangle(start, step, Xt, Yt, lengthscale, period, variance, K):
     for i in range(start, Xt.shape[1], step):
         _sines(Xt, i, 0, Yt, lengthscale, period, r)
         for j in range(len(r)):
-            r[j] = math.exp(-2.0 * r[j])
+            r[j] = exponential(-2.0 * r[j])
         _combine(SET, variance, r, 0, K[i])
 
 
@@ -219,7 +277,7 @@ def periodic_pull(start, step, Xt, lengthscale, period, W):
         _sines(Xt, i, i + 1, Xt, lengthscale, period, r)
         total = 0.0
         for j in range(i + 1, n):
-            r[j] = w[j] * math.exp(-2.0 * r[j])
+            r[j] = w[j] * exponential(-2.0 * r[j])
             total += r[j]
         sums[0] += 2.0 * total
         for d in range(n_columns):
