@@ -18,7 +18,7 @@ def test_one_start_climbs_its_own_hill_and_several_find_the_highest():
     assert low.vector[0] == pytest.approx(-2.0, abs=1e-3)
     found = search(hills, [np.array([-2.5]), np.array([2.0])])
     assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3) and found.best.converged
-    assert [round(other.value, 2) for other in found.others] == [1.0]
+    assert [round(gap, 2) for gap in found.gaps] == [1.0]
 
 
 def test_a_rehearsal_chooses_the_start():
@@ -33,6 +33,22 @@ def test_a_rehearsal_chooses_the_start():
     assert all(call[0] > 2.5 for call in calls)
 
 
+def test_a_rehearsed_metric_makes_a_narrow_ridge_easy():
+    """Curvatures 1 and 10⁴ at 45°: without the metric L-BFGS needs many more steps."""
+    turn = np.array([[1.0, 1.0], [-1.0, 1.0]]) / np.sqrt(2)
+    H = turn @ np.diag([1.0, 1e4]) @ turn.T
+
+    def ridge(vector):
+        gap = vector - 1.0
+        return -0.5 * float(gap @ H @ gap) - 0.1 * float((gap**4).sum()), -H @ gap - 0.4 * gap**3
+
+    start = [np.array([0.0, 0.3])]
+    rehearsed = search(ridge, start, rehearsal=lambda v: tuple(0.1 * part for part in ridge(v)), growth=10.0)
+    plain = climb(ridge, start[0], tolerance=1e-9, max_evaluations=200)
+    np.testing.assert_allclose(rehearsed.best.vector, 1.0, atol=1e-4)
+    assert rehearsed.best.n_evaluations < plain.n_evaluations
+
+
 def test_walls_are_backed_away_from():
     def walled(vector):
         if vector[0] > 1.5:
@@ -44,5 +60,5 @@ def test_walls_are_backed_away_from():
 
 
 def test_the_trace_leads_to_the_summit():
-    end = climb(hills, np.array([2.0]), tolerance=1e-12, max_evaluations=100, trace=True)
+    end = climb(hills, np.array([2.0]), tolerance=1e-12, max_evaluations=100)
     assert end.trace[0][0] == 2.0 and end.trace[-1][0] == pytest.approx(3.0, abs=1e-3)

@@ -346,7 +346,8 @@ class GPRegressor(Regressor):
         if n > 1.5 * _REHEARSAL:
             rehearsal = problem.subset(np.sort(rng.permutation(n)[:_REHEARSAL])).objective
         # Where an evaluation costs nothing, the last digits may be had.
-        return search(problem.objective, starts, rehearsal=rehearsal, tolerance=1e-13 if n <= _REHEARSAL else 1e-9)
+        tolerance = 1e-13 if rehearsal is None else 1e-8
+        return search(problem.objective, starts, rehearsal=rehearsal, growth=n / _REHEARSAL, tolerance=tolerance)
 
     def _natural(self, problem: Problem, value: float) -> float:
         """A log evidence of standardised targets as one of y: each dimension stretches by the scale."""
@@ -387,7 +388,6 @@ def _result(found: Search) -> Result:
     ending = "a maximum of the evidence" if found.best.converged else (
         "stopped before a maximum was reached: the model may be too free for the data"
     )  # fmt: skip
-    if found.others:
-        gaps = ", ".join(f"{found.best.value - other.value:.1f}" for other in found.others[:3])
-        ending += f"; other local maxima lie {gaps} nats lower" if found.others[0].value < found.best.value else ""
+    if found.gaps:
+        ending += f"; other local maxima lie {', '.join(f'{gap:.1f}' for gap in found.gaps[:3])} nats lower"
     return Result(found.best.converged, found.best.n_evaluations, ending)

@@ -33,45 +33,57 @@ class Maximum:
 
 
 def climb(
-    objective: Objective, start: Array, *, tolerance: float, max_evaluations: int, trace: bool = False
+    objective: Objective,
+    start: Array,
+    *,
+    tolerance: float,
+    max_evaluations: int,
+    metric: Array | None = None,
 ) -> Maximum:
-    """The maximum that L-BFGS reaches from a start."""
+    """The maximum that L-BFGS reaches from a start.
+
+    Parameters
+    ----------
+    metric : array of shape (n, n), optional
+        The search runs in u, with vector = start + metric·u; a root of the inverse curvature makes the summit round.
+    """
+    axes = np.eye(len(start)) if metric is None else metric
     visited: list[Array] = [start]
     best_value, best_vector = -np.inf, start
     n_evaluations = 0
 
-    def cost(vector: Array) -> tuple[float, Array]:
+    def cost(u: Array) -> tuple[float, Array]:
         nonlocal best_value, best_vector, n_evaluations
         n_evaluations += 1
-        value, gradient = objective(vector)
+        vector = start + axes @ u
+        inside = np.abs(vector - start).max(initial=0.0) <= _BOX
+        value, gradient = objective(vector) if inside else (-np.inf, np.zeros_like(vector))
         if not np.isfinite(value) or not np.isfinite(gradient).all():
             # A slope back to the best place so far, down which the line search turns round.
             gap = vector - best_vector
             height = max(1.0, abs(best_value)) if np.isfinite(best_value) else 1.0
-            return height * (2.0 + float(gap @ gap)), 2.0 * height * gap
+            return height * (2.0 + float(gap @ gap)), 2.0 * height * axes.T @ gap
         if value > best_value:
-            best_value, best_vector = value, vector.copy()
-        return -value, -gradient
+            best_value, best_vector = value, vector
+            visited.append(vector)
+        return -value, -axes.T @ gradient
 
     found = minimize(
         cost,
-        start,
+        np.zeros_like(start),
         jac=True,
         method="L-BFGS-B",
-        bounds=[(s - _BOX, s + _BOX) for s in start],
-        callback=(lambda x: visited.append(x.copy())) if trace else None,
         options={"ftol": tolerance, "gtol": 1e5 * tolerance, "maxfun": max_evaluations, "maxcor": 12},
     )
-    converged = bool(found.status == 0)
-    return Maximum(best_vector, best_value, n_evaluations, converged, tuple(visited))
+    return Maximum(best_vector, best_value, n_evaluations, bool(found.status == 0), tuple(visited))
 
 
 @dataclass(frozen=True)
 class Search:
-    """The best maximum, and the different ones that were found beside it."""
+    """The best maximum, and how far below the best the other summits are that were found."""
 
     best: Maximum
-    others: tuple[Maximum, ...]
+    gaps: tuple[float, ...]
 
 
 def search(
@@ -79,6 +91,7 @@ def search(
     starts: Sequence[Array],
     *,
     rehearsal: Objective | None = None,
+    growth: float = 1.0,
     tolerance: float = 1e-9,
     max_evaluations: int = 200,
 ) -> Search:
@@ -89,29 +102,44 @@ def search(
     objective : callable(vector) -> value, gradient
     starts : sequence of vectors
     rehearsal : callable, optional
-        The same on fewer rows: all starts climb it first, and only the best end climbs the objective itself.
+        The same on fewer rows: all starts climb it first, and only the best end climbs the objective itself, in the
+        metric of the curvature that the rehearsal found there.
+    growth : float
+        How many times more rows the objective has than the rehearsal, and so how much more curvature.
     tolerance : float
         Relative change of the value at which a climb on the objective ends; a slope of 10⁵ times it ends it too.
     max_evaluations : int
         For each climb.
     """
+    first = objective if rehearsal is None else rehearsal
+    precision = tolerance if rehearsal is None else 1e-7
+    ends = [climb(first, start, tolerance=precision, max_evaluations=max_evaluations) for start in starts]
+    ends.sort(key=lambda end: -end.value)
     if rehearsal is None:
-        ends = [
-            climb(objective, start, tolerance=tolerance, max_evaluations=max_evaluations, trace=True)
-            for start in starts
-        ]
-        ends.sort(key=lambda end: -end.value)
-        return Search(ends[0], _different(ends))
-    tries = [climb(rehearsal, start, tolerance=1e-6, max_evaluations=max_evaluations) for start in starts]
-    tries.sort(key=lambda end: -end.value)
-    best = climb(objective, tries[0].vector, tolerance=tolerance, max_evaluations=max_evaluations, trace=True)
-    return Search(best, _different(tries))
+        return Search(ends[0], _gaps(ends))
+    metric = _metric(rehearsal, ends[0].vector, growth)
+    best = climb(objective, ends[0].vector, tolerance=tolerance, max_evaluations=max_evaluations, metric=metric)
+    return Search(best, _gaps(ends))
 
 
-def _different(ends: Sequence[Maximum]) -> tuple[Maximum, ...]:
-    """Ends that aren't the best one again."""
-    kept: list[Maximum] = [ends[0]]
+def _metric(objective: Objective, vector: Array, growth: float, step: float = 1e-3) -> Array:
+    """A root of the inverse curvature of −growth·objective, from differences of its gradient."""
+    n = len(vector)
+    curvature = np.empty((n, n))
+    for i in range(n):
+        ahead, behind = (objective(vector + s * step * np.eye(n)[i])[1] for s in (1, -1))
+        curvature[i] = (behind - ahead) / (2 * step)
+    if not np.isfinite(curvature).all():
+        return np.eye(n)
+    values, axes = np.linalg.eigh(growth * 0.5 * (curvature + curvature.T))
+    # A flat direction is given one unit of curvature, which lets it move by a few e-foldings at once.
+    return axes / np.sqrt(np.maximum(np.abs(values), 1.0))
+
+
+def _gaps(ends: Sequence[Maximum]) -> tuple[float, ...]:
+    """How far below the first the others are, those that aren't the same summit again."""
+    kept = [ends[0].value]
     for end in ends[1:]:
-        if np.isfinite(end.value) and all(abs(end.value - other.value) > _SAME for other in kept):
-            kept.append(end)
-    return tuple(kept[1:])
+        if np.isfinite(end.value) and all(abs(end.value - value) > _SAME for value in kept):
+            kept.append(end.value)
+    return tuple(kept[0] - value for value in kept[1:])
