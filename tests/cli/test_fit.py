@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import signal
+from time import sleep
 
 import numpy as np
 import pandas as pd
@@ -260,3 +261,48 @@ def test_a_terminal_that_can_not_show_a_dash_is_no_failure(encoding, spawn, data
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert "linear" in out
+
+
+def test_one_model_is_not_called_the_best(run, data, tmp_path, without_report):
+    out = run("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path).stdout
+    assert "Taken: linear, the only model. Its 95 % intervals held" in out
+    assert "best" not in out
+
+
+def test_the_help_promises_what_is_done(run):
+    assert "classification" not in run("--help").stdout
+    words = " ".join(run("fit", "--help").stdout.split()).replace("- ", "-")
+    assert "the simplest of the models whose held-out log scores are too close to the best one to call" in words
+    assert "classification" not in words
+
+
+def test_a_missing_target_lists_the_columns(run, data):
+    result = run("fit", data)
+    assert result.exit_code == 2
+    assert "Missing option '--target'" in result.stderr
+    assert "houses.csv has 'size', 'age', 'colour', 'price'." in " ".join(result.stderr.split())
+
+
+def test_a_fit_that_is_too_good_to_be_true_is_questioned(run, frame, tmp_path, without_report):
+    frame.assign(cents=100 * frame["price"]).to_csv(tmp_path / "leak.csv", index=False)
+    result = run("fit", tmp_path / "leak.csv", "--target", "price", "--models", "linear", "--out", tmp_path, "--json")
+    assert "is one of the columns another form of the target?" in " ".join(json.loads(result.stdout)["notes"])
+    assert "is one of the columns another form of the target?" in result.stderr
+
+
+def test_the_report_asks_a_question_about_the_file(fitted):
+    page = (fitted / "report.html").read_text()
+    assert "<h1>What predicts price?</h1>" in page
+    assert "<span>houses.csv</span>" in page
+
+
+def test_seconds_are_those_of_the_fit_without_the_preparation(run, data, tmp_path, without_report, monkeypatch):
+    prepare = Preparation.fit_transform
+
+    def slow(self, *arguments, **options):
+        sleep(0.3)
+        return prepare(self, *arguments, **options)
+
+    monkeypatch.setattr(Preparation, "fit_transform", slow)
+    result = run("fit", data, "--target", "price", "--models", "linear", "--cv", 2, "--out", tmp_path, "--json")
+    assert json.loads(result.stdout)["leaderboard"][0]["seconds"] < 0.3

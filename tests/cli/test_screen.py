@@ -8,15 +8,23 @@ import numpy as np
 import pytest
 
 from credo.cli._screen import Screen, cells, plain, size
-from credo.selection import Comparison, Score
+from credo.selection import Comparison, HeldOut, Score
 
+
+def held(log_score):
+    """Four held-out rows of a model, of which only their log scores count here."""
+    zero = np.zeros(4)
+    return HeldOut(zero, zero, zero, zero, zero, zero, np.array(log_score))
+
+
+# Named first is what is simpler, and here as good as the top one by one standard error.
 BOARD = Comparison(
     [
         Score("bayes", -5.42051, 54.6493, 30.9, 0.959, -2403.907, "exact", 0.0041),
         Score("[bold]odd", -6.0, 123456.7, 0.00123, 1.0, None, None, 2.0),
         Score("lms", error="it diverged"),
     ],
-    {},
+    {"[bold]odd": held([-9.0, -5.0, -5.0, -5.0]), "bayes": held([-5.4, -5.4, -5.4, -5.48])},
 )
 
 
@@ -40,10 +48,12 @@ def test_a_leaderboard_without_a_terminal_is_plain_lines(capsys):
     assert "\x1b" not in out
 
 
-def test_a_terminal_gets_colours_and_the_best_stands_out(capsys, terminal):
+def test_a_terminal_gets_colours_and_the_model_taken_stands_out(capsys, terminal):
     Screen().leaderboard(BOARD)
     out = capsys.readouterr().out
-    assert re.search(r"\x1b\[1;32mbayes", out)
+    assert BOARD.best == "[bold]odd"
+    assert re.search(r"\x1b\[1;32m\[bold\]odd", out)
+    assert not re.search(r"\x1b\[1;32mbayes", out)
     assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in out.splitlines()) <= 80
 
 

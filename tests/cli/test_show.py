@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import credo
@@ -13,8 +14,9 @@ from credo.io import load
 def test_a_person_reads_kind_target_columns_and_parameters(run, fitted):
     result = run("show", fitted / "model.credo")
     assert result.exit_code == 0, result.stderr
-    facts = {line[:16].strip(): line[17:] for line in result.stdout.splitlines()[:6]}
+    facts = {line[:16].strip(): line[17:] for line in result.stdout.splitlines()[:7]}
     assert facts["model"] in {"LinearRegression", "BayesianLinearRegression"}
+    assert facts["name"] in {"linear", "bayes"}
     assert facts["target"] == "price"
     assert "size (numeric)" in facts["columns"]
     assert "colour (categorical)" in facts["columns"]
@@ -50,4 +52,49 @@ def test_every_kind_of_model_is_shown(run, data, tmp_path, without_report, name)
     result = run("show", tmp_path / "model.credo", "--debug")
     assert result.exit_code == 0, result.stderr
     assert "intercept" in result.stdout
+    assert f"name             {name}\n" in result.stdout
+    # A column without any number says nothing; JSON holds it all the same.
+    assert " nan" not in result.stdout
     assert run("predict", tmp_path / "model.credo", data).stdout.startswith("row,mean,std,lower,upper\n1,")
+
+
+@pytest.fixture
+def wide(tmp_path):
+    """A model of 60 columns, of which three matter, and one that names towns."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 60))).add_prefix("g").assign(town=rng.choice(["Ulm", "Bonn"], 120))
+    y = 5 * frame["g7"] - 50 * frame["g30"] + 0.5 * frame["g59"] + 0.01 * rng.normal(size=120)
+    credo.save(credo.io.TableModel(None, credo.LinearRegression(), "y").fit(frame, y), tmp_path / "wide.credo")
+    return tmp_path / "wide.credo"
+
+
+def test_many_columns_are_counted_and_the_surest_parameters_shown(run, wide):
+    out = run("show", wide).stdout
+    assert "columns          61: 60 numeric, 1 categorical" in out
+    lines = out[out.index("parameter") :].splitlines()
+    assert [line.split()[0] for line in lines[1:5]] == ["intercept", "g30", "g7", "g59"]
+    assert "… and 41 more, less sure than these; --all shows every one" in lines
+    assert len([line for line in lines if line.startswith("g")]) <= 20
+
+
+def test_all_shows_every_column_and_parameter(run, wide):
+    out = run("show", wide, "--all").stdout
+    assert "g0 (numeric), g1 (numeric)" in out
+    assert str(load(wide).summary()) in out
+    record = json.loads(run("show", wide, "--json").stdout)
+    assert len(record["columns"]) == 61
+    assert len(record["parameters"]["estimate"]) == 62
+
+
+def test_without_intervals_the_first_parameters_are_shown(run, tmp_path):
+    X = np.random.default_rng(1).normal(size=(80, 30))
+    credo.save(credo.LMSRegression().fit(X, X[:, 0]), tmp_path / "lms.credo")
+    out = run("show", tmp_path / "lms.credo").stdout
+    assert "… and 10 more; --all shows every one" in out
+    assert "sd" not in out[out.index("parameter") :].splitlines()[0]
+
+
+def test_a_pipeline_is_told_with_its_steps_and_its_short_name(run, data, tmp_path, without_report):
+    run("fit", data, "--target", "price", "--models", "polynomial", "--out", tmp_path, "--cv", 2)
+    record = json.loads(run("show", tmp_path / "model.credo", "--json").stdout)
+    assert (record["model"], record["name"]) == ("Polynomial, then BayesianLinearRegression", "polynomial")

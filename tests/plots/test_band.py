@@ -35,3 +35,11 @@ def test_draws_of_another_length_are_refused(ax):
     x = np.linspace(0, 1, 4)
     with pytest.raises(ValueError, match=r"draws must have .* each of the 4 points; got \(2, 3\)"):
         band(x, Normal(x, np.ones(4)), draws=np.zeros((2, 3)), ax=ax)
+
+
+def test_an_array_is_no_distribution_and_the_words_say_what_is(ax):
+    x = np.linspace(0, 1, 4)
+    with pytest.raises(TypeError, match=r"band draws a distribution, as model\.predict_dist.*got a ndarray.*Normal"):
+        band(x, 2 * x, ax=ax)
+    with pytest.raises(ValueError, match="one row for each of the 4 points; got 3"):
+        band(x, Normal(np.zeros(3), 1.0), ax=ax)

@@ -43,8 +43,12 @@ def test_filled_means_that_the_interval_excludes_zero():
     assert filled.get_markerfacecolor() != hollow.get_markerfacecolor()
 
 
-def test_coefficients_without_an_interval_are_left_out():
-    assert labels(draw(["a", "b", "c"], [1.0, np.nan, 2.0], [1.0, 1.0, np.inf])) == ["a"]
+def test_coefficients_without_an_estimate_are_left_out_and_undetermined_ones_say_so():
+    ax = draw(["a", "b", "c"], [1.0, np.nan, 2.0], [1.0, 1.0, np.inf])
+    assert labels(ax) == ["a", "c"]
+    assert [(text.get_text(), text.xy) for text in ax.texts] == [("not determined", (0.0, 1))]
+    assert sum(len(line.get_xdata()) for line in ax.lines if line.get_marker() == "o") == 1
+    assert labels(draw(["a", "c"], [1.0, 2.0], [1.0, np.inf], max_rows=1)) == ["a"]
 
 
 def test_a_surely_zero_coefficient_comes_last():

@@ -34,7 +34,7 @@ class Preparation:
 
 
 class Estimator:
-    """Least squares with coefficients as the Bayesian models have them."""
+    """Least squares with normal intervals."""
 
     def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
         A = np.column_stack([np.ones(len(X)), X])
@@ -42,6 +42,9 @@ class Estimator:
         noise = np.sqrt(np.sum((y - A @ weights) ** 2) / max(1, len(y) - A.shape[1]))
         self.coef_ = weights[1:]
         self.coef_std_ = noise * np.sqrt(np.diag(np.linalg.pinv(A.T @ A)))[1:]
+
+    def confint(self, level: float) -> np.ndarray:
+        return np.column_stack(Normal(self.coef_, self.coef_std_).interval(level))
 
     def __repr__(self) -> str:
         return "Estimator()"

@@ -108,7 +108,9 @@ def test_the_answer_comes_first_and_says_it_all(page):
     words = Reader(page).words
     answer = words[: words.index("Leaderboard")]
     assert "bayes predicts yield best of the two models compared, by a clear margin." in answer.replace("  ", " ")
-    assert "always guessing the mean would be off by" in answer
+    assert "its root mean squared error is" in answer
+    assert "that of always guessing the mean is" in answer
+    assert "root mean squared error guessing the mean:" in answer
     assert "fell inside their 95 % interval: about what it should be" in answer
     assert "yield rises with x0 and falls with x1" in answer
 
@@ -187,7 +189,30 @@ def test_coefficients_of_another_model_say_whose_they_are(make_case):
     case["models"] = {"bayes": opaque, "ridge": case["models"]["ridge"]}
     words = Reader(render(**case)).words
     assert "What matters most in ridge:" in words
+    assert "coefficients of ridge with a clear sign" in words
+    assert "In ridge, two of the four coefficients have" in words
     assert "bayes gives no interval for the coefficient of each column; these are of ridge." in words
+
+
+def test_the_error_has_one_name(page):
+    words = Reader(page).words
+    assert "typical error" not in words
+    assert "typical prediction" not in words
+
+
+def test_the_file_stands_below_the_question(make_case):
+    page = render(**make_case(), source="trial.csv")
+    header = re.search(r"<header>.*?</header>", page, re.DOTALL)[0]
+    assert re.search(r"<h1>What predicts yield\?</h1>\s*<p class=\"size\"><span>trial\.csv</span>", header)
+
+
+def test_folds_that_do_not_follow_the_dates_are_said_to(make_case):
+    case = make_case()
+    assert "foretell" not in Reader(render(**case)).words
+    case["preparation"].columns_[1].kind = "date"
+    case["frame"]["x1"] = pd.date_range("2024-01-01", periods=200)
+    made = Reader(render(**case | {"models": {}})).words
+    assert "Rows have dates (x1), and the folds don't follow them" in made
 
 
 def test_wide_and_long_tables_stay_small(make_case):

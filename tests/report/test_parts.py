@@ -9,7 +9,7 @@ from credo.io import Preparation, TableModel
 from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
 from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
-from credo.report._effects import effects, step
+from credo.report._effects import Effects, effects, step
 from credo.report._numbers import aligned, fixed, listing, number, percent
 from credo.report._surprises import surprises
 from credo.selection import Comparison
@@ -127,11 +127,37 @@ def test_models_whose_intervals_are_all_unknown_are_passed_over():
     frame = pd.DataFrame({"x": rng.normal(size=40)})
     y = frame["x"].to_numpy() + rng.normal(size=40)
     blind = fitted(BayesianLinearRegression(), frame, y)
-    blind.estimator_.coef_std_ = np.array([np.nan])
+    blind.estimator_.confint = lambda level: np.array([[-np.inf, np.inf]])
     seeing = fitted(LinearRegression(), frame, y)
     found = effects({"blind": blind, "seeing": seeing}, frame)
     assert found is not None
     assert (found.model, found.known) == ("seeing", 1)
+
+
+@pytest.mark.parametrize("dof", [2, 3, 5])
+@pytest.mark.parametrize(
+    "estimator",
+    [LinearRegression(), Ridge(alpha=0.5), BayesianLinearRegression(noise_precision="conjugate")],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_intervals_are_the_models_own_also_with_few_degrees_of_freedom(estimator, dof):
+    rng = np.random.default_rng(dof)
+    frame = pd.DataFrame(rng.normal(size=(4 + dof, 3)), columns=["a", "b", "c"])
+    model = fitted(estimator, frame, frame["a"].to_numpy() + rng.normal(size=4 + dof))
+    found = effects({"model": model}, frame)
+    scale = step(model.preparation_.transform(frame))
+    lower, upper = model.estimator_.confint(0.95).T
+    np.testing.assert_allclose(found.lower, lower * scale)
+    np.testing.assert_allclose(found.upper, upper * scale)
+
+
+def test_weights_that_the_rows_do_not_determine_have_no_strength():
+    found = Effects(
+        "m", list("abc"), np.array([1.0, 1.0, 0.0]), np.array([0.5, -np.inf, 0.0]), np.array([1.5, np.inf, 0])
+    )
+    assert found.strength.tolist() == [1.0, 0.0, 0.0]
+    assert found.known == 2
+    assert found.sure.tolist() == [True, False, False]
 
 
 def test_surprises_are_measured_by_the_models_own_spread(make_held_out):

@@ -64,12 +64,12 @@ def test_winner(n, failed, tied, clear, text):
 @pytest.mark.parametrize(
     ("rmse", "guess", "clear", "words"),
     [
-        (54.6, 77.2, True, "off by 54.6 in units of y; always guessing the mean would be off by 77.2, "
-                           "so the columns remove 29 % of the error."),
+        (54.6, 77.2, True, "its root mean squared error is 54.6 in units of y; that of always guessing the mean "
+                           "is 77.2, so the columns remove 29 % of the error."),
         (1.0, 1.1, False, "a difference that chance alone could explain."),
-        (1.1, 1.1, False, "about the same as always guessing the mean (1.10)"),
-        (2.0, 1.1, False, "worse than always guessing the mean (1.10)"),
-        (2.0, None, False, "off by 2.00 in units of y (root mean square)."),
+        (1.1, 1.1, False, "about the same as that of always guessing the mean (1.10)"),
+        (2.0, 1.1, False, "worse than that of always guessing the mean (1.10)"),
+        (2.0, None, False, "its root mean squared error is 2.00 in units of y."),
     ],
 )  # fmt: skip
 def test_error(rmse, guess, clear, words):
@@ -159,25 +159,46 @@ def test_residuals_of_a_handful_of_rows():
 )  # fmt: skip
 def test_coefficients(estimate, half, text):
     fact = effects(estimate, half)
-    assert sentences.coefficients(fact, names=fact.names, shown=len(estimate)) == text
+    assert sentences.coefficients(fact, best="bayes", names=fact.names, shown=len(estimate)) == text
 
 
 def test_many_coefficients_are_put_in_proportion():
     fact = effects([5.0] * 12 + [0.0] * 288, [1.0] * 300)
-    text = sentences.coefficients(fact, names=fact.names, shown=20)
+    text = sentences.coefficients(fact, best="bayes", names=fact.names, shown=20)
     assert "x7 and 4 more (upward)" in text
     assert "If no column mattered, about 15 would by chance." in text
     assert text.endswith("Shown are the 20 that are largest compared with their uncertainty.")
 
 
-def test_inputs_by_size_with_their_direction():
+def test_coefficients_of_another_model_and_those_that_nothing_determines():
+    fact = effects([5.0, 0.1, 2.0], [1.0, 1.0, np.inf], "ridge")
+    assert sentences.coefficients(fact, best="polynomial", names=fact.names, shown=2) == (
+        "In ridge, one of the three coefficients has a 95 % interval that excludes zero: x0 (upward). "
+        "One coefficient is not determined by these rows."
+    )
+
+
+def test_inputs_are_ranked_by_estimate_over_uncertainty_not_by_size():
+    # A rare level with a large step and t = 2, beside a column with t = 13.
+    fact = effects([40.0, -3.0, 2.0], [39.0, 0.45, 0.5])
+    say = {"best": "bayes", "target": "y", "names": ["rare", "dose", "age"]}
+    assert sentences.inputs(fact, **say).startswith("What matters most: y rises with age and falls with dose,")
+
+
+def test_a_headline_says_which_inputs_it_can_not_speak_of():
+    fact = effects([1.0, 2.0, 3.0], [0.1, np.inf, np.inf])
+    assert sentences.inputs(fact, best="bayes", target="y", names=["b", "a", "twice a"]) == (
+        "What matters most: y rises with b, the other inputs held fixed. "
+        "These rows don't determine the coefficients of a and twice a."
+    )
+
+
+def test_inputs_with_their_direction():
     fact = effects([1.0, -5.0, 3.0, 9.0], [0.1, 0.1, 0.1, 20.0])
     say = {"best": "bayes", "target": "y", "names": fact.names}
     assert sentences.inputs(fact, **say) == (
         "What matters most: y rises with x2 and x0 and falls with x1, the other inputs held fixed."
     )
-    small = effects([10.0, 0.5, -2.0], [0.1, 0.1, 0.1])
-    assert "rises with x0 and falls with x2," in sentences.inputs(small, **say)
     assert sentences.inputs(effects([2.0], [1.0], "ridge"), **say | {"names": ["x0"]}) == (
         "What matters in ridge: y rises with x0."
     )

@@ -11,9 +11,9 @@ from credo.cli._options import debug_option, existing_file, json_option, reading
 from credo.cli._screen import Screen
 
 
-@click.command(short_help="Compare models on a table; write the best one and a report.")
+@click.command(short_help="Compare models on a table; write the one to take and a report.")
 @click.argument("data", type=existing_file)
-@click.option("--target", required=True, metavar="NAME", help="The column to predict.")
+@click.option("--target", metavar="NAME", help="The column to predict, of numbers.  [required]")
 @click.option(
     "--models",
     "names",
@@ -30,7 +30,7 @@ from credo.cli._screen import Screen
 @debug_option
 def fit(
     data: str,
-    target: str,
+    target: str | None,
     names: tuple[str, ...] | None,
     out: str,
     seed: int,
@@ -39,12 +39,15 @@ def fit(
     quiet: bool,
     **reading: Any,
 ) -> None:
-    """Compare models on the table DATA by their held-out predictions of the column NAME.
+    """Compare regression models on the table DATA by their held-out predictions of the column NAME.
 
-    Writes model.credo (the model with the best held-out log score, fitted on all rows), report.html and
-    leaderboard.csv into the output folder; files of these names are replaced when the new ones are finished.
+    Writes model.credo (fitted on all rows: the simplest of the models whose held-out log scores are too close to
+    the best one to call), report.html and leaderboard.csv into the output folder; files of these names are
+    replaced when the new ones are finished.
     """
     screen = Screen(as_json=as_json, quiet=quiet)
+    if target is None:
+        raise click.UsageError(_missing_target(Path(data), reading_arguments(**reading)))
     run_and_show(
         Path(data),
         target,
@@ -57,6 +60,25 @@ def fit(
     )
 
 
+def _missing_target(data: Path, reading: dict[str, Any]) -> str:
+    from credo.io import read_table
+    from credo.io.errors import quoted
+
+    names = read_table(data, **reading).frame.columns
+    return f"Missing option '--target'. Name the column to predict; {data.name} has {quoted(names, most=15)}."
+
+
+def _choice(comparison: Any) -> str:
+    """Which model is taken, and why."""
+    best, tied, good = comparison.best, len(comparison.tied), len(comparison.fitted)
+    if good == 1:
+        rest = len(comparison.scores) - good
+        return f"Taken: {best}, the only model{' that could be fitted' if rest else ''}."
+    if tied == 1:
+        return f"Taken: {best}, which has the best held-out log score."
+    return f"Taken: {best}, the simplest of {tied} models whose held-out log scores are too close to call."
+
+
 def run_and_show(data: Path, target: str, screen: Screen, **arguments: Any) -> None:
     """Run the job and show what it found."""
     from credo.cli._job import LEADERBOARD, MODEL, REPORT, run
@@ -67,15 +89,9 @@ def run_and_show(data: Path, target: str, screen: Screen, **arguments: Any) -> N
     screen.leaderboard(comparison)
     screen.say()
     best = next(score for score in comparison.scores if score.name == comparison.best)
-    others = len(comparison.tied) - 1
-    choice = (
-        f"Taken: {best.name}, which has the best held-out log score."
-        if not others
-        else f"Taken: {best.name}, the simplest of {others + 1} models whose held-out log scores are too close to call."
-    )
     screen.say(
-        f"{choice} Its 95 % intervals held {100 * (best.coverage or 0):.1f} % of the {len(outcome.question.y)} "
-        f"held-out values of {target!r}."
+        f"{_choice(comparison)} Its 95 % intervals held {100 * (best.coverage or 0):.1f} % of the "
+        f"{len(outcome.question.y)} held-out values of {target!r}."
     )
     screen.say()
     if REPORT in outputs:

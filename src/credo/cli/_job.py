@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from credo.selection import Comparison
 
 MODEL, REPORT, LEADERBOARD = "model.credo", "report.html", "leaderboard.csv"
+
+# A held-out RMSE below this share of the target's standard deviation is no measurement's.
+TOO_GOOD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,7 @@ def answer(question: Question, chosen: Mapping[str, Any], *, seed: int, cv: int,
     }
     with screen.progress() as progress:
         comparison = compare(models, question.frame, question.y, cv=cv, random_state=seed, progress=progress)
+    comparison = _told(comparison, question.y)
     for score in comparison.scores:
         # When all failed, the error that follows says why.
         if score.error is not None and comparison.fitted:
@@ -136,6 +140,23 @@ def answer(question: Question, chosen: Mapping[str, Any], *, seed: int, cv: int,
     for note in comparison.notes:
         screen.note(f"Note: {note}")
     return comparison
+
+
+def _told(comparison: "Comparison", y: "NDArray[np.float64]") -> "Comparison":
+    """The comparison with the seconds of the fits alone, and a question where a fit is too good to be true."""
+    fitted = comparison.fitted
+    scores = [
+        replace(score, seconds=fitted[score.name].fit_seconds) if score.name in fitted else score
+        for score in comparison.scores
+    ]
+    notes = list(comparison.notes)
+    found = next((score for score in scores if fitted and score.name == comparison.best), None)
+    if found is not None and found.rmse is not None and found.rmse < TOO_GOOD * y.std():
+        notes.append(
+            f"{found.name} predicts rows that it had not seen almost without error (RMSE {found.rmse:.2g}): is one of "
+            "the columns another form of the target? Leave out what isn't known beforehand."
+        )
+    return replace(comparison, scores=scores, notes=tuple(notes))
 
 
 def write(question: Question, comparison: "Comparison", folder: Path, *, seed: int, screen: Screen) -> None:
@@ -153,7 +174,8 @@ def write(question: Question, comparison: "Comparison", folder: Path, *, seed: i
 
     report.write(
         folder / REPORT,
-        title=f"{question.target} from {question.data.name}",
+        title=f"What predicts {question.target}?",
+        source=question.data.name,
         sheet_notes=question.reading_notes,
         preparation=question.preparation,
         comparison=comparison,

@@ -31,25 +31,39 @@ def model_names(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 def estimators(names: tuple[str, ...] | None, shape: tuple[int, int]) -> tuple[dict[str, Any], list[str]]:
     """Unfitted estimators by name for a prepared table of this shape, and notes about what was left out."""
-    from sklearn.pipeline import make_pipeline
-
-    from credo.features import Polynomial
-    from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
-
-    every: Mapping[str, Any] = {
-        "linear": LinearRegression(),
-        "ridge": Ridge(alpha="loo"),
-        "bayes": BayesianLinearRegression(),
-        "polynomial": make_pipeline(Polynomial(degree=2), BayesianLinearRegression()),
-        "lms": LMSRegression(),
-    }
-    reason = too_wide(shape)
+    every, reason = _every(), too_wide(shape)
     if names is None:
         kept = [name for name in NAMES if name != "polynomial" or reason is None]
         return {name: every[name] for name in kept}, [] if reason is None else [f"polynomial was left out: {reason}."]
     if "polynomial" in names and reason is not None:
         raise ValueError(f"the model 'polynomial' can't be used here: {reason}; leave it out of --models")
     return {name: every[name] for name in NAMES if name in names}, []
+
+
+def short_name(estimator: Any) -> str | None:
+    """The name on the command line of an estimator that is made of the same classes, or None."""
+    kinds = [type(step) for step in steps(estimator)]
+    return next((name for name, known in _every().items() if [type(step) for step in steps(known)] == kinds), None)
+
+
+def steps(estimator: Any) -> list[Any]:
+    """The steps of a pipeline; anything else is one step."""
+    return [step for _, step in getattr(estimator, "steps", [])] or [estimator]
+
+
+def _every() -> Mapping[str, Any]:
+    from sklearn.pipeline import make_pipeline
+
+    from credo.features import Polynomial
+    from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
+
+    return {
+        "linear": LinearRegression(),
+        "ridge": Ridge(alpha="loo"),
+        "bayes": BayesianLinearRegression(),
+        "polynomial": make_pipeline(Polynomial(degree=2), BayesianLinearRegression()),
+        "lms": LMSRegression(),
+    }
 
 
 def too_wide(shape: tuple[int, int]) -> str | None:

@@ -58,8 +58,8 @@ class Screen:
         shown = _fitting([_COLUMNS, *lines], console.width)
         for i, name in enumerate(_COLUMNS[:shown]):
             table.add_column(name, justify="right" if i else "left", no_wrap=True)
-        for i, (score, line) in enumerate(zip(comparison.scores, lines, strict=True)):
-            style = "bold green" if i == 0 and score.error is None else "dim" if score.error else ""
+        for score, line in zip(comparison.scores, lines, strict=True):
+            style = "dim" if score.error else "bold green" if score.name == comparison.best else ""
             table.add_row(*(Text(cell, style=style) for cell in line[:shown]))
         console.print(table)
 

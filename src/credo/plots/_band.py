@@ -49,6 +49,13 @@ def band(
     ['95 % interval', 'mean', 'data']
     """
     x = vector("x", x)
+    if not (hasattr(dist, "interval") and hasattr(dist, "mean")):
+        raise TypeError(
+            f"band draws a distribution, as model.predict_dist(X) gives it; got a {type(dist).__name__}. Means and "
+            "standard deviations make one: credo.distributions.Normal(mean, std)"
+        )
+    if len(dist) != len(x):
+        raise ValueError(f"dist must have one row for each of the {len(x)} points; got {len(dist)}")
     mean = vector("dist.mean", dist.mean, length=len(x))
     lower, upper = dist.interval(level)
     order = np.argsort(x, kind="stable")

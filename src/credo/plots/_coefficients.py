@@ -23,6 +23,8 @@ def coefficients(
 ) -> Axes:
     """Estimates with their intervals, the surest first; filled where the interval excludes zero.
 
+    An estimate whose interval is infinite comes last, without a mark, as "not determined".
+
     Parameters
     ----------
     names : sequence of str
@@ -50,12 +52,14 @@ def coefficients(
     high = vector("upper", upper, length=len(estimate))
     if len(names) != len(estimate):
         raise ValueError(f"there are {len(names)} names for {len(estimate)} estimates")
-    rows = surest(estimate, low, high)[:max_rows]
-    if not len(rows):
+    known = surest(estimate, low, high)[:max_rows]
+    if not len(known):
         raise ValueError("there is nothing to draw: no coefficient has a finite estimate and interval")
-    estimate, low, high = estimate[rows], low[rows], high[rows]
+    loose = np.flatnonzero(np.isfinite(estimate) & np.isinf(high - low))[: max_rows - len(known)]
+    rows = np.concatenate([known, loose])
+    estimate, low, high = estimate[known], low[known], high[known]
     sure = (low > 0) | (high < 0)
-    height = np.arange(len(rows), dtype=np.float64)
+    height = np.arange(len(known), dtype=np.float64)
     with canvas(ax, size=(4.6, 0.8 + 0.22 * len(rows))) as ax:
         ax.axvline(0.0, color=MUTED, linewidth=0.8, zorder=1)
         ax.hlines(height, low, high, color=np.where(sure, ACCENT, MUTED), linewidth=1.4, zorder=2)
@@ -69,7 +73,12 @@ def coefficients(
             markersize=4.5,
             zorder=3,
         )
-        ax.set_yticks(height)
+        for place in range(len(known), len(rows)):
+            ax.annotate(
+                "not determined", (0.0, place), xytext=(4, 0), textcoords="offset points", va="center",
+                color=MUTED, fontstyle="italic", fontsize="small",
+            )  # fmt: skip
+        ax.set_yticks(np.arange(len(rows)))
         ax.set_yticklabels([shorten(names[i], width=28) for i in rows], parse_math=False)
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)

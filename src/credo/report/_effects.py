@@ -11,9 +11,6 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 Vector = NDArray[np.float64]
 
-# 97.5 % point of the standard normal, for models that give a posterior standard deviation.
-_TWO_SIDED_95 = 1.959963984540054
-
 
 @dataclass(frozen=True)
 class Effects:
@@ -32,8 +29,16 @@ class Effects:
 
     @property
     def known(self) -> int:
-        """How many intervals are finite; a column that others determine has none."""
+        """How many intervals are finite; a weight that the data don't determine has none."""
         return int(np.isfinite(self.upper - self.lower).sum())
+
+    @property
+    def strength(self) -> Vector:
+        """|estimate| by the width of its interval, which the units of a column don't change; 0 where there is none."""
+        width = self.upper - self.lower
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.abs(self.estimate) / width
+        return np.where(np.isfinite(width) & (self.estimate != 0), ratio, 0.0)
 
 
 def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
@@ -52,19 +57,14 @@ def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
 
 def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
     estimate = np.asarray(getattr(estimator, "coef_", np.empty((0, 0))), dtype=np.float64)
-    if estimate.ndim != 1 or not len(estimate):
+    if estimate.ndim != 1 or not len(estimate) or not hasattr(estimator, "confint"):
         return None
-    if hasattr(estimator, "confint"):
-        try:
-            lower, upper = np.asarray(estimator.confint(0.95), dtype=np.float64).T
-        # Without degrees of freedom there are no intervals, and the model says so in its own words.
-        except ValueError:
-            return None
-        return estimate, lower, upper
-    if hasattr(estimator, "coef_std_"):
-        half = _TWO_SIDED_95 * np.asarray(estimator.coef_std_, dtype=np.float64)
-        return estimate, estimate - half, estimate + half
-    return None
+    try:
+        lower, upper = np.asarray(estimator.confint(0.95), dtype=np.float64).T
+    # Without degrees of freedom there are no intervals, and the model says so in its own words.
+    except ValueError:
+        return None
+    return estimate, lower, upper
 
 
 def step(X: Any) -> Vector:

@@ -71,7 +71,7 @@ def held_out_figures(held: HeldOut, *, target: str, guess: float | None) -> list
 def coefficient_figure(effects: Effects, *, best: str, target: str) -> Figure:
     """The coefficients of the best model that has some."""
     names = [shorten(name) for name in effects.names]
-    rows = min(MAX_COEFFICIENTS, effects.known)
+    rows = min(MAX_COEFFICIENTS, len(names))
     unit = f"change in {target}"
     which = f" {best} gives no interval for the coefficient of each column; these are of {effects.model}."
     return _figure(
@@ -81,7 +81,7 @@ def coefficient_figure(effects: Effects, *, best: str, target: str) -> Figure:
             effects.names, effects.estimate, lower=effects.lower, upper=effects.upper, label=unit,
             max_rows=MAX_COEFFICIENTS, ax=ax,
         ),
-        sentences.coefficients(effects, names=names, shown=rows),
+        sentences.coefficients(effects, best=best, names=names, shown=rows),
         "Each dot says how much the prediction changes when that input rises by one standard deviation (an "
         "input with two values: from one to the other) and the others stay; the line is its 95 % interval. "
         "Associations, not causes."

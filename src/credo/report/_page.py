@@ -43,6 +43,7 @@ def render(
     frame: Any,
     y: ArrayLike,
     seed: int | None,
+    source: str | None = None,
     date: str | None = None,
 ) -> str:
     """The page as text; `write` says what the arguments are."""
@@ -53,6 +54,7 @@ def render(
     board = leaderboard.rows(comparison, {name: _family(model) for name, model in models.items()})
     return _template().render(
         title=shorten(title, width=_TITLE),
+        source=None if source is None else shorten(source, width=_TITLE),
         style=Markup(_source("style.css")),
         size=[several(len(values), "row"), several(len(columns), "column"), f"target {shorten(target)}"],
         date=date,
@@ -67,6 +69,7 @@ def render(
         notes=_unique([*sheet_notes, *preparation.notes_]),
         run_notes=_unique(comparison.notes),
         n_folds=comparison.n_folds,
+        dated=[shorten(column.name) for column in columns if column.kind == "date"],
         seed=seed,
         settings={name: _settings(model) for name, model in models.items()},
         versions=_versions(),
@@ -135,13 +138,14 @@ def _tiles(
     """Three numbers that one would remember, each with its label and a detail."""
     tiles = []
     if score.rmse is not None:
-        beside = "root mean square" if guess is None else f"guessing the mean: {number(guess.rmse)}"
-        tiles.append((number(score.rmse), "typical error", beside))
+        beside = "on held-out rows" if guess is None else f"guessing the mean: {number(guess.rmse)}"
+        tiles.append((number(score.rmse), "root mean squared error", beside))
     rows = f"{count(coverage.inside)} of {several(coverage.n, 'held-out row')}"
     tiles.append((percent(coverage.inside / coverage.n), "inside the 95 % interval", rows))
     if found is not None:
         clear = f"{count(int(found.sure.sum()))} of {count(len(found.names))}"
-        tiles.append((clear, "coefficients with a clear sign", "95 % interval excludes zero"))
+        whose = "" if found.model == score.name else f" of {found.model}"
+        tiles.append((clear, f"coefficients{whose} with a clear sign", "95 % interval excludes zero"))
     return tiles
 
 

@@ -13,6 +13,8 @@ from credo.report._numbers import about, count, listing, number, p_value, severa
 # What chance does less than once in a hundred times is called evidence; for a normal z that is |z| > 2.576.
 _ALARM = 0.01
 _ALARM_Z = 2.5758293035489
+# An effect of about three standard deviations, as a multiple of the width of its 95 % interval.
+_STRONG = 0.75
 # Fewer rows than this can't show a pattern that is worth a sentence.
 _FEW = 20
 
@@ -34,20 +36,20 @@ def winner(best: str, *, n_models: int, n_failed: int, n_tied: int, clear: bool,
 
 
 def error(rmse: float, guess: float | None, *, clear: bool, target: str) -> str:
-    """How far off a typical prediction is, and what a guess without the columns would reach.
+    """How far off the predictions are, and what a guess without the columns would reach.
 
     `clear` says whether the difference is more than chance would explain.
     """
-    off = f"On rows that it had not seen, a typical prediction is off by {number(rmse)} in units of {target}"
+    off = f"On rows that it had not seen, its root mean squared error is {number(rmse)} in units of {target}"
     if guess is None or not math.isfinite(rmse):
-        return f"{off} (root mean square)."
+        return f"{off}."
     saved = 1 - rmse / guess
     if saved >= 0.01:
         gain = f"so the columns remove {whole_percent(saved)} of the error"
         verdict = gain if clear else "a difference that chance alone could explain"
-        return f"{off}; always guessing the mean would be off by {number(guess)}, {verdict}."
+        return f"{off}; that of always guessing the mean is {number(guess)}, {verdict}."
     verdict = "about the same as" if saved > -0.01 else "worse than"
-    return f"{off}, {verdict} always guessing the mean ({number(guess)}): the columns are of no help here."
+    return f"{off}, {verdict} that of always guessing the mean ({number(guess)}): the columns are of no help here."
 
 
 def coverage(fact: Coverage) -> str:
@@ -169,21 +171,23 @@ def inputs(fact: Effects, *, best: str, target: str, names: list[str]) -> str:
     sure = np.flatnonzero(fact.sure)
     if not len(sure):
         return f"No single input of {fact.model} has a coefficient that can be told from zero."
-    size = np.abs(fact.estimate)
-    # With many rows an effect may be sure and yet too small for a headline.
-    sure = sure[size[sure] >= 0.1 * size[sure].max()]
-    largest = sure[np.argsort(-size[sure], kind="stable")][:4]
-    up = [names[i] for i in largest if fact.estimate[i] > 0]
-    down = [names[i] for i in largest if fact.estimate[i] < 0]
+    # Of many columns one or the other excludes zero by chance: beside surer ones, that is no headline.
+    strong = sure[fact.strength[sure] >= _STRONG]
+    sure = strong if len(strong) else sure
+    surest = sure[np.argsort(-fact.strength[sure], kind="stable")][:4]
+    up = [names[i] for i in surest if fact.estimate[i] > 0]
+    down = [names[i] for i in surest if fact.estimate[i] < 0]
     ways = [f"{way} with {listing(group)}" for way, group in (("rises", up), ("falls", down)) if group]
-    most = "What matters most" if len(sure) > 1 else "What matters"
+    loose = [name for name, known in zip(names, np.isfinite(fact.upper - fact.lower), strict=True) if not known]
+    most = "What matters most" if len(sure) > 1 or loose else "What matters"
     most += "" if fact.model == best else f" in {fact.model}"
     fixed = ", the other inputs held fixed" if len(names) > 1 else ""
-    return f"{most}: {target} {' and '.join(ways)}{fixed}."
+    rest = f" These rows don't determine the coefficients of {listing(loose, at_most=3)}." if loose else ""
+    return f"{most}: {target} {' and '.join(ways)}{fixed}.{rest}"
 
 
-def coefficients(fact: Effects, *, names: list[str], shown: int) -> str:
-    """Which coefficients can be told from zero."""
+def coefficients(fact: Effects, *, best: str, names: list[str], shown: int) -> str:
+    """Which coefficients can be told from zero, and whose they are when not those of the model that is taken."""
     n, sure = len(fact.names), np.flatnonzero(fact.sure)
     if len(sure):
         every = "both" if n == 2 else f"all {spelled(n)}"
@@ -198,15 +202,20 @@ def coefficients(fact: Effects, *, names: list[str], shown: int) -> str:
             )
             if len(group)
         ]
-        text = f"{_capital(which)} {have} zero: {'; '.join(groups)}."
+        text = f"{which} {have} zero: {'; '.join(groups)}."
     elif n == 1:
-        text = "The one coefficient has a 95 % interval that includes zero."
+        text = "the one coefficient has a 95 % interval that includes zero."
     else:
-        which = "Neither of the two" if n == 2 else f"None of the {spelled(n)}"
+        which = "neither of the two" if n == 2 else f"none of the {spelled(n)}"
         text = f"{which} coefficients has a 95 % interval that excludes zero."
+    text = _capital(text) if fact.model == best else f"In {fact.model}, {text}"
     if n >= _FEW and len(sure):
         text += f" If no column mattered, about {about(0.05 * n)} would by chance."
-    if shown < n:
+    loose = n - fact.known
+    if loose:
+        weight = "coefficient is" if loose == 1 else "coefficients are"
+        text += f" {_capital(spelled(loose))} {weight} not determined by these rows."
+    if shown < fact.known:
         text += f" Shown are the {spelled(shown)} that are largest compared with their uncertainty."
     return text
 

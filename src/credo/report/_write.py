@@ -19,6 +19,7 @@ def write(
     frame: Any,
     y: Any,
     seed: int | None,
+    source: str | None = None,
     date: str | None = None,
 ) -> None:
     """Write the report of a comparison as one HTML file that needs nothing else.
@@ -27,7 +28,7 @@ def write(
     ----------
     path : path of the file, replaced in one step
     title : str
-        The page's heading.
+        The page's heading, best a question.
     sheet_notes : sequence of str
         What was noticed while the table was read.
     preparation : fitted credo.io.Preparation
@@ -42,12 +43,14 @@ def write(
     y : array of shape (n_samples,)
     seed : int or None
         For the record.
+    source : str, optional
+        What the table is called, printed below the heading.
     date : str, optional
         Printed as it is; without it the page holds no date, and equal input makes equal bytes.
     """
     page = render(
         title=title, sheet_notes=sheet_notes, preparation=preparation, comparison=comparison, models=models,
-        target=target, frame=frame, y=y, seed=seed, date=date,
+        target=target, frame=frame, y=y, seed=seed, source=source, date=date,
     )  # fmt: skip
     # Half a surrogate pair, as a broken file name may hold, is no UTF-8.
     with replacing(path) as handle:

@@ -442,3 +442,37 @@ def test_categories_given_as_numbers_match_their_words():
     expected = preparation.transform(frame)
     np.testing.assert_array_equal(preparation.transform(frame.astype(float)), expected)
     np.testing.assert_array_equal(preparation.transform(frame.astype(str)), expected)
+
+
+def test_unseen_levels_join_the_rare_ones():
+    words = ["a"] * 9 + ["b"] * 6 + ["c", "d", "e"]
+    preparation = Preparation(max_levels=3).fit(pd.DataFrame({"c": words}))
+    assert preparation.get_feature_names_out().tolist() == ["c=b", "c=other"]
+    with pytest.warns(TableWarning, match=r"column 'c': 1 row with levels .* \('zebra'\) counted as 'c=other'"):
+        rows = preparation.transform(pd.DataFrame({"c": ["zebra", "a", "d"]}))
+    assert rows.tolist() == [[0, 1], [0, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(("unit", "forms"), [("kg", "{} kg"), ("kg", "{}kg"), ("mg/l", "{} mg/l"), ("°C", "{} °C")])
+def test_numbers_with_a_unit_are_recognised(unit, forms):
+    weights = [forms.format(round(1 + i * 0.37, 2)) for i in range(40)] + ["unknown"] * 2
+    preparation = Preparation().fit(pd.DataFrame({"weight": weights, "x": np.sin(np.arange(42.0))}))
+    (note,) = preparation.notes_
+    assert note.startswith("Left out column 'weight': its values look like numbers with a unit, as '")
+    assert note.endswith(f"leave the unit {unit!r} out of the cells, all in one unit.")
+    assert preparation.columns_[0].detail == f"numbers with the unit {unit}"
+
+
+def test_levels_with_a_unit_are_levels_with_a_word_about_it():
+    preparation = Preparation().fit(pd.DataFrame({"dose": ["5 mg", "10 mg", "20 mg"] * 8}))
+    assert preparation.get_feature_names_out().tolist() == ["dose=20 mg", "dose=5 mg"]
+    assert preparation.notes_[0].startswith(
+        "Column 'dose' was taken for levels: its values look like numbers with a unit"
+    )
+
+
+@pytest.mark.parametrize(
+    "words", [["12a", "7b", "9c"], ["k1", "k2", "k3"], ["3 of 4", "1 of 4", "2 of 4"], ["A", "B", "C"]]
+)
+def test_codes_are_no_numbers_with_a_unit(words):
+    assert not any("unit" in note for note in Preparation().fit(pd.DataFrame({"c": words * 8})).notes_)

@@ -24,6 +24,28 @@ def test_a_constant_target_is_noted():
     assert "one value only, 3" in split_target(pd.DataFrame({"x": [1, 2], "y": [3, 3]}), "y")[2][0]
 
 
+def test_a_target_of_two_values_is_a_number_and_the_note_says_what_that_means():
+    notes = split_target(pd.DataFrame({"x": range(12), "y": [0, 1, 1] * 4}), "y")[2]
+    assert "has two values only, 0 and 1, and is predicted as a number" in notes[0]
+    assert "can't predict classes yet" in notes[0]
+    assert "Intervals" in notes[0]
+    assert split_target(pd.DataFrame({"x": range(12), "y": [0, 1, 2] * 4}), "y")[2] == []
+
+
+def test_columns_of_one_type_are_stored_together():
+    """Otherwise every fold of a wide table is taken column by column."""
+    table = pd.DataFrame({"y": [1.0, 2.0]})
+    for j in range(20):
+        table[f"x{j}"] = [0.5 * j, 1.0]
+    assert split_target(table, "y")[0]._mgr.nblocks == 1
+
+
+def test_a_wrong_target_lists_the_columns():
+    table = pd.DataFrame({f"column {j}": [1.0, 2.0] for j in range(20)})
+    with pytest.raises(ColumnError, match=r"it has 'column 0', .*'column 14' and 5 more"):
+        split_target(table, "price")
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -7,7 +7,8 @@
 Contract: `save` writes all or nothing; `load` gives back the same bits or raises a `ModelFileError` that says
 what is wrong. Classes are found by name, `credo.<room>.<Class>`, in Credo's own rooms and in one fixed table of
 scikit-learn's, so a file can't name code to run. Carried are estimators, frozen dataclasses, and values that tell
-their fields (`to_fields`, `from_fields`); a field or parameter that a file doesn't have takes its default. Members are stored uncompressed: what a file fills in memory shows in its size.
+their fields (`to_fields`, `from_fields`); a field or parameter that a file doesn't have takes its default.
+Members are stored uncompressed: what a file fills in memory shows in its size.
 
 Members: `save`, `load`, `describe` (the manifest alone), `Manifest`, `replacing` (the atomic write).
 

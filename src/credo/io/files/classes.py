@@ -6,6 +6,7 @@ no place in a name: they may move, and old files stay readable.
 """
 
 import re
+import sys
 from dataclasses import is_dataclass
 from importlib import import_module
 from typing import Any, Protocol, Self, runtime_checkable
@@ -79,7 +80,7 @@ def class_name(kind: type) -> str:
     if _is_carried(kind):
         home = ".".join(kind.__module__.split(".")[:2])
         name = f"{home}.{kind.__name__}"
-        if not _is_allowed(name) or getattr(import_module(home), kind.__name__, None) is not kind:
+        if not _is_allowed(name) or getattr(sys.modules.get(home), kind.__name__, None) is not kind:
             raise ModelFileError(
                 f"files name a class by its room, and {kind.__module__}.{kind.__qualname__} can't be reached as "
                 f"{name}; import it in the room's __init__"

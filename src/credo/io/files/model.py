@@ -109,7 +109,7 @@ def describe(path: str | os.PathLike[str]) -> Manifest:
     Manifest
         Class, feature names, target, versions, and the digest and size of every member.
     """
-    return _open(path, max_bytes=2**62, read=lambda archive, page: page)  # type: ignore[no-any-return]
+    return _open(path, max_bytes=2**62, read=lambda archive, page: page)
 
 
 def _open(path: str | os.PathLike[str], *, max_bytes: int, read: Callable[[ArchiveReader, Manifest], Any]) -> Any:

@@ -41,11 +41,16 @@ class Numbers:
 
     name: str
     fill: float
-    value: bool
-    indicator: bool
-    had_missing: bool
-    words: dict[str, float] | None
-    absent: tuple[str, ...]
+    value: bool = True
+    indicator: bool = False
+    had_missing: bool = False
+    words: dict[str, float] | None = None
+    absent: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether finite numbers stand as they are, in one column."""
+        return self.value and not self.indicator and self.words is None
 
     def names(self) -> list[str]:
         return [self.name] * self.value + [f"{self.name} is missing"] * self.indicator
@@ -113,8 +118,8 @@ class Days:
 class Levels:
     """A 0/1 column for each level but the reference.
 
-    `levels` have a column each; those in `pooled` share one. Levels that `fit` didn't see have zeros everywhere,
-    like the reference, and are warned about.
+    `levels` have a column each; those in `pooled` share one, "other". Levels that `fit` didn't see join them, or
+    have zeros everywhere, like the reference, when there are none; either is warned about.
     """
 
     name: str
@@ -143,15 +148,18 @@ class Levels:
                 result[i, position[word]] = 1.0
             elif word != self.reference:
                 unseen[word] = unseen.get(word, 0) + 1
+                if self.pooled:
+                    result[i, len(self.levels)] = 1.0
         self._warn(unseen, 0 if self.had_missing else int((~present).sum()))
         return result
 
     def _warn(self, unseen: dict[str, int], n_missing: int) -> None:
         like = f"like its reference {self.reference!r}" if self.reference is not None else "like no level"
         if unseen:
+            place = f"as {self.name + '=other'!r}" if self.pooled else like
             _warn(
                 f"column {self.name!r}: {plural(sum(unseen.values()), 'row')} with levels that the model wasn't "
-                f"fitted to ({quoted(unseen)}) counted {like}"
+                f"fitted to ({quoted(unseen)}) counted {place}"
             )
         if n_missing:
             _warn(

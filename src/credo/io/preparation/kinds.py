@@ -1,6 +1,7 @@
 """What a column is: the rules that tell numbers, categories, texts, dates and identifiers apart."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -27,6 +28,7 @@ _ID_NAME = re.compile(
     r"observation|subject|patient|sample|participant)"
 )
 _ID_ENDING = re.compile(r".*[a-z](ID|Id)")
+_WITH_UNIT = re.compile(r"[<>~≈]?\s*[+\-−]?\d[\d.,']*\s*((?:[^\W\d_]|[%‰°µ])(?:\w|[%‰°µ/^*·])*)")
 _TIME_NAME = re.compile(r".*(year|month|week|day|hour|minute|second|time|date|period|quarter|step|age).*|.")
 
 
@@ -53,6 +55,13 @@ class Form:
     style: str | None = None
     pair: tuple[str, str] | None = None
     absent: tuple[str, ...] = ()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Form":
+        """Itself, since it can't change: `clone` copies the forms of every column, and wide tables have many."""
+        return self
+
+
+NUMERIC = Form("numeric")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +102,16 @@ class Profile:
     @property
     def n_missing(self) -> int:
         return len(self.present) - self.n_present
+
+    @cached_property
+    def unit(self) -> str | None:
+        """The unit of a column of numbers with a unit, as in 1.23 kg: the word that follows the number in most rows."""
+        if self.is_typed_number:
+            return None
+        matches = (_WITH_UNIT.fullmatch(word) for word in self.words[self.present])
+        units = Counter(match[1] for match in matches if match)
+        unit, count = units.most_common(1)[0] if units else ("", 0)
+        return unit if count > 0.5 * self.n_present else None
 
     @property
     def slips(self) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """From a profile and a kind to an encoder: medians, levels, vocabularies, and the notes about them."""
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +12,10 @@ from credo.features import Words
 from credo.io.errors import ColumnError, plural, quoted
 from credo.io.preparation.dates import date_format, days_since, is_ambiguous, timestamps
 from credo.io.preparation.encoders import Days, Encoder, Levels, Numbers, Texts
-from credo.io.preparation.kinds import Form, Profile, is_number
+from credo.io.preparation.kinds import Column, Form, Profile, is_number
+from credo.io.preparation.ordinary import EXACT, medians, ordinary
 from credo.io.preparation.truth import truth_pair, truth_values
 from credo.io.tables.columns import not_a_number
-
-# Whole numbers beyond this are not all floats.
-_EXACT = 2.0**53
 
 
 @dataclass(eq=False)
@@ -32,6 +32,17 @@ class Learner:
     notes: list[str] = field(default_factory=list)
     gaps: dict[bytes, str] = field(default_factory=dict)
 
+    def ordinary(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
+        """The columns of those named about which there is nothing to say, all at once."""
+        # With weights the median isn't the middle value; those tables are looked at column by column.
+        if not (self.weight == self.weight[0]).all():
+            return {}
+        known = medians(ordinary(table, set(names)))
+        return {
+            name: (Column(name, "numeric", 0, n_distinct), Numbers(name, median))
+            for name, (n_distinct, median) in known.items()
+        }
+
     def learn(self, found: Profile, form: Form, detail: str) -> tuple[Encoder | None, Form, str]:
         """The encoder of a column, or None if it is left out; the form in full; and a detail for people."""
         if form.kind == "numeric":
@@ -39,13 +50,19 @@ class Learner:
         if form.kind == "date":
             return self._days(found, form)
         if form.kind == "categorical":
+            if found.unit is not None:
+                self.notes.append(f"Column {found.name!r} was taken for levels: {_with_unit(found)}.")
             encoder, detail = self._levels(found)
             return encoder, form, detail
         if form.kind == "text":
             texts, detail = self._texts(found)
             return texts, form, detail
         reason = {"constant": "it has one value only", "empty": "it has no values"}.get(form.kind, "it names its rows")
-        self.notes.append(f"Left out column {found.name!r}: {reason}{f' ({detail})' if detail else ''}.")
+        if form.kind == "identifier" and found.unit is not None:
+            reason, detail = _with_unit(found), f"numbers with the unit {found.unit}"
+            self.notes.append(f"Left out column {found.name!r}: {reason}.")
+        else:
+            self.notes.append(f"Left out column {found.name!r}: {reason}{f' ({detail})' if detail else ''}.")
         return None, form, detail
 
     def _numbers(self, found: Profile, form: Form) -> tuple[Encoder, Form, str]:
@@ -86,7 +103,7 @@ class Learner:
             count = plural(int(infinite.sum()), "infinite value")
             self.notes.append(f"Column {found.name!r}: {count} counted as missing.")
         values = np.where(infinite, np.nan, found.values)
-        if np.nanmax(np.abs(values), initial=0.0) > _EXACT and found.column.dtype.kind != "f":
+        if np.nanmax(np.abs(values), initial=0.0) > EXACT and found.column.dtype.kind != "f":
             self.notes.append(f"Column {found.name!r}: whole numbers beyond 2^53 were rounded to 16 digits.")
         return values
 
@@ -193,6 +210,14 @@ def _median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
     lower, upper = (values[order[np.searchsorted(share, middle, side=side)]] for side in ("left", "right"))
     # Halves are added because the sum of two large numbers may overflow.
     return float(lower / 2 + upper / 2)
+
+
+def _with_unit(found: Profile) -> str:
+    example = next(word for word in found.words[found.present] if word.endswith(str(found.unit)))
+    return (
+        f"its values look like numbers with a unit, as {example!r}; to use them as numbers, leave the unit "
+        f"{found.unit!r} out of the cells, all in one unit"
+    )
 
 
 def _are(count: int) -> str:

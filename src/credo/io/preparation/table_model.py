@@ -1,6 +1,7 @@
 """A preparation and an estimator as one model of tables."""
 
 import warnings
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -88,7 +89,10 @@ class TableModel(RegressorMixin, BaseEstimator):
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         rows = preparation.fit_transform(table, **weights)
         estimator = clone(self.estimator)
-        estimator.fit(_rows_for(estimator, rows, preparation.get_feature_names_out()), targets, **weights)
+        rows = _rows_for(estimator, rows, preparation.get_feature_names_out())
+        start = perf_counter()
+        estimator.fit(rows, targets, **weights)
+        self._fit_seconds = perf_counter() - start
         self.preparation_, self.estimator_ = preparation, estimator
         self.n_features_in_ = preparation.n_features_in_
         self.feature_names_in_ = preparation.feature_names_in_
@@ -117,6 +121,11 @@ class TableModel(RegressorMixin, BaseEstimator):
         """The estimator's summary; weights are in the units of the prepared columns, before any scaling."""
         check_is_fitted(self)
         return in_natural_units(self.estimator_, self.preparation_, level=level)
+
+    @property
+    def fit_seconds(self) -> float | None:
+        """How long the estimator's own fit took, without the preparation; None when the model came from a file."""
+        return vars(self).get("_fit_seconds")
 
     @property
     def log_evidence_(self) -> float:

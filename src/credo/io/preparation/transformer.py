@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +14,10 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 
 from credo.estimator import positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
-from credo.io.preparation.encoders import Encoder
-from credo.io.preparation.kinds import KINDS, Column, Form, Profile, kind_of, profile
+from credo.io.preparation.encoders import Array, Encoder, Numbers, Texts
+from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
 from credo.io.preparation.learn import Learner
+from credo.io.preparation.ordinary import ordinary
 from credo.io.preparation.scale import center_and_scale, is_sparse, scaled
 from credo.io.tables.columns import as_frame, has_names, missing_columns
 from credo.io.tables.names import unique_names
@@ -27,7 +29,8 @@ class Preparation(TransformerMixin, BaseEstimator):
     Categories become 0/1 columns for all levels but the most frequent. That level is the reference: a weight is
     the difference from it, which the data determine, also under least squares and a flat prior. (With a column
     for every level, only differences of weights are determined, and each weight's own interval shows the prior.)
-    A level that was not seen in `fit` counts like the reference, with a warning.
+    A level that was not seen in `fit` counts as "other" where rare levels share a column, and like the reference
+    where they don't, with a warning.
 
     Parameters
     ----------
@@ -116,26 +119,20 @@ class Preparation(TransformerMixin, BaseEstimator):
         table, weight = table[weight > 0], weight[weight > 0]
         if len(table) == 0:
             raise ValueError("every sample_weight is zero, so there is nothing to fit")
-        forced = self._forced_forms(list(table.columns))
+        forced = self._forced_forms(table.columns.tolist())
         learner = Learner(
             max_levels=max(2, positive_integer("max_levels", self.max_levels)),
             max_words=positive_integer("max_words", self.max_words),
             drop_reference=self.drop_reference,
             weight=weight,
         )
-        columns, encoders, forms = [], [], {}
-        for name in table.columns:
-            found = profile(name, table[name])
-            encoder, forms[name], detail = learner.learn(found, *_form(found, forced.get(name)))
-            columns.append(Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail))
-            if encoder is not None and encoder.names():
-                encoders.append(encoder)
+        columns, encoders, forms = _learned(table, learner, forced)
         if not encoders:
             left_out = " ".join(learner.notes)
             raise ColumnError(f"no column is left to predict from, with n_samples = {len(table)}. {left_out}")
         self.columns_, self.encoders_, self.forms_, self.notes_ = columns, encoders, forms, learner.notes
         self.n_features_in_ = table.shape[1]
-        self.feature_names_in_ = np.array(list(table.columns), dtype=object)
+        self.feature_names_in_ = np.array(table.columns.tolist(), dtype=object)
         if self.standardize:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TableWarning)
@@ -165,12 +162,12 @@ class Preparation(TransformerMixin, BaseEstimator):
         table = as_frame(X)
         if not has_names(X):
             _check_n_features(self, table, reset=False)
-        needed = [encoder.name for encoder in self.encoders_]
-        missing = [name for name in needed if name not in table.columns]
+        names = table.columns.tolist()
+        present, known = set(names), set(self.feature_names_in_)
+        missing = [encoder.name for encoder in self.encoders_ if encoder.name not in present]
         if missing:
-            raise ColumnError(missing_columns(missing, list(table.columns)))
-        known = set(self.feature_names_in_)
-        extra = [name for name in table.columns if name not in known]
+            raise ColumnError(missing_columns(missing, names))
+        extra = [name for name in names if name not in known]
         if extra:
             sentence = f"ignored columns that the model wasn't fitted to: {quoted(extra)}"
             warnings.warn(TableWarning(sentence), stacklevel=2)
@@ -195,7 +192,17 @@ class Preparation(TransformerMixin, BaseEstimator):
         return forms
 
     def _blocks(self, table: Any) -> list[Any]:
-        return [encoder.matrix(table[encoder.name]) for encoder in self.encoders_]
+        """The columns' numbers, those of neighbours that aren't text in one block."""
+        plain = [encoder for encoder in self.encoders_ if isinstance(encoder, Numbers) and encoder.is_plain]
+        block = ordinary(table, {encoder.name for encoder in plain})
+        known = dict(zip(block.names, block.values.T, strict=True))
+        blocks: list[Any] = []
+        for is_text, run in groupby(self.encoders_, key=lambda encoder: isinstance(encoder, Texts)):
+            if is_text:
+                blocks += [encoder.matrix(table[encoder.name]) for encoder in run]
+            else:
+                blocks.append(_side_by_side(list(run), table, known))
+        return blocks
 
     def _matrix(self, table: Any) -> Any:
         blocks = self._blocks(table)
@@ -203,12 +210,44 @@ class Preparation(TransformerMixin, BaseEstimator):
             blocks = self._standardized(blocks)
         if any(is_sparse(block) for block in blocks):
             return sparse.csr_array(sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr"))
-        return np.hstack(blocks)
+        return np.ascontiguousarray(np.hstack(blocks))
 
     def _standardized(self, blocks: list[Any]) -> list[Any]:
         ends = np.cumsum([block.shape[1] for block in blocks])
         centers, scales = np.split(self.center_, ends[:-1]), np.split(self.scale_, ends[:-1])
         return [scaled(block, center, scale) for block, center, scale in zip(blocks, centers, scales, strict=True)]
+
+
+def _learned(
+    table: Any, learner: Learner, forced: dict[str, Form]
+) -> tuple[list[Column], list[Encoder], dict[str, Form]]:
+    """Every column as it was taken, the encoders of those that are used, and the forms."""
+    columns, encoders, forms, names = [], [], {}, table.columns.tolist()
+    known = learner.ordinary(table, [name for name in names if forced.get(name, NUMERIC) == NUMERIC])
+    for name in names:
+        encoder: Encoder | None
+        if name in known:
+            columns.append(known[name][0])
+            encoder, forms[name] = known[name][1], NUMERIC
+        else:
+            found = profile(name, table[name])
+            encoder, forms[name], detail = learner.learn(found, *_form(found, forced.get(name)))
+            columns.append(Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail))
+        if encoder is not None and encoder.names():
+            encoders.append(encoder)
+    return columns, encoders, forms
+
+
+def _side_by_side(encoders: list[Encoder], table: Any, known: dict[str, Array]) -> Array:
+    """The numbers of dense encoders in one block; `known` are columns that stand as they are."""
+    widths = [len(encoder.names()) for encoder in encoders]
+    block = np.empty((len(table), sum(widths)), order="F")
+    for encoder, start, width in zip(encoders, np.cumsum([0, *widths]), widths, strict=False):
+        if encoder.name in known:
+            block[:, start] = known[encoder.name]
+        else:
+            block[:, start : start + width] = encoder.matrix(table[encoder.name])
+    return block
 
 
 def _form(found: Profile, forced: Form | None) -> tuple[Form, str]:

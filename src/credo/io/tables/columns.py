@@ -26,11 +26,12 @@ def as_frame(table: Any) -> Any:
     frame = table if isinstance(table, pd.DataFrame) else _converted(table, pd)
     if getattr(frame.columns, "nlevels", 1) > 1:
         raise ColumnError("the table's columns have names of several levels; flatten them first")
-    names = [str(name) for name in frame.columns]
+    given = frame.columns.tolist()
+    names = [str(name) for name in given]
     if len(set(names)) < len(names):
         repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         raise ColumnError(f"the table has more than one column named {quoted(repeated)}; rename them")
-    if names != list(frame.columns):
+    if names != given:
         frame = frame.set_axis(names, axis=1)
     return frame
 
@@ -51,7 +52,7 @@ def missing_columns(missing: list[str], present: list[str], *, what: str = "colu
     rest = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
     return (
         f"the table has no {what}{'s' if len(missing) > 1 else ''} {', '.join(parts)}{rest}; "
-        f"it has {quoted(present, most=10) if present else 'no columns at all'}"
+        f"it has {quoted(present, most=15) if present else 'no columns at all'}"
     )
 
 

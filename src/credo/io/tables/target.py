@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from credo.io.errors import ColumnError, plural, quoted
 from credo.io.tables.columns import as_frame, column_named, not_a_number, numbers, present_mask
 
+# Fewer rows than this may have two values by chance.
+_TWO_VALUES = 10
+
 
 def split_target(frame: Any, target: str) -> tuple[Any, NDArray[np.float64], list[str]]:
     """The table without its target, the target's numbers, and notes.
@@ -47,7 +50,15 @@ def split_target(frame: Any, target: str) -> tuple[Any, NDArray[np.float64], lis
     y = y[known]
     if len(y) > 1 and np.all(y == y[0]):
         notes.append(f"The target {name!r} has one value only, {y[0]:g}: there is nothing to explain.")
-    rest = table.drop(columns=name)[known]
+    values = np.unique(y)
+    if len(values) == 2 and len(y) >= _TWO_VALUES:
+        notes.append(
+            f"The target {name!r} has two values only, {values[0]:g} and {values[1]:g}, and is predicted as a number, "
+            "since Credo can't predict classes yet: read a prediction as an average of the two. Intervals are those of "
+            "a number with bell-shaped errors: they reach beyond both values, and are no probability of either."
+        )
+    # A copy stores columns of one type together; taking rows of a wide table is slow when each stands alone.
+    rest = table.drop(columns=name)[known].copy()
     if rest.shape[1] == 0:
         raise ColumnError(f"the table has no column beside its target {name!r}, so there is nothing to predict from")
     copies = [other for other, column in rest.items() if _equals(column, y)]

@@ -1,0 +1,54 @@
+"""Columns that need no care, all at once: a wide table has thousands of them, and each look at one costs time.
+
+Ordinary are finite numbers by their type. Whatever may need a note, a warning or an error (gaps, words, one
+value only, whole numbers that may name rows) is left to be looked at column by column.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# Whole numbers beyond this are not all floats.
+EXACT = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class Ordinary:
+    """Columns of finite numbers: their names, and their values side by side."""
+
+    names: list[str]
+    values: Array
+
+    def select(self, which: NDArray[np.bool_]) -> "Ordinary":
+        """Some of the columns."""
+        if which.all():
+            return self
+        return Ordinary([name for name, kept in zip(self.names, which, strict=True) if kept], self.values[:, which])
+
+
+def ordinary(table: Any, names: Collection[str]) -> Ordinary:
+    """Of the named columns those that hold finite numbers only, by type."""
+    types = zip(table.columns.tolist(), table.dtypes, strict=True)
+    plain = [name for name, kind in types if name in names and isinstance(kind, np.dtype) and kind.kind in "iuf"]
+    part = table if len(plain) == table.shape[1] else table[plain]
+    # Column after column in memory: sums along a column are then pairwise, and keep their digits.
+    block = Ordinary(plain, np.asfortranarray(part.to_numpy(dtype=np.float64)))
+    return block.select(np.asarray(np.isfinite(block.values).all(axis=0)))
+
+
+def medians(block: Ordinary) -> dict[str, tuple[int, float]]:
+    """Number of different values and median of every column that is surely neither constant nor an identifier."""
+    n = len(block.values)
+    ordered = np.sort(block.values, axis=0)
+    n_distinct = 1 + np.count_nonzero(ordered[1:] != ordered[:-1], axis=0)
+    # Halves are added because the sum of two large numbers may overflow.
+    middle = ordered[(n - 1) // 2] / 2 + ordered[n // 2] / 2
+    names_rows = (n_distinct == n) & (ordered[0] >= 0) & (block.values == np.floor(block.values)).all(axis=0)
+    usable = (n_distinct > 1) & ~names_rows & (np.maximum(-ordered[0], ordered[-1]) <= EXACT)
+    found = zip(block.names, n_distinct.tolist(), middle.tolist(), usable, strict=True)
+    return {name: (count, median) for name, count, median, kept in found if kept}
