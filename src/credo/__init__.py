@@ -28,6 +28,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
     ),
     "features": ("Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"),
     "gp": ("GPRegressor",),
+    "kernel_machines": ("KernelRidge", "NadarayaWatson"),
     "kernels": (
         "RBF",
         "Constant",
@@ -53,6 +54,7 @@ _PACKAGES = (
     "gp",
     "inference",
     "io",
+    "kernel_machines",
     "kernels",
     "learning",
     "linalg",

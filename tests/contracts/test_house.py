@@ -85,7 +85,7 @@ def test_the_top_level_table_lists_what_the_packages_export():
     for package, names in credo._MEMBERS.items():
         assert set(names) <= set(import_module(f"credo.{package}").__all__)
         assert all(getattr(credo, name) is not None for name in names)
-    for package in ("distributions", "features", "linear"):
+    for package in ("distributions", "features", "gp", "kernel_machines", "linear"):
         assert set(credo._MEMBERS[package]) == set(import_module(f"credo.{package}").__all__)
     with pytest.raises(AttributeError, match="credo has no member 'Nonsense'"):
         credo.Nonsense

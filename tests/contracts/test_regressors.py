@@ -90,7 +90,8 @@ def test_result_and_summary(model):
     table = model.summary()
     assert isinstance(table, Table)
     assert {"parameter", "estimate", "sd"} <= set(table.columns)
-    assert all(any(name in parameter for parameter in table.columns["parameter"]) for name in ("x0", "x1", "x2"))
+    if hasattr(model, "coef_"):
+        assert {"x0", "x1", "x2"} <= set(table.columns["parameter"])
     assert len(str(table).splitlines()) >= 4 and "<table>" in table._repr_html_()
 
 
@@ -139,9 +140,11 @@ def test_lives_in_pipelines_and_searches(model):
     pipeline = make_pipeline(StandardScaler(), clone(model))
     scores = cross_val_score(pipeline, X, y, cv=3)
     assert (scores > 0.5).all() or not knows_offsets(model)
-    name, better, worse = ("fit_intercept", True, False) if hasattr(model, "fit_intercept") else ("noise", "learn", 1e3)
-    search = GridSearchCV(clone(model), {name: [worse, better]}, cv=3).fit(X, y)
-    assert search.best_params_[name] == better
+    # A setting that is worth something here, from bad to good.
+    choices = {"fit_intercept": [False, True], "noise": [1e3, "learn"], "bandwidth": [1e3, "loo"]}
+    name = next(name for name in choices if hasattr(model, name))
+    search = GridSearchCV(clone(model), {name: choices[name]}, cv=3).fit(X, y)
+    assert search.best_params_[name] == choices[name][1]
     scores = cross_val_score(pipeline, X, y, cv=3, scoring=credo.scorer("log_score"))
     assert (scores > -2).all() or not knows_offsets(model)
 

@@ -260,3 +260,11 @@ def test_files_bring_it_back_bit_for_bit(tmp_path):
     np.testing.assert_array_equal(back.predict(X), model.predict(X))
     np.testing.assert_array_equal(back.predict_dist(X).std, model.predict_dist(X).std)
     assert repr(back.kernel_) == repr(model.kernel_)
+
+
+def test_a_far_row_doesn_t_spoil_the_digits_of_the_others():
+    X, y = table(20)
+    model = GPRegressor(RBF(0.7), noise=0.05, **FIXED).fit(X, y)
+    together = model.predict_dist(np.vstack([X, np.full((1, 2), 1e12)]))
+    np.testing.assert_allclose(together.mean[:-1], model.predict(X), rtol=1e-10)
+    np.testing.assert_allclose(together.std[:-1], model.predict_dist(X).std, rtol=1e-10)

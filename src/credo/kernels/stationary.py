@@ -32,12 +32,15 @@ class Stationary(Kernel):
         return 1.0
 
     def _scaled_columns(self, *tables: Array) -> list[Array]:
-        """The columns as rows, centred (so that offsets cost no digits) and in units of the length scale."""
+        """The columns as rows, centred (so that offsets cost no digits) and in units of the length scale.
+
+        The last table says the centre: training rows come last, and no new row may spoil the digits of another.
+        """
         lengthscale = self.params["lengthscale"]
         n_columns = tables[0].shape[1]
         if np.ndim(lengthscale) and len(lengthscale) != n_columns:
             raise ValueError(f"the kernel has {len(lengthscale)} length scales, but X has {n_columns} columns")
-        center = tables[0].mean(axis=0)
+        center = tables[-1].mean(axis=0)
         return [np.ascontiguousarray(((table - center) / lengthscale).T) for table in tables]
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:

@@ -1,0 +1,72 @@
+"""Rows against training rows: kernels block by block, distances, and the kernel that was asked for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from credo.kernels import Kernel
+
+Array = NDArray[np.float64]
+
+# A block of rows against all training rows: 16 MB, of which a few are alive at a time.
+BLOCK_ENTRIES = 2_000_000
+# Rows between which typical distances are measured.
+_SAMPLE = 1_000
+
+
+def blocks(n_rows: int, n_training: int) -> Iterator[slice]:
+    """Slices of the rows, so that a block of rows times the training rows stays small."""
+    step = max(1, BLOCK_ENTRIES // max(n_training, 1))
+    return (slice(start, start + step) for start in range(0, n_rows, step))
+
+
+def cross(kernel: Kernel, rows: Array, training: Array) -> Array:
+    """k between new and training rows.
+
+    New rows are new observations even where they are equal to the training rows, and share no noise with them: one more
+    row keeps a kernel from taking the one table for the other. The training rows come last, since a kernel measures
+    from the middle of its last table, which one row far away must not move.
+    """
+    if rows.shape == training.shape:
+        return cross(kernel, np.concatenate([rows, rows[-1:]]), training)[:-1]
+    # So many length scales away that their number overflows is as far as any.
+    with np.errstate(over="ignore"):
+        return kernel.cross(rows, training)
+
+
+def require_kernel(kernel: Any) -> Kernel:
+    """The argument as a kernel, or a word about what it is instead."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        raise TypeError(f"kernel is a function; credo.kernels.from_function makes a kernel of it: got {kernel!r}")
+    raise TypeError(f"kernel must be a kernel such as credo.kernels.RBF(), or None; got {kernel!r}")
+
+
+def distinct(X: Array) -> Array:
+    """The rows in one order, each once: what is computed of them knows neither weights nor copies."""
+    return np.unique(X, axis=0)
+
+
+def sample(X: NDArray[Any], n: int = _SAMPLE) -> NDArray[Any]:
+    """At most n of the rows, spread evenly over the table."""
+    return X if len(X) <= n else X[np.linspace(0, len(X) - 1, n).astype(np.intp)]
+
+
+def distances(X: Array, Z: Array) -> Array:
+    """Euclidean distances, without squares that overflow or vanish."""
+    center = Z.mean(axis=0)
+    X, Z = X - center, Z - center
+    unit = float(max(np.abs(X).max(initial=0.0), np.abs(Z).max(initial=0.0))) or 1.0
+    return cdist(X / unit, Z / unit) * unit
+
+
+def median_distance(X: Array) -> float:
+    """The median distance between distinct rows (of a thousand, where there are more); 1 where there is but one."""
+    rows = sample(distinct(X))
+    between = distances(rows, rows)[np.triu_indices(len(rows), k=1)]
+    between = between[between > 0]
+    return float(np.median(between)) if len(between) else 1.0
