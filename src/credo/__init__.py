@@ -27,7 +27,14 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "StudentT",
     ),
     "features": ("Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"),
-    "gp": ("GPRegressor",),
+    "gp": (
+        "GPRegressor",
+        "Minimizer",
+        "NoiseProcess",
+        "Paths",
+        "expected_improvement",
+        "log_expected_improvement",
+    ),
     "kernel_machines": ("KernelRidge", "NadarayaWatson"),
     "kernels": (
         "RBF",

@@ -1,39 +1,96 @@
 """Short names of models, and which of them suit a table."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from credo.cli._models import NAMES, estimators, too_wide
+from credo.cli._job import copies, steady
+from credo.cli._models import NAMES, estimators, short_name
+from credo.cli._sizes import Size
+from credo.gp import GPRegressor
+from credo.kernels import RBF, Matern32, Matern52
 from credo.linear import BayesianLinearRegression
 
 
 def test_all_models_suit_a_small_table():
-    chosen, notes = estimators(None, (442, 10))
+    chosen, notes = estimators(None, Size(442, 10))
     assert tuple(chosen) == NAMES
     assert notes == []
 
 
+def test_linear_models_come_before_the_others():
+    # Of models that tie, the first is taken.
+    first = {"linear", "ridge", "bayes", "polynomial", "lms"}
+    assert set(NAMES[:5]) == first
+    assert not {name for name in NAMES[5:] if "gp" not in name} - {"nadaraya-watson", "kernel-ridge"}
+
+
 def test_polynomial_is_left_out_of_a_wide_table_with_a_note():
-    chosen, notes = estimators(None, (100, 500))
+    chosen, notes = estimators(None, Size(100, 500))
     assert "polynomial" not in chosen
-    assert notes == ["polynomial was left out: 500 columns would make 125750 quadratic features for 100 rows."]
+    assert notes[0] == "polynomial was left out: 500 columns would make 125750 quadratic features for 100 rows."
 
 
 def test_polynomial_by_name_is_refused_for_a_wide_table():
     with pytest.raises(ValueError, match="'polynomial' can't be used here: 500 columns would make 125750"):
-        estimators(("polynomial",), (100, 500))
+        estimators(("polynomial",), Size(100, 500))
 
 
 def test_the_number_of_quadratic_features_is_what_the_model_makes():
     # 4 columns: 4 linear, 4 squares, 6 products.
-    model = estimators(("polynomial",), (30, 4))[0]["polynomial"]
+    model = estimators(("polynomial",), Size(30, 4))[0]["polynomial"]
     features = model[:-1].fit_transform([[1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 5.0, 7.0]])
     assert features.shape[1] == 4 * (4 + 3) // 2 == 14
     assert isinstance(model[-1], BayesianLinearRegression)
 
 
-@pytest.mark.parametrize(("shape", "wide"), [((1000, 43), False), ((1000, 44), True), ((10**6, 10), True)])
-def test_the_limit_counts_features_and_cells(shape, wide):
-    assert (too_wide(shape) is not None) == wide
+def test_processes_have_a_length_scale_for_each_column_while_there_are_few():
+    chosen, notes = estimators(("gp", "gp-matern"), Size(300, 6))
+    assert chosen["gp"].kernel is None
+    assert chosen["gp-matern"].kernel.params["lengthscale"].shape == (6,)
+    assert notes == []
+    chosen, notes = estimators(("gp", "gp-matern"), Size(300, 120))
+    assert [np.ndim(model.kernel.params["lengthscale"]) for model in chosen.values()] == [0, 0]
+    assert notes == [
+        "gp and gp-matern use one length scale for all 120 prepared columns, which are too many for 300 rows to give "
+        "each its own."
+    ]
+
+
+def test_columns_that_a_fold_may_lack_have_no_length_scale_of_their_own():
+    chosen, notes = estimators(("gp", "gp-matern"), Size(300, 6, steady=False))
+    assert chosen["gp"].kernel is None
+    assert np.ndim(chosen["gp-matern"].kernel.params["lengthscale"]) == 0
+    assert "too rare to be in every fold" in notes[0]
+
+
+def test_a_table_is_steady_unless_a_column_hangs_on_a_few_rows():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    assert steady(X)
+    X[:, 1] = np.arange(100) < 9
+    assert not steady(X)
+    X[:, 1] = np.arange(100) < 10
+    assert steady(X)
+
+
+def test_copies_are_rows_that_agree_in_every_cell_and_in_the_target():
+    frame = pd.DataFrame({"a": [1.0, 1.0, 1.0, np.nan, np.nan], "b": ["x", "x", "y", "x", "x"]})
+    labels = copies(frame, np.array([2.0, 2.0, 2.0, 2.0, 3.0]))
+    assert labels[0] == labels[1]
+    assert len(set(labels.tolist())) == 4
+    assert len(set(copies(frame, np.array([2.0, 5.0, 2.0, 2.0, 2.0])).tolist())) == 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_short_names_are_found_again(name):
+    chosen, _ = estimators((name,), Size(300, 6))
+    assert short_name(chosen[name]) == name
+
+
+def test_processes_are_told_apart_by_their_kernels():
+    assert short_name(GPRegressor(RBF())) == "gp"
+    assert short_name(GPRegressor(Matern52())) == "gp-matern"
+    assert short_name(GPRegressor(Matern32())) is None
 
 
 @pytest.mark.parametrize(
@@ -41,11 +98,14 @@ def test_the_limit_counts_features_and_cells(shape, wide):
     [
         ("linear,bays", "there is no model 'bays'. Did you mean 'bayes'?"),
         ("poly", "there is no model 'poly'. Did you mean 'polynomial'?"),
-        ("xyz", "there is no model 'xyz'. Choose from linear, ridge, bayes, polynomial, lms."),
+        ("matern", "there is no model 'matern'. Did you mean 'gp-matern'?"),
+        ("xyz", f"there is no model 'xyz'. Choose from {', '.join(NAMES)}."),
         (" , ", "name at least one of linear"),
     ],
 )
 def test_a_wrong_name_suggests_the_nearest(run, data, value, words):
     result = run("fit", data, "--target", "price", "--models", value)
     assert result.exit_code == 2
-    assert words in " ".join(result.stderr.split())
+    # click breaks lines at hyphens as well.
+    said = " ".join(result.stderr.split()).replace("- ", "-")
+    assert words in said

@@ -11,7 +11,19 @@ import credo
 import credo.kernels as room
 from credo.gp import GPRegressor
 from credo.io import ModelFileError
-from credo.kernels import Columns, Constant, Exp, Function, Kernel, Product, Sum, check_kernel
+from credo.kernels import (
+    RBF,
+    Columns,
+    Constant,
+    Exp,
+    Function,
+    Kernel,
+    Linear,
+    Periodic,
+    Product,
+    Sum,
+    check_kernel,
+)
 from credo.params import LogNormal
 
 RNG = np.random.default_rng(5)
@@ -136,6 +148,25 @@ def test_draws_have_the_gram_as_covariance(kernel):
         assert (np.abs(np.cov(draws.T, bias=True) - K) < 0.15 * scale).all()
 
 
+@each
+def test_features_have_the_gram_as_covariance_or_are_refused(kernel):
+    """The mean of 40 draws of ΦΦᵀ is K within six standard errors; one draw of 2048 features is within 0.1 of it."""
+    X = rows_for(kernel)
+    center = X.mean(axis=0)
+    if any(word in repr(kernel) for word in ("White", "exp()", "from_function")):
+        with pytest.raises(ValueError, match=r"no path .* sample\(X\)"):
+            kernel._features(center, 256, np.random.default_rng(0))
+        return
+    K = kernel.gram(X)
+    scale = np.sqrt(np.outer(np.diag(K), np.diag(K)))
+    rng = np.random.default_rng(3)
+    found = np.array([Phi @ Phi.T for Phi in (kernel._features(center, 256, rng)(X) for _ in range(40))])
+    error = found.std(axis=0, ddof=1) / np.sqrt(40)
+    assert (np.abs(found.mean(axis=0) - K) < 6 * error + 1e-8 * scale).all()
+    Phi = kernel._features(center, 2048, rng)(X)
+    assert np.abs((Phi @ Phi.T - K) / scale).max() < 0.1
+
+
 primitives = st.sampled_from(
     [k for name, k in EXAMPLES.items() if name not in {"Categorical", "Function", "Polynomial"}]
 )
@@ -238,3 +269,9 @@ def test_files_carry_it(kernel, tmp_path):
     back = credo.load(tmp_path / "k.credo").kernel
     assert back == kernel and repr(back) == repr(kernel)
     np.testing.assert_array_equal(back.gram(rows_for(kernel)), kernel.gram(rows_for(kernel)))
+
+
+def test_a_number_times_a_kernel_scales_the_kernel():
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    for kernel in (RBF(0.7, variance=0.5).exp(), RBF(0.7, variance=0.5).exp().on([0]), Linear(), Periodic().on([1])):
+        np.testing.assert_allclose((3.0 * kernel).gram(X), 3.0 * kernel.gram(X), rtol=1e-12)

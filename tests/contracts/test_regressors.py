@@ -205,6 +205,9 @@ BAD_FITS = {
 def test_bad_tables_are_refused_in_words(model, case):
     change, message = BAD_FITS[case]
     X, y = _broken(change)
+    if case in ("NaN in y", "two targets") and model.__sklearn_tags__().target_tags.multi_output:
+        assert clone(model).fit(X, y).predict(X).shape == y.shape
+        return
     with pytest.raises((ValueError, TypeError), match=message):
         clone(model).fit(X, y)
 

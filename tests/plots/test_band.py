@@ -1,8 +1,14 @@
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from sklearn.exceptions import NotFittedError
 
+from credo import BayesianLinearRegression, GPRegressor, LinearRegression
 from credo.distributions import Normal
+from credo.kernels import RBF
 from credo.plots import band
 
 
@@ -43,3 +49,78 @@ def test_an_array_is_no_distribution_and_the_words_say_what_is(ax):
         band(x, 2 * x, ax=ax)
     with pytest.raises(ValueError, match="one row for each of the 4 points; got 3"):
         band(x, Normal(np.zeros(3), 1.0), ax=ax)
+
+
+@pytest.fixture(scope="module")
+def process():
+    x = np.array([0.0, 1.0, 2.5, 3.0, 5.0])
+    return GPRegressor(RBF(1.0), noise=0.1, mean="zero", hyperparameters="fixed").fit(x[:, None], np.sin(x))
+
+
+def edges(collection):
+    return {tuple(point) for point in np.round(collection.get_paths()[0].vertices, 9)}
+
+
+def test_a_model_shows_both_bands_its_data_and_its_own_draws(ax, process):
+    x = np.linspace(-1, 6, 30)
+    band(x, process, draws=3, level=0.8, random_state=7, ax=ax)
+    for collection, latent in zip(ax.collections, (False, True), strict=True):
+        for end in process.predict_dist(x[:, None], latent=latent).interval(0.8):
+            assert {tuple(point) for point in np.round(np.column_stack([x, end]), 9)} <= edges(collection)
+    *draws, mean, data = ax.lines
+    expected = process.sample(x[:, None], 3, random_state=7)
+    np.testing.assert_allclose([line.get_ydata() for line in draws], expected, atol=1e-6)
+    np.testing.assert_allclose(mean.get_ydata(), process.predict(x[:, None]), atol=1e-12)
+    assert sorted(data.get_xdata()) == [0.0, 1.0, 2.5, 3.0, 5.0]
+    np.testing.assert_array_equal(np.sin(data.get_xdata()), data.get_ydata())
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "80 % interval of y", "of f alone", "draws of f", "mean", "data",
+    ]  # fmt: skip
+
+
+def test_the_two_bands_can_be_told_apart(ax, process):
+    outer, inner = band(np.linspace(0, 5, 9), process, ax=ax).collections
+    assert inner.get_alpha() > outer.get_alpha()
+
+
+def test_a_linear_model_draws_functions_too(ax):
+    x = np.linspace(0, 1, 12)
+    model = BayesianLinearRegression().fit(x[:, None], 2 * x + 0.1 * np.cos(40 * x))
+    band(x, model, draws=2, ax=ax)
+    expected = model.sample_functions(x[:, None], 2, random_state=0)
+    np.testing.assert_allclose([line.get_ydata() for line in ax.lines[:2]], expected, atol=1e-9)
+
+
+def test_names_of_columns_reach_the_axis_without_a_warning(ax):
+    table = pd.DataFrame({"dose ($mg$)": [0.0, 1.0, 2.0]})
+    model = LinearRegression().fit(table, [0.0, 1.1, 1.9])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        band([0.0, 1.5], model, name="growth", ax=ax)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("dose ($mg$)", "growth")
+
+
+def test_a_number_of_draws_needs_a_model_that_can_draw(ax):
+    x = np.linspace(0, 1, 4)
+    with pytest.raises(TypeError, match=r"draws=5 asks for functions from a model: give the model in place of its"):
+        band(x, Normal(x, np.ones(4)), draws=5, ax=ax)
+    with pytest.raises(TypeError, match="a LinearRegression can't draw functions; leave draws out"):
+        band(x, LinearRegression().fit(x[:, None], x**2), draws=5, ax=ax)
+
+
+def test_a_model_of_two_columns_is_refused(ax):
+    model = LinearRegression().fit([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [2.0, 0.0]], [0.0, 1.0, 2.0, 1.0])
+    with pytest.raises(ValueError, match=r"along its one column; this LinearRegression has 2\..*band\(x, model"):
+        band([0.0, 1.0], model, ax=ax)
+
+
+def test_several_outputs_are_refused(ax):
+    x = np.linspace(0, 1, 5)
+    model = GPRegressor(RBF(), noise=0.1, hyperparameters="fixed").fit(x[:, None], np.column_stack([x, x**2]))
+    with pytest.raises(ValueError, match="the model has 2 outputs, and this figure shows one"):
+        band(x, model, ax=ax)
+
+
+def test_a_model_must_be_fitted(ax):
+    with pytest.raises(NotFittedError):
+        band([0.0, 1.0], GPRegressor(), ax=ax)

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from credo.kernels import _jit
+from credo.kernels._rows import tiles
 
 RNG = np.random.default_rng(8)
-N, D = 23, 3
-Z, Y = RNG.normal(size=(N, D)), RNG.normal(size=(9, D))
+# More than two tiles and a bit, and more columns than the four that go together.
+N, D = 2 * _jit.TILE + 23, 5
+Z, Y = RNG.normal(size=(N, D)), RNG.normal(size=(_jit.TILE + 9, D))
 W = RNG.normal(size=(N, N))
 W = W + W.T
 UPPER = np.triu_indices(N)
@@ -40,6 +42,14 @@ def in_two_parts(loop, *arguments):
     return [loop(start, 2, *arguments) for start in (0, 1)]
 
 
+def test_tiles():
+    found = tiles(Z.T)
+    assert found.shape == (3, D, _jit.TILE)
+    for i in range(N):
+        np.testing.assert_array_equal(found[i // _jit.TILE, :, i % _jit.TILE], Z[i])
+    assert not found[2, :, 23:].any()
+
+
 def test_exponential():
     """Against the library's exp, from 0 down to where numbers end; below, a number that is zero for every purpose."""
     x = -np.concatenate([[0.0, 1e-300, 1e-16], np.geomspace(1e-8, 700, 4001)])
@@ -48,11 +58,19 @@ def test_exponential():
     assert found[0] == 1.0 and 0.0 <= _jit.exponential(-1e6) < 1e-300
 
 
+def test_logarithm():
+    """Against the library's log1p, over the powers of two and where they meet."""
+    u = np.concatenate([[1e-300, 1e-16], np.geomspace(1e-18, 1e18, 4001), np.sqrt(2) * 2.0 ** np.arange(9) - 1])
+    found = np.array([_jit.logarithm(value) for value in u])
+    np.testing.assert_allclose(found, np.log1p(u), rtol=2e-15)
+    assert _jit.logarithm(0.0) == 0.0
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("mode", [_jit.SET, _jit.ADD, _jit.MULTIPLY])
 def test_stationary_triangle(family, mode):
     K = W.copy()
-    in_two_parts(_jit.stationary_triangle, Z.T.copy(), getattr(_jit, family), SHAPE, 1.5, mode, K)
+    in_two_parts(_jit.stationary_triangle, tiles(Z.T), getattr(_jit, family), SHAPE, 1.5, mode, K)
     k = 1.5 * value(family, squared(Z, Z))
     np.testing.assert_allclose(K[UPPER], [k, W + k, W * k][mode][UPPER], rtol=1e-12)
 
@@ -60,13 +78,13 @@ def test_stationary_triangle(family, mode):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_stationary_rectangle(family):
     K = np.empty((N, len(Y)))
-    in_two_parts(_jit.stationary_rectangle, Z.T.copy(), Y.T.copy(), getattr(_jit, family), SHAPE, 1.5, K)
+    in_two_parts(_jit.stationary_rectangle, tiles(Z.T), tiles(Y.T), getattr(_jit, family), SHAPE, 1.5, K)
     np.testing.assert_allclose(K, 1.5 * value(family, squared(Z, Y)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_stationary_pull(family):
-    sums = np.sum(in_two_parts(_jit.stationary_pull, Z.T.copy(), getattr(_jit, family), SHAPE, np.triu(W)), axis=0)
+    sums = np.sum(in_two_parts(_jit.stationary_pull, tiles(Z.T), getattr(_jit, family), SHAPE, np.triu(W)), axis=0)
     r2 = squared(Z, Z)
     assert sums[0] == pytest.approx(np.sum(W * value(family, r2)))
     by_column = [np.sum(W * slope(family, r2) * (Z[:, None, d] - Z[None, :, d]) ** 2) for d in range(D)]
@@ -78,14 +96,14 @@ def test_stationary_pull(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_stationary_input_pull(family):
-    out = np.empty((D, N))
-    in_two_parts(_jit.stationary_input_pull, Z.T.copy(), getattr(_jit, family), SHAPE, W, out)
+    out = np.zeros((N, D))
+    in_two_parts(_jit.stationary_input_pull, tiles(Z.T), getattr(_jit, family), SHAPE, W, out)
     gaps = Z[:, None] - Z[None]
-    plain = 4 * np.einsum("ij,ijd->di", W * slope(family, squared(Z, Z)), gaps)
+    plain = 4 * np.einsum("ij,ijd->id", W * slope(family, squared(Z, Z)), gaps)
     np.testing.assert_allclose(out, plain, rtol=1e-5, atol=1e-7)
 
 
-LENGTHSCALE, PERIOD = np.array([0.8, 1.0, 2.0]), np.array([3.0, 1.5, 2.0])
+LENGTHSCALE, PERIOD = np.array([0.8, 1.0, 2.0, 1.3, 0.9]), np.array([3.0, 1.5, 2.0, 4.0, 2.5])
 
 
 def periodic(A, B, lengthscale=LENGTHSCALE, period=PERIOD):

@@ -1,5 +1,6 @@
 """Comparisons against loops written out by hand, and what happens when a model fails."""
 
+import re
 import warnings
 
 import numpy as np
@@ -322,3 +323,51 @@ def test_scales_whose_squares_are_no_numbers_keep_their_error(table, scale):
     X, y = table
     plain = compare({"average": Constant()}, X, y).scores[0].rmse
     assert compare({"average": Constant()}, X, y * scale).scores[0].rmse == pytest.approx(plain * scale)
+
+
+def test_rows_of_one_group_stay_in_one_fold():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(12, size=90)
+    # A witness that finds a group's label among those it was fitted on says 1.
+    comparison = compare({"w": Witness()}, groups[:, None].astype(float), np.zeros(90), groups=groups, random_state=0)
+    assert comparison.n_folds == 5
+    assert comparison.held_out["w"].dist_mean.max() == 0.0
+
+
+def test_folds_of_groups_are_level():
+    sizes = np.random.default_rng(1).integers(1, 4, size=60)
+    groups = np.repeat(np.arange(60), sizes)
+    seen = []
+
+    class Counting(Average):
+        def fit(self, X, y):
+            seen.append(len(y))
+            return super().fit(X, y)
+
+    compare({"c": Counting()}, np.zeros((len(groups), 1)), np.arange(float(len(groups))), groups=groups, random_state=0)
+    # Dealt out in turn, the largest groups first, no two folds differ by more than one group.
+    assert max(seen[:-1]) - min(seen[:-1]) <= 3
+
+
+def test_groups_of_one_row_each_are_no_groups():
+    X, y = np.arange(20.0)[:, None], np.arange(20.0) % 3
+    plain, grouped = (compare({"a": Average()}, X, y, random_state=4, **more) for more in ({}, {"groups": range(20)}))
+    np.testing.assert_array_equal(plain.held_out["a"].dist_mean, grouped.held_out["a"].dist_mean)
+
+
+def test_few_groups_make_few_folds():
+    comparison = compare({"a": Average()}, np.zeros((9, 1)), np.arange(9.0), groups=[0, 0, 0, 1, 1, 1, 2, 2, 2])
+    assert comparison.n_folds == 3
+    assert comparison.notes == ("3 groups make 3 folds of one group, not 5.",)
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ([1, 2], "groups needs one label for each of the 4 rows of X; got shape (2,)"),
+        (["a"] * 4, "all rows carry the same label in groups, so that none can be held out from the others"),
+    ],
+)
+def test_groups_that_can_not_be_used(groups, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        compare({"a": Average()}, np.zeros((4, 1)), np.arange(4.0), groups=groups)

@@ -4,10 +4,10 @@ from importlib import import_module
 from pathlib import Path
 
 
-def compiles() -> bool:
-    """True when no compiled code of the LMS loop lies in numba's cache; False when that can't be told."""
+def compiles(module: str) -> bool:
+    """True when no compiled code of a module of loops lies in numba's cache; False when that can't be told."""
     try:
-        jit = import_module("credo.linear._jit")
+        jit = import_module(module)
     except ImportError:
         return False
     functions = [value for value in vars(jit).values() if hasattr(value, "stats")]

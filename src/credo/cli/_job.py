@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from credo.cli._compilation import compiles
 from credo.cli._files import refuse_overwriting, staging
-from credo.cli._models import estimators
+from credo.cli._models import COMPILED, estimators
 from credo.cli._screen import Screen
+from credo.cli._sizes import Size
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +25,8 @@ MODEL, REPORT, LEADERBOARD = "model.credo", "report.html", "leaderboard.csv"
 
 # A held-out RMSE below this share of the target's standard deviation is no measurement's.
 TOO_GOOD = 1e-6
+# A prepared column with so many rows beside its most frequent value is one that every fold has, or nearly surely so.
+RARE = 10
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Question:
     y: "NDArray[np.float64]"
     preparation: "Preparation"
     width: int
+    steady: bool
+    copies: "NDArray[np.intp]"
     reading_notes: tuple[str, ...]
 
     @property
@@ -49,7 +54,20 @@ class Question:
     @property
     def notes(self) -> tuple[str, ...]:
         """What reading and preparing did to the table."""
-        return (*self.reading_notes, *self.preparation.notes_)
+        return (*self.reading_notes, *self.preparation.notes_, *self._copy_notes)
+
+    @property
+    def _copy_notes(self) -> tuple[str, ...]:
+        from credo.io.errors import plural
+
+        n_copies = len(self.copies) - len(set(self.copies.tolist()))
+        if not n_copies:
+            return ()
+        are = "is an exact copy of another" if n_copies == 1 else "are exact copies of others"
+        return (
+            f"{plural(n_copies, 'row')} {are}, target included: copies stay in one fold, so that no row is predicted "
+            "from itself.",
+        )
 
 
 @dataclass(frozen=True)
@@ -94,14 +112,16 @@ def run(
     refuse_overwriting([data], [out / name for name in (MODEL, REPORT, LEADERBOARD)])
     with screen.notes_for_warnings(), staging(out) as stage:
         question = ask(data, target, reading)
-        chosen, model_notes = estimators(names, (len(question.y), question.width))
+        size = Size(len(question.y), question.width, folds=cv, steady=question.steady)
+        chosen, model_notes = estimators(names, size)
         screen.say(f"{data.name}: {question.size}, target {target!r}.")
         for note in (*question.notes, *model_notes):
             screen.note(f"Note: {note}")
         comparison = answer(question, chosen, seed=seed, cv=cv, screen=screen)
+        comparison = replace(comparison, notes=(*model_notes, *comparison.notes))
         write(question, comparison, stage.folder, seed=seed, screen=screen)
         outputs = stage.publish()
-    return Outcome(question, comparison, (*question.notes, *model_notes, *comparison.notes), outputs, seed)
+    return Outcome(question, comparison, (*question.notes, *comparison.notes), outputs, seed)
 
 
 def ask(data: Path, target: str, reading: Mapping[str, Any]) -> Question:
@@ -111,8 +131,37 @@ def ask(data: Path, target: str, reading: Mapping[str, Any]) -> Question:
     sheet = read_table(data, **reading)
     frame, y, notes = split_target(sheet.frame, target)
     preparation = Preparation(standardize=True).fit(frame)
-    width = preparation.transform(frame).shape[1]
-    return Question(data, target, frame, y, preparation, width, (*sheet.notes, *notes))
+    rows = preparation.transform(frame)
+    return Question(
+        data=data,
+        target=target,
+        frame=frame,
+        y=y,
+        preparation=preparation,
+        width=rows.shape[1],
+        steady=steady(rows),
+        copies=copies(frame, y),
+        reading_notes=(*sheet.notes, *notes),
+    )
+
+
+def steady(rows: Any) -> bool:
+    """Whether every fold has all the prepared columns, because none of them hangs on a few rows."""
+    import numpy as np
+
+    if not isinstance(rows, np.ndarray):
+        return False
+    return all(len(column) - np.unique(column, return_counts=True)[1].max() >= RARE for column in rows.T)
+
+
+def copies(frame: "pd.DataFrame", y: "NDArray[np.float64]") -> "NDArray[np.intp]":
+    """A label for each row that rows share when all their cells are equal, the target's too."""
+    import numpy as np
+    from pandas.util import hash_pandas_object
+
+    cells = hash_pandas_object(frame, index=False).to_numpy()
+    both = np.column_stack([cells, np.ascontiguousarray(y).view(np.uint64)])
+    return np.unique(both, axis=0, return_inverse=True)[1].ravel()
 
 
 def answer(question: Question, chosen: Mapping[str, Any], *, seed: int, cv: int, screen: Screen) -> "Comparison":
@@ -123,15 +172,18 @@ def answer(question: Question, chosen: Mapping[str, Any], *, seed: int, cv: int,
     from credo.io import Preparation, TableModel
     from credo.selection import compare
 
-    if "lms" in chosen and compiles():
-        screen.note("Compiling the loop of lms, first run only …")
+    slow = [name for name in chosen if name in COMPILED and compiles(COMPILED[name])]
+    if slow:
+        screen.note(f"Compiling the loops of {', '.join(slow)}, first run only …")
     forms = question.preparation.forms_
     models = {
         name: TableModel(Preparation(standardize=True, kinds=forms), estimator, question.target)
         for name, estimator in chosen.items()
     }
     with screen.progress() as progress:
-        comparison = compare(models, question.frame, question.y, cv=cv, random_state=seed, progress=progress)
+        comparison = compare(
+            models, question.frame, question.y, cv=cv, groups=question.copies, random_state=seed, progress=progress
+        )
     comparison = _told(comparison, question.y)
     for score in comparison.scores:
         # When all failed, the error that follows says why.
@@ -176,7 +228,7 @@ def write(question: Question, comparison: "Comparison", folder: Path, *, seed: i
         folder / REPORT,
         title=f"What predicts {question.target}?",
         source=question.data.name,
-        sheet_notes=question.reading_notes,
+        sheet_notes=question.notes,
         preparation=question.preparation,
         comparison=comparison,
         models=comparison.fitted,

@@ -6,12 +6,24 @@ from typing import Any
 
 import click
 
-# Simplest first: of models that the held-out rows can't tell apart, the first is taken.
-NAMES = ("linear", "ridge", "bayes", "polynomial", "lms")
+from credo.cli._sizes import Size, impossible, left_out, listing, patience
 
-# The square map turns p columns into p (p + 3) / 2 features, and the fit costs their square times the rows.
-MAX_POLYNOMIAL_FEATURES = 1_000
-MAX_POLYNOMIAL_CELLS = 20_000_000
+# Simplest first: of models that the held-out rows can't tell apart, the first is taken.
+NAMES = (
+    "linear", "ridge", "bayes", "polynomial", "lms", "nadaraya-watson", "kernel-ridge", "gp", "gp-matern",
+)  # fmt: skip
+
+# Models whose loops numba compiles when they run for the first time, by the module of the loops.
+COMPILED = {
+    "lms": "credo.linear._jit",
+    "nadaraya-watson": "credo.kernels._jit",
+    "kernel-ridge": "credo.kernels._jit",
+    "gp": "credo.kernels._jit",
+    "gp-matern": "credo.kernels._jit",
+}
+# Each fold searches anew, so that a start more is paid for several times.
+RESTARTS = 2
+_PROCESSES = ("gp", "gp-matern")
 
 
 def model_names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -29,21 +41,26 @@ def model_names(ctx: click.Context, param: click.Parameter, value: str | None) -
     return names
 
 
-def estimators(names: tuple[str, ...] | None, shape: tuple[int, int]) -> tuple[dict[str, Any], list[str]]:
-    """Unfitted estimators by name for a prepared table of this shape, and notes about what was left out."""
-    every, reason = _every(), too_wide(shape)
+def estimators(names: tuple[str, ...] | None, size: Size) -> tuple[dict[str, Any], list[str]]:
+    """Unfitted estimators by name for a prepared table of this size, and notes about what its size means for them."""
     if names is None:
-        kept = [name for name in NAMES if name != "polynomial" or reason is None]
-        return {name: every[name] for name in kept}, [] if reason is None else [f"polynomial was left out: {reason}."]
-    if "polynomial" in names and reason is not None:
-        raise ValueError(f"the model 'polynomial' can't be used here: {reason}; leave it out of --models")
-    return {name: every[name] for name in NAMES if name in names}, []
+        absent, notes = left_out(NAMES, size)
+        chosen = [name for name in NAMES if name not in absent]
+    else:
+        for name in names:
+            reason = impossible(name, size)
+            if reason is not None:
+                raise ValueError(f"the model {name!r} can't be used here: {reason}; leave it out of --models")
+        chosen = [name for name in NAMES if name in names]
+        notes = patience(chosen, size)
+    every = _every(size)
+    return {name: every[name] for name in chosen}, [*notes, *_shared(chosen, size)]
 
 
 def short_name(estimator: Any) -> str | None:
     """The name on the command line of an estimator that is made of the same classes, or None."""
-    kinds = [type(step) for step in steps(estimator)]
-    return next((name for name, known in _every().items() if [type(step) for step in steps(known)] == kinds), None)
+    made = _made_of(estimator)
+    return next((name for name, known in _every(Size(1, 1)).items() if _made_of(known) == made), None)
 
 
 def steps(estimator: Any) -> list[Any]:
@@ -51,25 +68,48 @@ def steps(estimator: Any) -> list[Any]:
     return [step for _, step in getattr(estimator, "steps", [])] or [estimator]
 
 
-def _every() -> Mapping[str, Any]:
+def _every(size: Size) -> Mapping[str, Any]:
+    import numpy as np
     from sklearn.pipeline import make_pipeline
 
     from credo.features import Polynomial
+    from credo.gp import GPRegressor
+    from credo.kernel_machines import KernelRidge, NadarayaWatson
+    from credo.kernels import RBF, Matern52
     from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
 
+    lengthscale = np.ones(size.columns) if size.has_lengthscales and size.steady else 1.0
     return {
         "linear": LinearRegression(),
         "ridge": Ridge(alpha="loo"),
         "bayes": BayesianLinearRegression(),
         "polynomial": make_pipeline(Polynomial(degree=2), BayesianLinearRegression()),
         "lms": LMSRegression(),
+        "nadaraya-watson": NadarayaWatson(),
+        "kernel-ridge": KernelRidge(alpha="loo", fit_intercept=True),
+        # Without a kernel each fold gets as many length scales as it has columns.
+        "gp": GPRegressor(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
+        "gp-matern": GPRegressor(Matern52(lengthscale), n_restarts=RESTARTS),
     }
 
 
-def too_wide(shape: tuple[int, int]) -> str | None:
-    """Why quadratic features are too many for a table of this shape, or None."""
-    rows, columns = shape
-    features = columns * (columns + 3) // 2
-    if features > MAX_POLYNOMIAL_FEATURES or features * rows > MAX_POLYNOMIAL_CELLS:
-        return f"{columns} columns would make {features} quadratic features for {rows} rows"
-    return None
+def _shared(names: list[str], size: Size) -> list[str]:
+    """A word about processes that have one length scale for all columns."""
+    alike = [name for name in _PROCESSES if name in names and not size.has_lengthscales]
+    if alike:
+        return [
+            f"{listing(alike, verb='use')} one length scale for all {size.columns:,} prepared columns, which are too "
+            f"many for {size.rows:,} rows to give each its own."
+        ]
+    if "gp-matern" in names and not size.steady:
+        return ["gp-matern uses one length scale for all columns, since some values are too rare to be in every fold."]
+    return []
+
+
+def _made_of(estimator: Any) -> list[str]:
+    """The classes of an estimator's steps and of their kernels; the kernel of those that were given none is an RBF."""
+    kinds = []
+    for step in steps(estimator):
+        kernel = getattr(step, "kernel", None)
+        kinds.append(f"{type(step).__name__}({'RBF' if kernel is None else type(kernel).__name__})")
+    return kinds

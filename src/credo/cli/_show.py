@@ -29,16 +29,18 @@ def show(model: str, everything: bool, as_json: bool) -> None:
     screen = Screen(as_json=as_json)
     with screen.notes_for_warnings():
         fitted = load(model)
-    facts, columns, table = _facts(fitted), _columns(fitted), _summary(fitted)
-    parameters = None if table is None else {name: list(values) for name, values in table.columns.items()}
-    screen.json({"file": model, **facts, "columns": columns, "parameters": parameters})
+    facts, columns, table, inputs = _facts(fitted), _columns(fitted), _summary(fitted), _inputs(fitted)
+    screen.json({"file": model, **facts, "columns": columns, "inputs": _plain(inputs), "parameters": _plain(table)})
     for name, value in facts.items():
         if value is not None:
-            screen.say(f"{name.replace('_', ' '):<16} {value}")
+            text = f"{value:.2f}" if name == "log_evidence" else f"{value:.4g}" if name == "noise_sd" else value
+            screen.say(f"{name.replace('_', ' '):<16} {text}")
     screen.say(f"{'columns':<16} {_listed(columns) if everything or len(columns) <= MANY else _counted(columns)}")
-    if table is not None:
-        screen.say()
-        screen.say(str(_readable(table, everything=everything)))
+    # Length scales by relevance say what the parameters of a process say, in the units of the table.
+    for shown in (inputs, table if inputs is None or everything else None):
+        if shown is not None:
+            screen.say()
+            screen.say(str(_readable(shown, everything=everything)))
 
 
 def _facts(fitted: Any) -> dict[str, Any]:
@@ -52,8 +54,46 @@ def _facts(fitted: Any) -> dict[str, Any]:
         "target": getattr(fitted, "target", None),
         "log_evidence": getattr(inner, "log_evidence_", None),
         "evidence_method": getattr(inner, "evidence_method_", None),
+        "noise_sd": _noise(inner),
         "fit": getattr(getattr(inner, "result_", None), "message", None),
     }
+
+
+def _noise(inner: Any) -> float | None:
+    """The standard deviation of an observation around a process, where there is one for all."""
+    import numpy as np
+
+    variance = getattr(inner, "noise_variance_", None)
+    return float(np.sqrt(variance)) if variance is not None and np.ndim(variance) == 0 else None
+
+
+def _inputs(fitted: Any) -> Any:
+    """The length scales of a process in the units of the prepared columns, by relevance; None where it has none."""
+    import numpy as np
+
+    from credo.frames import Table
+    from credo.metrics import final_step
+
+    estimator = getattr(fitted, "estimator_", fitted)
+    relevance = getattr(final_step(estimator), "relevance_", None)
+    preparation = getattr(fitted, "preparation_", None)
+    if relevance is None or preparation is None or estimator is not final_step(estimator):
+        return None
+    spread = np.asarray(preparation.scale_ if preparation.standardize else 1.0)
+    spread = spread * np.std(estimator.X_train_, axis=0)
+    order = np.argsort(-np.asarray(relevance), kind="stable")
+    names = [str(name) for name in preparation.get_feature_names_out()]
+    columns = {
+        "input": [names[i] for i in order],
+        "relevance": np.asarray(relevance)[order].tolist(),
+        "length scale": (spread / np.asarray(relevance))[order].tolist(),
+    }
+    note = "length scale: how far to go along an input until the function has changed its course"
+    return Table("Inputs by relevance (standard deviation / length scale)", columns, (note,))
+
+
+def _plain(table: Any) -> dict[str, list[Any]] | None:
+    return None if table is None else {name: list(values) for name, values in table.columns.items()}
 
 
 def _columns(fitted: Any) -> list[dict[str, str]]:
@@ -96,8 +136,8 @@ def _surest(columns: dict[str, list[Any]]) -> tuple[list[int], str]:
     """The rows to show and, where intervals tell which are surest, a word about the others."""
     import numpy as np
 
-    n_rows = len(columns["parameter"])
-    first = [0] if columns["parameter"][0] == "intercept" else []
+    named = next(iter(columns.values()))
+    n_rows, first = len(named), [0] if named[0] == "intercept" else []
     if not {"estimate", "lower", "upper"} <= columns.keys():
         return list(range(len(first) + MANY)), ""
     estimate, lower, upper = (np.asarray(columns[name], dtype=np.float64) for name in ("estimate", "lower", "upper"))

@@ -87,14 +87,18 @@ class Regressor(RegressorMixin, Estimator):
             self, X, y, reset=reset, dtype=np.float64, accept_sparse=self._sparse_format(), y_numeric=True
         )
         target = np.asarray(target, dtype=np.float64)
-        largest = float(np.abs(target).max())
-        if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
-            raise ValueError(
-                f"the largest target is {largest:.3g} in size, whose square a computer can't hold: "
-                "change the unit of y, for example divide it by its standard deviation"
-            )
+        self._refuse_extremes(target)
         if sample_weight is None:
             return rows, target, None
         weight = self._weights(sample_weight, rows)
         used = weight > 0
         return (rows, target, weight) if used.all() else (rows[used], target[used], weight[used])
+
+    def _refuse_extremes(self, target: Array) -> None:
+        """Targets whose squares leave double precision are refused; NaN doesn't count."""
+        largest = float(np.nanmax(np.abs(target)))
+        if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+            raise ValueError(
+                f"the largest target is {largest:.3g} in size, whose square a computer can't hold: "
+                "change the unit of y, for example divide it by its standard deviation"
+            )

@@ -2,11 +2,26 @@
 
     y = Hb + f(x) + ε,    f ~ GP(0, k),    ε ~ N(0, σ²)
 
-`GPRegressor` is exact: one Cholesky factorisation, hyperparameters at the maximum of the evidence by its analytic
-gradient, draws from prior and posterior, closed-form leave-one-out, updates by extending the factor, and the choice of
-where to measure next. Kernels live in `kernels`, conditioning in `inference`, the climbing in `learning`.
+`GPRegressor` is exact: one Cholesky factorisation for each pattern of missing targets, hyperparameters at the maximum
+of the evidence by its analytic gradient or drawn from their posterior, noise that is one number, known, or a second
+process (`NoiseProcess`), draws from prior and posterior, functions that can be evaluated anywhere (`Paths`),
+closed-form leave-one-out, updates by extending the factor, and the choice of where to measure next. `Minimizer` looks
+for the minimum of a costly function by `expected_improvement`.
+
+Kernels live in `kernels`, conditioning in `inference`, climbing and sampling in `learning`.
 """
 
+from credo.gp._noise_process import NoiseProcess
+from credo.gp.acquisition import expected_improvement, log_expected_improvement
+from credo.gp.minimizer import Minimizer
+from credo.gp.paths import Paths
 from credo.gp.regressor import GPRegressor
 
-__all__ = ["GPRegressor"]
+__all__ = [
+    "GPRegressor",
+    "Minimizer",
+    "NoiseProcess",
+    "Paths",
+    "expected_improvement",
+    "log_expected_improvement",
+]

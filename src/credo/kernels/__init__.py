@@ -9,7 +9,8 @@ on, a product hands on W∘K of the other factors, exp hands on W∘K.
 Members: the stationary `RBF`, `Exponential`, `Matern32`, `Matern52`, `RationalQuadratic`; `Periodic`; `Linear` and
 `Polynomial`; `Constant`, `White`, `Categorical`; the compositions `Sum`, `Product`, `Exp`, `Columns` that `+`, `*`,
 `.exp()` and `.on()` make; `from_function` and `check_kernel` for one's own. Kernels are immutable, print in natural
-units, and keep their parameters in a `ParameterTree`.
+units, and keep their parameters in a `ParameterTree`. `spectra` turns those that have random features into functions
+that can be evaluated anywhere.
 
 What does not belong here: noise models (likelihoods), fitting (learning), Gaussian processes (gp).
 """

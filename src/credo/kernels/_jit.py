@@ -1,8 +1,11 @@
 """Compiled loops over the pairs of rows, one triangle at a time.
 
-Each function visits the rows `start, start + step, …` of a triangle, so that threads share the work evenly; all
-release the lock. Inputs are transposed (a row for each column of X) and divided by the length scales, which
-keeps the inner loops on contiguous memory.
+Each function does the parts `start, start + step, …` of the work, so that threads can share it; all release the
+lock. A part is a row, or for stationary kernels a band of `TILE` rows.
+
+The rows of stationary kernels come in tiles, an array (n_tiles, n_columns, TILE) in units of the length scales and
+filled up with zeros: a tile stays in the nearest cache while it meets another, and inner loops of a known length on
+contiguous memory become vector instructions.
 
 A triangle is the part i ≤ j of an n×n array in C order: what LAPACK calls lower in Fortran order.
 """
@@ -16,218 +19,269 @@ from numpy import empty, float64, int64, zeros
 SET, ADD, MULTIPLY = 0, 1, 2
 # The stationary families.
 RBF, EXPONENTIAL, MATERN32, MATERN52, RATIONAL_QUADRATIC = 0, 1, 2, 3, 4
+# Rows in a tile.
+TILE = 64
 
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
+# Where the order of operations is what keeps the digits.
+_ORDERED = {"contract", "nsz"}
+# 1.5·2⁵²: adding it leaves a number's nearest integer in the last bits.
+_ROUND = 6755399441055744.0
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def _distances(Zt, i, first, Yt, out):
-    """Squared distances from row i of Z to the rows of Y from `first` on, into out."""
-    n_columns, n = Yt.shape
-    for j in range(first, n):
-        out[j] = 0.0
-    # Four columns at a time, so that out is read and written a quarter as often.
-    fours = n_columns - n_columns % 4
-    for d in range(0, fours, 4):
-        z0, z1, z2, z3 = Zt[d, i], Zt[d + 1, i], Zt[d + 2, i], Zt[d + 3, i]
-        y0, y1, y2, y3 = Yt[d], Yt[d + 1], Yt[d + 2], Yt[d + 3]
-        for j in range(first, n):
-            a, b, c, e = z0 - y0[j], z1 - y1[j], z2 - y2[j], z3 - y3[j]
-            out[j] += (a * a + b * b) + (c * c + e * e)
-    for d in range(fours, n_columns):
-        z, other = Zt[d, i], Yt[d]
-        for j in range(first, n):
-            gap = z - other[j]
-            out[j] += gap * gap
-
-
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True, fastmath=_ORDERED)
 def exponential(x):
     """exp(x) for x ≤ 0 to about 3 ulp, without a branch, so that loops over it become vector instructions.
 
     x = k ln 2 + t with |t| ≤ ½ ln 2, exp(t) by its Taylor series to t¹³, and 2ᵏ put together from its bits.
     """
     x = max(x, -708.0)
-    k = math.floor(x * 1.4426950408889634 + 0.5)
+    shifted = x * 1.4426950408889634 + _ROUND
+    k = shifted - _ROUND
     # ln 2 in two parts, so that k ln 2 is taken off exactly (Cody & Waite 1980).
     t = (x - k * 0.693145751953125) - k * 1.4286068203094172e-06
-    p = 1.6059043836821613e-10
-    p = p * t + 2.08767569878681e-09
-    p = p * t + 2.505210838544172e-08
-    p = p * t + 2.755731922398589e-07
-    p = p * t + 2.7557319223985893e-06
-    p = p * t + 2.48015873015873e-05
-    p = p * t + 0.0001984126984126984
-    p = p * t + 0.001388888888888889
-    p = p * t + 0.008333333333333333
-    p = p * t + 0.041666666666666664
-    p = p * t + 0.16666666666666666
-    p = p * t + 0.5
-    p = p * t + 1.0
-    p = p * t + 1.0
-    return p * int64((int64(k) + 1023) << 52).view(float64)
+    p = ((1.6059043836821613e-10 * t + 2.08767569878681e-09) * t + 2.505210838544172e-08) * t + 2.755731922398589e-07
+    p = ((p * t + 2.7557319223985893e-06) * t + 2.48015873015873e-05) * t + 0.0001984126984126984
+    p = ((p * t + 0.001388888888888889) * t + 0.008333333333333333) * t + 0.041666666666666664
+    p = (((p * t + 0.16666666666666666) * t + 0.5) * t + 1.0) * t + 1.0
+    return p * int64((float64(shifted).view(int64) + 1023) << 52).view(float64)
+
+
+@njit(nogil=True, cache=True, fastmath=_ORDERED, error_model="numpy")
+def logarithm(u):
+    """ln(1 + u) for u ≥ 0 to about 3 ulp, without a branch.
+
+    1 + u = 2ᵏm with m in [1/√2, √2), and ln m = 2 artanh s with s = (m − 1)/(m + 1) by its series to s²¹.
+    """
+    y = 1.0 + u
+    # Moves the cut between powers of two from 1 to 1/√2: 0x3ff0… − 0x3fe6a09e667f3bcd.
+    bits = float64(y).view(int64) + 0x00095F619980C433
+    # An integer below 2⁵² in the last bits of 2⁵² is that number more than 2⁵².
+    k = int64((bits >> 52) | 0x4330000000000000).view(float64) - 4503599627371519.0
+    m = int64((bits & 0x000FFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD).view(float64)
+    s = (m - 1.0) / (m + 1.0)
+    t = s * s
+    p = (((t / 21 + 1 / 19) * t + 1 / 17) * t + 1 / 15) * t + 1 / 13
+    p = ((((p * t + 1 / 11) * t + 1 / 9) * t + 1 / 7) * t + 1 / 5) * t + 1 / 3
+    # What rounding took from 1 + u counts when u is small.
+    lost = (u - (y - 1.0)) / y
+    return k * 0.6931471805599453 + (2.0 * s + (2.0 * s * t * p + lost))
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def _values(family, shape, r, first):
+def _distances(own, i, others, out):
+    """Squared distances from row i of one tile to all rows of another."""
+    n_columns = own.shape[0]
+    for j in range(TILE):
+        out[j] = 0.0
+    # Four columns at a time, so that out is read and written a quarter as often.
+    fours = n_columns - n_columns % 4
+    for d in range(0, fours, 4):
+        z0, z1, z2, z3 = own[d, i], own[d + 1, i], own[d + 2, i], own[d + 3, i]
+        for j in range(TILE):
+            a, b, c, e = z0 - others[d, j], z1 - others[d + 1, j], z2 - others[d + 2, j], z3 - others[d + 3, j]
+            out[j] += (a * a + b * b) + (c * c + e * e)
+    for d in range(fours, n_columns):
+        z = own[d, i]
+        for j in range(TILE):
+            gap = z - others[d, j]
+            out[j] += gap * gap
+
+
+@njit(nogil=True, cache=True, fastmath=_ORDERED, error_model="numpy")
+def _values(family, shape, r):
     """k at the squared distances r, in place."""
-    n = len(r)
     if family == RBF:
-        for j in range(first, n):
+        for j in range(TILE):
             r[j] = exponential(-0.5 * r[j])
     elif family == EXPONENTIAL:
-        for j in range(first, n):
+        for j in range(TILE):
             r[j] = exponential(-math.sqrt(r[j]))
     elif family == MATERN32:
-        for j in range(first, n):
+        for j in range(TILE):
             u = math.sqrt(3.0 * r[j])
             r[j] = (1.0 + u) * exponential(-u)
     elif family == MATERN52:
-        for j in range(first, n):
+        for j in range(TILE):
             u = math.sqrt(5.0 * r[j])
             r[j] = (1.0 + u + u * u / 3.0) * exponential(-u)
     else:
-        for j in range(first, n):
-            r[j] = exponential(-shape * math.log1p(r[j] / (2.0 * shape)))
+        for j in range(TILE):
+            r[j] = exponential(-shape * logarithm(r[j] / (2.0 * shape)))
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def _slopes(family, shape, r, first, k, slope):
-    """k and dk/dr² at the squared distances r."""
-    n = len(r)
+@njit(nogil=True, cache=True, fastmath=_ORDERED, error_model="numpy")
+def _slopes(family, shape, r, k, slope, bend):
+    """k and dk/dr² at the squared distances r, and ∂k/∂shape where the family has one."""
     if family == RBF:
-        for j in range(first, n):
+        for j in range(TILE):
             k[j] = exponential(-0.5 * r[j])
             slope[j] = -0.5 * k[j]
     elif family == EXPONENTIAL:
-        for j in range(first, n):
+        for j in range(TILE):
             u = math.sqrt(r[j])
             k[j] = exponential(-u)
             # dk/dr² = −k/2r has no limit at r = 0, but what it multiplies there is zero.
-            slope[j] = -0.5 * k[j] / u if u > 0.0 else 0.0
+            slope[j] = -0.5 * k[j] / (u if u > 0.0 else 1.0)
     elif family == MATERN32:
-        for j in range(first, n):
+        for j in range(TILE):
             u = math.sqrt(3.0 * r[j])
             e = exponential(-u)
             k[j] = (1.0 + u) * e
             slope[j] = -1.5 * e
     elif family == MATERN52:
-        for j in range(first, n):
+        for j in range(TILE):
             u = math.sqrt(5.0 * r[j])
             e = exponential(-u)
             k[j] = (1.0 + u + u * u / 3.0) * e
             slope[j] = -(5.0 / 6.0) * (1.0 + u) * e
     else:
-        for j in range(first, n):
+        for j in range(TILE):
             u = r[j] / (2.0 * shape)
-            k[j] = exponential(-shape * math.log1p(u))
+            log = logarithm(u)
+            k[j] = exponential(-shape * log)
             slope[j] = -0.5 * k[j] / (1.0 + u)
+            bend[j] = k[j] * (u / (1.0 + u) - log)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def _combine(mode, factor, r, first, row):
-    n = len(r)
+def _combine(mode, factor, values, first, row):
+    """Set, add to or multiply a row from its entry `first` on by factor·values."""
+    # The compiler has to see that no index counts from the end.
+    first, n = max(first, 0), len(row)
     if mode == SET:
         for j in range(first, n):
-            row[j] = factor * r[j]
+            row[j] = factor * values[j]
     elif mode == ADD:
         for j in range(first, n):
-            row[j] += factor * r[j]
+            row[j] += factor * values[j]
     else:
         for j in range(first, n):
-            row[j] *= factor * r[j]
+            row[j] *= factor * values[j]
 
 
 @njit(nogil=True, cache=True)
-def stationary_triangle(start, step, Zt, family, shape, variance, mode, K):
+def stationary_triangle(start, step, Z, family, shape, variance, mode, K):
     """variance·k(‖zᵢ − zⱼ‖²) into the triangle of K."""
-    n = Zt.shape[1]
-    r = empty(n)
-    for i in range(start, n, step):
-        _distances(Zt, i, i, Zt, r)
-        _values(family, shape, r, i)
-        _combine(mode, variance, r, i, K[i])
+    n, r = K.shape[0], empty(TILE)
+    for a in range(start, len(Z), step):
+        own = Z[a]
+        for b in range(a, len(Z)):
+            others = Z[b]
+            block = K[a * TILE : min(n, (a + 1) * TILE), b * TILE : min(n, (b + 1) * TILE)]
+            for i in range(len(block)):
+                _distances(own, i, others, r)
+                _values(family, shape, r)
+                _combine(mode, variance, r, i if a == b else 0, block[i])
 
 
 @njit(nogil=True, cache=True)
-def stationary_rectangle(start, step, Zt, Yt, family, shape, variance, K):
+def stationary_rectangle(start, step, Z, Y, family, shape, variance, K):
     """variance·k(‖zᵢ − yⱼ‖²) into K."""
-    r = empty(Yt.shape[1])
-    for i in range(start, Zt.shape[1], step):
-        _distances(Zt, i, 0, Yt, r)
-        _values(family, shape, r, 0)
-        _combine(SET, variance, r, 0, K[i])
+    r = empty(TILE)
+    for a in range(start, len(Z), step):
+        own = Z[a]
+        for b in range(len(Y)):
+            others = Y[b]
+            block = K[a * TILE : min(len(K), (a + 1) * TILE), b * TILE : min(K.shape[1], (b + 1) * TILE)]
+            for i in range(len(block)):
+                _distances(own, i, others, r)
+                _values(family, shape, r)
+                _combine(SET, variance, r, 0, block[i])
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def stationary_pull(start, step, Zt, family, shape, W):
+def stationary_pull(start, step, Z, family, shape, W):
     """Σ W∘k, Σ W∘∂k/∂shape, and Σ W∘(dk/dr²)∘(zᵢ − zⱼ)² for each column, W symmetric and given by its triangle."""
-    n_columns, n = Zt.shape
-    r, k, slope = empty(n), empty(n), empty(n)
+    n, n_columns = W.shape[0], Z.shape[1]
+    r, k, slope, bend, w = empty(TILE), empty(TILE), empty(TILE), empty(TILE), empty(TILE)
     sums = zeros(n_columns + 2)
-    for i in range(start, n, step):
-        w = W[i]
-        sums[0] += w[i]
-        _distances(Zt, i, i + 1, Zt, r)
-        _slopes(family, shape, r, i + 1, k, slope)
-        total = 0.0
-        for j in range(i + 1, n):
-            total += w[j] * k[j]
-            slope[j] *= w[j]
-        sums[0] += 2.0 * total
-        if family == RATIONAL_QUADRATIC:
-            bend = 0.0
-            for j in range(i + 1, n):
-                u = r[j] / (2.0 * shape)
-                bend += w[j] * k[j] * (u / (1.0 + u) - math.log1p(u))
-            sums[1] += 2.0 * bend
-        _weigh_gaps(Zt, i, slope, sums)
+    for a in range(start, len(Z), step):
+        own = Z[a]
+        for b in range(a, len(Z)):
+            others = Z[b]
+            block = W[a * TILE : min(n, (a + 1) * TILE), b * TILE : min(n, (b + 1) * TILE)]
+            for i in range(len(block)):
+                _pick_weights(block, i, a == b, w)
+                _distances(own, i, others, r)
+                _slopes(family, shape, r, k, slope, bend)
+                sums[0] += _dot(w, k)
+                if family == RATIONAL_QUADRATIC:
+                    sums[1] += _dot(w, bend)
+                for j in range(TILE):
+                    slope[j] *= w[j]
+                _weigh_gaps(own, i, others, slope, sums)
     return sums
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def _weigh_gaps(Zt, i, slope, sums):
-    """Add 2 Σ_j slope_j (z_i − z_j)² to the sum of each column, four columns at a time."""
-    n_columns, n = Zt.shape
+def _dot(a, b):
+    total = 0.0
+    for j in range(TILE):
+        total += a[j] * b[j]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _pick_weights(block, i, diagonal, w):
+    """Row i of a block of W as it counts in a sum over the triangle: twice beside the diagonal, once on it."""
+    n = block.shape[1]
+    if n == TILE and not diagonal:
+        for j in range(TILE):
+            w[j] = 2.0 * block[i, j]
+        return
+    w[:] = 0.0
+    for j in range(i if diagonal else 0, n):
+        w[j] = 2.0 * block[i, j]
+    if diagonal:
+        w[i] *= 0.5
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _weigh_gaps(own, i, others, slope, sums):
+    """Add Σ_j slope_j (z_i − z_j)² to the sum of each column, four columns at a time."""
+    n_columns = own.shape[0]
     fours = n_columns - n_columns % 4
     for d in range(0, fours, 4):
-        z0, z1, z2, z3 = Zt[d, i], Zt[d + 1, i], Zt[d + 2, i], Zt[d + 3, i]
-        y0, y1, y2, y3 = Zt[d], Zt[d + 1], Zt[d + 2], Zt[d + 3]
+        z0, z1, z2, z3 = own[d, i], own[d + 1, i], own[d + 2, i], own[d + 3, i]
         s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-        for j in range(i + 1, n):
+        for j in range(TILE):
             w = slope[j]
-            a, b, c, e = z0 - y0[j], z1 - y1[j], z2 - y2[j], z3 - y3[j]
+            a, b, c, e = z0 - others[d, j], z1 - others[d + 1, j], z2 - others[d + 2, j], z3 - others[d + 3, j]
             s0 += w * a * a
             s1 += w * b * b
             s2 += w * c * c
             s3 += w * e * e
-        sums[2 + d] += 2.0 * s0
-        sums[3 + d] += 2.0 * s1
-        sums[4 + d] += 2.0 * s2
-        sums[5 + d] += 2.0 * s3
+        sums[2 + d] += s0
+        sums[3 + d] += s1
+        sums[4 + d] += s2
+        sums[5 + d] += s3
     for d in range(fours, n_columns):
-        z, other, total = Zt[d, i], Zt[d], 0.0
-        for j in range(i + 1, n):
-            gap = z - other[j]
+        z, total = own[d, i], 0.0
+        for j in range(TILE):
+            gap = z - others[d, j]
             total += slope[j] * gap * gap
-        sums[2 + d] += 2.0 * total
+        sums[2 + d] += total
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def stationary_input_pull(start, step, Zt, family, shape, W, out):
-    """Σⱼ 2 Wᵢⱼ ∂k(zᵢ, zⱼ)/∂zᵢ for each row i, W symmetric and given whole."""
-    n_columns, n = Zt.shape
-    r, k, slope = empty(n), empty(n), empty(n)
-    for i in range(start, n, step):
-        _distances(Zt, i, 0, Zt, r)
-        _slopes(family, shape, r, 0, k, slope)
-        for j in range(n):
-            slope[j] *= W[i, j]
-        for d in range(n_columns):
-            z, other, total = Zt[d, i], Zt[d], 0.0
-            for j in range(n):
-                total += slope[j] * (z - other[j])
-            out[d, i] = 4.0 * total
+def stationary_input_pull(start, step, Z, family, shape, W, out):
+    """Σⱼ 2 Wᵢⱼ ∂k(zᵢ, zⱼ)/∂zᵢ for each row i, added to out; W symmetric and given whole."""
+    n, n_columns = W.shape[0], Z.shape[1]
+    r, k, slope, bend = empty(TILE), empty(TILE), empty(TILE), empty(TILE)
+    for a in range(start, len(Z), step):
+        own = Z[a]
+        for b in range(len(Z)):
+            others = Z[b]
+            block = W[a * TILE : min(n, (a + 1) * TILE), b * TILE : min(n, (b + 1) * TILE)]
+            for i in range(len(block)):
+                _distances(own, i, others, r)
+                _slopes(family, shape, r, k, slope, bend)
+                for d in range(n_columns):
+                    z, total = own[d, i], 0.0
+                    for j in range(block.shape[1]):
+                        total += block[i, j] * slope[j] * (z - others[d, j])
+                    out[a * TILE + i, d] += 4.0 * total
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)

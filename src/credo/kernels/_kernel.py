@@ -1,109 +1,37 @@
-"""What a kernel is, and the algebra of kernels: a sum, a product, an exponential of kernels is a kernel.
+"""The algebra of kernels: a sum, a product, an exponential of kernels is a kernel.
 
     (k₁ + k₂)  hands the weights W on,    (k₁ k₂)  hands W∘K₂ and W∘K₁ on,    exp(k)  hands W∘exp(K) on
 
-Base and combinations share one module because each needs the other.
+Kernel and combinations share one module because each needs the other; what a kernel is says `_contract.py`.
 """
 
-from abc import abstractmethod
 from collections.abc import Sequence
+from functools import reduce
+from itertools import product
 from numbers import Real
+from operator import mul
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
+from numpy.typing import NDArray
 
 from credo.kernels import _jit
-from credo.kernels._draws import draws
+from credo.kernels._contract import Covariance
 from credo.kernels._jit import ADD, MULTIPLY, SET
-from credo.kernels._parametrized import Parametrized, labels, replanted
+from credo.kernels._parametrized import labels, replanted
 from credo.kernels._rows import share
 from credo.kernels._triangles import combine, triangle_total
+from credo.kernels.spectra import Term
 from credo.params import Parameter, ParameterTree
 
 Array = NDArray[np.float64]
 
 
-class Kernel(Parametrized):
-    """A positive semidefinite function k(x, x′) with named parameters.
+class Kernel(Covariance):
+    """A covariance function that adds, multiplies and composes to others.
 
-    A kernel class writes five methods on clean arrays: `_fill` (the triangle of the Gram matrix), `_cross`,
-    `_diagonal`, `_pull` (the gradient with respect to its parameters) and `_pull_inputs`, and keeps its
-    parameters in `tree`. The base checks shapes, mirrors triangles, and gives `+`, `*` and the rest.
+    What a kernel class has to write is said by `Covariance`.
     """
-
-    @abstractmethod
-    def _fill(self, X: Array, K: Array, mode: int) -> None:
-        """Set, add to or multiply the triangle i ≤ j of K by the kernel's values."""
-
-    @abstractmethod
-    def _cross(self, X: Array, Z: Array) -> Array:
-        """The kernel between the rows of X and of Z."""
-
-    @abstractmethod
-    def _diagonal(self, X: Array) -> Array:
-        """k(x, x) for each row."""
-
-    @abstractmethod
-    def _pull(self, X: Array, W: Array) -> Array:
-        """Σᵢⱼ Wᵢⱼ ∂K/∂θ for every entry of every parameter; W is symmetric and only its triangle i ≤ j is read."""
-
-    @abstractmethod
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
-        """Σᵢⱼ Wᵢⱼ ∂K/∂X, of X's shape; W is symmetric and given whole."""
-
-    # How tightly the printed form binds: 1 for a sum, 2 for a product, 3 for anything else.
-    _binding = 3
-
-    def gram(self, X: ArrayLike) -> Array:
-        """The symmetric matrix K with Kᵢⱼ = k(xᵢ, xⱼ)."""
-        rows = self._rows(X)
-        K = np.empty((len(rows), len(rows)))
-        self._fill(rows, K, SET)
-        share(_jit.mirror, len(rows), K)
-        return K
-
-    def cross(self, X: ArrayLike, Z: ArrayLike) -> Array:
-        """The matrix k(xᵢ, zⱼ), one row for each row of X."""
-        rows, others = self._rows(X), self._rows(Z, name="Z")
-        if rows.shape[1] != others.shape[1]:
-            raise ValueError(f"X has {rows.shape[1]} columns and Z has {others.shape[1]}; they must agree")
-        return self.gram(rows) if np.array_equal(rows, others) else self._cross(rows, others)
-
-    def diagonal(self, X: ArrayLike) -> Array:
-        """k(x, x) for each row, without the rest of the matrix."""
-        return self._diagonal(self._rows(X))
-
-    def pullback(self, X: ArrayLike, W: ArrayLike) -> Array:
-        """Σᵢⱼ Wᵢⱼ ∂Kᵢⱼ/∂θ for each entry of `names`, in natural units.
-
-        Parameters
-        ----------
-        X : array of shape (n, n_features)
-        W : array of shape (n, n)
-            Weights, such as ½(ααᵀ − K⁻¹) for the log evidence; only the symmetric part counts.
-        """
-        rows, weights = self._rows(X), self._weights(W, X)
-        return self._pull(rows, weights)[self._free()]
-
-    def pullback_inputs(self, X: ArrayLike, W: ArrayLike) -> Array:
-        """Σᵢⱼ Wᵢⱼ ∂Kᵢⱼ/∂X, an array of the shape of X."""
-        rows, weights = self._rows(X), self._weights(W, X)
-        return self._pull_inputs(rows, weights)
-
-    def sample(self, X: ArrayLike, n: int = 1, *, random_state: Any = None, method: str = "cholesky") -> Array:
-        """n functions from the Gaussian-process prior with this kernel at the rows of X: shape (n, n_rows).
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_features)
-        n : int, default 1
-        random_state : int, Generator or None
-        method : {"cholesky", "eigh"}, default "cholesky"
-            "eigh" is slower and takes matrices of any rank as they are; "cholesky" adds a little jitter to those.
-        """
-        return draws(self.gram(X), n, random_state=random_state, method=method)
 
     def exp(self) -> "Kernel":
         """exp(k(x, x′)), again a kernel."""
@@ -127,34 +55,11 @@ class Kernel(Parametrized):
 
     __rmul__ = __mul__
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            type(self) is type(other) and self._key() == other._key() if isinstance(other, Kernel) else NotImplemented
-        )
-
-    def __hash__(self) -> int:
-        return hash((type(self), self._key()))
-
-    def _key(self) -> Any:
-        return self.tree
-
     def _scaled(self, factor: float) -> "Kernel":
         """This kernel times a positive number: into its variance where it has one."""
         if "variance" in self.tree:
             return self.with_params(variance=self.params["variance"] * factor)
         return Product(Constant(factor), self)
-
-    def _rows(self, X: ArrayLike, name: str = "X") -> Array:
-        return np.ascontiguousarray(check_array(X, dtype=np.float64, input_name=name))
-
-    def _weights(self, W: ArrayLike, X: ArrayLike) -> Array:
-        weights, n = np.asarray(W, dtype=np.float64), len(np.asarray(X))
-        if weights.shape != (n, n):
-            raise ValueError(f"W must have shape ({n}, {n}), a weight for each pair of rows; got {weights.shape}")
-        return 0.5 * (weights + weights.T)
-
-    def _wrapped(self, binding: int) -> str:
-        return f"({self!r})" if self._binding < binding else repr(self)
 
 
 class Constant(Kernel):
@@ -186,6 +91,9 @@ class Constant(Kernel):
 
     def _pull_inputs(self, X: Array, W: Array) -> Array:
         return np.zeros_like(X)
+
+    def _spectrum(self, center: Array) -> list[Term]:
+        return [Term(self.value)]
 
     def _with_tree(self, tree: ParameterTree) -> Self:
         return replanted(self, tree)
@@ -252,6 +160,9 @@ class Sum(_Composed):
     def _pull_inputs(self, X: Array, W: Array) -> Array:
         return np.sum([term._pull_inputs(X, W) for term in self.terms], axis=0)
 
+    def _spectrum(self, center: Array) -> list[Term]:
+        return [part for term in self.terms for part in term._spectrum(center)]
+
     def __repr__(self) -> str:
         return " + ".join(term._wrapped(2) for term in self.terms)
 
@@ -292,6 +203,10 @@ class Product(_Composed):
             share(_jit.mirror, len(X), weights)
             parts.append(term._pull_inputs(X, weights))
         return np.sum(parts, axis=0)
+
+    def _spectrum(self, center: Array) -> list[Term]:
+        spectra = [term._spectrum(center) for term in self.terms]
+        return [reduce(mul, parts) for parts in product(*spectra)]
 
     def _others(self, i: int, X: Array, W: Array) -> Array:
         """W times the triangles of every factor but one."""
@@ -337,6 +252,10 @@ class Exp(Kernel):
         weights = W.copy()
         self._fill(X, weights, MULTIPLY)
         return weights
+
+    def _scaled(self, factor: float) -> Kernel:
+        # The variance in the tree is that of the exponent.
+        return Product(Constant(factor), self)
 
     def _with_tree(self, tree: ParameterTree) -> Self:
         return type(self)(self.kernel._with_tree(tree))
@@ -385,6 +304,12 @@ class Columns(Kernel):
         whole = np.zeros_like(X)
         whole[:, self._index(X.shape[1])] = self.kernel._pull_inputs(self._pick(X), W)
         return whole
+
+    def _spectrum(self, center: Array) -> list[Term]:
+        return [term.on(self._pick) for term in self.kernel._spectrum(self._pick(center[None, :])[0])]
+
+    def _scaled(self, factor: float) -> Kernel:
+        return Columns(self.kernel._scaled(factor), self.columns)
 
     def _with_tree(self, tree: ParameterTree) -> Self:
         return type(self)(self.kernel._with_tree(tree), self.columns)

@@ -1,28 +1,59 @@
-"""Sharing the rows of a compiled loop among threads.
+"""Rows as the compiled loops want them: in tiles, and in parts that threads share.
 
 Python threads that sleep between calls take the place of numba's own pool, whose waiting threads would spin against
 those of the BLAS: nothing global is set, and no environment variable is asked for.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.kernels._jit import TILE
+
 # Below this many rows a thread costs more than it saves.
 _FEW_ROWS = 200
+# Parts are handed out one by one, so that a thread which the system holds up does fewer. Their number is fixed: sums
+# over parts have the same digits on every machine.
+_N_PARTS = 16
 
 _pool: ThreadPoolExecutor | None = None
 
 
+def tiles(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns (n_columns, n) as an array (n_tiles, n_columns, TILE), filled up with zeros."""
+    n_columns, n = columns.shape
+    n_tiles = -(-n // TILE)
+    padded = np.zeros((n_columns, n_tiles * TILE))
+    padded[:, :n] = columns
+    return np.ascontiguousarray(padded.reshape(n_columns, n_tiles, TILE).transpose(1, 0, 2))
+
+
 def share(loop: Callable[..., Any], n_rows: int, *arguments: Any) -> list[Any]:
     """Run loop(start, step, *arguments) over all rows, in as many threads as there are cores; the results."""
-    n_threads = _n_threads() if n_rows > _FEW_ROWS else 1
-    if n_threads == 1:
+    if n_rows <= _FEW_ROWS:
         return [loop(0, 1, *arguments)]
-    futures = [_executor().submit(loop, start, n_threads, *arguments) for start in range(1, n_threads)]
-    first = loop(0, n_threads, *arguments)
-    return [first, *(future.result() for future in futures)]
+    waiting, results = deque(range(_N_PARTS)), [None] * _N_PARTS
+
+    def work() -> None:
+        while True:
+            try:
+                part = waiting.popleft()
+            except IndexError:
+                return
+            results[part] = loop(part, _N_PARTS, *arguments)
+
+    others = [_executor().submit(work) for _ in range(_n_threads() - 1)]
+    work()
+    for other in others:
+        # One that hasn't begun has nothing left to do.
+        if not other.cancel():
+            other.result()
+    return results
 
 
 def _n_threads() -> int:

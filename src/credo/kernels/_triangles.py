@@ -16,10 +16,13 @@ def combine(K: Array, values: Any, mode: int) -> None:
     """Set, add to or multiply K by values, for kernels that have no compiled loop."""
     if mode == SET:
         K[...] = values
-    elif mode == ADD:
-        K += values
-    else:
-        K *= values
+        return
+    # The other triangle may hold anything, and is never read.
+    with np.errstate(all="ignore"):
+        if mode == ADD:
+            K += values
+        else:
+            K *= values
 
 
 def triangle_total(W: Array) -> float:

@@ -1,17 +1,25 @@
 """Kernels of the inner product: Bayesian linear and polynomial regression as Gaussian processes."""
 
+import math
+from functools import partial
+from itertools import combinations_with_replacement
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import factorial
 
 from credo.kernels._kernel import Kernel
 from credo.kernels._parametrized import replanted
 from credo.kernels._triangles import combine, whole
+from credo.kernels.spectra import Finite, Term
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
 
 Array = NDArray[np.float64]
+
+# A polynomial of more monomials than this is drawn as a product of random linear functions.
+_MANY_MONOMIALS = 500
 
 
 class Linear(Kernel):
@@ -50,6 +58,9 @@ class Linear(Kernel):
 
     def _pull_inputs(self, X: Array, W: Array) -> Array:
         return 2.0 * (W @ X) * self.params["variance"]
+
+    def _spectrum(self, center: Array) -> list[Term]:
+        return [Term(1.0, maps=(Finite(len(center), self._root),))]
 
     def _with_tree(self, tree: ParameterTree) -> Self:
         return replanted(self, tree)
@@ -95,6 +106,30 @@ class Polynomial(Kernel):
 
     def _pull_inputs(self, X: Array, W: Array) -> Array:
         return 2.0 * self.degree * (W * self._power(X @ X.T, self.degree - 1)) @ X
+
+    def _spectrum(self, center: Array) -> list[Term]:
+        factor = Finite(len(center) + 1, self._with_offset)
+        if math.comb(len(center) + self.degree, self.degree) > _MANY_MONOMIALS:
+            return [Term(float(self.params["variance"]), maps=(factor,) * self.degree)]
+        exponents = np.array(
+            [np.bincount(pick, minlength=factor.size)
+             for pick in combinations_with_replacement(range(factor.size), self.degree)]
+        )  # fmt: skip
+        return [
+            Term(float(self.params["variance"]), maps=(Finite(len(exponents), partial(self._monomials, exponents)),))
+        ]
+
+    def _with_offset(self, X: Array) -> Array:
+        """The columns, and a constant one, whose inner product is offset + xᵀx′."""
+        return np.column_stack([np.full(len(X), math.sqrt(float(self.params["offset"]))), X])
+
+    def _monomials(self, exponents: NDArray[np.intp], X: Array) -> Array:
+        """The multinomial theorem's map, whose inner product is (offset + xᵀx′)^degree."""
+        counts = math.factorial(self.degree) / factorial(exponents).prod(axis=1)
+        columns = self._with_offset(X)
+        return np.sqrt(counts) * np.prod(
+            [column[:, None] ** power for column, power in zip(columns.T, exponents.T, strict=True)], axis=0
+        )
 
     def _with_tree(self, tree: ParameterTree) -> Self:
         return replanted(self, tree)

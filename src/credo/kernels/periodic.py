@@ -1,5 +1,6 @@
 """Functions that repeat."""
 
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -9,6 +10,8 @@ from credo.kernels import _jit
 from credo.kernels._kernel import Kernel
 from credo.kernels._parametrized import replanted
 from credo.kernels._rows import share
+from credo.kernels.spectra import Term, Waves
+from credo.kernels.spectra.laws import overtones
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
 
@@ -74,6 +77,15 @@ class Periodic(Kernel):
             out[:, d] = -4.0 * np.pi / (lengthscale[d] ** 2 * period[d]) * np.sum(weighted * np.sin(angle), axis=1)
         return out
 
+    def _spectrum(self, center: Array) -> list[Term]:
+        lengthscale, period = self._vectors(len(center))
+        # −2 sin²(t/2) = cos t − 1 with the angle t = 2π(x − x′)/period, for each column.
+        waves = [
+            Waves(partial(_angle, d, center[d], 2.0 * np.pi / period[d]), overtones(1.0 / lengthscale[d] ** 2))
+            for d in range(len(center))
+        ]
+        return [Term(float(self.params["variance"]), tuple(waves))]
+
     def _with_tree(self, tree: ParameterTree) -> Self:
         return replanted(self, tree)
 
@@ -86,3 +98,7 @@ class Periodic(Kernel):
         front = "" if variance == 1.0 else f"{variance:.6g} * "
         values = ", ".join(f"{name}={number_text(self.params[name])}" for name in ("lengthscale", "period"))
         return f"{front}Periodic({values})"
+
+
+def _angle(column: int, center: float, speed: float, X: Array) -> Array:
+    return speed * (X[:, column, None] - center)

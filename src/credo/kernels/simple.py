@@ -1,5 +1,6 @@
 """Kernels that hardly look at x: white noise, and categories that are equal or not."""
 
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -9,6 +10,8 @@ from credo.kernels._jit import MULTIPLY, SET
 from credo.kernels._kernel import Kernel
 from credo.kernels._parametrized import replanted
 from credo.kernels._triangles import combine, whole
+from credo.kernels.spectra import Term, Waves
+from credo.kernels.spectra.laws import codes
 from credo.params import Interval, Parameter, ParameterTree
 
 Array = NDArray[np.float64]
@@ -49,6 +52,12 @@ class White(Kernel):
 
     def _pull_inputs(self, X: Array, W: Array) -> Array:
         return np.zeros_like(X)
+
+    def _spectrum(self, center: Array) -> list[Term]:
+        raise ValueError(
+            f"no path can be drawn of a kernel that holds {self!r}: noise belongs to an observation and has no value "
+            "at a place; leave it to the noise of the model, or draw at the points wanted with sample(X)"
+        )
 
     def _with_tree(self, tree: ParameterTree) -> Self:
         return replanted(self, tree)
@@ -99,9 +108,21 @@ class Categorical(Kernel):
     def _pull_inputs(self, X: Array, W: Array) -> Array:
         return np.zeros_like(X)
 
+    def _spectrum(self, center: Array) -> list[Term]:
+        law = codes(float(self.params["correlation"]))
+        return [Term(float(self.params["variance"]), tuple(Waves(partial(_code, d), law) for d in range(len(center))))]
+
     def _with_tree(self, tree: ParameterTree) -> Self:
         return replanted(self, tree)
 
     def __repr__(self) -> str:
         correlation, variance = (float(self.params[name]) for name in ("correlation", "variance"))
         return f"Categorical(correlation={correlation:.6g}, variance={variance:.6g})"
+
+
+def _code(column: int, X: Array) -> Array:
+    """A whole number for each category: its code, or the scrambled bits of a code that isn't whole."""
+    # Adding zero makes −0 and 0, which are equal, of equal bits.
+    values = X[:, column, None] + 0.0
+    scrambled = (values.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
+    return np.where(values == np.rint(values), values, scrambled)

@@ -4,6 +4,8 @@ A vector length scale is automatic relevance determination: one length scale for
 length scale grows without end has no say.
 """
 
+from abc import abstractmethod
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -12,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from credo.kernels import _jit
 from credo.kernels._kernel import Kernel
 from credo.kernels._parametrized import replanted
-from credo.kernels._rows import share
+from credo.kernels._rows import share, tiles
+from credo.kernels.spectra import Term, Waves
+from credo.kernels.spectra.laws import Law, gamma_mixture, normal, student
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
 
@@ -43,24 +47,27 @@ class Stationary(Kernel):
         center = tables[-1].mean(axis=0)
         return [np.ascontiguousarray(((table - center) / lengthscale).T) for table in tables]
 
+    def _tiles(self, *tables: Array) -> list[Array]:
+        return [tiles(columns) for columns in self._scaled_columns(*tables)]
+
     def _fill(self, X: Array, K: Array, mode: int) -> None:
-        (Zt,) = self._scaled_columns(X)
-        variance = self.params["variance"]
-        share(_jit.stationary_triangle, len(X), Zt, self._family, self._shape, variance, mode, K)
+        (Z,) = self._tiles(X)
+        variance = float(self.params["variance"])
+        share(_jit.stationary_triangle, len(X), Z, self._family, self._shape, variance, mode, K)
 
     def _cross(self, X: Array, Z: Array) -> Array:
-        Xt, Zt = self._scaled_columns(X, Z)
+        rows, others = self._tiles(X, Z)
         K = np.empty((len(X), len(Z)))
-        variance = self.params["variance"]
-        share(_jit.stationary_rectangle, len(X), Xt, Zt, self._family, self._shape, variance, K)
+        variance = float(self.params["variance"])
+        share(_jit.stationary_rectangle, len(X), rows, others, self._family, self._shape, variance, K)
         return K
 
     def _diagonal(self, X: Array) -> Array:
         return np.full(len(X), float(self.params["variance"]))
 
     def _pull(self, X: Array, W: Array) -> Array:
-        (Zt,) = self._scaled_columns(X)
-        sums = np.sum(share(_jit.stationary_pull, len(X), Zt, self._family, self._shape, W), axis=0)
+        (Z,) = self._tiles(X)
+        sums = np.sum(share(_jit.stationary_pull, len(X), Z, self._family, self._shape, W), axis=0)
         lengthscale, variance = self.params["lengthscale"], float(self.params["variance"])
         # ∂r²/∂ℓ_d = −2 (z_d − z′_d)²/ℓ_d, with z = x/ℓ.
         by_scale = -2.0 * variance * sums[2:] / lengthscale
@@ -72,10 +79,22 @@ class Stationary(Kernel):
         return np.empty(0)
 
     def _pull_inputs(self, X: Array, W: Array) -> Array:
-        (Zt,) = self._scaled_columns(X)
-        out = np.empty_like(Zt)
-        share(_jit.stationary_input_pull, len(X), Zt, self._family, self._shape, W, out)
-        return float(self.params["variance"]) * out.T / self.params["lengthscale"]
+        (Z,) = self._tiles(X)
+        out = np.zeros_like(X)
+        share(_jit.stationary_input_pull, len(X), Z, self._family, self._shape, W, out)
+        return float(self.params["variance"]) * out / self.params["lengthscale"]
+
+    def _spectrum(self, center: Array) -> list[Term]:
+        waves = Waves(partial(self._placed, center), self._law(len(center)))
+        return [Term(float(self.params["variance"]), (waves,))]
+
+    def _placed(self, center: Array, X: Array) -> Array:
+        """Rows seen from the centre, in units of the length scale."""
+        return self._scaled_columns(X, center[None, :])[0].T
+
+    @abstractmethod
+    def _law(self, n_columns: int) -> Law:
+        """The law of the frequencies whose characteristic function is k(r)."""
 
     def _with_tree(self, tree: ParameterTree) -> Self:
         return replanted(self, tree)
@@ -109,11 +128,17 @@ class RBF(Stationary):
 
     _family = _jit.RBF
 
+    def _law(self, n_columns: int) -> Law:
+        return normal(n_columns)
+
 
 class Exponential(Stationary):
     """variance · exp(−r): continuous, rough functions; in one dimension the Ornstein–Uhlenbeck process."""
 
     _family = _jit.EXPONENTIAL
+
+    def _law(self, n_columns: int) -> Law:
+        return student(n_columns, 1.0)
 
 
 class Matern32(Stationary):
@@ -121,11 +146,17 @@ class Matern32(Stationary):
 
     _family = _jit.MATERN32
 
+    def _law(self, n_columns: int) -> Law:
+        return student(n_columns, 3.0)
+
 
 class Matern52(Stationary):
     """variance · (1 + √5 r + 5r²/3) exp(−√5 r): functions that can be differentiated twice."""
 
     _family = _jit.MATERN52
+
+    def _law(self, n_columns: int) -> Law:
+        return student(n_columns, 5.0)
 
 
 class RationalQuadratic(Stationary):
@@ -145,6 +176,9 @@ class RationalQuadratic(Stationary):
     @property
     def _shape(self) -> float:
         return float(self.params["shape"])
+
+    def _law(self, n_columns: int) -> Law:
+        return gamma_mixture(n_columns, self._shape)
 
     def _pull_shape(self, bend: float) -> Array:
         return np.array([bend])

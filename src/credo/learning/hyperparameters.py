@@ -5,11 +5,16 @@ on a subset of the rows, and the best end there is a few steps away from a maxim
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+
+from credo.linalg import n_threads, one_blas_thread
 
 Array = NDArray[np.float64]
 # value and gradient at a vector; value −inf where the model can't be evaluated
@@ -17,6 +22,10 @@ Objective = Callable[[Array], tuple[float, Array]]
 
 # Two ends are the same maximum when their values differ by less than this.
 _SAME = 0.05
+# With many starts each first climbs this far, and only the best share of them climbs on.
+_HEAT, _FINALISTS = 30, 1 / 3
+# A slope of less than this for an e-folding of a parameter is level ground.
+_LEVEL = 0.01
 # A step of more than this many e-foldings in one parameter is a leap into the dark.
 _BOX = 12.0
 
@@ -49,11 +58,11 @@ def climb(
     """
     axes = np.eye(len(start)) if metric is None else metric
     visited: list[Array] = [start]
-    best_value, best_vector = -np.inf, start
+    best_value, best_vector, best_slope = -np.inf, start, np.full(len(start), np.inf)
     n_evaluations = 0
 
     def cost(u: Array) -> tuple[float, Array]:
-        nonlocal best_value, best_vector, n_evaluations
+        nonlocal best_value, best_vector, best_slope, n_evaluations
         n_evaluations += 1
         vector = start + axes @ u
         inside = np.abs(vector - start).max(initial=0.0) <= _BOX
@@ -64,7 +73,7 @@ def climb(
             height = max(1.0, abs(best_value)) if np.isfinite(best_value) else 1.0
             return height * (2.0 + float(gap @ gap)), 2.0 * height * axes.T @ gap
         if value > best_value:
-            best_value, best_vector = value, vector
+            best_value, best_vector, best_slope = value, vector, gradient
             visited.append(vector)
         return -value, -axes.T @ gradient
 
@@ -75,12 +84,14 @@ def climb(
         method="L-BFGS-B",
         options={"ftol": tolerance, "gtol": 1e5 * tolerance, "maxfun": max_evaluations, "maxcor": 12},
     )
-    return Maximum(best_vector, best_value, n_evaluations, bool(found.status == 0), tuple(visited))
+    # A line search that fails where the ground is level has come to the last digit, not to a wall.
+    level = found.status == 2 and np.abs(best_slope).max(initial=0.0) < _LEVEL
+    return Maximum(best_vector, best_value, n_evaluations, bool(found.status == 0 or level), tuple(visited))
 
 
 @dataclass(frozen=True)
 class Search:
-    """The best maximum, and how far below the best the other summits are that were found."""
+    """The best maximum, how far below the best the other summits are that were found."""
 
     best: Maximum
     gaps: tuple[float, ...]
@@ -94,12 +105,14 @@ def search(
     growth: float = 1.0,
     tolerance: float = 1e-9,
     max_evaluations: int = 200,
+    small: bool = False,
 ) -> Search:
-    """The highest maximum over several starts.
+    """The highest maximum over several starts, which climb in parallel.
 
     Parameters
     ----------
     objective : callable(vector) -> value, gradient
+        May be called by several threads at once, as may the rehearsal.
     starts : sequence of vectors
     rehearsal : callable, optional
         The same on fewer rows: all starts climb it first, and only the best end climbs the objective itself, in the
@@ -110,19 +123,46 @@ def search(
         Relative change of the value at which a climb on the objective ends; a slope of 10⁵ times it ends it too.
     max_evaluations : int
         For each climb.
+    small : bool
+        Whether the objective's matrices are too small for more than one thread; a rehearsal's always are.
     """
-    first = objective if rehearsal is None else rehearsal
-    precision = tolerance if rehearsal is None else 1e-7
-    ends = [climb(first, start, tolerance=precision, max_evaluations=max_evaluations) for start in starts]
-    ends.sort(key=lambda end: -end.value)
     if rehearsal is None:
+        with one_blas_thread() if small else nullcontext():
+            ends = _ends(objective, starts, tolerance, max_evaluations, parallel=small)
         return Search(ends[0], _gaps(ends))
-    metric = _metric(rehearsal, ends[0].vector, growth)
-    best = climb(objective, ends[0].vector, tolerance=tolerance, max_evaluations=max_evaluations, metric=metric)
-    return Search(best, _gaps(ends))
+    with one_blas_thread():
+        ends = _ends(rehearsal, starts, 1e-7, max_evaluations, parallel=True)
+        metric = metric_at(rehearsal, ends[0].vector, growth=growth)
+    rehearsed = ends[0]
+    best = climb(objective, rehearsed.vector, tolerance=tolerance, max_evaluations=max_evaluations, metric=metric)
+    return Search(replace(best, trace=rehearsed.trace + best.trace), _gaps(ends))
 
 
-def _metric(objective: Objective, vector: Array, growth: float, step: float = 1e-3) -> Array:
+def _ends(
+    objective: Objective, starts: Sequence[Array], tolerance: float, max_evaluations: int, *, parallel: bool
+) -> list[Maximum]:
+    """Where the starts end, the highest first; of many, only those that look best after a heat climb on."""
+    ahead = partial(climb, objective, tolerance=tolerance, max_evaluations=max_evaluations)
+    with ThreadPoolExecutor(n_threads() if parallel else 1, thread_name_prefix="credo-starts") as pool:
+        ends = list(starts)
+        heats: list[Maximum] = []
+        if len(starts) > 1 / _FINALISTS:
+            heat = partial(climb, objective, tolerance=1e3 * tolerance, max_evaluations=_HEAT)
+            heats = sorted(pool.map(heat, starts), key=lambda end: -end.value)
+            heats = heats[: max(2, round(_FINALISTS * len(starts)))]
+            ends = [end.vector for end in heats]
+        finals = list(pool.map(ahead, ends))
+    if heats:
+        finals = [_joined(first, last) for first, last in zip(heats, finals, strict=True)]
+    return sorted(finals, key=lambda end: -end.value)
+
+
+def _joined(first: Maximum, last: Maximum) -> Maximum:
+    """Two stretches of one climb."""
+    return replace(last, n_evaluations=first.n_evaluations + last.n_evaluations, trace=first.trace + last.trace)
+
+
+def metric_at(objective: Objective, vector: Array, *, growth: float = 1.0, step: float = 1e-3) -> Array:
     """A root of the inverse curvature of −growth·objective, from differences of its gradient."""
     n = len(vector)
     curvature = np.empty((n, n))

@@ -9,7 +9,7 @@ to invert.
 
 Members: `factorize` (the one jitter ladder of the house), `Factor`, `Workspace` (the same in place, for optimisers
 that factor thousands of times), and `NotPositiveDefiniteError`, whose message says what is wrong with the matrix and
-what to do about it.
+what to do about it; `one_blas_thread` and `n_threads`, for those who share out the cores.
 
 What does not belong here: kernels, models, and whatever knows why the matrix is being factored. Least squares
 is not solved with this room's factor of XᵀX, which would lose half of the digits, but by QR or SVD of X.
@@ -18,6 +18,7 @@ is not solved with this room's factor of XᵀX, which would lose half of the dig
 from credo.linalg._diagnosis import NotPositiveDefiniteError
 from credo.linalg._factor import Factor
 from credo.linalg._ladder import factorize
+from credo.linalg._threads import n_threads, one_blas_thread
 from credo.linalg._workspace import Workspace
 
-__all__ = ["Factor", "NotPositiveDefiniteError", "Workspace", "factorize"]
+__all__ = ["Factor", "NotPositiveDefiniteError", "Workspace", "factorize", "n_threads", "one_blas_thread"]

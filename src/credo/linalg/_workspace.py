@@ -5,12 +5,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
+from scipy.linalg.blas import dtrsv
 
 from credo.linalg._diagnosis import NotPositiveDefiniteError, diagnosis
 from credo.linalg._ladder import jitter_amounts
 from credo.linalg._lapack import cholesky_in_place
 
 Array = NDArray[np.float64]
+
+# Right-hand sides that are solved for one by one.
+_FEW_COLUMNS = 8
 
 
 class Workspace:
@@ -60,9 +64,16 @@ class Workspace:
         raise NotPositiveDefiniteError(diagnosis(whole, jitter=amount))
 
     def solve(self, b: Array) -> Array:
-        """A⁻¹b from the factor."""
-        solution, _ = lapack.dpotrs(self.A.T, b, lower=1)
-        return solution
+        """A⁻¹b from the factor, for a vector or the columns of a matrix."""
+        L, columns = self.A.T, np.asarray(b, dtype=np.float64)
+        if columns.size == 0:
+            return columns.copy()
+        if columns.ndim == 2 and columns.shape[1] > _FEW_COLUMNS:
+            solution, _ = lapack.dpotrs(L, columns, lower=1)
+            return solution
+        # dpotrs would first copy the whole factor into an order that pays for many columns only.
+        solved = [dtrsv(L, dtrsv(L, column, lower=1), lower=1, trans=1) for column in np.atleast_2d(columns.T)]
+        return np.column_stack(solved).reshape(columns.shape)
 
     def invert(self) -> Array:
         """The inverse's triangle i ≤ j, in place of the factor."""

@@ -75,11 +75,11 @@ class Parameter:
 
     def log_prior(self, u: NDArray[np.float64], *, jacobian: bool = False) -> tuple[float, NDArray[np.float64]]:
         """The log prior of unconstrained entries and its gradient; see `ParameterTree.log_prior`."""
-        value, gradient = 0.0, np.zeros_like(u)
-        if self.prior is not None:
-            x = self.bijector.forward(u)
-            value += float(self.prior.log_prob(x).sum())
-            gradient += self.prior.gradient(x) * self.bijector.derivative(u)
+        if self.prior is None:
+            return 0.0, np.zeros_like(u)
+        x = self.bijector.forward(u)
+        value = float(self.prior.log_prob(x).sum())
+        gradient = self.prior.gradient(x) * self.bijector.derivative(u)
         if jacobian:
             value += float(self.bijector.log_derivative(u).sum())
             gradient += self.bijector.log_derivative_slope(u)

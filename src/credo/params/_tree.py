@@ -1,6 +1,7 @@
 """Parameters under names, and the flat vector that an optimiser sees."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         """The path of every parameter, fixed ones too."""
         return [path for path, _ in self._leaves()]
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """What each entry of the flat vector is called."""
         return [
@@ -110,17 +111,17 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
 
     def flatten(self) -> NDArray[np.float64]:
         """The free entries on the real line, as one vector."""
-        return np.concatenate([leaf.unconstrained for leaf in self._free().values()] or [np.empty(0)])
+        return np.concatenate([leaf.unconstrained for leaf in self._free.values()] or [np.empty(0)])
 
     def unflatten(self, vector: ArrayLike) -> "ParameterTree":
         """The tree whose flat vector this is; fixed parameters stay as they are."""
         pieces = self._split(vector)
-        return self._with_leaves({path: self._leaf(path).with_unconstrained(u) for path, u in pieces.items()})
+        return self._with_leaves({path: self._free[path].with_unconstrained(u) for path, u in pieces.items()})
 
     def derivative(self, vector: ArrayLike) -> NDArray[np.float64]:
         """dx/du of each free entry: a gradient in natural units times this is one in the flat vector."""
         pieces = self._split(vector)
-        slopes = [self._leaf(path).bijector.derivative(u) for path, u in pieces.items()]
+        slopes = [self._free[path].bijector.derivative(u) for path, u in pieces.items()]
         return np.concatenate(slopes or [np.empty(0)])
 
     def log_prior(self, vector: ArrayLike, *, jacobian: bool = False) -> tuple[float, NDArray[np.float64]]:
@@ -131,14 +132,15 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         vector : array of shape (len(names),)
         jacobian : bool, default False
             Add Σ log dx/du. Without it the value is the density of the natural values, whose maximum is the
-            MAP estimate in natural units; with it the density of the vector itself, which samplers need.
+            MAP estimate in natural units; with it the density of the vector itself, which samplers need. A
+            parameter without a prior adds nothing to either.
 
         Returns
         -------
         value : float
         gradient : array of shape (len(names),)
         """
-        terms = [self._leaf(path).log_prior(u, jacobian=jacobian) for path, u in self._split(vector).items()]
+        terms = [self._free[path].log_prior(u, jacobian=jacobian) for path, u in self._split(vector).items()]
         gradient = np.concatenate([slope for _, slope in terms] or [np.empty(0)])
         return float(sum(value for value, _ in terms)), gradient
 
@@ -201,8 +203,15 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
             raise ValueError(f"{path!r} is a branch; name one of its parameters: {below}")
         return place
 
+    @cached_property
     def _free(self) -> dict[str, Parameter]:
         return {path: leaf for path, leaf in self._leaves() if not leaf.fixed}
+
+    @cached_property
+    def _places_in_vector(self) -> dict[str, slice]:
+        """Where each free parameter's entries are in the flat vector."""
+        stops = np.cumsum([0, *(leaf.size for leaf in self._free.values())]).tolist()
+        return {path: slice(stops[i], stops[i + 1]) for i, path in enumerate(self._free)}
 
     def _with_leaves(self, leaves: Mapping[str, Parameter], parent: str = "") -> "ParameterTree":
         children: dict[str, Parameter | ParameterTree] = {}
@@ -217,8 +226,8 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
     def _split(self, vector: ArrayLike) -> dict[str, NDArray[np.float64]]:
         """The pieces of a flat vector, by path."""
         flat = np.asarray(vector, dtype=np.float64)
-        free = self._free()
-        size = sum(leaf.size for leaf in free.values())
+        places = self._places_in_vector
+        size = max((place.stop for place in places.values()), default=0)
         if flat.shape != (size,):
             raise ValueError(
                 f"the vector must have shape ({size},), one entry for each of the free parameters "
@@ -227,8 +236,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         if not np.isfinite(flat).all():
             at = int(np.argmin(np.isfinite(flat)))
             raise ValueError(f"the vector must be finite; its entry {at}, {self.names[at]}, is {flat[at]}")
-        stops = np.cumsum([leaf.size for leaf in free.values()])
-        return dict(zip(free, np.split(flat, stops[:-1]), strict=True)) if free else {}
+        return {path: flat[place] for path, place in places.items()}
 
 
 def _remarks(leaf: Parameter) -> str:

@@ -5,7 +5,7 @@ import unicodedata
 from typing import Any
 
 from matplotlib.axis import Axis
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, ScalarFormatter
 
 # Signs that turn the direction of the text after them: evil.csv could pass for vsc.live.
 _TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
@@ -53,3 +53,24 @@ def name_axis(axis: Axis, label: str) -> None:
     axis.set_major_formatter(PlainTicks(power))
     unit = f" (×10{str(power).translate(_SUPERSCRIPTS)})" if power else ""
     axis.set_label_text(f"{label}{unit}", parse_math=False)
+
+
+def name_log_axis(axis: Axis, label: str) -> None:
+    """Label a log axis whose limits are set; its ticks are plain numbers, as 0.01 or 10⁻⁶."""
+    low, high = sorted(float(end) for end in axis.get_view_interval())
+    decades = math.log10(high / low)
+    subs = (1.0,) if decades > 2.5 else (1.0, 3.0) if decades > 1.5 else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=subs, numticks=8))
+    axis.set_major_formatter(FuncFormatter(_log_tick))
+    axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)) if decades < 4 else (1.0,), numticks=50))
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_label_text(label, parse_math=False)
+
+
+def _log_tick(value: float, _: Any = None) -> str:
+    if not value > 0 or 1e-3 <= value < 1e4:
+        return f"{value:g}"
+    power = math.floor(math.log10(value) + 1e-9)
+    factor = value / 10.0**power
+    times = "" if abs(factor - 1) < 1e-6 else f"{factor:g}·"
+    return f"{times}10{str(power).translate(_SUPERSCRIPTS)}"

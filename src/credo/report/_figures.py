@@ -2,22 +2,34 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
+from sklearn.base import BaseEstimator
 
 from credo import plots
 from credo.plots import shorten
+from credo.plots._style import ACCENT, canvas
 from credo.report import _facts as facts
+from credo.report import _input_sentences as words
 from credo.report import _sentences as sentences
+from credo.report._curves import Curve, Line
 from credo.report._effects import Effects
+from credo.report._inputs import Influence, Process
 from credo.report._numbers import count
 from credo.selection import HeldOut
 
 MAX_POINTS = 500
 MAX_COEFFICIENTS = 20
+MAX_CURVES = 6
+# A curve that takes up less than this part of the common scale gets its own.
+ENLARGE_FROM = 4.0
 _SIZE = (4.7, 3.0)
+_SMALL = (3.1, 2.1)
+# As many letters stand side by side below a small picture.
+_TICKS = 32
 
 
 @dataclass(frozen=True)
@@ -88,6 +100,113 @@ def coefficient_figure(effects: Effects, *, best: str, target: str) -> Figure:
         f"{'' if effects.model == best else which}",
         size=(_SIZE[0], 0.9 + 0.21 * rows),
     )  # fmt: skip
+
+
+def relevance_figure(process: Process) -> Figure:
+    """How far a process bends along each column of the table."""
+    assert process.relevance is not None
+    rows = min(MAX_COEFFICIENTS, len(process.names))
+    bars = _Columns(process.names, process.relevance)
+    return _figure(
+        "relevances",
+        "Along which inputs does the function bend?",
+        lambda ax: plots.relevances(bars, max_rows=MAX_COEFFICIENTS, ax=ax),
+        words.bends(process),
+        "Each bar is the spread of an input divided by its length scale, the distance over which the function "
+        "changes its course. Along an input with a short bar it is straight or flat; the pictures below tell which.",
+        size=(_SIZE[0], 0.9 + 0.24 * rows),
+    )
+
+
+def influence_figure(influence: Influence, *, target: str) -> Figure:
+    """How much each column of the table moves the predictions."""
+    order = influence.order
+    rows = min(MAX_COEFFICIENTS, len(order))
+    bars = _Columns([influence.names[i] for i in order], influence.values[order])
+
+    def draw(ax: Any) -> None:
+        plots.relevances(bars, max_rows=MAX_COEFFICIENTS, ax=ax)
+        ax.set_xlabel(f"change in {target}", parse_math=False)
+
+    return _figure(
+        "influences",
+        "Which inputs matter?",
+        draw,
+        words.influences(influence, best=influence.model, target=target),
+        "Each bar says how much the prediction changes, by root mean square over the rows, when that input moves by "
+        "one standard deviation, or takes another of its values. Associations, not causes.",
+        size=(_SIZE[0], 0.9 + 0.24 * rows),
+    )
+
+
+def line_figure(line: Line, held: HeldOut, *, target: str) -> Figure:
+    """A model of one input, with the data."""
+    rows = np.arange(len(held.y))
+    if len(rows) > MAX_POINTS:
+        rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:MAX_POINTS])
+    data = (line.data[rows], held.y[rows])
+
+    def draw(ax: Any) -> None:
+        plots.band(line.x, line.dist, latent=line.latent, data=data, name=target, ax=ax)
+        ax.set_xlabel(shorten(line.label), parse_math=False)
+
+    return _figure(
+        "line",
+        "What does the curve look like?",
+        draw,
+        words.curve(Curve(line.label, line.label, line.x, line.latent)),
+        "The line is the model's mean, fitted to all rows. The function itself lies in the dark band with a "
+        "probability of 95 %, a new observation in the pale one.",
+    )
+
+
+def curve_figures(curves: list[Curve], *, target: str) -> list[Figure]:
+    """One small picture for each column, on one scale; what would look flat on it is enlarged."""
+    whole = _room(min(curve.lower.min() for curve in curves), max(curve.upper.max() for curve in curves))
+    figures = []
+    for i, curve in enumerate(curves):
+        own = _room(curve.lower.min(), curve.upper.max())
+        times = (whole[1] - whole[0]) / (own[1] - own[0]) if own[1] > own[0] else 1.0
+        limits, times = (own, times) if times >= ENLARGE_FROM else (whole, 1.0)
+        draw = partial(_draw_curve, curve=curve, limits=limits, target=target)
+        said = words.curve(curve, enlarged=times)
+        figures.append(_figure(f"curve-{i}", shorten(curve.name), draw, said, "", size=_SMALL))
+    return figures
+
+
+def _room(low: float, high: float) -> tuple[float, float]:
+    margin = 0.04 * (high - low)
+    return float(low - margin), float(high + margin)
+
+
+def _draw_curve(ax: Any, *, curve: Curve, limits: tuple[float, float], target: str) -> None:
+    if curve.ticks is None:
+        plots.band(curve.x, curve.dist, name=target, ax=ax)
+        # A key and the names of the axes don't fit a picture this small; the page says what they are.
+        ax.get_legend().remove()
+        ax.set_xlabel(shorten(curve.label) if curve.label != curve.name else "", parse_math=False)
+    else:
+        with canvas(ax) as ax:
+            ax.vlines(curve.x, curve.lower, curve.upper, color=ACCENT, linewidth=1.4)
+            ax.plot(curve.x, curve.mean, "o", color=ACCENT, markersize=5)
+            ax.set_xlim(-0.6, len(curve.x) - 0.4)
+            ax.set_xticks(curve.x)
+            slanted = sum(map(len, curve.ticks)) > _TICKS
+            ax.set_xticklabels(
+                curve.ticks, parse_math=False, rotation=30 if slanted else 0, ha="right" if slanted else "center"
+            )
+    ax.set(ylim=limits, ylabel="")
+
+
+class _Columns(BaseEstimator):
+    """Bars by the columns of the table, as `plots.relevances` reads them off a model."""
+
+    def __init__(self, names: list[str], values: Any) -> None:
+        self.feature_names_in_, self.relevance_ = np.array(names, dtype=object), values
+
+    def fit(self) -> Any:
+        """Nothing to learn."""
+        return self
 
 
 def _figure(

@@ -76,11 +76,15 @@ def clear_lead(comparison: Comparison) -> bool:
 def words(comparison: Comparison, guess: facts.Guess | None) -> list[str]:
     """The sentences under the leaderboard."""
     good = [score for score in comparison.scores if score.error is None]
-    found = []
+    found: list[str] = []
+    if not good:
+        return found
     if len(good) > 1:
         first, second = (comparison.held_out[score.name].log_score for score in good[:2])
         found.append(sentences.lead(good[0].name, good[1].name, facts.gap(first, second)))
-    if good and guess is not None and good[0].log_score is not None:
+    logs = {score.name: score.log_evidence for score in good if score.log_evidence is not None}
+    found.append(sentences.evidence({name: log for name, log in logs.items() if math.isfinite(log)}, good[0].name))
+    if guess is not None and good[0].log_score is not None:
         found.append(sentences.reference(good[0].log_score, guess))
     return [sentence for sentence in found if sentence]
 

@@ -20,15 +20,24 @@ from credo.plots import shorten
 from credo.report import _facts as facts
 from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
-from credo.report import _sentences as sentences
-from credo.report._effects import Effects, effects
-from credo.report._figures import coefficient_figure, held_out_figures
-from credo.report._numbers import count, datum, number, percent, several
-from credo.report._surprises import surprises
-from credo.selection import Comparison, Score
+from credo.report._answer import Inputs, answer, inputs, score_of, tiles
+from credo.report._figures import (
+    Figure,
+    coefficient_figure,
+    curve_figures,
+    held_out_figures,
+    influence_figure,
+    line_figure,
+    relevance_figure,
+)
+from credo.report._numbers import datum, several
+from credo.report._surprises import row_label, surprises
+from credo.selection import Comparison, HeldOut
 
 # What a heading shows of a title, whatever the column and the file are called.
 _TITLE = 120
+_NAMES = {"GPRegressor": "Gaussian process", "NadarayaWatson": "Nadaraya–Watson: weighted means"}
+_KERNELS = {"Matern52": "Matérn 5/2", "Matern32": "Matérn 3/2", "RBF": "RBF", "Exponential": "exponential"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
 
 
@@ -87,73 +96,50 @@ def _results(
     held = comparison.held_out[best]
     if np.ptp(held.y) == 0:
         return _nothing(f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict.")
-    found = effects({name: models[name] for name in dict.fromkeys([best, *good]) if name in models}, frame)
+    found = inputs(best, good, models, frame, spread=float(np.std(held.y)))
     figures = held_out_figures(held, target=target, guess=None if guess is None else guess.rmse)
-    if found is not None:
-        figures.append(coefficient_figure(found, best=best, target=target))
     return {
         "best": best,
-        "answer": _answer(comparison, target, guess, found),
-        "tiles": _tiles(_score(comparison, best), guess, facts.coverage(held), found),
-        "figures": figures,
+        "answer": answer(comparison, target, guess, found),
+        "tiles": tiles(score_of(comparison, best), guess, facts.coverage(held), found),
+        "figures": [*figures, *_input_figures(found, held, best=best, target=target)],
+        "curves": curve_figures(found.curves, target=target) if found.curves else [],
+        "typical": None if found.typical is None else row_label(frame.index[found.typical]),
+        "has_process": found.process is not None,
         "surprises": surprises(held, frame.index),
     }
 
 
 def _nothing(sentence: str) -> dict[str, Any]:
-    return {"best": "", "answer": [sentence], "tiles": [], "figures": [], "surprises": ([], "")}
+    nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves")}
+    return nothing | {
+        "best": "", "answer": [sentence], "typical": None, "has_process": False, "surprises": ([], ""),
+    }  # fmt: skip
 
 
-def _answer(comparison: Comparison, target: str, guess: facts.Guess | None, found: Effects | None) -> list[str]:
-    """The headline: the best model, its error, its honesty, and the inputs that matter."""
-    good = [score for score in comparison.scores if score.error is None]
-    best, held = comparison.best, comparison.held_out[comparison.best]
-    rmse = _score(comparison, best).rmse
-    beside = None if guess is None else guess.rmse
-    answer = [
-        sentences.winner(
-            best,
-            n_models=len(good),
-            n_failed=len(comparison.scores) - len(good),
-            n_tied=len(comparison.tied),
-            clear=leaderboard.clear_lead(comparison),
-            target=target,
-        ),
-        sentences.error(float("nan") if rmse is None else rmse, beside, clear=facts.gain(held).clear, target=target),
-        sentences.coverage(facts.coverage(held)),
-    ]
-    if found is not None:
-        names = [shorten(name) for name in found.names]
-        answer.append(sentences.inputs(found, best=best, target=target, names=names))
-    return answer
-
-
-def _score(comparison: Comparison, name: str) -> Score:
-    return next(score for score in comparison.scores if score.name == name)
-
-
-def _tiles(
-    score: Score, guess: facts.Guess | None, coverage: facts.Coverage, found: Effects | None
-) -> list[tuple[str, str, str]]:
-    """Three numbers that one would remember, each with its label and a detail."""
-    tiles = []
-    if score.rmse is not None:
-        beside = "on held-out rows" if guess is None else f"guessing the mean: {number(guess.rmse)}"
-        tiles.append((number(score.rmse), "root mean squared error", beside))
-    rows = f"{count(coverage.inside)} of {several(coverage.n, 'held-out row')}"
-    tiles.append((percent(coverage.inside / coverage.n), "inside the 95 % interval", rows))
-    if found is not None:
-        clear = f"{count(int(found.sure.sum()))} of {count(len(found.names))}"
-        whose = "" if found.model == score.name else f" of {found.model}"
-        tiles.append((clear, f"coefficients{whose} with a clear sign", "95 % interval excludes zero"))
-    return tiles
+def _input_figures(found: Inputs, held: HeldOut, *, best: str, target: str) -> list[Figure]:
+    """The picture of the inputs: a line, coefficients, how a process bends, or what moves the predictions."""
+    if found.line is not None:
+        return [line_figure(found.line, held, target=target)]
+    if found.effects is not None:
+        return [coefficient_figure(found.effects, best=best, target=target)]
+    if found.process is not None and found.process.relevance is not None and len(found.process.names) > 1:
+        return [relevance_figure(found.process)]
+    if found.influence is not None and len(found.influence.order) > 1 and found.influence.values.max() > 0:
+        return [influence_figure(found.influence, target=target)]
+    return []
 
 
 def _family(model: Any) -> str:
     """The kind of a model in words: BayesianLinearRegression is a Bayesian linear regression."""
-    parts = [_words(type(part).__name__) for part in _steps(model.estimator_)]
-    text = ", then ".join(parts)
+    text = ", then ".join(_kind(part) for part in _steps(model.estimator_))
     return text[:1].upper() + text[1:]
+
+
+def _kind(step: Any) -> str:
+    kernel = _KERNELS.get(type(getattr(step, "kernel_", None)).__name__)
+    name = _NAMES.get(type(step).__name__) or _words(type(step).__name__)
+    return name if kernel is None else f"{name}, {kernel} kernel"
 
 
 def _words(name: str) -> str:

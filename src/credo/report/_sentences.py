@@ -1,6 +1,7 @@
 """The report's sentences: each says what some facts mean for this data, and no more than they show."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ _FEW = 20
 
 def winner(best: str, *, n_models: int, n_failed: int, n_tied: int, clear: bool, target: str) -> str:
     """Which model is taken: the best, or the simplest of `n_tied` that are too close to call."""
-    failed = f" {_capital(several(n_failed, 'more model', spell=True))} could not be fitted." if n_failed else ""
+    failed = f" {capital(several(n_failed, 'more model', spell=True))} could not be fitted." if n_failed else ""
     if n_models == 1:
         return f"{best} is the only model that was fitted.{failed}"
     if n_tied == 1:
@@ -100,7 +101,7 @@ def calibration(fact: Uniformity) -> str:
     points = 100 * fact.distance
     close = ", too little to matter for most uses" if points < 2 else ""
     return (
-        f"{_capital('; and '.join(signs))}. Stated and observed probabilities differ by up to "
+        f"{capital('; and '.join(signs))}. Stated and observed probabilities differ by up to "
         f"{number(points, digits=2)} percentage points{close}."
     )
 
@@ -143,7 +144,7 @@ def residuals(fact: Pattern, left: NDArray[np.float64], *, useful: bool) -> str:
             "No pattern: neither the residuals' level nor their size changes with the predicted value "
             f"as far as {several(fact.n, 'row')} can show. {half}"
         )
-    return f"{_capital('; '.join(signs))}. {half}"
+    return f"{capital('; '.join(signs))}. {half}"
 
 
 def _patterns(fact: Pattern, *, useful: bool) -> list[str]:
@@ -208,13 +209,13 @@ def coefficients(fact: Effects, *, best: str, names: list[str], shown: int) -> s
     else:
         which = "neither of the two" if n == 2 else f"none of the {spelled(n)}"
         text = f"{which} coefficients has a 95 % interval that excludes zero."
-    text = _capital(text) if fact.model == best else f"In {fact.model}, {text}"
+    text = capital(text) if fact.model == best else f"In {fact.model}, {text}"
     if n >= _FEW and len(sure):
         text += f" If no column mattered, about {about(0.05 * n)} would by chance."
     loose = n - fact.known
     if loose:
         weight = "coefficient is" if loose == 1 else "coefficients are"
-        text += f" {_capital(spelled(loose))} {weight} not determined by these rows."
+        text += f" {capital(spelled(loose))} {weight} not determined by these rows."
     if shown < fact.known:
         text += f" Shown are the {spelled(shown)} that are largest compared with their uncertainty."
     return text
@@ -247,6 +248,22 @@ def reference(log_score: float, fact: Guess) -> str:
     )
 
 
+def evidence(logs: Mapping[str, float], top: str) -> str:
+    """Whether the evidence, which holds no rows out, prefers the same model as the held-out log score does.
+
+    `logs` are the log evidences of the models that have one, `top` is the model of the best held-out log score.
+    """
+    if len(logs) < 2:
+        return ""
+    first, second = sorted(logs, key=lambda name: -logs[name])[:2]
+    lead = number(logs[first] - logs[second], digits=2)
+    if top not in logs:
+        return f"Of the {spelled(len(logs))} models with an evidence, {first} has the largest, {lead} above {second}."
+    if first == top:
+        return f"The evidence, for which no row is held out, is largest for {first} as well, {lead} above {second}."
+    return f"The evidence, for which no row is held out, is largest for {first} instead, {lead} above {second}."
+
+
 def surprise(furthest: float, n: int) -> str:
     """Whether the furthest row is further than the furthest of so many normal ones would be.
 
@@ -263,5 +280,6 @@ def _rank(fact: Correlation) -> str:
     return f"Spearman ρ = {number(fact.rho, digits=2)}, {p_value(fact.p)}"
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """The text as the beginning of a sentence."""
     return text[:1].upper() + text[1:]

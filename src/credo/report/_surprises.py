@@ -36,7 +36,7 @@ def surprises(held: HeldOut, index: Any) -> tuple[list[Surprise], str]:
     rows = np.argsort(-np.abs(distance), kind="stable")[:_LISTED]
     listed = [
         Surprise(
-            row=_label(index[i]),
+            row=row_label(index[i]),
             actual=datum(float(held.y[i])),
             predicted=number(float(held.dist_mean[i])),
             interval=f"{number(float(held.lower[i]))} to {number(float(held.upper[i]))}",
@@ -48,6 +48,6 @@ def surprises(held: HeldOut, index: Any) -> tuple[list[Surprise], str]:
     return listed, sentence(float(np.abs(distance[rows[0]])), len(distance)) if listed else ""
 
 
-def _label(label: Any) -> str:
+def row_label(label: Any) -> str:
     """Rows are counted from one, as people do; a row with a name of its own keeps it."""
     return count(int(label) + 1) if isinstance(label, int | np.integer) else shorten(label)

@@ -26,6 +26,7 @@ def compare(
     y: ArrayLike,
     *,
     cv: int = 5,
+    groups: ArrayLike | None = None,
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -42,6 +43,9 @@ def compare(
     y : array of shape (n_samples,)
     cv : int, default 5
         Number of folds; with fewer rows than folds, one fold a row.
+    groups : array of shape (n_samples,), optional
+        Rows of equal label stay in one fold: copies of a row, repeats of a measurement, visits of a patient. What is
+        learned from one of them would otherwise be tested on another.
     random_state : int or Generator, optional
         Shuffles the rows, and seeds those models whose own `random_state` is None. An int gives the same
         comparison every time.
@@ -67,7 +71,7 @@ def compare(
         raise ValueError("there is no model to compare: pass a dict of name to estimator")
     y = _targets(X, y)
     rng = generator(random_state)
-    folds, notes = _folds(len(y), cv, rng)
+    folds, notes = _folds(len(y), cv, rng, groups)
     seed = None if random_state is None else int(rng.integers(2**31))
     total, done = len(models) * (len(folds) + 1), 0
     trials = []
@@ -196,12 +200,30 @@ def _targets(X: Any, y: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
-def _folds(n_samples: int, cv: int, rng: np.random.Generator) -> tuple[Folds, list[str]]:
+def _folds(n_samples: int, cv: int, rng: np.random.Generator, groups: ArrayLike | None) -> tuple[Folds, list[str]]:
     if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
         raise ValueError(f"cv must be a whole number of at least 2 folds; got {cv!r}")
-    n_folds = min(int(cv), n_samples)
-    notes = [f"{n_samples} rows make {n_folds} folds of one row, not {cv}."] if n_folds < cv else []
-    return [np.sort(fold) for fold in np.array_split(rng.permutation(n_samples), n_folds)], notes
+    labels = np.arange(n_samples) if groups is None else _labels(groups, n_samples)
+    sizes = np.bincount(labels)
+    n_folds, what = min(int(cv), len(sizes)), "row" if len(sizes) == n_samples else "group"
+    notes = [f"{len(sizes)} {what}s make {n_folds} folds of one {what}, not {cv}."] if n_folds < cv else []
+    order = rng.permutation(len(sizes))
+    if what == "row":
+        return [np.sort(fold) for fold in np.array_split(order, n_folds)], notes
+    # Groups are dealt out like cards, the largest first, so that no fold gets more than one of them ahead.
+    fold_of = np.empty(len(sizes), dtype=np.intp)
+    fold_of[order[np.argsort(-sizes[order], kind="stable")]] = np.arange(len(sizes)) % n_folds
+    return [np.flatnonzero(fold_of[labels] == fold) for fold in range(n_folds)], notes
+
+
+def _labels(groups: ArrayLike, n_samples: int) -> NDArray[np.intp]:
+    values = np.asarray(groups)
+    if values.shape != (n_samples,):
+        raise ValueError(f"groups needs one label for each of the {n_samples} rows of X; got shape {values.shape}")
+    labels = np.unique(values, return_inverse=True)[1].ravel()
+    if n_samples > 1 and not labels.any():
+        raise ValueError("all rows carry the same label in groups, so that none can be held out from the others")
+    return labels
 
 
 def _seeded(model: Any, seed: int | None) -> Any:

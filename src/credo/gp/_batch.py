@@ -1,0 +1,37 @@
+"""Choosing a batch of points that say most about a function."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def greedy_batch(variance: Array, column: Callable[[int], Array], noise: Array, n: int) -> NDArray[np.intp]:
+    """Rows of largest joint entropy, one after the other: each the most uncertain given those before it.
+
+    Parameters
+    ----------
+    variance : array of shape (n_rows,)
+        var f at each candidate.
+    column : callable(i) -> array of shape (n_rows,)
+        cov(f, fᵢ).
+    noise : array of shape (n_rows,)
+        Variance of an observation at each candidate.
+    """
+    variance = variance.copy()
+    taken: list[Array] = []
+    chosen: list[int] = []
+    for _ in range(n):
+        best = int(np.argmax(np.where(np.isin(np.arange(len(variance)), chosen), -np.inf, variance)))
+        chosen.append(best)
+        # One more column of the Cholesky factor of the candidates' covariance, pivoted by what is left.
+        left = column(best)
+        for earlier in taken:
+            left = left - earlier * earlier[best]
+        left = left / math.sqrt(max(left[best] + noise[best], np.finfo(float).tiny))
+        taken.append(left)
+        variance = np.maximum(variance - left**2, 0.0)
+    return np.array(chosen, dtype=np.intp)

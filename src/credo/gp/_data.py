@@ -1,0 +1,112 @@
+"""The training table as a process sees it: distinct rows, their weights, standardised targets, and what is missing."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_consistent_length
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns of Y that are observed at the same rows, and so share a factor."""
+
+    rows: Index
+    columns: Index
+
+
+def groups(Y: Array) -> tuple[Group, ...]:
+    """The columns of Y by where they are observed; NaN marks a missing entry."""
+    patterns, place = np.unique(~np.isnan(Y), axis=1, return_inverse=True)
+    members = [np.flatnonzero(place.ravel() == k) for k in range(patterns.shape[1])]
+    members.sort(key=lambda columns: int(columns[0]))
+    return tuple(Group(np.flatnonzero(~np.isnan(Y[:, columns[0]])), columns) for columns in members)
+
+
+@dataclass(frozen=True)
+class MeanBasis:
+    """The columns H of the mean function, centred by the training rows for the sake of digits."""
+
+    kind: str
+    center: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, kind: str, X: Array, weight: Array) -> "MeanBasis":
+        """The basis for these training rows."""
+        spread = weighted_std(X, weight)
+        return cls(kind, np.average(X, axis=0, weights=weight), np.where(spread > 0, spread, 1.0))
+
+    def __call__(self, rows: Array) -> Array:
+        """H at some rows."""
+        if self.kind == "zero":
+            return np.empty((len(rows), 0))
+        if self.kind == "constant":
+            return np.ones((len(rows), 1))
+        return np.column_stack([np.ones(len(rows)), (rows - self.center) / self.spread])
+
+
+def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
+    """y as a float64 array of one or two dimensions; NaN is a missing entry, infinity is refused.
+
+    Parameters
+    ----------
+    name : str
+        The estimator that messages name.
+    """
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    found: Any = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
+    check_consistent_length(rows, found)
+    if found.ndim == 2 and found.shape[1] == 0:
+        raise ValueError("y has no columns")
+    empty = np.isnan(found).all(axis=0)
+    if np.any(empty):
+        which = "y" if found.ndim == 1 else f"column {int(np.argmax(empty))} of y"
+        raise ValueError(f"every value of {which} is missing, so that there is nothing to learn from; leave it out")
+    return found
+
+
+def distinct(rows: Array, Y: Array, weight: Array, *, merge: bool) -> tuple[Array, Array, Array, Index]:
+    """The distinct observations in a fixed order, their weights, and where each given row is among them.
+
+    A row that is repeated k times becomes one of weight k: a smaller matrix, and a better conditioned one. Without
+    `merge` all rows stay as they are.
+    """
+    if not merge:
+        return rows.copy(), Y.copy(), weight.copy(), np.arange(len(Y))
+    # NaN differs from itself; the same infinity in its place doesn't.
+    marked = np.where(np.isnan(Y), np.inf, Y)
+    both, place = np.unique(np.column_stack([rows, marked]), axis=0, return_inverse=True)
+    Y_kept = both[:, rows.shape[1] :].copy()
+    Y_kept[np.isinf(Y_kept)] = np.nan
+    place = place.ravel()
+    return (
+        np.ascontiguousarray(both[:, : rows.shape[1]]),
+        Y_kept,
+        np.bincount(place, weight).astype(np.float64),
+        place,
+    )
+
+
+def center_and_scale(Y: Array, weight: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of each column's observed entries; a constant column has its size as the scale."""
+    centers, scales = np.empty(Y.shape[1]), np.empty(Y.shape[1])
+    for j, column in enumerate(Y.T):
+        seen = ~np.isnan(column)
+        center = float(np.average(column[seen], weights=weight[seen]))
+        scale = math.sqrt(float(np.average((column[seen] - center) ** 2, weights=weight[seen])))
+        centers[j] = center
+        scales[j] = scale if scale > 1e-12 * abs(center) and scale > 0 else max(abs(center), 1.0)
+    return centers, scales
+
+
+def weighted_std(X: Array, weight: Array) -> Array:
+    """Standard deviation of each column, a weight of k standing for k rows."""
+    mean = np.average(X, axis=0, weights=weight)
+    return np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))

@@ -1,0 +1,306 @@
+"""What a fitted Gaussian process can be asked: predictions, draws, left-out rows, updates, and where to look next."""
+
+from contextlib import nullcontext
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from credo.distributions import Distribution, Mixture, MultivariateNormal, Normal
+from credo.estimator import Regressor, positive_integer
+from credo.gp._batch import greedy_batch
+from credo.gp._data import targets
+from credo.gp._marginal import Marginal
+from credo.gp._noise_process import NoiseProcess
+from credo.gp._problem import Evident
+from credo.gp._process import Process
+from credo.gp._search import FEW
+from credo.gp.paths import Paths, draw_paths
+from credo.inference import Conditioned
+from credo.kernels import Kernel
+from credo.linalg import one_blas_thread
+from credo.seeds import generator
+
+Array = NDArray[np.float64]
+
+# Nodes of the quadrature over the log noise.
+_NODES = 9
+
+
+class FittedProcess(Regressor):
+    """The half of a Gaussian-process regressor that answers; a subclass fits it and writes `_build`.
+
+    The processes are in units in which `kernel_` is the kernel of every target: y = center_ + unit_·f.
+    """
+
+    kernel_: Kernel
+    X_train_: Array
+    y_train_: Array
+    weight_: Array
+    place_: NDArray[np.intp]
+    center_: Array
+    unit_: Array
+    single_: bool
+    noises_: Array
+    noise_levels_: Array
+    noise_process_: NoiseProcess | None
+    row_noise_: Array | None
+
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: bool = False) -> Any:
+        """The predictive distribution of new observations; a list of them where y has several columns.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        latent : bool, default False
+            True leaves the noise out: the distribution of f itself.
+        joint : bool, default False
+            True gives one `MultivariateNormal` over all rows, with their covariances. Where hyperparameters were
+            sampled or the noise varies, it is the normal law of the same mean and covariance.
+        """
+        rows = self._predict_rows(X)
+        if not joint:
+            return self._outputs(self._dists(rows, latent=latent))
+        means = self._means(rows)
+        laws = [
+            MultivariateNormal(means[:, j], self._total_covariance(rows, j, latent=latent)) for j in self._columns()
+        ]
+        return self._outputs(laws)
+
+    def sample(
+        self, X: ArrayLike, n: int = 1, *, prior: bool = False, random_state: Any = None, method: str = "cholesky"
+    ) -> Array:
+        """n functions at the rows of X from the posterior, or from the prior of f alone: shape (n, n_samples).
+
+        Several columns of y add an axis at the end.
+        """
+        rows = self._predict_rows(X)
+        positive_integer("n", n)
+        rng = generator(random_state)
+        if prior:
+            drawn = [
+                self.unit_[j] * self.kernel_.sample(rows, n, random_state=rng, method=method) for j in self._columns()
+            ]
+            return drawn[0] if self.single_ else np.stack(drawn, axis=-1)
+        processes = self._processes()
+        counts = np.bincount(rng.integers(len(processes), size=n), minlength=len(processes))
+        drawn = []
+        for j in self._columns():
+            parts = [
+                self._functions(processes[k], j, rows, count, rng, method) for k, count in enumerate(counts) if count
+            ]
+            drawn.append(rng.permutation(np.concatenate(parts)) if len(parts) > 1 else parts[0])
+        return drawn[0] if self.single_ else np.stack(drawn, axis=-1)
+
+    def paths(self, n: int = 1, *, random_state: Any = None) -> Paths:
+        """n functions from the posterior that can be evaluated anywhere, by Matheron's rule.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from credo import GPRegressor
+        >>> x = np.linspace(0, 6, 20)[:, None]
+        >>> functions = GPRegressor().fit(x, np.sin(x[:, 0])).paths(3, random_state=0)
+        >>> functions(np.linspace(0, 10, 500)[:, None]).shape
+        (3, 500)
+        """
+        check_is_fitted(self)
+        process = self._only_process("paths")
+        if not self.single_:
+            raise ValueError("paths are drawn for one target; fit a model for each column of y")
+        return draw_paths(
+            process.parts[0][1],
+            kernel=process.kernel,
+            X=process.X,
+            y=self.y_train_,
+            noise=process.noise,
+            basis=process.basis,
+            center=float(self.center_[0]),
+            n=positive_integer("n", n),
+            random_state=random_state,
+        )
+
+    def loo(self) -> Any:
+        """The prediction of each training target from all the others, in closed form (Rasmussen & Williams 5.10–5.12).
+
+        The hyperparameters are those of all rows. A row of weight k, or repeated k times, is left out as a whole.
+        Several columns of y give a list.
+        """
+        check_is_fitted(self)
+        found = [process.left_out() for process in self._processes()]
+        laws = []
+        for j in self._columns():
+            parts = [Normal(*self._in_units(mean[:, j], variance[:, j], j))[self.place_] for mean, variance in found]
+            laws.append(parts[0] if len(parts) == 1 else Mixture(parts, np.full(len(parts), 1 / len(parts))))
+        return self._outputs(laws)
+
+    def update(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from further rows at the same hyperparameters, by extending the factor.
+
+        Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row.
+        """
+        check_is_fitted(self)
+        if self.row_noise_ is not None or self.noise_process_ is not None:
+            raise ValueError("the noise of the new rows isn't known: fit again on all rows")
+        process = self._only_process("update")
+        rows: Any = validate_data(self, X, reset=False, dtype=np.float64)
+        given = targets(y, rows, name=type(self).__name__)
+        if given.ndim != self.y_train_.ndim or given.shape[1:] != self.y_train_.shape[1:]:
+            raise ValueError(f"y has shape {given.shape}, but the model was fitted to y of shape {self.y_train_.shape}")
+        seen = ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
+        rows, given = rows[seen], given[seen]
+        Y = (given.reshape(len(rows), -1) - self.center_) / self.unit_
+        process = process.extended(rows, Y, np.full(len(rows), self.noise_levels_[0]))
+        self.X_train_, self.y_train_ = process.X, np.concatenate([self.y_train_, given])
+        self.place_ = np.append(self.place_, len(self.weight_) + np.arange(len(rows)))
+        self.weight_, self.noises_ = np.append(self.weight_, np.ones(len(rows))), process.noise
+        self._held: tuple[Process, ...] | None = (process,)
+        self._question: Evident | None = None
+        self.log_evidence_ = self._log_density(process)
+        return self
+
+    def suggest(self, X_pool: ArrayLike, n: int = 1) -> NDArray[np.intp]:
+        """Which n rows of a pool to measure next: the one of largest variance, then each given those before it.
+
+        This is the greedy choice of the batch that says most about f (largest joint entropy); returns row numbers.
+        """
+        rows = self._predict_rows(X_pool)
+        if positive_integer("n", n) > len(rows):
+            raise ValueError(f"n is {n}, but the pool has only {len(rows)} rows")
+        process = self._processes()[0]
+        noise = sum(weight * variance for weight, variance in self._noises(rows))
+        return greedy_batch(
+            process.moments(rows)[1].mean(axis=1),
+            lambda i: process.cross_covariance(rows, rows[i : i + 1])[:, 0],
+            np.broadcast_to(noise, len(rows)),
+            n,
+        )
+
+    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Predicted means, with their standard deviations or covariance on request.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        return_std : bool, default False
+            Also return the standard deviation of each new observation (noise included).
+        return_cov : bool, default False
+            Also return the covariance matrix of the new observations (noise included).
+
+        Returns
+        -------
+        mean : array of shape (n_samples,), or (n_samples, n_targets) where y has several columns
+        std or covariance : array, only when asked for; several columns of y add an axis at the end
+        """
+        if self._several() and return_std and not return_cov:
+            rows = self._predict_rows(X)
+            return self._mean(rows), np.stack([law.std for law in self._dists(rows, latent=False)], axis=-1)
+        return super().predict(X, return_std, return_cov)
+
+    def _several(self) -> bool:
+        return not getattr(self, "single_", True)
+
+    def _mean(self, rows: Array) -> Array:
+        means = self._means(rows)
+        return means[:, 0] if self.single_ else means
+
+    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
+        return self._outputs(self._dists(rows, latent=latent))
+
+    def _covariance(self, rows: Array) -> Array:
+        """(n, n), or (n, n, n_targets) where y has several columns."""
+        parts = [self._total_covariance(rows, j, latent=False) for j in self._columns()]
+        return parts[0] if self.single_ else np.stack(parts, axis=-1)
+
+    def _columns(self) -> range:
+        return range(len(self.unit_))
+
+    def _outputs(self, laws: list[Any]) -> Any:
+        return laws[0] if self.single_ else laws
+
+    def _in_units(self, mean: Array, variance: Array, j: int) -> tuple[Array, Array]:
+        """Mean and standard deviation of target j in the units of y."""
+        return self.center_[j] + self.unit_[j] * mean, self.unit_[j] * np.sqrt(variance)
+
+    def _means(self, rows: Array) -> Array:
+        """E f in the units of y: (n_rows, n_targets)."""
+        means = [process.mean(rows) for process in self._processes()]
+        return self.center_ + self.unit_ * np.mean(means, axis=0)
+
+    def _dists(self, rows: Array, *, latent: bool) -> list[Distribution]:
+        """One distribution for each target: normal, or a mixture over noises and draws of the hyperparameters."""
+        parts: list[list[Normal]] = [[] for _ in self._columns()]
+        weights = []
+        for k, process in enumerate(self._processes()):
+            mean, variance = process.moments(rows)
+            for weight, noise in [(1.0, 0.0)] if latent else self._noises(rows, k):
+                weights.append(weight)
+                for j in self._columns():
+                    parts[j].append(Normal(*self._in_units(mean[:, j], variance[:, j] + noise, j)))
+        share = np.array(weights) / np.sum(weights)
+        return [components[0] if len(components) == 1 else Mixture(components, share) for components in parts]
+
+    def _noises(self, rows: Array, k: int = 0) -> list[tuple[float, Any]]:
+        """The law of a new observation's noise variance as weights and values, for draw k of the hyperparameters."""
+        if self.noise_process_ is None:
+            return [(1.0, float(self.noise_levels_[k]))]
+        mean, variance = self.noise_process_.log_variance(rows)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        return [
+            (w, np.exp(mean + node * np.sqrt(variance))) for node, w in zip(nodes, weights / weights.sum(), strict=True)
+        ]
+
+    def _total_covariance(self, rows: Array, j: int, *, latent: bool) -> Array:
+        """cov of the observations, or of f, over all draws of the hyperparameters, in the units of y²."""
+        processes = self._processes()
+        cov: Array = np.mean([process.covariance(rows, target=j) for process in processes], axis=0)
+        if len(processes) > 1:
+            means = np.stack([process.mean(rows)[:, j] for process in processes])
+            cov = cov + np.cov(means.T, bias=True)
+        if not latent:
+            noises = [sum(w * v for w, v in self._noises(rows, k)) for k in range(len(processes))]
+            cov[np.diag_indices(len(rows))] += np.mean(noises, axis=0)
+        return self.unit_[j] ** 2 * cov
+
+    def _functions(self, process: Process, j: int, rows: Array, n: int, rng: np.random.Generator, method: Any) -> Array:
+        """n draws of f from one process."""
+        law = MultivariateNormal(process.mean(rows)[:, j], process.covariance(rows, target=j))
+        return self.center_[j] + self.unit_[j] * law.sample(n, random_state=rng, method=method)
+
+    def _log_density(self, process: Process) -> float:
+        """ln p(y) of a process, in the units of y."""
+        seen = ~np.isnan(process.Y)
+        copies, _ = Marginal(process.X, process.Y, process.basis(process.X), self.weight_).copies(
+            process.noise * self.weight_
+        )
+        dimensions = (self.weight_[:, None] * seen).sum(axis=0) - process.basis(process.X[:1]).shape[1]
+        return process.log_evidence() + copies - float(dimensions @ np.log(self.unit_))
+
+    def _processes(self) -> tuple[Process, ...]:
+        """The factored processes, one for each draw of the hyperparameters; built again after a file was loaded."""
+        held = getattr(self, "_held", None)
+        if held is None:
+            # In one thread where it is quicker, so that a loaded model computes to the bit what the fitted one did.
+            with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
+                held = self._held = self._build()
+        return held
+
+    def _only_process(self, purpose: str) -> Process:
+        processes = self._processes()
+        if len(processes) > 1:
+            raise ValueError(
+                f"{purpose} needs one setting of the hyperparameters, and these were sampled: fit with "
+                'hyperparameters="optimize"'
+            )
+        return processes[0]
+
+    def _fitted_process(self) -> Conditioned:
+        """What the first target was conditioned on."""
+        return self._processes()[0].parts[0][1]
+
+    def _basis(self, rows: Array) -> Array:
+        return self._processes()[0].basis(rows)
+
+    def _build(self) -> tuple[Process, ...]:
+        raise NotImplementedError

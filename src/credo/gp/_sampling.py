@@ -1,0 +1,99 @@
+"""Hyperparameters drawn from their posterior, in natural units for people and as flat vectors for predictions."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.estimator import interval_level
+from credo.frames import Table
+from credo.gp._problem import Problem, log_posterior
+from credo.kernels import Kernel
+from credo.learning import Draws, sample, scatter
+from credo.learning.hyperparameters import metric_at
+from credo.linalg import n_threads
+
+Array = NDArray[np.float64]
+
+# Predictions average over this many draws at most, and over fewer where their factors would take more bytes than this.
+_MOST, _FEWEST, _BYTES = 64, 16, 4e8
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """All draws in natural units, the flat vectors that predictions average over, and the centre of all."""
+
+    draws: Draws
+    thetas: Array
+    center: Array
+
+
+def sampled(problem: Problem, mode: Array, *, stretch: float, n_draws: int, rng: np.random.Generator) -> Sampled:
+    """Draws by NUTS from starts around the mode.
+
+    Parameters
+    ----------
+    stretch : float
+        What turns a variance of standardised targets into one of y.
+    """
+    density = partial(log_posterior, problem)
+    metric = metric_at(density, mode)
+    starts = scatter(density, mode, metric=metric, random_state=rng)
+    draws = sample(
+        density,
+        starts,
+        names=problem.tree.names,
+        n_draws=n_draws,
+        metric=metric,
+        n_jobs=n_threads(),
+        random_state=rng,
+    )
+    kept = int(np.clip(_BYTES / (8 * len(problem.marginal.X) ** 2), _FEWEST, _MOST))
+    flat = draws.values.reshape(-1, draws.values.shape[2])
+    natural = np.array([_natural(problem, vector, stretch) for vector in flat]).reshape(draws.values.shape)
+    # R-hat and effective sizes go by ranks, which a change of units leaves alone.
+    return Sampled(replace(draws, values=natural), draws.thinned(kept), flat.mean(axis=0))
+
+
+def _natural(problem: Problem, vector: Array, stretch: float) -> list[float]:
+    """The entries of the vector in natural units, variances in those of y."""
+    kernel, noise = problem.pieces(vector)
+    values = problem.tree.unflatten(vector).natural
+    values |= {f"kernel.{path}": value for path, value in (stretch * kernel).params.items()}
+    values["noise"] = stretch * float(noise[0])
+    entries = []
+    for name in problem.tree.names:
+        path, _, entry = name.partition("[")
+        entries.append(float(values[path][int(entry[:-1])] if entry else values[path]))
+    return entries
+
+
+def drawn_summary(draws: Draws, kernel: Kernel, columns: list[str], *, level: float) -> Table:
+    """Mean, standard deviation and interval of each parameter, over all draws."""
+    flat = draws.values.reshape(-1, draws.values.shape[2])
+    tail = 0.5 * (1.0 - interval_level(level))
+    lower, upper = np.quantile(flat, [tail, 1.0 - tail], axis=0)
+    return Table(
+        f"Gaussian process with sampled hyperparameters, around {kernel!r}",
+        {
+            "parameter": [_named(name, columns, draws.names) for name in draws.names],
+            "estimate": flat.mean(axis=0).tolist(),
+            "sd": flat.std(axis=0, ddof=1).tolist(),
+            "lower": lower.tolist(),
+            "upper": upper.tolist(),
+            "R-hat": draws.r_hat.tolist(),
+            "ESS": np.fmin(draws.ess_bulk, draws.ess_tail).round().tolist(),
+        },
+        notes=(draws.message,),
+    )
+
+
+def _named(name: str, columns: list[str], names: tuple[str, ...]) -> str:
+    """A parameter as the summary calls it, with the column's name where it has an entry for each."""
+    path, _, entry = name.partition("[")
+    plain = "noise variance" if path == "noise" else path.removeprefix("kernel.")
+    if not entry:
+        return plain
+    each = sum(other.startswith(f"{path}[") for other in names) == len(columns)
+    return f"{plain}[{columns[int(entry[:-1])]}]" if each else f"{plain}[{entry}"

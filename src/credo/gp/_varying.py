@@ -1,0 +1,149 @@
+"""Noise that varies with the inputs: a second Gaussian process on its logarithm, integrated variationally.
+
+    y = f(x) + ε,    ε ~ N(0, e^g(x)),    f ~ GP(m, k),    g ~ GP(g₀, k_g)
+
+The posterior of g at the rows is approximated by the normal law N(μ, Σ) that maximises the bound of Lázaro-Gredilla &
+Titsias (2011). At its maximum that law has one free number for each row, the precision λ of a Gaussian site:
+
+    Σ⁻¹ = K_g⁻¹ + Λ,    μ = g₀ + K_g(λ − w/2),    r = exp(μ − diag Σ/2)
+    F = ln p(y | noise r) − ¼ Σ wᵢΣᵢᵢ − KL[N(μ, Σ) ‖ N(g₀, K_g)]
+
+with w the number of observations of each row. The gradient by λ is (K_g + ½Σ∘Σ)(s + w/2 − λ), where s = ∂ ln p/∂ ln r:
+λ ← s + w/2 is its natural-gradient step, and its fixed point the maximum. There the derivative of F by K_g is that of
+an ordinary evidence, ½[(λ − w/2)(λ − w/2)ᵀ − (K_g + Λ⁻¹)⁻¹], and nothing else depends on k_g.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.gp._hyperpriors import Hyperprior
+from credo.gp._marginal import Marginal
+from credo.gp._noise_process import NoiseProcess, site_factor
+from credo.gp._problem import Setting
+from credo.inference import Evidence
+from credo.kernels import Kernel
+from credo.linalg import Factor
+from credo.params import Parameter, ParameterTree
+
+Array = NDArray[np.float64]
+
+_MAX_STEPS = 200
+# The sites are found when a step would move them by less than this share of themselves.
+_SETTLED = 1e-6
+# Variances further than this many e-foldings from one are out of reach for standardised targets.
+_EXTREME = 60.0
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """F and what it was made of, at one vector of site precisions."""
+
+    precision: Array
+    factor: Factor
+    value: float
+    noise: Array
+    evidence: Evidence
+
+    @property
+    def target(self) -> Array:
+        """s + w/2, without w/2."""
+        return self.evidence.by_noise * self.noise
+
+
+@dataclass(frozen=True)
+class VaryingNoise:
+    """Standardised data, the function's kernel, and the kernel of the log noise with its level."""
+
+    kernel: Kernel
+    marginal: Marginal
+    noise_kernel: Kernel
+    level: float = 0.1
+    hyperpriors: bool = True
+    tolerance: float = 1e-8
+
+    @cached_property
+    def tree(self) -> ParameterTree:
+        """Both kernels' parameters and the level of the noise, by name."""
+        noise = {"level": Parameter(self.level), "kernel": self.noise_kernel.tree}
+        return ParameterTree({"kernel": self.kernel.tree, "noise": noise})
+
+    @cached_property
+    def hyperprior(self) -> Hyperprior:
+        """Around data-driven values."""
+        return Hyperprior.of(self.tree, self.marginal.X, self.marginal.weight)
+
+    def subset(self, rows: NDArray[np.intp]) -> "VaryingNoise":
+        """The same problem on some of the rows."""
+        return replace(self, marginal=self.marginal.subset(rows))
+
+    def at(self, vector: Array) -> Setting:
+        """Kernel, noise, its law and the bound at a vector."""
+        kernel, noise_kernel, log_level = self._pieces(vector)
+        sites = self._sites(kernel, noise_kernel, log_level)
+        pull = sites.precision - 0.5 * self.marginal.count
+        law = NoiseProcess(noise_kernel, log_level, self.marginal.X, pull, sites.precision)
+        return Setting(kernel, sites.noise, sites.value, law)
+
+    def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
+        """The bound on ln p(y) of the standardised targets, and its gradient with respect to the vector."""
+        kernel, noise_kernel, log_level = self._pieces(vector)
+        sites = self._sites(kernel, noise_kernel, log_level)
+        if not gradient:
+            return sites.value, np.empty(0)
+        pull = sites.precision - 0.5 * self.marginal.count
+        X = self.marginal.X
+        half = sites.factor.half_solve(np.diag(np.sqrt(sites.precision)))
+        W = 0.5 * (np.outer(pull, pull) - half.T @ half)
+        by_level = pull.sum() / math.exp(log_level)
+        by_noise_kernel = noise_kernel._pull(X, W)[noise_kernel._free()]
+        by_kernel = sites.evidence.by_kernel[self.kernel._free()]
+        natural = np.concatenate([by_kernel, [by_level], by_noise_kernel])
+        return sites.value, natural * self.tree.derivative(vector)
+
+    def _pieces(self, vector: Array) -> tuple[Kernel, Kernel, float]:
+        tree = self.tree.unflatten(vector)
+        own, noise_own, level = tree["kernel"], tree["noise.kernel"], tree["noise.level"]
+        assert isinstance(own, ParameterTree) and isinstance(noise_own, ParameterTree) and isinstance(level, Parameter)
+        return self.kernel._with_tree(own), self.noise_kernel._with_tree(noise_own), math.log(float(level.value))
+
+    def _sites(self, kernel: Kernel, noise_kernel: Kernel, log_level: float) -> _Bound:
+        """The maximum of the bound over the sites, by steps that are halved until they climb.
+
+        Where noise dominates, s falls by Λ K_g for a step in λ, which would make the fixed-point iteration overshoot;
+        (I + ΛK_g)⁻¹(s + w/2 − λ) is Newton's step for it.
+        """
+        K = noise_kernel.gram(self.marginal.X)
+        half_count = 0.5 * self.marginal.count
+        here = self._bound(kernel, K, log_level, half_count)
+        step = 1.0
+        for _ in range(_MAX_STEPS):
+            gap = here.target + half_count - here.precision
+            if np.abs(gap).max() <= _SETTLED * (1.0 + here.precision.max()):
+                break
+            root = np.sqrt(here.precision)
+            move = root * here.factor.solve(gap / root)
+            ahead = self._bound(kernel, K, log_level, np.maximum(here.precision + step * move, 1e-12))
+            if ahead.value >= here.value - 1e-9 * abs(here.value):
+                here, step = ahead, min(1.0, 1.5 * step)
+            elif step < 1e-6:
+                break
+            else:
+                step *= 0.5
+        return here
+
+    def _bound(self, kernel: Kernel, K: Array, log_level: float, precision: Array) -> _Bound:
+        count = self.marginal.count
+        pull = precision - 0.5 * count
+        factor = site_factor(K, precision)
+        half = factor.half_solve(np.sqrt(precision)[:, None] * K)
+        variance = np.maximum(np.diagonal(K) - np.einsum("ij,ij->j", half, half), 0.0)
+        shift = K @ pull
+        noise = np.exp(np.clip(log_level + shift - 0.5 * variance, -_EXTREME, _EXTREME))
+        found = self.marginal.evidence(kernel, noise)
+        # tr B⁻¹ − n = −Σ λᵢΣᵢᵢ, as B⁻¹ = I − Λ^½ΣΛ^½ for B = I + Λ^½K_gΛ^½.
+        divergence = 0.5 * (float(pull @ shift) - float(precision @ variance) + factor.logdet)
+        return _Bound(precision, factor, found.value - 0.25 * float(count @ variance) - divergence, noise, found)

@@ -1,0 +1,295 @@
+"""Where to measure next on the way to a minimum: expected improvement, its logarithm and its slope.
+
+    EI(x) = E max(best − f(x), 0) = s h(z),    h(z) = φ(z) + zΦ(z),    z = (best − m(x))/s(x)
+
+(Jones, Schonlau & Welch 1998, eq. 15), with m and s the mean and standard deviation of the latent f, so that noise
+counts as no improvement. Far from the minimum EI underflows and its surface is flat to a computer; ln EI isn't
+(Ament et al. 2023), and it is what the search climbs.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+from scipy.special import erfcx, logsumexp, ndtr
+
+from credo.distributions import Distribution, Mixture, Normal
+from credo.inference import Conditioned
+from credo.learning.hyperparameters import climb
+
+Array = NDArray[np.float64]
+
+_HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
+# Below the first, h is a difference of two numbers that agree ever more; below the second, its series has all digits.
+_TAIL, _FAR_TAIL = -1.0, -30.0
+# Above this z, h(z) = z to the last digit.
+_SURE = 40.0
+# h(z)/φ(z) = Σ (−1)^k (2k + 1)!!/z^(2k+2), by parts; the coefficients in powers of 1/z² after the first 1/z².
+_SERIES = (1.0, -3.0, 15.0, -105.0, 945.0, -10395.0, 135135.0, -2027025.0)
+# Rows that share one Gram matrix in a slope, which costs n·64 kernel values instead of n².
+_CHUNK = 64
+# Relative width of the central difference where a model has no slope of its own.
+_STEP = 1e-5
+
+
+def expected_improvement(model: Any, X: ArrayLike, *, best: float | None = None) -> Array:
+    """E max(best − f(x), 0) at each row of X: by how much f is expected to undercut the best value so far.
+
+    Parameters
+    ----------
+    model : fitted GPRegressor
+        Any fitted regressor whose predictions are normal, or mixtures of normals, will do where `best` is given.
+    X : array of shape (n_samples, n_features)
+    best : float, optional
+        The value to improve on; by default the smallest posterior mean at the rows that were fitted, which is the
+        smallest observation where there is no noise, and isn't misled by a lucky one where there is.
+
+    Examples
+    --------
+    >>> from credo.gp import GPRegressor
+    >>> from credo.gp.acquisition import expected_improvement
+    >>> from credo.kernels import RBF
+    >>> model = GPRegressor(RBF(1.0), noise=1e-6, hyperparameters="fixed")
+    >>> model = model.fit([[0.0], [1.0], [2.0], [4.0]], [2.0, 0.8, 0.6, 3.0])
+    >>> expected_improvement(model, [[0.0], [1.5], [3.0]]).round(3)
+    array([0.   , 0.145, 0.001])
+    """
+    return np.exp(log_expected_improvement(model, X, best=best))
+
+
+def log_expected_improvement(model: Any, X: ArrayLike, *, best: float | None = None) -> Array:
+    """ln EI at each row of X, finite where EI itself has long become zero; see `expected_improvement`.
+
+    It is −∞ only where f is known for certain and no better than `best`.
+    """
+    best = incumbent(model) if best is None else float(best)
+    return _log_improvement(model.predict_dist(X, latent=True), best)
+
+
+def incumbent(model: Any) -> float:
+    """The smallest posterior mean of f at the rows that were fitted."""
+    if not hasattr(model, "X_train_"):
+        raise ValueError(f"{type(model).__name__} doesn't keep the rows it was fitted on: say best=, the value to beat")
+    return float(np.min(model.predict_dist(model.X_train_, latent=True).mean))
+
+
+def _log_improvement(dist: Distribution, best: float) -> Array:
+    if isinstance(dist, Mixture):
+        # The expectation of a mixture is the mixture of the expectations.
+        parts = np.column_stack([_log_improvement(part, best) for part in dist.components])
+        with np.errstate(divide="ignore"):
+            return np.asarray(logsumexp(parts + np.log(dist.weights), axis=1))
+    if not isinstance(dist, Normal):
+        raise TypeError(f"expected improvement needs normal predictions of one target; got {type(dist).__name__}")
+    return _log_ei(best - dist.mean, dist.std)
+
+
+def _log_ei(gap: Array, s: Array) -> Array:
+    """ln EI for a mean that lies by a gap below the best."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        z = gap / s
+        certain = (s == 0) | (z > _SURE)
+        return np.where(certain, np.log(np.maximum(gap, 0.0)), np.log(s) + log_h(np.where(certain, 0.0, z)))
+
+
+def log_h(z: Array) -> Array:
+    """ln(φ(z) + zΦ(z)) to the last digits for every z (Ament et al. 2023, eq. 9, with a series for the far tail)."""
+    with np.errstate(divide="ignore", over="ignore"):
+        inner = np.log(np.exp(-0.5 * z**2 - _HALF_LOG_TAU) + z * ndtr(z))
+        return np.where(z > _TAIL, inner, _log_ratio(np.minimum(z, _TAIL)) - 0.5 * z**2 - _HALF_LOG_TAU)
+
+
+def _log_ratio(z: Array) -> Array:
+    """ln(h/φ) for z ≤ −1."""
+    middle = np.maximum(z, _FAR_TAIL)
+    # h/φ = 1 − |z| Φ(z)/φ(z), and Φ(z)/φ(z) = √(π/2) erfcx(|z|/√2).
+    near = np.log1p(middle * math.sqrt(math.pi / 2) * erfcx(-middle / math.sqrt(2)))
+    square = np.minimum(z, _FAR_TAIL) ** -2.0
+    far = np.log(square) + np.log(np.polynomial.polynomial.polyval(square, np.array(_SERIES)))
+    return np.where(z > _FAR_TAIL, near, far)
+
+
+def _ratios(z: float) -> tuple[float, float]:
+    """Φ/h and φ/h: the derivatives of ln EI are −(Φ/h)/s by m and (φ/h)/s by s."""
+    if z > _TAIL:
+        density = math.exp(-0.5 * z * z - _HALF_LOG_TAU)
+        h = density + z * float(ndtr(z))
+        return float(ndtr(z)) / h, density / h
+    inverse = math.exp(-float(_log_ratio(np.array(z))))
+    return math.sqrt(math.pi / 2) * float(erfcx(-z / math.sqrt(2))) * inverse, inverse
+
+
+class Surface(Protocol):
+    """A function over the rows of the unit cube that can be climbed."""
+
+    def values(self, rows: Array) -> Array:
+        """The function at each row."""
+        ...
+
+    def slope(self, row: Array) -> tuple[float, Array]:
+        """The function at one row, and its gradient."""
+        ...
+
+
+class LogImprovement:
+    """ln of the improvement on the incumbent x* that one measurement is expected to show, as a surface.
+
+    x* is the training row of smallest posterior mean. Without noise f(x*) is known, and this is ln EI. With noise it
+    isn't, and neither will f(x) be. So what counts is the difference f(x*) − f(x), of variance v, and how far its
+    mean moves when it is measured with noise τ²: with standard deviation v/√(v + τ²), which takes the place of s in
+    EI. Plain EI would measure x* again and again; here that is no improvement, and a place that noise keeps from
+    being known any better isn't worth a visit. (Picheny et al. 2013 have τ so, Letham et al. 2019 the covariances with
+    the training rows.)
+
+    A model without an analytic slope gets plain EI, and slopes by differences.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.best = incumbent(model)
+        self.analytic = _has_slope(model)
+        if self.analytic:
+            self.place = int(np.argmin(model.predict(model.X_train_)))
+            self.process: Conditioned = model._fitted_process()
+            own = np.ascontiguousarray(model.X_train_[self.place : self.place + 1])
+            self.own = model.kernel_._diagonal(own)
+            self.noise = float(model.noise_variance_)
+            self.cross, self.basis = self._parts(own)
+
+    def values(self, rows: Array) -> Array:
+        if not self.analytic:
+            return log_expected_improvement(self.model, rows, best=self.best)
+        gap, variance = self._difference(rows, *self._parts(rows))
+        with np.errstate(invalid="ignore"):
+            return _log_ei(gap, np.where(variance > 0, variance / np.sqrt(variance + self.noise), 0.0))
+
+    def slope(self, row: Array) -> tuple[float, Array]:
+        if not self.analytic:
+            return self._by_differences(row)
+        k, h = self._parts(row[None])
+        gaps, variances = self._difference(row[None], k, h)
+        gap, v = float(gaps[0]), float(variances[0])
+        if not v > 0:
+            return -math.inf, np.zeros_like(row)
+        s = v / math.sqrt(v + self.noise)
+        by_gap, by_s = (ratio / s for ratio in _ratios(gap / s))
+        by_variance = by_s * (0.5 * v + self.noise) / (v + self.noise) ** 1.5
+        weights = self._weights((k - self.cross)[0], (h - self.basis)[0], by_mean=-by_gap, by_variance=by_variance)
+        return float(_log_ei(np.array(gap), np.array(s))), self._pulled(row, *weights, own=by_variance)
+
+    def _parts(self, rows: Array) -> tuple[Array, Array]:
+        """Kernel with the training rows, and basis of the mean, at new rows."""
+        return self.model.kernel_._cross(rows, self.model.X_train_), self.model._basis(rows)
+
+    def _difference(self, rows: Array, k: Array, h: Array) -> tuple[Array, Array]:
+        """Mean and variance of f(x*) − f(x): those of the process, which are linear and quadratic in k and h."""
+        prior = self.model.kernel_._diagonal(rows) + self.own - 2 * k[:, self.place]
+        k, h = k - self.cross, h - self.basis
+        return -self.process.mean(k, h)[:, 0], self.process.variance(prior, k, h)
+
+    def _weights(self, k: Array, h: Array, *, by_mean: float, by_variance: float) -> tuple[Array, Array]:
+        """by_mean·m + by_variance·s² differentiated by the kernel with the training rows, and by the basis.
+
+        With u = h − HᵀC⁻¹k (Rasmussen & Williams 2.41–2.42), m = kᵀα + hᵀb̂ and s² = prior − kᵀC⁻¹k + uᵀA⁻¹u, where k
+        and h stand for their differences between x and x*.
+        """
+        process = self.process
+        on_kernel = by_mean * process.alpha[:, 0] - 2 * by_variance * process.factor.solve(k)
+        on_kernel[self.place] -= 2 * by_variance
+        on_basis = by_mean * process.coefficients[:, 0]
+        if process.mean_factor is not None:
+            slack = process.mean_factor.solve(h - k @ process.spread)
+            on_kernel -= 2 * by_variance * (process.spread @ slack)
+            on_basis = on_basis + 2 * by_variance * slack
+        return on_kernel, on_basis
+
+    def _pulled(self, row: Array, on_kernel: Array, on_basis: Array, *, own: float) -> Array:
+        """∂/∂x of Σ wⱼ k(x, xⱼ) + own·k(x, x) + Σ vⱼ hⱼ(x)."""
+        # The means on offer are affine in x, so that a difference over one unit is their derivative.
+        corners = self.model._basis(np.vstack([row, row + np.eye(len(row))]))
+        by_basis = (corners[1:] - corners[0]) @ on_basis
+        return by_basis + _kernel_slope(self.model.kernel_, row, self.model.X_train_, on_kernel, own)
+
+    def _by_differences(self, row: Array) -> tuple[float, Array]:
+        steps = _STEP * np.eye(len(row))
+        values = self.values(np.vstack([row[None], row + steps, row - steps]))
+        ahead, behind = np.split(values[1:], 2)
+        return float(values[0]), (ahead - behind) / (2 * _STEP)
+
+
+def _has_slope(model: Any) -> bool:
+    """Whether predictions are those of one conditioned process, by a kernel that can be differentiated."""
+    if not hasattr(model, "_fitted_process") or not isinstance(model._fitted_process(), Conditioned):
+        return False
+    first = np.ascontiguousarray(model.X_train_[:1])
+    try:
+        model.kernel_._pull_inputs(first, np.zeros((1, 1)))
+    except ValueError:
+        return False
+    return isinstance(model.predict_dist(first, latent=True), Normal)
+
+
+def _kernel_slope(kernel: Any, row: Array, train: Array, weights: Array, own: float) -> Array:
+    """∂/∂x of Σ wⱼ k(x, xⱼ) + own·k(x, x), by pulling back Gram matrices of x and a few training rows at a time."""
+    total = np.zeros_like(row)
+    for start in range(0, len(train), _CHUNK):
+        part = weights[start : start + _CHUNK]
+        W = np.zeros((len(part) + 1, len(part) + 1))
+        W[0, 1:] = W[1:, 0] = 0.5 * part
+        W[0, 0] = own if start == 0 else 0.0
+        total += kernel._pull_inputs(np.vstack([row[None], train[start : start + _CHUNK]]), W)[0]
+    return total
+
+
+class LogSuccess:
+    """ln of the chance that a measurement succeeds, by inverse-distance weights of those that did and didn't.
+
+    p(x) = Σ_ok wᵢ / Σ_all wᵢ with wᵢ = ‖x − xᵢ‖^(−D−2) (Shepard 1968, with a power above the dimension D, so that the
+    neighbourhood decides): one at a success, zero at a failure. EI·p is the improvement expected where a failure
+    brings none.
+    """
+
+    def __init__(self, succeeded: Array, failed: Array) -> None:
+        self.rows = np.vstack([succeeded, failed])
+        self.succeeded = np.arange(len(self.rows)) < len(succeeded)
+        self.power = succeeded.shape[1] + 2
+
+    def values(self, rows: Array) -> Array:
+        squares = cdist(rows, self.rows, "sqeuclidean")
+        # Relative to the nearest, so that no weight overflows; a tie at distance zero is what happened there.
+        nearest = np.maximum(squares.min(axis=1, keepdims=True), np.finfo(float).tiny)
+        weights = (nearest / np.maximum(squares, nearest)) ** (0.5 * self.power)
+        with np.errstate(divide="ignore"):
+            return np.log(weights[:, self.succeeded].sum(axis=1) / weights.sum(axis=1))
+
+    def slope(self, row: Array) -> tuple[float, Array]:
+        value = float(self.values(row[None])[0])
+        gaps = row - self.rows
+        squares = np.einsum("ij,ij->i", gaps, gaps)
+        if not math.isfinite(value) or not squares.min() > 0:
+            return value, np.zeros_like(row)
+        weights = (squares.min() / squares) ** (0.5 * self.power)
+        slopes = -self.power * (weights / squares)[:, None] * gaps
+        good = self.succeeded
+        return value, slopes[good].sum(axis=0) / weights[good].sum() - slopes.sum(axis=0) / weights.sum()
+
+
+def ascend(surfaces: Sequence[Surface], start: Array, *, max_evaluations: int = 60) -> Array:
+    """The row of the unit cube where L-BFGS ends on the sum of the surfaces.
+
+    It climbs in t with x = (1 + sin t)/2 (Box 1966), which has no borders and reaches those of the cube.
+    """
+
+    def objective(t: Array) -> tuple[float, Array]:
+        row = 0.5 * (1.0 + np.sin(t))
+        parts = [surface.slope(row) for surface in surfaces]
+        return sum(value for value, _ in parts), 0.5 * np.cos(t) * np.sum([slope for _, slope in parts], axis=0)
+
+    # On a border the slope by t is zero, whatever the slope by x: a start stays off it.
+    inside = np.clip(start, 1e-4, 1 - 1e-4)
+    end = climb(objective, np.arcsin(2 * inside - 1), tolerance=1e-9, max_evaluations=max_evaluations)
+    # In whole units of 1e-9, so that a border is the border.
+    return np.round(0.5 * (1.0 + np.sin(end.vector)), 9)

@@ -1,0 +1,346 @@
+"""Minimising a function that is costly to evaluate, and perhaps noisy, over a box."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats.qmc import Sobol
+from sklearn.base import clone
+
+from credo.estimator import positive_integer
+from credo.gp.acquisition import LogImprovement, LogSuccess, Surface, ascend
+from credo.gp.regressor import GPRegressor
+from credo.kernels import Matern52
+from credo.linalg import one_blas_thread
+from credo.seeds import generator
+
+Array = NDArray[np.float64]
+
+# Hyperparameters are learned anew at every step up to this many points, and then whenever there are a tenth more.
+_FEW, _GROWTH = 10, 1.2
+# Candidates over the whole box (a power of two, as Sobol points want it), and around each of a few best points so far;
+# how many of either kind climb.
+_WIDE, _NEAR, _CENTERS, _CLIMBERS = 1024, 64, 3, 2
+# Points of the unit cube that are this close are the same point, and so close that measuring both at once is a waste.
+_SAME, _CLOSE = 1e-9, 1e-3
+_SCALES = ("log", "integer")
+
+
+@dataclass(frozen=True)
+class Best:
+    """The point with the smallest posterior mean among those measured.
+
+    `x`, `y` and `index` are the point, what was measured there, and its row in the history; `mean` and `std` are what
+    the model says of the function there, noise left out.
+    """
+
+    x: Array
+    y: float
+    index: int
+    mean: float
+    std: float
+
+
+@dataclass(frozen=True)
+class History:
+    """All that was told, in order: points `X`, values `y` (NaN where a measurement failed), and the smallest so far."""
+
+    X: Array
+    y: Array
+    running_minimum: Array
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box and its map to the unit cube, straight, by the logarithm, or in steps of whole numbers."""
+
+    low: Array
+    high: Array
+    log: NDArray[np.bool_]
+    integer: NDArray[np.bool_]
+    names: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, bounds: Any) -> "Box":
+        """The box of a list of (low, high) or a dict of name -> (low, high), each perhaps with a scale behind."""
+        names = tuple(str(name) for name in bounds) if isinstance(bounds, Mapping) else None
+        entries = list(bounds.values() if isinstance(bounds, Mapping) else bounds)
+        if not entries:
+            raise ValueError("bounds is empty: give a (low, high) pair for each dimension")
+        sides = [_side(f"bounds of {_title(names, i)}", entry) for i, entry in enumerate(entries)]
+        low, high, scales = zip(*sides, strict=True)
+        return cls(
+            np.array(low), np.array(high), np.array(scales) == "log", np.array(scales) == "integer", names
+        )  # fmt: skip
+
+    @property
+    def n_dims(self) -> int:
+        return len(self.low)
+
+    def unit(self, X: Array) -> Array:
+        """Points of the box as points of the unit cube; whole numbers sit in the middle of their cells."""
+        low, width = self._ends()
+        return np.clip((self._stretched(X) - low) / width, 0.0, 1.0)
+
+    def natural(self, U: Array) -> Array:
+        """Points of the unit cube as points of the box."""
+        low, width = self._ends()
+        flat = low + U * width
+        with np.errstate(over="ignore"):
+            X = np.where(self.log, np.exp(flat), np.where(self.integer, np.round(flat), flat))
+        return np.clip(X, self.low, self.high)
+
+    def snapped(self, U: Array) -> Array:
+        """The points of the unit cube that stand for points of the box: whole where they have to be."""
+        return self.unit(self.natural(U)) if self.integer.any() else U
+
+    def rows(self, X: Any) -> Array:
+        """X as points inside the box, a single point as one row."""
+        columns = getattr(X, "columns", None)
+        if self.names is not None and columns is not None and [str(c) for c in columns] != list(self.names):
+            raise ValueError(f"X must have the columns {', '.join(self.names)} in this order; it has {list(columns)}")
+        rows = np.asarray(X, dtype=np.float64)
+        rows = rows[None] if rows.ndim == 1 else rows
+        if rows.ndim != 2 or rows.shape[1] != self.n_dims:
+            raise ValueError(f"X must have shape (n, {self.n_dims}), a column for each dimension; got {rows.shape}")
+        slack = 1e-9 * (self.high - self.low)
+        bad = ~((rows >= self.low - slack) & (rows <= self.high + slack)) | (self.integer & (rows != np.round(rows)))
+        if bad.any():
+            i, d = (int(k) for k in np.argwhere(bad)[0])
+            kind = "a whole number" if self.integer[d] else "a number"
+            raise ValueError(
+                f"row {i} of X has {rows[i, d]:.6g} for {_title(self.names, d)}, which must be {kind} from "
+                f"{self.low[d]:.6g} to {self.high[d]:.6g}: leave the row out, or make a Minimizer with wider bounds"
+            )
+        return np.clip(rows, self.low, self.high)
+
+    def _ends(self) -> tuple[Array, Array]:
+        margin = np.where(self.integer, 0.5, 0.0)
+        low, high = self._stretched(self.low) - margin, self._stretched(self.high) + margin
+        return low, high - low
+
+    def _stretched(self, X: Array) -> Array:
+        return np.where(self.log, np.log(np.where(self.log, X, 1.0)), X)
+
+
+def _title(names: Sequence[str] | None, i: int) -> str:
+    return f"dimension {i}" if names is None else names[i]
+
+
+def _side(name: str, entry: Any) -> tuple[float, float, str]:
+    """Low, high and scale of one dimension."""
+    try:
+        low, high, *scale = entry
+        low, high = float(low), float(high)
+    except (TypeError, ValueError):
+        raise ValueError(f'{name} must be a pair (low, high), or (low, high, "log"); got {entry!r}') from None
+    if scale and (len(scale) > 1 or scale[0] not in _SCALES):
+        raise ValueError(f'{name} may end in "log" or "integer", and nothing else; got {entry!r}')
+    if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
+        raise ValueError(f"{name} must be finite, with low below high; got ({low:.6g}, {high:.6g})")
+    if scale == ["log"] and low <= 0:
+        raise ValueError(f"{name} must be positive for a logarithmic scale; got ({low:.6g}, {high:.6g})")
+    if scale == ["integer"] and (low != round(low) or high != round(high)):
+        raise ValueError(f"{name} must be whole numbers for an integer scale; got ({low:.6g}, {high:.6g})")
+    return low, high, scale[0] if scale else "linear"
+
+
+class Minimizer:
+    """Minimises a costly, perhaps noisy function over a box, by a Gaussian process and expected improvement.
+
+    The first points are a scrambled Sobol design; each further one maximises the logarithm of the improvement on the
+    smallest posterior mean so far that its measurement is expected to show (`acquisition`; expected improvement, where
+    there is no noise). Points that were asked for and not yet told count as measured, with the values that the model
+    expects of them (the kriging believer of Ginsbourger et al. 2010: unlike a constant lie, it leaves the posterior
+    mean as it is and takes away only the uncertainty, as the true value will). So asking for several points at once,
+    or from several workers, spreads them.
+
+    Parameters
+    ----------
+    bounds : list of (low, high), or dict of name -> (low, high)
+        A third entry "log" searches that dimension by its logarithm; "integer" searches whole numbers.
+    model : GPRegressor, optional
+        Fitted to points of the unit cube: length scales are in fractions of the box. By default a Matérn-5/2 kernel
+        with one length scale for each dimension, and learned noise. Where the function has no noise,
+        ``GPRegressor(Matern52(...), noise=0.0)`` says so.
+    n_initial : "auto" or int, default "auto"
+        How many points to measure before the model chooses; twice the number of dimensions plus two, unless told.
+    random_state : int, Generator or None, default 0
+
+    Attributes
+    ----------
+    best_ : Best, the incumbent, with the model's opinion of it
+    model_ : the fitted GPRegressor, on the unit cube
+    history_ : History, everything that was told
+
+    Notes
+    -----
+    There is nothing to save but the data: a new Minimizer that is told `history_.X` and `history_.y` goes on from
+    there.
+
+    Examples
+    --------
+    >>> from credo.gp.minimizer import Minimizer
+    >>> search = Minimizer({"dose": (0.0, 10.0)})
+    >>> for _ in range(9):
+    ...     x = search.ask()
+    ...     search = search.tell(x, (x[:, 0] - 3.0) ** 2)
+    >>> search.best_.x.round(1)
+    array([3.])
+    """
+
+    def __init__(
+        self, bounds: Any, *, model: GPRegressor | None = None, n_initial: str | int = "auto", random_state: Any = 0
+    ) -> None:
+        self.bounds = bounds
+        self.model = model
+        self.n_initial = n_initial
+        self.random_state = random_state
+        self._box = Box.of(bounds)
+        n_dims = self._box.n_dims
+        self._n_initial = 2 * n_dims + 2 if n_initial == "auto" else positive_integer("n_initial", n_initial)
+        self._rng = generator(random_state)
+        self._design = Sobol(n_dims, scramble=True, seed=self._rng.spawn(1)[0])
+        self._drawn: list[Array] = []
+        self._X, self._pending = np.empty((0, n_dims)), np.empty((0, n_dims))
+        self._y = np.empty(0)
+        self._fitted: GPRegressor | None = None
+        self._n_known = self._n_learned = 0
+
+    def ask(self, n: int = 1) -> Array:
+        """The n points to measure next: shape (n, n_dims). Tell their values, or NaN for those that fail."""
+        chosen = []
+        for _ in range(positive_integer("n", n)):
+            n_good = int(np.isfinite(self._y).sum())
+            first = n_good < 2 or n_good + len(self._pending) < self._n_initial
+            # Many small matrices in a row, on which threads of the BLAS would only wait for each other.
+            with one_blas_thread():
+                row = self._design_row() if first else self._best_row()
+            chosen.append(row)
+            self._pending = np.vstack([self._pending, row])
+        return self._box.natural(np.array(chosen))
+
+    def tell(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn values at points, whether they were asked for or not.
+
+        A value that isn't finite is a failure: the model doesn't see it, and its surroundings are avoided.
+        """
+        rows, values = self._box.rows(X), np.atleast_1d(np.asarray(y, dtype=np.float64))
+        if values.shape != (len(rows),):
+            raise ValueError(f"y must hold one value for each of the {len(rows)} points; got shape {values.shape}")
+        self._X = np.vstack([self._X, rows])
+        self._y = np.append(self._y, np.where(np.isfinite(values), values, np.nan))
+        for row in self._box.unit(rows):
+            waiting = _apart(self._pending, row, _SAME)
+            # One measurement answers one question, should a point have been asked for twice.
+            self._pending = np.delete(self._pending, np.flatnonzero(~waiting)[:1], axis=0)
+        return self
+
+    def minimize(self, f: Callable[[Array], float], n_evaluations: int) -> Best:
+        """Ask, evaluate f at the point (an array of n_dims numbers), tell, n_evaluations times; `best_` at the end.
+
+        Where f can fail, let it return NaN; an exception ends the search, which then can be taken up again.
+        """
+        for _ in range(positive_integer("n_evaluations", n_evaluations)):
+            x = self.ask()
+            try:
+                value = float(f(x[0]))
+            except BaseException:
+                self._pending = self._pending[_apart(self._pending, self._box.unit(x)[0], _SAME)]
+                raise
+            self.tell(x, [value])
+        return self.best_
+
+    @property
+    def history_(self) -> History:
+        with np.errstate(invalid="ignore"):
+            return History(self._X.copy(), self._y.copy(), np.fmin.accumulate(self._y))
+
+    @property
+    def model_(self) -> GPRegressor:
+        good = np.isfinite(self._y)
+        if not good.any():
+            raise ValueError("there is no finite value to learn from yet: ask for points and tell their values")
+        U, y = self._box.unit(self._X[good]), self._y[good]
+        if self._fitted is None or self._n_known < len(y):
+            self._fitted = self._learn(self._fitted, U, y)
+            self._n_known = len(y)
+        return self._fitted
+
+    @property
+    def best_(self) -> Best:
+        good = np.flatnonzero(np.isfinite(self._y))
+        dist = self.model_.predict_dist(self._box.unit(self._X[good]), latent=True)
+        i = int(np.argmin(dist.mean))
+        index = int(good[i])
+        return Best(self._X[index].copy(), float(self._y[index]), index, float(dist.mean[i]), float(dist.std[i]))
+
+    def _learn(self, model: GPRegressor | None, U: Array, y: Array) -> GPRegressor:
+        """A fit of the hyperparameters while points are few or many are new, and else an update at the old ones."""
+        if model is not None and len(y) > _FEW and len(y) < _GROWTH * self._n_learned:
+            try:
+                return deepcopy(model).update(U[self._n_known :], y[self._n_known :])
+            except ValueError:
+                # The new points repeat old ones without noise between them, or the noise varies from row to row.
+                pass
+        self._n_learned = len(y)
+        # Restarts are spared: a search of many fits gets its second chances by new points.
+        default = GPRegressor(Matern52(np.ones(U.shape[1])), n_restarts=0)
+        return clone(default if self.model is None else self.model).fit(U, y)
+
+    def _design_row(self) -> Array:
+        if not self._drawn:
+            # In powers of two, in which a Sobol sequence is balanced.
+            m = max(int(self._design.num_generated), 8)
+            self._drawn = list(self._design.random(1 << (m - 1).bit_length()))
+        return self._box.snapped(self._drawn.pop(0))
+
+    def _best_row(self) -> Array:
+        """Where the expected improvement is largest, given what is known and what is being measured."""
+        model = self._believing()
+        surfaces: list[Surface] = [LogImprovement(model)]
+        U, good = self._box.unit(self._X), np.isfinite(self._y)
+        if not good.all():
+            surfaces.append(LogSuccess(U[good], U[~good]))
+        candidates = self._box.snapped(self._candidates(model))
+        values = np.sum([surface.values(candidates) for surface in surfaces], axis=0)
+        groups = np.split(np.arange(len(candidates)), [_WIDE])
+        starts = np.concatenate([group[np.argsort(-values[group], kind="stable")[:_CLIMBERS]] for group in groups])
+        ends = self._box.snapped(np.array([ascend(surfaces, candidates[i]) for i in starts]))
+        candidates = np.vstack([ends, candidates])
+        values = np.append(np.sum([surface.values(ends) for surface in surfaces], axis=0), values)
+        ranked = candidates[np.argsort(-values, kind="stable")]
+        taken = np.vstack([self._pending, U[~good]])
+        return next((row for row in ranked if _apart(taken, row, _CLOSE).all()), ranked[0])
+
+    def _believing(self) -> GPRegressor:
+        """The model, told that the points that are being measured have the values that it expects."""
+        model = self.model_
+        if not len(self._pending):
+            return model
+        good = np.isfinite(self._y)
+        believer = GPRegressor(
+            model.kernel_, mean=model.mean, noise=model.noise_variance_, standardize=False, hyperparameters="fixed"
+        )
+        return believer.fit(
+            np.vstack([self._box.unit(self._X[good]), self._pending]),
+            np.append(self._y[good], model.predict(self._pending)),
+        )
+
+    def _candidates(self, model: GPRegressor) -> Array:
+        """Points all over the cube, and at all distances around the best so far."""
+        n_dims = self._box.n_dims
+        wide = Sobol(n_dims, scramble=True, seed=self._rng).random(_WIDE)
+        means = model.predict(model.X_train_)
+        centers = np.repeat(model.X_train_[np.argsort(means, kind="stable")[:_CENTERS]], _NEAR, axis=0)
+        width = 10.0 ** self._rng.uniform(-3.5, -0.5, size=(len(centers), 1))
+        return np.vstack([wide, np.clip(centers + width * self._rng.normal(size=centers.shape), 0.0, 1.0)])
+
+
+def _apart(rows: Array, row: Array, distance: float) -> NDArray[np.bool_]:
+    """Which rows are further than a distance from this one, in some dimension."""
+    return np.abs(rows - row).max(axis=1, initial=0.0) > distance

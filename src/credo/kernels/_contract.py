@@ -1,0 +1,135 @@
+"""What a kernel is: a positive semidefinite function with named parameters, on clean arrays."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+
+from credo.kernels import _jit
+from credo.kernels._draws import draws
+from credo.kernels._jit import SET
+from credo.kernels._parametrized import Parametrized
+from credo.kernels._rows import share
+from credo.kernels.spectra import Features, Term, random_features
+
+Array = NDArray[np.float64]
+
+
+class Covariance(Parametrized):
+    """A positive semidefinite function k(x, x′) with named parameters.
+
+    A kernel class writes five methods on clean arrays: `_fill` (the triangle of the Gram matrix), `_cross`,
+    `_diagonal`, `_pull` (the gradient with respect to its parameters) and `_pull_inputs`, and keeps its
+    parameters in `tree`; a sixth, `_spectrum`, lets functions of the prior be drawn that can be evaluated anywhere.
+    This base checks shapes and mirrors triangles; `Kernel` adds the algebra.
+    """
+
+    @abstractmethod
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        """Set, add to or multiply the triangle i ≤ j of K by the kernel's values."""
+
+    @abstractmethod
+    def _cross(self, X: Array, Z: Array) -> Array:
+        """The kernel between the rows of X and of Z."""
+
+    @abstractmethod
+    def _diagonal(self, X: Array) -> Array:
+        """k(x, x) for each row."""
+
+    @abstractmethod
+    def _pull(self, X: Array, W: Array) -> Array:
+        """Σᵢⱼ Wᵢⱼ ∂K/∂θ for every entry of every parameter; W is symmetric and only its triangle i ≤ j is read."""
+
+    @abstractmethod
+    def _pull_inputs(self, X: Array, W: Array) -> Array:
+        """Σᵢⱼ Wᵢⱼ ∂K/∂X, of X's shape; W is symmetric and given whole."""
+
+    def _spectrum(self, center: Array) -> list[Term]:
+        """The kernel as terms of waves and finite maps; `center` is a row near which digits count."""
+        raise ValueError(
+            f"no path of {self!r} can be drawn, since the kernel has no random features; "
+            "draw its values at the points wanted with sample(X)"
+        )
+
+    def _features(self, center: Array, n: int, rng: np.random.Generator) -> Features:
+        """About n random features φ with E φ(x)ᵀφ(z) = k(x, z), in closed form where there are so few."""
+        return random_features(self._spectrum(center), n, rng)
+
+    # How tightly the printed form binds: 1 for a sum, 2 for a product, 3 for anything else.
+    _binding = 3
+
+    def gram(self, X: ArrayLike) -> Array:
+        """The symmetric matrix K with Kᵢⱼ = k(xᵢ, xⱼ)."""
+        rows = self._rows(X)
+        K = np.empty((len(rows), len(rows)))
+        self._fill(rows, K, SET)
+        share(_jit.mirror, len(rows), K)
+        return K
+
+    def cross(self, X: ArrayLike, Z: ArrayLike) -> Array:
+        """The matrix k(xᵢ, zⱼ), one row for each row of X."""
+        rows, others = self._rows(X), self._rows(Z, name="Z")
+        if rows.shape[1] != others.shape[1]:
+            raise ValueError(f"X has {rows.shape[1]} columns and Z has {others.shape[1]}; they must agree")
+        return self.gram(rows) if np.array_equal(rows, others) else self._cross(rows, others)
+
+    def diagonal(self, X: ArrayLike) -> Array:
+        """k(x, x) for each row, without the rest of the matrix."""
+        return self._diagonal(self._rows(X))
+
+    def pullback(self, X: ArrayLike, W: ArrayLike) -> Array:
+        """Σᵢⱼ Wᵢⱼ ∂Kᵢⱼ/∂θ for each entry of `names`, in natural units.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+        W : array of shape (n, n)
+            Weights, such as ½(ααᵀ − K⁻¹) for the log evidence; only the symmetric part counts.
+        """
+        rows, weights = self._rows(X), self._weights(W, X)
+        return self._pull(rows, weights)[self._free()]
+
+    def pullback_inputs(self, X: ArrayLike, W: ArrayLike) -> Array:
+        """Σᵢⱼ Wᵢⱼ ∂Kᵢⱼ/∂X, an array of the shape of X."""
+        rows, weights = self._rows(X), self._weights(W, X)
+        return self._pull_inputs(rows, weights)
+
+    def sample(self, X: ArrayLike, n: int = 1, *, random_state: Any = None, method: str = "cholesky") -> Array:
+        """n functions from the Gaussian-process prior with this kernel at the rows of X: shape (n, n_rows).
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+        n : int, default 1
+        random_state : int, Generator or None
+        method : {"cholesky", "eigh"}, default "cholesky"
+            "eigh" is slower and takes matrices of any rank as they are; "cholesky" adds a little jitter to those.
+        """
+        return draws(self.gram(X), n, random_state=random_state, method=method)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(self) is type(other) and self._key() == other._key()
+            if isinstance(other, Covariance)
+            else NotImplemented
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+    def _key(self) -> Any:
+        return self.tree
+
+    def _rows(self, X: ArrayLike, name: str = "X") -> Array:
+        return np.ascontiguousarray(check_array(X, dtype=np.float64, input_name=name))
+
+    def _weights(self, W: ArrayLike, X: ArrayLike) -> Array:
+        weights, n = np.asarray(W, dtype=np.float64), len(np.asarray(X))
+        if weights.shape != (n, n):
+            raise ValueError(f"W must have shape ({n}, {n}), a weight for each pair of rows; got {weights.shape}")
+        return 0.5 * (weights + weights.T)
+
+    def _wrapped(self, binding: int) -> str:
+        return f"({self!r})" if self._binding < binding else repr(self)

@@ -1,0 +1,22 @@
+"""Kernels as waves: functions of the Gaussian-process prior that can be evaluated anywhere.
+
+A kernel that has features is a sum of terms
+
+    scale · E cos(ωᵀ(c(x) − c(z))) · Π_l ψ_l(x)ᵀψ_l(z)
+
+of a shift-invariant part, given by the law of its frequencies ω (Bochner's theorem; Rahimi & Recht 2007), and of
+finite maps ψ. Sums join their terms. Products multiply them out and add up the frequencies of the factors, since the
+characteristic function of a sum of independent frequencies is the product of theirs.
+
+With Φ = `random_features(terms, n, rng)` and w ~ N(0, I), f(x) = Φ(x)w is a draw of a Gaussian process whose
+covariance ΦΦᵀ is the kernel in expectation. What is finite is exact; a wave comes as a pair of cosine and sine, so
+that a shift-invariant part has exactly its variance; frequencies are spread evenly over their law.
+
+Members: `terms` (`Term`, `Waves`, `Finite`: what kernels give), `laws` (of frequencies), `features` (the drawing).
+Kernels don't belong here: this package stands below them.
+"""
+
+from credo.kernels.spectra.features import Features, random_features
+from credo.kernels.spectra.terms import Finite, Term, Waves
+
+__all__ = ["Features", "Finite", "Term", "Waves", "random_features"]

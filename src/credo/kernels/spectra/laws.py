@@ -1,0 +1,111 @@
+"""Laws of frequencies: a shift-invariant kernel of variance one is the characteristic function of its law.
+
+A law turns points of the unit cube into frequencies, so that evenly spread points give evenly spread frequencies.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, gammaincinv, ive, ndtri
+from scipy.stats import qmc
+
+Array = NDArray[np.float64]
+
+# A wave that is faster than this, in units of the length scale, is noise at any distance a double can tell.
+_FASTEST = 1e12
+# A periodic kernel with more overtones than this forgets within a millionth of its period.
+_MOST_OVERTONES = 100_000
+# Overtones that are rarer than this beside the likeliest are left out: no factor of a Gram matrix would show them.
+_FAINTEST = 1e-13
+
+
+@dataclass(frozen=True)
+class Law:
+    """A symmetric law of frequencies: from (m, n_uniforms) numbers between 0 and 1 to (m, n_coordinates)."""
+
+    n_uniforms: int
+    frequencies: Callable[[Array], Array]
+    # Frequencies and probabilities of a discrete law in one coordinate.
+    atoms: tuple[Array, Array] | None = None
+
+
+def normal(n_columns: int) -> Law:
+    """The law of exp(−r²/2)."""
+    return Law(n_columns, ndtri)
+
+
+def student(n_columns: int, dof: float) -> Law:
+    """Student's t, the law of the Matérn kernel with ν = dof/2 (Rasmussen & Williams 4.15)."""
+    if n_columns == 1:
+        return Law(1, partial(_student_size, dof))
+    if n_columns == 2:
+        return Law(2, partial(_student_plane, dof))
+    return Law(n_columns + 1, partial(_mixture, partial(_inverse_gamma, 0.5 * dof)))
+
+
+def gamma_mixture(n_columns: int, shape: float) -> Law:
+    """Normals whose precision of r is gamma: the law of (1 + r²/2a)^(−a) (Rasmussen & Williams 4.20)."""
+    return Law(n_columns + 1, partial(_mixture, partial(_gamma, shape)))
+
+
+def overtones(concentration: float) -> Law:
+    """Whole numbers j with probability e^(−κ) I_j(κ), the law of exp(κ(cos t − 1)) (Abramowitz & Stegun 9.6.34)."""
+    most = min(math.ceil(9.0 * math.sqrt(concentration)) + 15, _MOST_OVERTONES)
+    orders = np.arange(-most, most + 1.0)
+    weights = ive(np.abs(orders), concentration)
+    heard = weights > _FAINTEST * weights.max()
+    orders, weights = orders[heard], weights[heard] / weights[heard].sum()
+    return Law(1, partial(_quantile, orders, np.cumsum(weights)), (orders, weights))
+
+
+def codes(correlation: float) -> Law:
+    """Zero with the given probability, else uniform on the circle: on whole numbers, 1 if equal, else correlation."""
+    return Law(1, partial(_circle, correlation))
+
+
+def even_points(n: int, n_uniforms: int, rng: np.random.Generator) -> Array:
+    """n = 2ᵏ points, each uniform in the cube and together evenly spread: Sobol's, digitally shifted and jittered."""
+    if n_uniforms > qmc.Sobol.MAXDIM:
+        return rng.random((n, n_uniforms))
+    cells = qmc.Sobol(n_uniforms, scramble=False).random_base2(n.bit_length() - 1)
+    shifted = (cells * n).astype(np.int64) ^ rng.integers(n, size=n_uniforms)
+    tiny = np.finfo(np.float64).epsneg
+    return np.clip((shifted + rng.random(shifted.shape)) / n, tiny, 1.0 - tiny)
+
+
+def _student_size(dof: float, uniform: Array) -> Array:
+    # dof / (t² + dof) ~ Beta(dof/2, ½); opposite signs are one wave.
+    share = np.maximum(betaincinv(0.5 * dof, 0.5, uniform), 1e-300)
+    return np.minimum(np.sqrt(dof * (1.0 - share) / share), _FASTEST)
+
+
+def _student_plane(dof: float, uniform: Array) -> Array:
+    # P(r² > s) = (1 + s/dof)^(−dof/2) in the plane; opposite directions are one wave.
+    size = np.sqrt(dof * (uniform[:, :1] ** (-2.0 / dof) - 1.0))
+    angle = np.pi * uniform[:, 1:]
+    return np.minimum(size, _FASTEST) * np.hstack([np.cos(angle), np.sin(angle)])
+
+
+def _mixture(mixing: Callable[[Array], Array], uniform: Array) -> Array:
+    """Normals times the root of a random variance, which gets the first coordinate since it matters most."""
+    return np.minimum(np.sqrt(mixing(uniform[:, :1])), _FASTEST) * ndtri(uniform[:, 1:])
+
+
+def _gamma(shape: float, uniform: Array) -> Array:
+    return np.asarray(gammaincinv(shape, uniform) / shape, dtype=np.float64)
+
+
+def _inverse_gamma(shape: float, uniform: Array) -> Array:
+    return shape / np.maximum(gammaincinv(shape, uniform), 1e-300)
+
+
+def _quantile(values: Array, cumulated: Array, uniform: Array) -> Array:
+    return np.asarray(values[np.minimum(np.searchsorted(cumulated, uniform), len(values) - 1)])
+
+
+def _circle(correlation: float, uniform: Array) -> Array:
+    return 2.0 * np.pi * np.maximum(uniform - correlation, 0.0) / (1.0 - correlation)

@@ -1,0 +1,72 @@
+"""What a kernel says about itself so that its functions can be drawn: terms of waves and finite maps."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.kernels.spectra.laws import Law
+
+Array = NDArray[np.float64]
+Map = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Waves:
+    """E cos(ωᵀ(c(x) − c(z))): where a row lies, and the law of the frequencies there."""
+
+    place: Map
+    law: Law
+
+
+@dataclass(frozen=True)
+class Finite:
+    """ψ(x)ᵀψ(z) with a map of a known number of columns."""
+
+    size: int
+    map: Map
+
+
+@dataclass(frozen=True)
+class Term:
+    """scale · (the product of the waves) · (the product of the maps)."""
+
+    scale: float
+    waves: tuple[Waves, ...] = ()
+    maps: tuple[Finite, ...] = ()
+
+    def __mul__(self, other: "Term") -> "Term":
+        return Term(self.scale * other.scale, self.waves + other.waves, self.maps + other.maps)
+
+    def on(self, pick: Map) -> "Term":
+        """The term on what `pick` takes of a row."""
+        return replace(
+            self,
+            waves=tuple(Waves(partial(_through, pick, wave.place), wave.law) for wave in self.waves),
+            maps=tuple(Finite(part.size, partial(_through, pick, part.map)) for part in self.maps),
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of all finite maps multiplied out."""
+        return math.prod(part.size for part in self.maps)
+
+    def atoms(self, most: int) -> tuple[Array, Array] | None:
+        """Every wave and its probability, where the laws are discrete and have at most so many."""
+        laws = [wave.law.atoms for wave in self.waves]
+        grids = [atoms for atoms in laws if atoms is not None]
+        if len(grids) < len(laws) or math.prod(len(values) for values, _ in grids) >= 2 * most:
+            return None
+        frequencies = np.array(list(product(*(values for values, _ in grids))))
+        probabilities = np.array([math.prod(each) for each in product(*(weights for _, weights in grids))])
+        # The laws are symmetric, so that the combinations read backwards are the opposite ones: the same waves.
+        half = len(probabilities) // 2
+        return frequencies[: half + 1], np.append(2.0 * probabilities[:half], probabilities[half])
+
+
+def _through(first: Map, then: Map, X: Array) -> Array:
+    return then(first(X))

@@ -1,0 +1,147 @@
+"""Draws of hyperparameters, and the numbers that say whether to believe them."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.learning._extra import extra
+
+Array = NDArray[np.float64]
+
+# Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), section 4: short of these the chains haven't mixed.
+_R_HAT = 1.01
+_ESS_PER_CHAIN = 100
+# Steps that may fail: what is missed behind one wall in two hundred is far below the Monte-Carlo error, 5 % of a
+# standard deviation, that 400 effective draws leave.
+_DIVERGENT_SHARE = 0.005
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Draws of several chains from one posterior, and how well the chains agree.
+
+    Parameters
+    ----------
+    values : array of shape (n_chains, n_draws, n_parameters)
+    names : tuple of str
+        One for each parameter; ``a[0]``, ``a[1]`` are entries of the vector ``a``.
+    log_density : array of shape (n_chains, n_draws)
+        The objective at each draw.
+    divergent : bool array of shape (n_chains, n_draws)
+        Whether the path to a draw ran into a place where the density can't be followed.
+    r_hat, ess_bulk, ess_tail : arrays of shape (n_parameters,)
+        Rank-normalised split R-hat, and how many independent draws would say as much about the centre and about the
+        5 % and 95 % quantiles (Vehtari et al., 2021).
+    n_evaluations : int
+        Of the objective, tuning included.
+    """
+
+    values: Array
+    names: tuple[str, ...]
+    log_density: Array
+    divergent: NDArray[np.bool_]
+    r_hat: Array
+    ess_bulk: Array
+    ess_tail: Array
+    n_evaluations: int
+
+    @property
+    def n_chains(self) -> int:
+        """How many chains there are."""
+        return self.values.shape[0]
+
+    @property
+    def n_draws(self) -> int:
+        """How many draws each chain has."""
+        return self.values.shape[1]
+
+    @property
+    def n_divergent(self) -> int:
+        """How many steps ran into a place where the density can't be followed."""
+        return int(self.divergent.sum())
+
+    @property
+    def converged(self) -> bool:
+        """Whether the draws can stand for the posterior: R-hat ≤ 1.01, ESS ≥ 100 a chain, divergences ≤ 0.5 %."""
+        return not self._complaints()
+
+    @property
+    def message(self) -> str:
+        """How it went, and what to do where it didn't go well."""
+        size = f"{self.n_chains} chains of {self.n_draws} draws"
+        complaints = self._complaints()
+        if complaints:
+            return f"{size} can't be trusted yet: {'; '.join(complaints)}"
+        some = f", {self.n_divergent} divergent" if self.n_divergent else ""
+        least = min(self.ess_bulk.min(), self.ess_tail.min())
+        return f"{size} agree: R-hat is at most {self.r_hat.max():.3f}, effective draws are at least {least:.0f}{some}"
+
+    def thinned(self, n: int) -> Array:
+        """n draws evenly spaced over all chains, or all if there are no more: shape (n, n_parameters)."""
+        if n < 1:
+            raise ValueError(f"n must be at least 1; got {n!r}")
+        flat = self.values.reshape(-1, self.values.shape[2])
+        n = min(int(n), len(flat))
+        return flat[(2 * np.arange(n) + 1) * len(flat) // (2 * n)]
+
+    def to_arviz(self) -> Any:
+        """The draws as ArviZ takes them: an InferenceData, or a DataTree from ArviZ 1.0 on."""
+        az = extra("arviz", "exporting draws to ArviZ")
+        posterior, dims, coords = _variables(self.names, self.values)
+        groups = {"posterior": posterior, "sample_stats": {"diverging": self.divergent, "lp": self.log_density}}
+        if hasattr(az, "InferenceData"):
+            return az.from_dict(**groups, dims=dims, coords=coords)
+        return az.from_dict(groups, dims=dims, coords=coords)
+
+    def _complaints(self) -> list[str]:
+        """What speaks against the draws, each with a remedy."""
+        found = []
+        # A chain that never moved has no R-hat.
+        r_hat = np.where(np.isnan(self.r_hat), np.inf, self.r_hat)
+        worst = int(np.argmax(r_hat))
+        if r_hat[worst] > _R_HAT:
+            found.append(
+                f"the chains disagree about {self.names[worst]} (R-hat {r_hat[worst]:.2f}, wanted {_R_HAT} at most): "
+                "tune and draw longer, or narrow the priors if there are several summits"
+            )
+        ess = np.fmin(self.ess_bulk, self.ess_tail)
+        ess = np.where(np.isnan(ess), 0.0, ess)
+        least, wanted = int(np.argmin(ess)), _ESS_PER_CHAIN * self.n_chains
+        # While the chains disagree their effective size says nothing.
+        if ess[least] < wanted and not found:
+            longer = 50 * math.ceil(self.n_draws * wanted / max(ess[least], 1.0) / 50)
+            found.append(
+                f"{self.names[least]} has {ess[least]:.0f} effective draws (wanted {wanted}): "
+                f"take n_draws={longer} or so"
+            )
+        allowed = _DIVERGENT_SHARE * self.divergent.size
+        if self.n_divergent > allowed:
+            found.append(
+                f"{self.n_divergent} of {self.divergent.size} steps diverged (allowed {allowed:.0f}): "
+                "narrow the priors, or raise n_tune and target_accept"
+            )
+        return found
+
+
+def _variables(names: Sequence[str], values: Array) -> tuple[dict[str, Array], dict[str, list[str]], dict[str, Any]]:
+    """Variables by name, with the entries of a vector gathered; their dimensions; and the entries' numbers."""
+    columns: dict[str, dict[int | None, int]] = {}
+    for column, name in enumerate(names):
+        entry = re.fullmatch(r"(.+)\[(\d+)\]", name)
+        owner, number = (entry[1], int(entry[2])) if entry else (name, None)
+        columns.setdefault(owner, {})[number] = column
+    data: dict[str, Array] = {}
+    dims: dict[str, list[str]] = {}
+    coords: dict[str, Any] = {}
+    for owner, entries in columns.items():
+        if None in entries:
+            data[owner] = values[:, :, entries[None]]
+        else:
+            data[owner] = values[:, :, list(entries.values())]
+            dims[owner], coords[f"{owner}_entry"] = [f"{owner}_entry"], list(entries)
+    return data, dims, coords

@@ -1,0 +1,249 @@
+"""Drawing hyperparameters from their posterior by NUTS, from overdispersed starts.
+
+The objective is the one that `hyperparameters` climbs: a log density of the flat, unconstrained vector, and its
+gradient. nutpie, an optional extra, runs the chains; ArviZ's formulas compare them.
+"""
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.learning._extra import extra
+from credo.learning.draws import Draws
+from credo.learning.hyperparameters import Objective
+from credo.seeds import generator
+
+Array = NDArray[np.float64]
+
+# Twice the width of the posterior: wide enough for R-hat to mean something, near enough to be home within a few steps.
+_SPREAD = 2.0
+# 2⁸ − 1 evaluations are the most that one draw may cost; in good coordinates it takes 3 to 15.
+_MAX_DEPTH = 8
+# In u, where the posterior is about one wide.
+_LEAST_SLOPE = 0.1
+
+
+def scatter(
+    objective: Objective,
+    modes: ArrayLike,
+    *,
+    n_chains: int = 4,
+    metric: ArrayLike | None = None,
+    random_state: Any = None,
+) -> Array:
+    """Overdispersed starts, one for each chain, in turn around one or several maxima.
+
+    Twice as wide as the posterior that the metric describes; a start where the objective is −∞ moves halfway back to
+    its maximum until it is finite.
+
+    Parameters
+    ----------
+    objective : callable(vector) -> value, gradient
+    modes : array of shape (n_parameters,) or (n_modes, n_parameters)
+    n_chains : int, default 4
+    metric : array of shape (n_parameters, n_parameters), optional
+        A root of the inverse curvature, as for `sample`; else every parameter has width 1.
+    random_state : int, Generator or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.learning import scatter
+    >>> def objective(vector):
+    ...     return (-float(vector.sum()), -np.ones(1)) if vector[0] > 0 else (-np.inf, np.zeros(1))
+    >>> starts = scatter(objective, [0.1], random_state=0)
+    >>> starts.shape, bool((starts > 0).all())
+    ((4, 1), True)
+    """
+    summits = np.atleast_2d(np.asarray(modes, dtype=np.float64))
+    root = _root(metric, summits.shape[1])
+    steps = _SPREAD * generator(random_state).normal(size=(n_chains, summits.shape[1])) @ root.T
+    starts = np.empty_like(steps)
+    for chain, step in enumerate(steps):
+        summit = summits[chain % len(summits)]
+        starts[chain] = summit + step
+        for _ in range(20):
+            if math.isfinite(_finite(objective, starts[chain])[0]):
+                break
+            starts[chain] = 0.5 * (starts[chain] + summit)
+    return starts
+
+
+def sample(
+    objective: Objective,
+    starts: ArrayLike,
+    *,
+    names: Sequence[str],
+    n_draws: int = 500,
+    n_tune: int = 150,
+    metric: ArrayLike | None = None,
+    target_accept: float = 0.8,
+    n_jobs: int = 1,
+    random_state: Any = None,
+) -> Draws:
+    """Draws from the density whose log is the objective, by NUTS (Hoffman & Gelman, 2014).
+
+    Parameters
+    ----------
+    objective : callable(vector) -> value, gradient
+        A log density on the whole real space, known up to a constant. A step to where the value is −∞, or either
+        isn't finite, is rejected and counts as divergent.
+    starts : array of shape (n_chains, n_parameters)
+        Where each chain begins; `scatter` makes them. R-hat is only as good as they are far apart.
+    names : sequence of str
+        Of the parameters.
+    n_draws, n_tune : int, default 500 and 150
+        For each chain: draws that are kept, and steps before them that choose step size and scales.
+    metric : array of shape (n_parameters, n_parameters), optional
+        The chains move in u, with vector = start + metric·u; a root of the inverse curvature at the
+        maximum. On Gaussian-process posteriors it gave three times as many effective draws for an evaluation.
+    target_accept : float, default 0.8
+        Nearer to 1 the steps are shorter, which helps where some diverge.
+    n_jobs : int, default 1
+        Chains that run at the same time. More than one needs an objective that several threads may call at once; the
+        draws are the same.
+    random_state : int, Generator or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.learning import sample
+    >>> def objective(vector):
+    ...     return -0.5 * float(vector @ vector), -vector
+    >>> draws = sample(objective, [[2.0], [-2.0]], names=["a"], n_draws=400, random_state=0)
+    >>> draws.values.shape, draws.converged
+    ((2, 400, 1), True)
+    """
+    points = _checked_starts(objective, starts, names)
+    for name, count, least in (("n_draws", n_draws, 4), ("n_tune", n_tune, 20), ("n_jobs", n_jobs, 1)):
+        if count < least:
+            raise ValueError(f"{name} must be at least {least}; got {count!r}")
+    if not 0 < target_accept < 1:
+        raise ValueError(f"target_accept must lie between 0 and 1; got {target_accept!r}")
+    root = _root(metric, points.shape[1])
+    nutpie = extra("nutpie", "sampling hyperparameters")
+    settings = {"draws": n_draws, "tune": n_tune, "target_accept": target_accept, "maxdepth": _MAX_DEPTH}
+    seeds = generator(random_state).integers(2**63, size=len(points)).tolist()
+    walks = [_Walk(objective, point, root) for point in points]
+    # Even one job is a thread: nutpie would take an interrupt from the keyboard as the wish to keep what there is, and
+    # it comes to the main thread only.
+    with ThreadPoolExecutor(n_jobs, thread_name_prefix="credo-chains") as pool:
+        try:
+            list(pool.map(lambda walk, seed: walk.run(nutpie, seed=seed, **settings), walks, seeds))
+        except BaseException:
+            for walk in walks:
+                walk.stopped = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return _draws(walks, tuple(names))
+
+
+class _Walk:
+    """One chain, in u with vector = start + root·u."""
+
+    def __init__(self, objective: Objective, start: Array, root: Array) -> None:
+        self.objective, self.start, self.root = objective, start, root
+        self.n_evaluations = 0
+        self.stopped = False
+        self.error: Exception | None = None
+
+    def run(self, nutpie: Any, *, seed: int, **settings: Any) -> None:
+        """Walk, and keep the draws."""
+        n = len(self.start)
+        model = nutpie.compiled_pyfunc.from_pyfunc(
+            n,
+            lambda: self.density,
+            lambda *_: lambda u: {"u": u},
+            [np.dtype(np.float64)],
+            [(n,)],
+            ["u"],
+            make_initial_point_fn=lambda _: np.zeros(n),
+        )
+        trace = nutpie.sample(model, chains=1, cores=1, seed=seed, progress_bar=False, **settings)
+        if self.error is not None:
+            raise self.error
+        self.values = self.start + trace.posterior["u"].values[0] @ self.root.T
+        self.log_density = trace.sample_stats["logp"].values[0]
+        self.divergent = trace.sample_stats["diverging"].values[0]
+
+    def density(self, u: Array) -> tuple[float, Array]:
+        """What nutpie follows. It must not raise: an error ends the walk in rejected steps, and is raised behind it."""
+        if self.stopped:
+            return -math.inf, np.zeros_like(u)
+        self.n_evaluations += 1
+        try:
+            value, gradient = _finite(self.objective, self.start + self.root @ u)
+        except Exception as error:
+            self.error, self.stopped = error, True
+            return -math.inf, np.zeros_like(u)
+        slope = self.root.T @ gradient
+        if not u.any():
+            # nutpie reads its first scales from the slope at the start, where a zero would mean an infinite one.
+            slope = np.copysign(np.maximum(np.abs(slope), _LEAST_SLOPE), slope)
+        return value, slope
+
+
+def _draws(walks: Sequence[_Walk], names: tuple[str, ...]) -> Draws:
+    """The chains, and their comparison."""
+    stats = extra("arviz_stats.base", "judging chains").array_stats
+    values = np.stack([walk.values for walk in walks])
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    # A chain that never moved has no variance to divide by; `converged` takes the NaN for what it is.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r_hat = stats.rhat(values, **axes)
+        ess_bulk = stats.ess(values, **axes)
+        ess_tail = stats.ess(values, method="tail", prob=(0.05, 0.95), **axes)
+    return Draws(
+        values=values,
+        names=names,
+        log_density=np.stack([walk.log_density for walk in walks]),
+        divergent=np.stack([walk.divergent for walk in walks]),
+        r_hat=np.asarray(r_hat, dtype=np.float64),
+        ess_bulk=np.asarray(ess_bulk, dtype=np.float64),
+        ess_tail=np.asarray(ess_tail, dtype=np.float64),
+        n_evaluations=sum(walk.n_evaluations for walk in walks),
+    )
+
+
+def _finite(objective: Objective, vector: Array) -> tuple[float, Array]:
+    """Value and gradient, the value −∞ unless both are finite."""
+    value, gradient = objective(vector)
+    gradient = np.asarray(gradient, dtype=np.float64)
+    if not (math.isfinite(value) and np.isfinite(gradient).all()):
+        return -math.inf, np.zeros_like(vector)
+    return float(value), gradient
+
+
+def _checked_starts(objective: Objective, starts: ArrayLike, names: Sequence[str]) -> Array:
+    """The starts as an array, each in a place where the chain can begin."""
+    points = np.array(starts, dtype=np.float64, ndmin=2)
+    if points.ndim != 2 or points.shape[1] != len(names) or not len(names):
+        raise ValueError(
+            f"starts must hold one vector of {len(names)} parameters (there are that many names) for each chain; "
+            f"got shape {points.shape}"
+        )
+    if len(points) < 2:
+        raise ValueError("starts must hold at least two chains' starts: one chain has no other to be compared with")
+    for chain, point in enumerate(points):
+        if not (np.isfinite(point).all() and math.isfinite(_finite(objective, point)[0])):
+            raise ValueError(
+                f"the log density isn't finite at the start of chain {chain}, {point.round(4).tolist()}: "
+                "begin where it can be evaluated, as `scatter` does"
+            )
+    return points
+
+
+def _root(metric: ArrayLike | None, n: int) -> Array:
+    """The metric as a regular matrix."""
+    if metric is None:
+        return np.eye(n)
+    root = np.asarray(metric, dtype=np.float64)
+    if root.shape != (n, n):
+        raise ValueError(f"metric must have the shape ({n}, {n}) of {n} parameters; got {root.shape}")
+    if not np.isfinite(root).all() or np.linalg.matrix_rank(root) < n:
+        raise ValueError("metric must be finite and regular: along what it leaves out no chain could move")
+    return root

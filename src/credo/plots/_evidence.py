@@ -1,0 +1,236 @@
+"""The evidence as a landscape over two hyperparameters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from numpy.typing import NDArray
+from scipy.interpolate import RectBivariateSpline
+
+from credo.estimator import positive_integer
+from credo.linalg import NotPositiveDefiniteError
+from credo.params import Bijector, Parameter, Positive
+from credo.plots._arrays import Vector
+from credo.plots._fitted import columns
+from credo.plots._labels import name_axis, name_log_axis, shorten
+from credo.plots._peaks import peaks
+from credo.plots._style import ACCENT, ALERT, INK, canvas, key
+
+# Nats below the maximum: a factor of 3 in the likelihood, then of 20, 22 000 and beyond.
+_LEVELS = (1.0, 3.0, 10.0, 30.0, 100.0)
+# A bump lower than this above its pass is rounding or the grid's, not a maximum of its own.
+_PROMINENCE = 0.1
+# Points drawn for each one that was evaluated.
+_FINER = 4
+# What the noise is called where it is one number, and its level where it varies.
+_NOISES = ("noise", "noise.level")
+
+
+@dataclass(frozen=True)
+class _Direction:
+    """One hyperparameter: its place in the flat vector, its grid there and in natural units."""
+
+    index: int
+    label: str
+    flat: Vector
+    bijector: Bijector
+    unit: float
+    center: float
+
+    @property
+    def natural(self) -> Vector:
+        return self.unit * self.bijector.forward(self.flat)
+
+    @property
+    def fitted(self) -> float:
+        return self.unit * float(self.bijector.forward(self.center))
+
+    def finer(self) -> "_Direction":
+        return replace(self, flat=np.linspace(self.flat[0], self.flat[-1], _FINER * len(self.flat)))
+
+
+def evidence_surface(
+    model: Any,
+    parameters: Sequence[str] | None = None,
+    *,
+    n: int = 40,
+    span: float | tuple[float, float] = 30.0,
+    ax: Axes | None = None,
+) -> Axes:
+    """The log evidence over two hyperparameters around the fitted ones, as contours of nats below its maximum.
+
+    The others keep their fitted values, so that this is a slice through the landscape. A second maximum is a second
+    explanation of the data, such as a short length scale with little noise beside a long one with much of it
+    (Rasmussen & Williams 2006, figure 5.5). Where a model was fitted under hyperpriors, the mark may lie beside the
+    summit. It takes n² factorisations.
+
+    Parameters
+    ----------
+    model : fitted model with `theta_`, `theta_names_` and `log_evidence(theta, gradient=False)`
+    parameters : pair of str, optional
+        Names out of ``model.theta_names_``; by default the first length scale and the noise, or the first two.
+    n : int, default 40
+        Grid points in each direction.
+    span : float or pair of floats, default 30
+        The factor by which each parameter goes below and above its fitted value.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    n = positive_integer("n", n)
+    if n < 3:
+        raise ValueError(f"n must be at least 3, for a surface of n × n points; got {n}")
+    theta = np.asarray(getattr(model, "theta_", ()), dtype=np.float64)
+    across, up = _directions(model, theta, parameters, n, _spans(span))
+    values = _grid(model, theta, across, up)
+    summit = np.nanmax([np.nanmax(values), model.log_evidence(theta, gradient=False)])
+    across, up, below = _smooth(across, up, values - summit)
+    with canvas(ax, size=(4.9, 3.7)) as ax:
+        # Labels find their places on the axes as they will be seen.
+        _scale(ax, "x", across)
+        _scale(ax, "y", up)
+        _contours(ax, across, up, below)
+        ax.plot(across.fitted, up.fitted, "o", color=INK, markersize=5, zorder=4, label="fitted")
+        _other_maxima(ax, across, up, below)
+        key(ax, columns=3)
+        return ax
+
+
+def _directions(
+    model: Any, theta: Vector, parameters: Sequence[str] | None, n: int, spans: tuple[float, float]
+) -> tuple[_Direction, _Direction]:
+    names = [str(name) for name in getattr(model, "theta_names_", ())]
+    if len(names) < 2 or len(names) != len(theta):
+        raise ValueError(
+            f"an evidence surface needs a model with two free hyperparameters or more, named in theta_names_; this "
+            f"{type(model).__name__} has {', '.join(names) or 'none'}"
+        )
+    chosen = list(parameters) if parameters is not None else _default(names)
+    if isinstance(parameters, str) or len(chosen) != 2 or chosen[0] == chosen[1] or not set(chosen) <= set(names):
+        raise ValueError(f"parameters must be two different names out of {', '.join(names)}; got {parameters!r}")
+    first, second = (_direction(model, theta, names, name, n, s) for name, s in zip(chosen, spans, strict=True))
+    return first, second
+
+
+def _default(names: list[str]) -> list[str]:
+    scale = next((name for name in names if "lengthscale" in name), None)
+    noise = next((name for name in names if name in _NOISES), None)
+    return names[:2] if scale is None or noise is None else [scale, noise]
+
+
+def _spans(span: Any) -> tuple[float, float]:
+    pair = np.broadcast_to(np.asarray(span, dtype=np.float64), (2,)) if np.size(span) in (1, 2) else np.zeros(2)
+    if not ((pair > 1) & np.isfinite(pair)).all():
+        raise ValueError(f"span must be a factor above 1, or one for each parameter, as in 30; got {span!r}")
+    return float(pair[0]), float(pair[1])
+
+
+def _direction(model: Any, theta: Vector, names: list[str], name: str, n: int, span: float) -> _Direction:
+    index = names.index(name)
+    flat = theta[index] + np.linspace(-np.log(span), np.log(span), n)
+    # Variances are learned on standardised targets and told in the units of y.
+    bijector, unit = _natural(model, name, float(theta[index]))
+    return _Direction(index, _label(model, name), flat, bijector, unit, float(theta[index]))
+
+
+def _natural(model: Any, name: str, flat: float) -> tuple[Bijector, float]:
+    """The map of a named entry to natural units, and the factor by which they are larger than standardised ones."""
+    path, _, entry = name.removesuffix("]").partition("[")
+    scale = np.ravel(getattr(model, "scale_", 1.0))
+    if path in _NOISES:
+        return Positive(), float(scale[0]) ** 2 if len(scale) == 1 else 1.0
+    # A scaled kernel may have gained a factor in front: the path is the same from its end.
+    tree, path = model.kernel_.tree, path.removeprefix("kernel.")
+    found = [known for known in tree.paths if known == path] or [k for k in tree.paths if k.endswith(f".{path}")]
+    leaf = tree[found[0]] if found else None
+    if not isinstance(leaf, Parameter):
+        return Positive(), 1.0
+    forward = float(leaf.bijector.forward(flat))
+    return leaf.bijector, float(np.atleast_1d(leaf.value)[int(entry or 0)]) / forward if forward else 1.0
+
+
+def _label(model: Any, name: str) -> str:
+    """'kernel.rbf.lengthscale[1]' as people say it: "rbf: length scale of depth"."""
+    path, _, entry = name.removesuffix("]").partition("[")
+    owner, _, kind = path.removeprefix("kernel.").rpartition(".")
+    if path in _NOISES:
+        owner, kind = "", "noise variance"
+    kind = {"lengthscale": "length scale"}.get(kind, kind)
+    names = columns(model)
+    if entry:
+        kind += f" of {names[int(entry)]}" if int(entry) < len(names) else f" {entry}"
+    if np.size(getattr(model, "scale_", 1.0)) > 1 and kind.endswith("variance"):
+        kind += " (y standardised)"
+    return shorten(f"{owner}: {kind}" if owner else kind, width=40)
+
+
+def _grid(model: Any, theta: Vector, across: _Direction, up: _Direction) -> NDArray[np.float64]:
+    """Log evidences, a row for each value of `up`; NaN where the matrix can't be factored."""
+    values = np.full((len(up.flat), len(across.flat)), np.nan)
+    for cell in np.ndindex(values.shape):
+        place = theta.copy()
+        place[up.index], place[across.index] = up.flat[cell[0]], across.flat[cell[1]]
+        try:
+            values[cell] = model.log_evidence(place, gradient=False)
+        except NotPositiveDefiniteError:
+            continue
+    if not np.isfinite(values).any():
+        raise ValueError("the evidence is finite nowhere on the grid: take a smaller span")
+    return values
+
+
+def _smooth(
+    across: _Direction, up: _Direction, below: NDArray[np.float64]
+) -> tuple[_Direction, _Direction, NDArray[np.float64]]:
+    """The surface through the evaluated points on a finer grid, so that contours are curves and not polygons.
+
+    The spline runs through −ln(1 + d) of the depth d: near the summit the same as −d, and calm where the evidence
+    falls by thousands of nats from one point to the next.
+    """
+    if not np.isfinite(below).all() or min(below.shape) < 4:
+        return across, up, below
+    spline = RectBivariateSpline(up.flat, across.flat, -np.log1p(-below))
+    across, up = across.finer(), up.finer()
+    return across, up, -np.expm1(-np.minimum(spline(up.flat, across.flat), 0.0))
+
+
+def _contours(ax: Axes, across: _Direction, up: _Direction, below: NDArray[np.float64]) -> None:
+    levels = [-level for level in _LEVELS[::-1]]
+    shades = [to_rgba(ACCENT, alpha) for alpha in (0.04, 0.09, 0.16, 0.26, 0.42)]
+    masked = np.ma.masked_invalid(below)
+    ax.contourf(across.natural, up.natural, masked, levels=[*levels, 0.0], colors=shades)
+    lines = ax.contour(
+        across.natural, up.natural, masked, levels=levels, colors=ACCENT, linewidths=0.8, linestyles="solid"
+    )
+    ax.plot([], [], color=ACCENT, linewidth=0.8, label="nats below the maximum")
+    texts = {level: f"{-level:g}" for level in levels}
+    ax.clabel(lines, fmt=texts, fontsize=7, colors=INK, inline_spacing=3)
+
+
+def _other_maxima(ax: Axes, across: _Direction, up: _Direction, below: NDArray[np.float64]) -> None:
+    """Mark maxima inside the grid other than the one that the fitted point belongs to."""
+    here = tuple(int(np.argmin(np.abs(d.flat - d.center))) for d in (up, across))
+    # So near the border a bump may be the spline's own, and a slope looks like a maximum.
+    first, last = _FINER, np.array(below.shape) - 1 - _FINER
+    label = "other maximum"
+    for (i, j), cells in peaks(below, prominence=_PROMINENCE):
+        if here in cells or not (first <= i <= last[0] and first <= j <= last[1]):
+            continue
+        ax.plot(
+            across.natural[j], up.natural[i], "D", color=ALERT, markerfacecolor="white", markersize=4.5, zorder=4,
+            label=label,
+        )  # fmt: skip
+        # One entry in the key for all of them.
+        label = "_nolegend_"
+
+
+def _scale(ax: Axes, which: str, direction: _Direction) -> None:
+    values, axis = direction.natural, getattr(ax, f"{which}axis")
+    positive = bool((values > 0).all())
+    ax.set(**{f"{which}scale": "log" if positive else "linear", f"{which}lim": (values[0], values[-1])})
+    (name_log_axis if positive else name_axis)(axis, direction.label)

@@ -1,0 +1,224 @@
+"""Where to measure next: what is known, what isn't, and the points that a model would choose."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.ticker import FixedLocator, MaxNLocator
+from numpy.typing import ArrayLike, NDArray
+
+from credo.estimator import choice, positive_integer
+from credo.gp.acquisition import expected_improvement, incumbent
+from credo.plots._arrays import Vector, limits
+from credo.plots._band import band
+from credo.plots._fitted import columns, observations, predictive, unnamed
+from credo.plots._labels import name_axis, shorten
+from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, key
+
+_CRITERIA = ("variance", "improvement")
+_TITLES = {"variance": "sd of f", "improvement": "expected\nimprovement"}
+_MESH = 60
+# A pool of more points would hide the map.
+_FEW = 500
+# Of the height: the strip below the band, and the room that it takes.
+_STRIP, _ROOM = 0.24, 0.32
+
+
+def next_points(
+    model: Any,
+    X_pool: ArrayLike,
+    *,
+    n: int = 1,
+    criterion: str = "variance",
+    name: str = "y",
+    ax: Axes | None = None,
+) -> Axes:
+    """The points of a pool that are worth measuring next, over what the model believes now.
+
+    A model of one column is drawn as a band with the criterion in a strip below it, one of two columns as a map of the
+    criterion. Suggestions are numbered in the order in which to take them.
+
+    Parameters
+    ----------
+    model : fitted model of one or two columns, with `suggest` and `X_train_`, `y_train_`
+    X_pool : array or frame of shape (n_rows, n_features)
+        The points that could be measured.
+    n : int, default 1
+        How many to suggest.
+    criterion : {"variance", "improvement"}, default "variance"
+        What is least known (``model.suggest``), or where a value below the smallest one so far is to be expected
+        (`credo.gp.expected_improvement`), to minimise y.
+    name : str, default "y"
+        What is measured, for the axis' label.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        For one column the strip is its ``child_axes[0]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from credo import GPRegressor
+    >>> x = np.array([0.0, 0.5, 1.0, 2.5, 3.0])
+    >>> model = GPRegressor().fit(x[:, None], np.sin(x))
+    >>> ax = next_points(model, np.linspace(0, 3, 31)[:, None], ax=Figure().subplots())
+    >>> ax.child_axes[0].get_ylabel()
+    'sd of f'
+    """
+    names = columns(model)
+    choice("criterion", criterion, _CRITERIA)
+    if len(names) > 2:
+        raise ValueError(
+            f"next_points draws models of one or two columns; this one has {len(names)}. model.suggest(X_pool, n) "
+            "gives the row numbers without a picture"
+        )
+    kept = observations(model)
+    if kept is None or not hasattr(model, "suggest"):
+        raise TypeError(f"next_points needs a model that suggests points, as GPRegressor does; got {model!r}")
+    pool = _pool(X_pool, len(names))
+    chosen = _suggested(model, X_pool, positive_integer("n", n), criterion)
+    size = (5.6, 3.9) if len(names) == 1 else (5.2, 3.9)
+    with canvas(ax, size=size) as ax:
+        if len(names) == 1:
+            _along(ax, model, pool[:, 0], chosen, kept, criterion, label=shorten(name))
+        else:
+            _map(ax, model, pool, chosen, kept[0], criterion, names)
+        return ax
+
+
+def _pool(X_pool: ArrayLike, n_features: int) -> NDArray[np.float64]:
+    pool = np.asarray(X_pool, dtype=np.float64)
+    if pool.ndim != 2 or pool.shape[1] != n_features or not len(pool):
+        raise ValueError(
+            f"X_pool must have a row for each point and the model's {n_features} columns; got shape {pool.shape}"
+        )
+    return pool
+
+
+def _suggested(model: Any, X_pool: ArrayLike, n: int, criterion: str) -> NDArray[np.intp]:
+    if criterion == "variance":
+        return np.asarray(model.suggest(X_pool, n))
+    if n > 1:
+        raise ValueError(
+            f"expected improvement suggests one point at a time, and the next after that was measured; got n={n}"
+        )
+    return np.array([int(np.argmax(_score(model, np.asarray(X_pool, dtype=np.float64), criterion)))])
+
+
+def _score(model: Any, X: NDArray[np.float64], criterion: str) -> Vector:
+    if criterion == "variance":
+        return np.asarray(predictive(model, X, latent=True).std)
+    with unnamed():
+        return np.asarray(expected_improvement(model, X))
+
+
+def _along(
+    ax: Axes,
+    model: Any,
+    pool: Vector,
+    chosen: NDArray[np.intp],
+    kept: tuple[NDArray[np.float64], Vector],
+    criterion: str,
+    *,
+    label: str,
+) -> None:
+    """Band above, criterion in a strip below, and lines through both at the suggestions."""
+    places, targets = kept[0][:, 0], kept[1]
+    x = np.linspace(*_reach(pool, places), 300)
+    # Where the pool is, so that the curve passes through the points to choose from.
+    x = np.unique(np.concatenate([x, pool])) if len(pool) <= 1000 else x
+    belief = predictive(model, x[:, None], latent=True)
+    band(x, belief, data=(places, targets), name=label, ax=ax)
+    # Points at the ends are whole.
+    ax.lines[-1].set_clip_on(False)
+    column = columns(model)[0]
+    name_axis(ax.xaxis, shorten(column))
+    low, high = limits(*belief.interval(0.95), targets)
+    score = _score(model, x[:, None], criterion)
+    strip = _strip(ax, low, high)
+    strip.fill_between(x, 0.0, score, color=ACCENT, alpha=0.16, linewidth=0)
+    strip.plot(x, score, color=ACCENT, linewidth=1.2)
+    strip.set(xlim=(x[0], x[-1]), ylim=(0.0, 1.25 * score.max() or 1.0))
+    strip.set_ylabel(_TITLES[criterion])
+    at = pool[chosen]
+    strip.plot(at, np.interp(at, x, score), "D", color=ALERT, markersize=4.5, clip_on=False, zorder=4)
+    if criterion == "improvement":
+        ax.axhline(incumbent(model), color=MUTED, linewidth=0.9, dashes=(1, 1.5), zorder=1, label="to beat")
+    for rank, place in enumerate(at, start=1):
+        ax.axvline(
+            place, color=ALERT, linewidth=0.9, dashes=(4, 2.5), zorder=1, clip_on=False,
+            label="next" if rank == 1 else None,
+        )  # fmt: skip
+        if len(at) > 1:
+            _number(ax, rank, (place, high))
+    key(ax, columns=5)
+
+
+def _strip(ax: Axes, low: float, high: float) -> Axes:
+    """A second panel in the foot of the axes, whose own scale is kept to the part above it."""
+    ax.set_ylim(high - (high - low) / (1 - _ROOM), high)
+    ticks = np.asarray(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
+    ax.yaxis.set_major_locator(FixedLocator(list(ticks[(ticks >= low) & (ticks <= high)])))
+    ax.spines["left"].set_bounds(low, high)
+    ax.yaxis.label.set_y(0.5 * (1 + _ROOM))
+    strip = ax.inset_axes((0.0, 0.0, 1.0, _STRIP))
+    strip.set_facecolor("none")
+    strip.spines[["top", "right", "bottom"]].set_visible(False)
+    strip.tick_params(labelbottom=False, bottom=False)
+    strip.yaxis.set_major_locator(MaxNLocator(nbins=2, steps=[1, 2, 5, 10]))
+    return strip
+
+
+def _map(
+    ax: Axes,
+    model: Any,
+    pool: NDArray[np.float64],
+    chosen: NDArray[np.intp],
+    rows: NDArray[np.float64],
+    criterion: str,
+    names: list[str],
+) -> None:
+    """The criterion as shades over the plane of two columns."""
+    across, up = (np.linspace(*_reach(pool[:, i], rows[:, i]), _MESH) for i in (0, 1))
+    mesh = np.column_stack([part.ravel() for part in np.meshgrid(across, up)])
+    score = _score(model, mesh, criterion).reshape(_MESH, _MESH)
+    shades = LinearSegmentedColormap.from_list("credo", ["white", ACCENT])
+    levels = MaxNLocator(nbins=8, steps=[1, 2, 5, 10]).tick_values(min(0.0, score.min()), score.max() or 1.0)
+    drawn = ax.contourf(across, up, score, levels=levels, cmap=shades, alpha=0.85)
+    bar = ax.figure.colorbar(drawn, ax=ax, pad=0.03, label=_TITLES[criterion].replace("\n", " "))
+    bar.outline.set(visible=False)
+    bar.ax.tick_params(length=2.5, width=0.6, color=MUTED)
+    if len(pool) <= _FEW:
+        ax.plot(*pool.T, "o", color=MUTED, markersize=1.2, markeredgewidth=0, clip_on=False, label="pool")
+    ax.plot(rows[:, 0], rows[:, 1], "o", color=INK, markersize=3.5, markeredgewidth=0, clip_on=False, label="data")
+    ax.plot(
+        *pool[chosen].T, "D", color=ALERT, markeredgecolor="white", markeredgewidth=0.8, markersize=6.5, zorder=4,
+        clip_on=False, label="next",
+    )  # fmt: skip
+    if len(chosen) > 1:
+        for rank, place in enumerate(pool[chosen], start=1):
+            _number(ax, rank, place)
+    key(ax, columns=3)
+    name_axis(ax.xaxis, shorten(names[0]))
+    name_axis(ax.yaxis, shorten(names[1]))
+
+
+def _reach(pool: Vector, measured: Vector) -> tuple[float, float]:
+    """From the first to the last point; no further, where the criterion would rise and nothing could be chosen."""
+    low, high = min(pool.min(), measured.min()), max(pool.max(), measured.max())
+    return (float(low), float(high)) if low < high else limits(pool)
+
+
+def _number(ax: Axes, rank: int, place: Any) -> None:
+    # Beside the mark, on the sides where there is room.
+    across, up = ax.transLimits.transform(place)
+    side, rise = -1 if across > 0.95 else 1, 6 if up < 0.06 else -2
+    ax.annotate(
+        str(rank), tuple(place), xytext=(5 * side, rise), textcoords="offset points",
+        va="top" if rise < 0 else "center", ha="left" if side == 1 else "right", color=INK,
+        fontsize=8, fontweight="bold",
+    )  # fmt: skip

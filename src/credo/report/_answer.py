@@ -1,0 +1,110 @@
+"""The answer on top of the page: what is known about the model that is taken, in sentences and in numbers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from credo.metrics import final_step
+from credo.plots import shorten
+from credo.report import _facts as facts
+from credo.report import _input_sentences as words
+from credo.report import _leaderboard as leaderboard
+from credo.report import _sentences as sentences
+from credo.report._curves import Curve, Line, curves, line, typical
+from credo.report._effects import Effects, effects
+from credo.report._figures import MAX_CURVES
+from credo.report._inputs import Influence, Process, influence, process, sources
+from credo.report._numbers import count, number, percent, several
+from credo.selection import Comparison, Score
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What is known about the inputs of the model that is taken.
+
+    `effects` are its coefficients, or those of the first other model that has some where nothing else is known;
+    `curves` are drawn around the row `typical`, and a table of one measured input has a `line` instead.
+    """
+
+    effects: Effects | None
+    influence: Influence | None
+    process: Process | None
+    line: Line | None
+    curves: list[Curve]
+    typical: int | None
+    noise: float | None = None
+
+
+def inputs(best: str, others: Sequence[str], models: Mapping[str, Any], frame: Any, *, spread: float) -> Inputs:
+    """Look at the model that is taken, and at the others only where it says nothing of its inputs."""
+    known = {name: models[name] for name in dict.fromkeys([best, *others]) if name in models}
+    model = models.get(best)
+    if model is None or not hasattr(model, "predict_dist"):
+        return Inputs(effects(known, frame), None, None, None, [], None)
+    own, moved = effects({best: model}, frame), influence(best, model, frame, spread=spread)
+    if own is None and moved is None:
+        own = effects(known, frame)
+    law = process(best, model)
+    noise = getattr(final_step(model.estimator_), "noise_std_", None) if law is None else law.noise
+    only, row, drawn, along = set(sources(model) or ()), None, [], None
+    if len(only) == 1:
+        along = line(model, frame, only.pop())
+    elif moved is not None:
+        row = typical(model, frame)
+        shown = [moved.names[i] for i in moved.order[:MAX_CURVES] if moved.values[i] > 0]
+        drawn = [] if row is None else curves(model, frame, row, shown)
+    return Inputs(own, moved, law, along, drawn, row, None if noise is None else float(noise))
+
+
+def answer(comparison: Comparison, target: str, guess: facts.Guess | None, found: Inputs) -> list[str]:
+    """The headline: the best model, its error, its honesty, and the inputs that matter."""
+    good = [score for score in comparison.scores if score.error is None]
+    best, held = comparison.best, comparison.held_out[comparison.best]
+    rmse = score_of(comparison, best).rmse
+    beside = None if guess is None else guess.rmse
+    said = [
+        sentences.winner(
+            best,
+            n_models=len(good),
+            n_failed=len(comparison.scores) - len(good),
+            n_tied=len(comparison.tied),
+            clear=leaderboard.clear_lead(comparison),
+            target=target,
+        ),
+        sentences.error(float("nan") if rmse is None else rmse, beside, clear=facts.gain(held).clear, target=target),
+        sentences.coverage(facts.coverage(held)),
+    ]
+    if found.process is not None:
+        said.append(words.process(found.process, target=target, spread=float(np.std(held.y))))
+    if found.effects is not None:
+        names = [shorten(name) for name in found.effects.names]
+        said.append(sentences.inputs(found.effects, best=best, target=target, names=names))
+    elif found.influence is not None and len(found.influence.names) > 1:
+        said.append(words.influences(found.influence, best=best, target=target))
+    return said
+
+
+def score_of(comparison: Comparison, name: str) -> Score:
+    """The line of the leaderboard of a model."""
+    return next(score for score in comparison.scores if score.name == name)
+
+
+def tiles(
+    score: Score, guess: facts.Guess | None, coverage: facts.Coverage, found: Inputs
+) -> list[tuple[str, str, str]]:  # fmt: skip
+    """Three numbers that one would remember, each with its label and a detail."""
+    made = []
+    beside = "on held-out rows" if guess is None else f"guessing the mean: {number(guess.rmse)}"
+    if score.rmse is not None:
+        made.append((number(score.rmse), "root mean squared error", beside))
+    rows = f"{count(coverage.inside)} of {several(coverage.n, 'held-out row')}"
+    made.append((percent(coverage.inside / coverage.n), "inside the 95 % interval", rows))
+    if found.effects is None and found.noise is not None:
+        made.append((number(found.noise), "noise that the inputs leave", "standard deviation, estimated"))
+    elif found.effects is not None:
+        clear = f"{count(int(found.effects.sure.sum()))} of {count(len(found.effects.names))}"
+        whose = "" if found.effects.model == score.name else f" of {found.effects.model}"
+        made.append((clear, f"coefficients{whose} with a clear sign", "95 % interval excludes zero"))
+    return made

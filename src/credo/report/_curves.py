@@ -1,0 +1,189 @@
+"""What a model predicts along one column, the others as they are in a typical row."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.io.extras import pandas
+from credo.io.preparation.scale import is_sparse
+from credo.metrics import final_step
+from credo.plots import shorten
+from credo.report._numbers import datum
+
+Vector = NDArray[np.float64]
+
+# A column of up to so many values is shown value by value; of a category, so many of its levels.
+_FEW = 8
+_POINTS = 80
+# The part of a column's values that is drawn: a few far-off rows would squeeze the rest.
+_RANGE = (0.005, 0.995)
+# The most numbers that a typical row is sought in.
+_MAX_CELLS = 10**7
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The function along one column, with its 95 % band, noise left out.
+
+    `ticks` are the names of the places where the column has few values, and None where it is measured.
+    """
+
+    name: str
+    label: str
+    x: Vector
+    dist: Any
+    ticks: list[str] | None = None
+
+    @property
+    def mean(self) -> Vector:
+        return np.asarray(self.dist.mean)
+
+    @property
+    def lower(self) -> Vector:
+        return np.asarray(self.dist.interval(0.95)[0])
+
+    @property
+    def upper(self) -> Vector:
+        return np.asarray(self.dist.interval(0.95)[1])
+
+
+@dataclass(frozen=True)
+class Line:
+    """A model of one measured column: predictions with noise and without it along the axis, and where the rows lie."""
+
+    label: str
+    x: Vector
+    dist: Any
+    latent: Any
+    data: Vector
+
+
+def typical(model: Any, frame: Any) -> int | None:
+    """The row nearest to the medians of all prepared columns, or None where the table is too large to look."""
+    X = model.preparation_.transform(frame)
+    if X.shape[0] * X.shape[1] > _MAX_CELLS:
+        return None
+    X = X.toarray() if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    spread = X.std(axis=0)
+    with np.errstate(over="ignore"):
+        gap = (X - np.median(X, axis=0)) / np.where(spread > 0, spread, 1.0)
+        return int(np.argmin(np.einsum("ij,ij->i", gap, gap)))
+
+
+def curves(model: Any, frame: Any, row: int, columns: Sequence[str]) -> list[Curve]:
+    """The curve of each of these columns around one row; those of text, and those that can't be asked, have none."""
+    kinds = {column.name: column.kind for column in model.preparation_.columns_}
+    found = [_curve(model, frame, row, column) for column in columns if kinds.get(column) != "text"]
+    return [curve for curve in found if curve is not None]
+
+
+def latent(model: Any, frame: Any) -> Any:
+    """The distribution of the function itself at the rows of a table."""
+    with warnings.catch_warnings():
+        # The rows come in the order of the prepared columns, and what they hold was seen in the fit.
+        warnings.simplefilter("ignore")
+        rows = model.preparation_.transform(frame)
+        steps = model.estimator_
+        if final_step(steps) is not steps:
+            rows = steps[:-1].transform(rows)
+        inner = final_step(steps)
+        if is_sparse(rows) and not inner.__sklearn_tags__().input_tags.sparse:
+            rows = rows.toarray()
+        return inner.predict_dist(rows, latent=True)
+
+
+def line(model: Any, frame: Any, column: str) -> Line | None:
+    """The model along the only column that it reads; None where that isn't measured."""
+    places = _places(model, frame, column)
+    if places is None or places.ticks is not None:
+        return None
+    _, data = _axis(model, frame, column)
+    table = _around(frame, 0, column, places)
+    dist, inner = model.predict_dist(table), latent(model, table)
+    return Line(places.label, places.x, dist, inner, data) if _is_finite(dist) and _is_finite(inner) else None
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where a column is asked: its cells, where they stand on an axis, and their names if they are few."""
+
+    cells: Any
+    label: str
+    x: Vector
+    ticks: list[str] | None = None
+
+
+def _curve(model: Any, frame: Any, row: int, column: str) -> Curve | None:
+    places = _places(model, frame, column)
+    if places is None:
+        return None
+    dist = latent(model, _around(frame, row, column, places))
+    return Curve(column, places.label, places.x, dist, places.ticks) if _is_finite(dist) else None
+
+
+def _around(frame: Any, row: int, column: str, places: _Places) -> Any:
+    """A table of one row over and over, with the column at each of its places."""
+    table = frame.iloc[[row] * len(places.x)].reset_index(drop=True)
+    table[column] = places.cells
+    return table
+
+
+def _places(model: Any, frame: Any, column: str) -> _Places | None:
+    values = frame[column].dropna()
+    counts = values.value_counts()
+    if len(counts) < 2:
+        return None
+    kind = next(known.kind for known in model.preparation_.columns_ if known.name == column)
+    if len(counts) <= _FEW or kind == "categorical":
+        levels = _levels(counts, kind)
+        ticks = [datum(float(p)) if isinstance(p, int | float | np.number) else shorten(p, width=12) for p in levels]
+        cells = pandas().Series(levels, dtype=frame[column].dtype)
+        return _Places(cells, column, np.arange(len(levels), dtype=np.float64), ticks)
+    if pandas().api.types.is_numeric_dtype(values):
+        low, high = np.quantile(values.to_numpy(dtype=np.float64), _RANGE).tolist()
+        x = np.linspace(low, high, _POINTS)
+        return _Places(x, column, x)
+    cells = _spaced(model, frame, column)
+    label, x = _axis(model, frame.iloc[: len(cells)].assign(**{column: cells.array}), column)
+    return _Places(cells, label, x)
+
+
+def _is_finite(dist: Any) -> bool:
+    """Whether mean and interval can be drawn; without residual degrees of freedom they can't."""
+    return bool(np.isfinite([dist.mean, *dist.interval(0.95)]).all())
+
+
+def _levels(counts: Any, kind: str) -> list[Any]:
+    """The values of a column that has few: numbers in their order, levels by their frequency."""
+    # Equal counts in the order of first appearance: the same page for the same table.
+    levels = counts.sort_values(ascending=False, kind="stable").index[:_FEW].tolist()
+    return levels if kind == "categorical" else sorted(levels)
+
+
+def _spaced(model: Any, frame: Any, column: str) -> Any:
+    """Cells of a column that isn't of plain numbers (dates, numbers with a unit), evenly spread over its values."""
+    _, x = _axis(model, frame, column)
+    known = np.flatnonzero(frame[column].notna().to_numpy())
+    order = known[np.argsort(x[known], kind="stable")]
+    order = order[np.unique(x[order], return_index=True)[1]]
+    picked = order[np.unique(np.linspace(0, len(order) - 1, _POINTS).round().astype(int))]
+    return frame[column].iloc[picked].reset_index(drop=True)
+
+
+def _axis(model: Any, frame: Any, column: str) -> tuple[str, Vector]:
+    """A prepared column's name and values, before any scaling."""
+    preparation = model.preparation_
+    start = 0
+    for encoder in preparation.encoders_:
+        if encoder.name == column:
+            break
+        start += len(encoder.names())
+    X = preparation.transform(frame)
+    values = np.asarray(X[:, [start]].toarray() if is_sparse(X) else X[:, [start]], dtype=np.float64)[:, 0]
+    if preparation.standardize:
+        values = values * preparation.scale_[start] + preparation.center_[start]
+    return str(preparation.get_feature_names_out()[start]), values

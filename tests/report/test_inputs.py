@@ -1,0 +1,292 @@
+"""What a model says of its inputs: influences, relevances, curves, and the sentences made of them."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from credo.distributions import Normal
+from credo.features import Polynomial
+from credo.gp import GPRegressor
+from credo.io import Preparation, TableModel
+from credo.kernel_machines import KernelRidge, NadarayaWatson
+from credo.kernels import RBF
+from credo.linear import BayesianLinearRegression, LinearRegression, Ridge
+from credo.report import _input_sentences as words
+from credo.report import _sentences as sentences
+from credo.report import render
+from credo.report._curves import Curve, curves, latent, line, typical
+from credo.report._inputs import Influence, Process, influence, process
+from credo.selection import compare
+
+
+def fitted(estimator, frame, y):
+    return TableModel(Preparation(standardize=True), estimator, "y").fit(frame, y)
+
+
+@pytest.fixture(scope="module")
+def farm():
+    rng = np.random.default_rng(3)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "warmth": rng.uniform(5, 35, size=n),
+            "soil": rng.choice(["sand", "clay", "peat"], size=n, p=[0.5, 0.3, 0.2]),
+            "wind": rng.gamma(2.0, 3.0, size=n),
+            "day": pd.date_range("2021-03-01", periods=n).strftime("%d.%m.%Y"),
+        }
+    )
+    frame.loc[::15, "wind"] = np.nan
+    y = 30 * np.exp(-(((frame["warmth"] - 22) / 7) ** 2)) - 6 * (frame["soil"] == "peat") + rng.normal(0, 1, size=n)
+    return frame, y.to_numpy()
+
+
+@pytest.fixture(scope="module")
+def grown(farm):
+    return fitted(GPRegressor(), *farm)
+
+
+def test_the_influence_of_a_column_is_that_of_moving_it_in_the_table(farm, grown):
+    frame, y = farm
+    found = influence("gp", grown, frame, spread=y.std())
+    low, high = frame.copy(), frame.copy()
+    half = 0.5 * frame["warmth"].std(ddof=0)
+    low["warmth"] = (frame["warmth"] - half).clip(lower=frame["warmth"].min())
+    high["warmth"] = (frame["warmth"] + half).clip(upper=frame["warmth"].max())
+    change = np.sqrt(np.mean((grown.predict(high) - grown.predict(low)) ** 2))
+    assert found.names == ["warmth", "soil", "wind", "day"]
+    assert found.values[0] == pytest.approx(change, rel=1e-6)
+    assert found.measured == [True, False, True, True]
+    assert found.order.tolist()[:2] == [0, 1]
+    assert found.alone.all()
+
+
+def test_levels_and_numbers_of_a_linear_model_are_on_one_scale():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.uniform(size=4000), "b": rng.choice(["no", "yes"], size=4000)})
+    y = 2 * frame["a"].to_numpy() + 0.5 * (frame["b"] == "yes").to_numpy()
+    found = influence("m", fitted(Ridge(alpha=1e-8), frame, y), frame, spread=y.std())
+    # |w| · sd of a fair coin is 0.25; rows exchange with rows at random, which 500 of them average to about 5 %.
+    assert found.values[1] == pytest.approx(0.25, rel=0.15)
+    # Moved by sd/2 = 1/√48 to either side, rows nearer to an end stop there: E(step²) = ⅓ − … is at most the full one.
+    full = 2 / np.sqrt(12)
+    assert 0.75 * full < found.values[0] < full
+
+
+def test_columns_that_go_together_are_not_ranked():
+    rng = np.random.default_rng(1)
+    x, z = rng.normal(size=(2, 60))
+    frame = pd.DataFrame({"x": x, "twin": x + 1e-4 * rng.normal(size=60), "z": z})
+    y = x + z + rng.normal(size=60)
+    model = fitted(LinearRegression(), frame, y)
+    found = influence("linear", model, frame, spread=y.std())
+    assert found.alone.tolist() == [False, False, True]
+    text = words.influences(found, best="linear", target="y")
+    assert text.startswith("x and twin go together in these rows, which don't tell what one of them does alone. ")
+    assert "What matters most of the others: z." in text
+
+
+def test_too_many_columns_are_not_tried_one_by_one():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(size=(30, 101))).add_prefix("x")
+    model = fitted(BayesianLinearRegression(), frame, frame["x0"].to_numpy())
+    assert influence("bayes", model, frame, spread=1.0) is None
+
+
+def test_relevances_are_grouped_by_the_columns_of_the_table(grown):
+    found = process("gp", grown)
+    each = dict(zip(grown.preparation_.get_feature_names_out(), grown.estimator_.relevance_, strict=True))
+    levels = [value for name, value in each.items() if name.startswith("soil=")]
+    assert len(levels) == 2
+    assert found.names == ["warmth", "soil", "wind", "day"]
+    assert found.relevance[1] == pytest.approx(np.hypot(*levels))
+    assert found.relevance[2] == pytest.approx(np.hypot(each["wind"], each["wind is missing"]))
+    assert found.noise == pytest.approx(np.sqrt(grown.estimator_.noise_variance_))
+    # The noise of the data has a deviation of one.
+    assert 0.7 < found.noise < 1.4
+
+
+def test_a_shared_length_scale_ranks_nothing(farm):
+    frame, y = farm
+    found = process("gp", fitted(GPRegressor(RBF(), n_restarts=0), frame, y))
+    assert found.relevance is None
+    assert process("ridge", fitted(Ridge(), frame, y)) is None
+
+
+def test_the_typical_row_is_the_one_nearest_to_the_medians():
+    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0, 9.0, 4.0], "b": [5.0, 6.0, 7.0, 1.0, 90.0]})
+    model = fitted(Ridge(), frame, np.arange(5.0))
+    # Medians 2 and 6; the row 2, 7 is off by a small part of b's spread, the row 1, 6 by more of a's.
+    assert typical(model, frame) == 2
+
+
+def test_curves_follow_the_function_in_the_units_of_the_table(farm, grown):
+    frame, _ = farm
+    row = typical(grown, frame)
+    warmth, soil, day = curves(grown, frame, row, ["warmth", "soil", "day"])
+    truth = 30 * np.exp(-(((warmth.x - 22) / 7) ** 2)) - 6 * (frame["soil"].iloc[row] == "peat")
+    # A band of 95 % at each of 80 places that go together.
+    assert np.mean((warmth.lower <= truth) & (truth <= warmth.upper)) > 0.8
+    assert np.abs(warmth.mean - truth).max() < 3.0
+    assert soil.ticks == ["sand", "clay", "peat"]
+    assert soil.mean[2] == pytest.approx(soil.mean[0] - 6, abs=2.0)
+    assert day.label.startswith("day (days since 2021-03-01")
+    assert (day.x[0], day.x[-1]) == (0.0, 119.0)
+
+
+def test_curves_leave_out_the_noise(farm, grown):
+    frame, _ = farm
+    some = frame.iloc[:5]
+    variance = grown.predict_dist(some).var - latent(grown, some).var
+    np.testing.assert_allclose(variance, grown.estimator_.noise_variance_, rtol=1e-6)
+
+
+def test_a_pipeline_is_asked_through_its_steps(farm):
+    frame, y = farm
+    model = fitted(make_pipeline(Polynomial(degree=2), BayesianLinearRegression()), frame, y)
+    np.testing.assert_allclose(latent(model, frame).mean, model.predict(frame), rtol=1e-9)
+    assert {curve.name for curve in curves(model, frame, 0, list(frame.columns))} == set(frame.columns)
+
+
+def test_a_table_of_one_column_has_a_line(farm):
+    frame, y = farm
+    model = fitted(KernelRidge(alpha="loo", fit_intercept=True), frame[["warmth"]], y)
+    found = line(model, frame[["warmth"]], "warmth")
+    np.testing.assert_allclose(found.data, frame["warmth"], rtol=1e-9)
+    table = pd.DataFrame({"warmth": found.x})
+    np.testing.assert_allclose(found.dist.mean, model.predict(table), rtol=1e-9)
+    assert (found.dist.std > found.latent.std).all()
+    few = pd.DataFrame({"warmth": np.round(frame["warmth"] / 10)})
+    assert line(fitted(Ridge(), few, y), few, "warmth") is None
+
+
+def curve(mean, half, ticks=None):
+    mean = np.asarray(mean, dtype=float)
+    return Curve("x", "x", np.linspace(0, 10, len(mean)), Normal(mean, np.full(len(mean), half / 1.96)), ticks)
+
+
+up = np.linspace(0.0, 10.0, 41)
+hill = 10 - (up - 5) ** 2 / 2.5
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        (curve(up, 1.0), "Rises, from 0 to 10.0."),
+        (curve(-up, 1.0), "Falls, from 0 to −10.0."),
+        (curve(up, 6.0), "A level line stays inside the band."),
+        (curve(hill, 1.0), "Rises to 10.0 at 5, then falls."),
+        (curve(-hill, 1.0), "Falls to −10.0 at 5, then rises."),
+        (curve(np.cos(2 * up), 0.1), "Goes up and down between −1.00 and 1.00."),
+        # A dent that the band doesn't vouch for.
+        (curve(up - 3 * np.exp(-((up - 5) ** 2)), 1.5), "Rises, from 0 to 10.0."),
+        (curve(up + 3 * np.sin(2 * up), 4.0), "Rises on the whole, from 0 to 11.8."),
+        (curve([1.0, 5.0, 3.0], 0.5, ["a", "b", "c"]), "Lowest at a (1.00), highest at b (5.00)."),
+    ],
+)
+def test_what_a_curve_does(fact, text):
+    said = words.curve(fact)
+    if "11.8" in text:
+        assert said.startswith("Rises on the whole, from ")
+    else:
+        assert said == text
+
+
+def test_a_small_curve_says_that_it_is_enlarged():
+    assert words.curve(curve(up, 1.0), enlarged=12.3).endswith(" Enlarged 10 times.")
+
+
+def test_influences_in_words():
+    def say(values, measured=None):
+        values = np.asarray(values)
+        names = ["froude", "beam", "length", "draught", "soil"][: len(values)]
+        fact = Influence("gp", names, values, measured or [True] * len(values), np.ones(len(values), dtype=bool))
+        return words.influences(fact, best="gp", target="y")
+
+    assert say([20.0, 0.5, 0.4]) == (
+        "What matters most: froude. One standard deviation of froude changes the predicted y by 20 (root mean square "
+        "over the rows); the other two hardly matter."
+    )
+    assert say([20.0, 6.0, 0.4]).endswith(", one standard deviation of beam by 6.0; length hardly matters.")
+    assert say([20.0, 12.0, 6.0], [True, True, False]).startswith("What matters most: froude and beam. One")
+    assert say([20.0, 12.0, 6.0], [True, True, False]).endswith(", another value of length by 6.0.")
+    assert say([20.0, 6.0, 0.3, 0.2, 0.1]).endswith("by 6.0; length, draught and soil hardly matter.")
+    assert say([0.0, 0.0]) == "No input changes what gp predicts."
+
+
+def test_a_process_in_words():
+    fact = Process("gp", "RBF", 1.5, ["a", "b"], np.array([1.0, 0.05]))
+    assert words.process(fact, target="y", spread=10.0) == (
+        "gp takes y for a very smooth function of its two inputs, plus noise of standard deviation 1.50."
+    )
+    assert words.process(fact, target="y", spread=1e6).endswith("plus next to no noise.")
+    assert words.bends(fact) == "The function bends most along a, and hardly along b."
+    rough = Process("gp", "Exponential", 1.5, ["a"], None)
+    assert "a rough function of its one input" in words.process(rough, target="y", spread=10.0)
+
+
+@pytest.mark.parametrize(
+    ("logs", "top", "text"),
+    [
+        ({"gp": -10.0, "bayes": -33.0}, "gp",
+         "The evidence, for which no row is held out, is largest for gp as well, 23 above bayes."),
+        ({"gp": -40.0, "bayes": -33.0}, "gp",
+         "The evidence, for which no row is held out, is largest for bayes instead, 7.0 above gp."),
+        ({"gp": -40.0, "bayes": -33.0}, "ridge",
+         "Of the two models with an evidence, bayes has the largest, 7.0 above gp."),
+        ({"gp": -40.0}, "gp", ""),
+    ],
+)  # fmt: skip
+def test_evidence_beside_the_held_out_score(logs, top, text):
+    assert sentences.evidence(logs, top) == text
+
+
+def page(frame, y, models):
+    tables = {name: TableModel(Preparation(standardize=True), model, "y") for name, model in models.items()}
+    comparison = compare(tables, frame, y, cv=3, random_state=0)
+    preparation = Preparation(standardize=True).fit(frame)
+    return render(
+        title="t", sheet_notes=(), preparation=preparation, comparison=comparison, target="y",
+        models=comparison.fitted, frame=frame, y=y, seed=0,
+    )  # fmt: skip
+
+
+def test_every_small_picture_has_its_sentence_and_words_for_the_blind(farm):
+    text = page(*farm, {"gp": GPRegressor(n_restarts=0)})
+    small = re.findall(r'<figure id="figure-curve-.*?</figure>', text, flags=re.DOTALL)
+    assert len(small) == 4
+    for figure in small:
+        assert re.search(r'<svg [^>]*role="img" aria-label="[^"]{20,}"', figure)
+        assert len(re.search(r'<p class="said">(.+?)</p>', figure, flags=re.DOTALL)[1]) > 15
+    assert text.index('id="figure-curve-0"') < text.index(">soil</h3>")
+    assert "figure-relevances" in text
+    assert "figure-coefficients" not in text
+    assert "noise that the inputs leave" in text
+    assert "<dt>Gaussian process</dt>" in text
+
+
+@pytest.mark.parametrize("estimator", [KernelRidge(alpha="loo", fit_intercept=True), NadarayaWatson()])
+def test_models_without_length_scales_for_each_column_show_influences(farm, estimator):
+    text = page(*farm, {"model": estimator})
+    assert "Which inputs matter?" in text
+    assert "figure-relevances" not in text
+    assert "<dt>Gaussian process</dt>" not in text
+
+
+def test_a_table_of_one_column_shows_its_curve(farm):
+    frame, y = farm
+    text = page(frame[["warmth"]], y, {"gp": GPRegressor(n_restarts=0)})
+    assert "What does the curve look like?" in text
+    assert "How each input acts" not in text
+    assert "gp takes y for a very smooth function of its one input" in text
+
+
+def test_the_same_table_makes_the_same_page(farm):
+    frame, y = farm
+    first, second = (
+        re.sub(r"<td class=\"num\">[^<]*</td>\s*</tr>", "", page(frame, y, {"gp": GPRegressor(n_restarts=0)}))
+        for _ in range(2)
+    )
+    assert first == second
