@@ -1,15 +1,23 @@
 """Timing on noisy machines: the contestants take turns, and the best of each counts."""
 
 import gc
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
+
+Job = Callable[[], Any]
+
+
+def load() -> float:
+    """How many processes wanted a core during the last minute; above zero before a run, others are at work."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
 
 
 @dataclass(frozen=True)
 class Line:
-    """One comparison: seconds of ours and of the yardstick, and the ratio that we aim at."""
+    """One comparison: ours and the yardstick, seconds unless `unit` says otherwise, and what we aim at."""
 
     case: str
     ours: float
@@ -17,19 +25,25 @@ class Line:
     theirs: float
     target: str
     met: bool
+    unit: str = "s"
+    load: float = field(default_factory=load)
 
     @property
     def ratio(self) -> float:
         return self.ours / self.theirs
 
 
-def best_times(contestants: dict[str, Callable[[], Any]], *, rounds: int) -> dict[str, float]:
+def best_times(
+    contestants: Mapping[str, Job], *, rounds: int, before: Mapping[str, Job] | None = None
+) -> dict[str, float]:
     """Shortest time of each contestant over rounds in which all take turns; one warm-up round doesn't count,
-    unless it is all there is (rounds=0)."""
-    times: dict[str, float] = dict.fromkeys(contestants, float("inf"))
+    unless it is all there is (rounds=0). What `before` holds for a contestant runs ahead of it, off the clock."""
+    times = dict.fromkeys(contestants, float("inf"))
     for lap in range(rounds + 1):
         for name, run in contestants.items():
             gc.collect()
+            if before and name in before:
+                before[name]()
             start = perf_counter()
             run()
             if lap or not rounds:
@@ -49,16 +63,20 @@ def faster(case: str, times: dict[str, float], yardstick: str, factor: float, *,
     return Line(case, times[ours], yardstick, times[yardstick], f"{factor:g}× faster", ratio * factor <= 1)
 
 
-def below(case: str, seconds: float, limit: float) -> Line:
-    """A line that wants ours below a number of seconds."""
-    return Line(case, seconds, "a clock", limit, f"< {limit:g} s", seconds < limit)
+def below(case: str, value: float, limit: float, *, unit: str = "s", yardstick: str = "a clock") -> Line:
+    """A line that wants a number of ours below a limit."""
+    return Line(case, value, yardstick, limit, f"≤ {limit:g}", value <= limit, unit=unit)
+
+
+def skipped(what: str, why: str) -> None:
+    print(f"skipped: {what}, {why}")
 
 
 def show(title: str, lines: list[Line]) -> None:
     print(f"\n{title}")
-    print(f"{'case':<58}{'credo':>10}  {'yardstick':<34}{'seconds':>10}{'ratio':>9}  target")
+    print(f"{'case':<62}{'credo':>10}      {'yardstick':<34}{'value':>10}{'ratio':>9}{'load':>7}  target")
     for line in lines:
         print(
-            f"{line.case:<58}{line.ours:>10.4f}  {line.yardstick:<34}{line.theirs:>10.4f}{line.ratio:>8.2f}×"
-            f"  {line.target} {'met' if line.met else 'MISSED'}"
+            f"{line.case:<62}{line.ours:>10.4f} {line.unit:<5}{line.yardstick:<34}{line.theirs:>10.4f}"
+            f"{line.ratio:>8.2f}×{line.load:>7.1f}  {line.target} {'met' if line.met else 'MISSED'}"
         )

@@ -62,7 +62,7 @@ def test_the_leaderboard_is_plain_text_when_stdout_is_no_terminal(run, data, tmp
     assert result.exit_code == 0, result.stderr
     assert "\x1b" not in result.stdout + result.stderr
     header, first, second = re.findall(r"^(?:model|linear|bayes) .*$", result.stdout, re.MULTILINE)
-    assert " ".join(header.split()) == "model log score RMSE CRPS 95 % coverage log evidence seconds"
+    assert " ".join(header.split()) == "model log score RMSE CRPS coverage log evidence seconds"
     assert {first.split()[0], second.split()[0]} == {"linear", "bayes"}
     assert f"Report       {tmp_path / 'out' / 'report.html'}" in result.stdout
     assert "Next: credo show" in result.stdout

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+from credo.cli._models import NAMES
 from credo.cli._screen import Screen, cells, plain, size
 from credo.selection import Comparison, HeldOut, Score
 
@@ -144,6 +145,16 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_numbers(width, last, cap
     assert max(map(len, out.splitlines())) <= width
     header = next(line for line in out.splitlines() if "model" in line)
     assert header.split("  ")[-1].strip().endswith(last)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_model_has_room_for_its_seconds_on_a_terminal_of_80_columns(name, capsys, terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    score = Score(name, -5.42051, 54620.31, 30.95, 0.9621, -12403.91, "exact", 112.038)
+    Screen().leaderboard(Comparison([score], {name: held([score.log_score] * 4)}))
+    out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert "112.038" in out
+    assert name in out
 
 
 def test_json_is_ascii_so_that_every_stdout_can_hold_it(capsys):

@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from credo.selection import Comparison, Score
 
-_COLUMNS = ("model", "log score", "RMSE", "CRPS", "95 % coverage", "log evidence", "seconds")
+_COLUMNS = ("model", "log score", "RMSE", "CRPS", "coverage", "log evidence", "seconds")
 
 
 class Screen:

@@ -6,16 +6,19 @@ An estimator is a scikit-learn estimator first: constructors only store, `fit` w
 an underscore, and those attributes (with the constructor's) are all that a model file holds. What starts
 with an underscore is scratch: it may be dropped and built again.
 
-Members: `Estimator` (rows, weights, names), `Regressor` (numeric targets, `predict`, `predict_dist`), `Result` (how a
-fit ended), and the checks of constructor arguments. Nothing here knows a model.
+Members: `Estimator` (rows, weights, names), `Regressor` (numeric targets, `predict`, `predict_dist`), `Classifier`
+(labels, `predict_proba`), `Result` (how a fit ended), and the checks of constructor
+arguments. Nothing here knows a model.
 """
 
 from credo.estimator._arguments import choice, interval_level, nonnegative, positive, positive_integer
+from credo.estimator._classifier import Classifier
 from credo.estimator._estimator import Estimator
 from credo.estimator._regressor import Regressor
 from credo.estimator._result import FitWarning, Result
 
 __all__ = [
+    "Classifier",
     "Estimator",
     "FitWarning",
     "Regressor",

@@ -19,6 +19,7 @@ from credo.gp._search import FEW
 from credo.gp.paths import Paths, draw_paths
 from credo.inference import Conditioned
 from credo.kernels import Kernel
+from credo.kernels._draws import draws
 from credo.linalg import one_blas_thread
 from credo.seeds import generator
 
@@ -265,8 +266,8 @@ class FittedProcess(Regressor):
 
     def _functions(self, process: Process, j: int, rows: Array, n: int, rng: np.random.Generator, method: Any) -> Array:
         """n draws of f from one process."""
-        law = MultivariateNormal(process.mean(rows)[:, j], process.covariance(rows, target=j))
-        return self.center_[j] + self.unit_[j] * law.sample(n, random_state=rng, method=method)
+        deviations = draws(process.covariance(rows, target=j), n, random_state=rng, method=method)
+        return self.center_[j] + self.unit_[j] * (process.mean(rows)[:, j] + deviations)
 
     def _log_density(self, process: Process) -> float:
         """ln p(y) of a process, in the units of y."""

@@ -73,9 +73,8 @@ class Box:
             raise ValueError("bounds is empty: give a (low, high) pair for each dimension")
         sides = [_side(f"bounds of {_title(names, i)}", entry) for i, entry in enumerate(entries)]
         low, high, scales = zip(*sides, strict=True)
-        return cls(
-            np.array(low), np.array(high), np.array(scales) == "log", np.array(scales) == "integer", names
-        )  # fmt: skip
+        scale = np.array(scales)
+        return cls(np.array(low), np.array(high), scale == "log", scale == "integer", names)
 
     @property
     def n_dims(self) -> int:
@@ -200,6 +199,8 @@ class Minimizer:
         self.model = model
         self.n_initial = n_initial
         self.random_state = random_state
+        if model is not None and not isinstance(model, GPRegressor):
+            raise TypeError(f"model must be a GPRegressor, whose fit says where to measure next; got {model!r}")
         self._box = Box.of(bounds)
         n_dims = self._box.n_dims
         self._n_initial = 2 * n_dims + 2 if n_initial == "auto" else positive_integer("n_initial", n_initial)

@@ -6,9 +6,11 @@ Contract: every sentence is computed from this data and claims no more than a te
 has a question, an answer and words for those who can't see it; every name from the table is escaped; the same
 input gives the same bytes; the file appears whole or not at all.
 
-Members: `write` and `render` (the page as text). Inside: `_facts` (numbers), `_sentences` (words), `_effects`
-(coefficients), `_leaderboard`, `_glance` (the columns), `_figures`, `_page`, and the template with its style
-sheet. Drawing itself belongs to `plots`, scores to `metrics`, folds to `selection`.
+Members: `write` and `render` (the page as text). Inside: what is found out (`_facts` about held-out rows,
+`_effects` of coefficients, `_inputs` that move the predictions, `_curves` along one input), what is said of it
+(`_sentences`, `_input_sentences`), and the parts of the page (`_answer`, `_leaderboard`, `_figures`, `_surprises`,
+`_glance` at the columns, `_page`, the template with its style sheet). Drawing itself belongs to `plots`, scores to
+`metrics`, folds to `selection`.
 """
 
 from importlib.util import find_spec

@@ -103,7 +103,10 @@ def line(model: Any, frame: Any, column: str) -> Line | None:
         return None
     _, data = _axis(model, frame, column)
     table = _around(frame, 0, column, places)
-    dist, inner = model.predict_dist(table), latent(model, table)
+    try:
+        dist, inner = model.predict_dist(table), latent(model, table)
+    except ValueError:
+        return None
     return Line(places.label, places.x, dist, inner, data) if _is_finite(dist) and _is_finite(inner) else None
 
 
@@ -121,7 +124,11 @@ def _curve(model: Any, frame: Any, row: int, column: str) -> Curve | None:
     places = _places(model, frame, column)
     if places is None:
         return None
-    dist = latent(model, _around(frame, row, column, places))
+    try:
+        dist = latent(model, _around(frame, row, column, places))
+    # Without degrees of freedom there is no band, and the model says so in its own words.
+    except ValueError:
+        return None
     return Curve(column, places.label, places.x, dist, places.ticks) if _is_finite(dist) else None
 
 

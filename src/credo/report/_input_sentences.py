@@ -99,18 +99,20 @@ def curve(fact: Curve, *, enlarged: float = 1.0) -> str:
 
     A level line stays inside the band everywhere if the highest lower end is below the lowest upper end.
     """
-    size = f" Enlarged {number(enlarged, digits=1)} times." if enlarged > 1 else ""
+    size = f" Enlarged {enlarged:.0f} times." if enlarged > 1 else ""
     return f"{_shape(fact)}{size}"
 
 
 def _shape(fact: Curve) -> str:
     mean, lower, upper = fact.mean, fact.lower, fact.upper
-    low, high = number(float(mean.min())), number(float(mean.max()))
+    span = float(np.ptp(mean))
+    # Beside the curve's height, what rounding leaves of a zero is nothing.
+    low, high = (number(end if abs(end) > 1e-4 * span else 0.0) for end in (float(mean.min()), float(mean.max())))
     if lower.max() <= upper.min():
         return "A level line stays inside the band."
     if fact.ticks is not None:
         return f"Lowest at {fact.ticks[mean.argmin()]} ({low}), highest at {fact.ticks[mean.argmax()]} ({high})."
-    tolerance = _TURN * float(np.ptp(mean))
+    tolerance = _TURN * span
     turns = _turns(mean, tolerance)
     # A line that never falls stays inside the band if no upper end lies below a lower one to its left.
     if (np.maximum.accumulate(lower) <= upper).all():

@@ -1,0 +1,17 @@
+"""Gaussian processes beside what LAPACK alone needs, and beside scikit-learn, GPy and GPyTorch where installed.
+
+``CREDO_DATA``, a folder with yacht.csv, energy.csv and their splits, adds the lines on real tables. ``CREDO_QUICK=1``
+leaves out what takes minutes.
+"""
+
+import os
+import warnings
+
+from benchmarks.gp import draws, evidence, fits, memory, tables
+from benchmarks.timing import Line
+
+
+def run() -> list[Line]:
+    warnings.simplefilter("ignore")
+    quick = bool(os.environ.get("CREDO_QUICK"))
+    return [*evidence.run(), *memory.run(), *draws.run(), *tables.run(), *([] if quick else fits.run())]

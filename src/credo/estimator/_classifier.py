@@ -1,0 +1,88 @@
+"""What every classifier shares: labels of any kind, `predict`, `predict_proba` and `predict_dist`."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from credo.distributions import Bernoulli, Categorical
+from credo.estimator._estimator import Estimator
+
+Array = NDArray[np.float64]
+
+
+class Classifier(ClassifierMixin, Estimator):
+    """A scikit-learn classifier that predicts distributions over labels.
+
+    A subclass writes `fit`, `summary` and `_probabilities`, the table of class probabilities for clean rows; where the
+    model has scores that are monotone in them it writes `decision_function` as well. It sets `result_` in `fit` and,
+    where the mathematics has one, `log_evidence_` with `evidence_method_`.
+    """
+
+    classes_: NDArray[Any]
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The likeliest label of each row; the first of equals."""
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """The probability of each label, in the order of `classes_`: shape (n_samples, n_classes)."""
+        return self._probabilities(self._predict_rows(X))
+
+    def predict_log_proba(self, X: ArrayLike) -> Array:
+        """The logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict_dist(self, X: ArrayLike) -> Bernoulli | Categorical:
+        """The predictive distribution of each row's label: Bernoulli where the labels are 0 and 1, else Categorical."""
+        table = self.predict_proba(X)
+        if self.classes_.dtype.kind in "biuf" and np.array_equal(self.classes_, [0, 1]):
+            return Bernoulli(table[:, 1])
+        return Categorical(table, classes=self.classes_)
+
+    def _probabilities(self, rows: Any) -> Array:
+        raise NotImplementedError
+
+    def _training_rows(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        class_weight: Any = None,
+    ) -> tuple[Any, NDArray[np.intp], Array | None]:
+        """X as finite float64 rows, the labels' places in `classes_`, and the weights; rows of weight zero are dropped.
+
+        A row that is repeated k times and a row of weight k are the same data to every estimator. `class_weight`
+        ("balanced", or a mapping from label to factor) multiplies the weights.
+        """
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        rows: Any = validate_data(self, X, dtype=np.float64, accept_sparse=self._sparse_format())
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        if len(labels) != rows.shape[0]:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {rows.shape[0]} rows and y has "
+                f"{len(labels)}"
+            )
+        weight = None if sample_weight is None else self._weights(sample_weight, rows)
+        if weight is not None and not (weight > 0).all():
+            used = weight > 0
+            rows, labels, weight = rows[used], labels[used], weight[used]
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        codes = codes.ravel()
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, but every label is {self.classes_[0]!r}: "
+                "1 class can't be told from another"
+            )
+        if class_weight is not None:
+            factors = compute_class_weight(class_weight, classes=self.classes_, y=labels)
+            weight = factors[codes] if weight is None else weight * factors[codes]
+        return rows, codes, weight
