@@ -88,6 +88,16 @@ def test_columns_that_go_together_are_not_ranked():
     assert "What matters most of the others: z." in text
 
 
+def test_a_sum_of_others_is_not_ranked_however_calm_the_model_is():
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["wall", "roof", "height"])
+    frame["surface"] = frame["wall"] + 2 * frame["roof"]
+    y = frame["surface"].to_numpy() + frame["height"].to_numpy()
+    found = influence("ridge", fitted(Ridge(alpha=10.0), frame, y), frame, spread=y.std())
+    assert found.together == ["wall", "roof", "surface"]
+    assert [found.names[i] for i in found.order] == ["height"]
+
+
 def test_too_many_columns_are_not_tried_one_by_one():
     rng = np.random.default_rng(2)
     frame = pd.DataFrame(rng.normal(size=(30, 101))).add_prefix("x")

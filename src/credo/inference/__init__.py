@@ -2,11 +2,27 @@
 
     prior N(0, K) × likelihood → posterior, ln p(y), ∂ ln p(y)/∂θ
 
-`exact` is for Gaussian noise, with the coefficients of the mean integrated out. Rules that approximate other
-likelihoods by Gaussian sites will join it here, with the same signature. Kernels come in as they are; optimisers stand
-above, in `learning`.
+`exact` is for Gaussian noise, with the coefficients of the mean integrated out. `laplace`, `ep` and `vi` put one
+Gaussian site (`SiteGaussian`) in the place of each row's likelihood, and differ only in how they choose it; with a
+Gaussian likelihood they equal `exact` to rounding error. Each gives an `Approximation`: the law of the latent values,
+ln p(y), and its derivative by the Gram matrix, which a kernel pulls back to its parameters. Optimisers stand above, in
+`learning`.
 """
 
+from credo.inference.ep import ep
 from credo.inference.exact import Conditioned, Evidence, condition, log_evidence
+from credo.inference.laplace import laplace
+from credo.inference.sites import Approximation, SiteGaussian
+from credo.inference.vi import vi
 
-__all__ = ["Conditioned", "Evidence", "condition", "log_evidence"]
+__all__ = [
+    "Approximation",
+    "Conditioned",
+    "Evidence",
+    "SiteGaussian",
+    "condition",
+    "ep",
+    "laplace",
+    "log_evidence",
+    "vi",
+]

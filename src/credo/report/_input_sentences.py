@@ -26,7 +26,7 @@ _SMOOTHNESS = {
 
 def influences(fact: Influence, *, best: str, target: str) -> str:
     """Which columns move the prediction most, for the headline."""
-    bound = [shorten(name) for name, alone in zip(fact.names, fact.alone, strict=True) if not alone]
+    bound = [shorten(name) for name in fact.together]
     together = ""
     if bound:
         go = "goes together with other inputs" if len(bound) == 1 else "go together"

@@ -17,8 +17,9 @@ Vector = NDArray[np.float64]
 MAX_COLUMNS = 100
 _MAX_CELLS = 10**7
 _ROWS = 500
-# A change of one input that moves the prediction by more than this many standard deviations of the target is none that
-# the rows know of: they change together with others.
+# A measured column goes together with others when they tell it up to this share of its variance, or when changing it
+# alone moves the prediction by more than this many standard deviations of the target, which no row does.
+_TOLD = 0.99
 _TOO_MUCH = 2.0
 
 
@@ -27,8 +28,8 @@ class Influence:
     """How much the prediction changes with each column of the table, by root mean square over the rows.
 
     Of a column that is `measured`: over one standard deviation, half of it to either side of each row. Of levels: when
-    rows exchange theirs, divided by √2, which for a linear model is the same. `alone` is False where the prediction
-    changes by more than the target ever does: such columns go together with others, and no row tells them apart.
+    rows exchange theirs, divided by √2, which for a linear model is the same. `alone` is False for columns that go
+    together with others, so that no row tells what one of them does.
     """
 
     model: str
@@ -42,6 +43,11 @@ class Influence:
         """The columns that can be told apart, the most influential first."""
         known = np.flatnonzero(self.alone)
         return known[np.argsort(-self.values[known], kind="stable")]
+
+    @property
+    def together(self) -> list[str]:
+        """The columns that can't be told apart."""
+        return [name for name, alone in zip(self.names, self.alone, strict=True) if not alone]
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,21 @@ def influence(name: str, model: Any, frame: Any, *, spread: float) -> Influence 
         )  # fmt: skip
     if not np.isfinite(values).all():
         return None
-    return Influence(name, [str(column) for column in names], values, measured, values <= _TOO_MUCH * spread)
+    alone = np.array(
+        [not is_measured or not _told(X, block) for block, is_measured in zip(blocks, measured, strict=True)]
+    )
+    alone &= values <= _TOO_MUCH * spread
+    return Influence(name, [str(column) for column in names], values, measured, alone)
+
+
+def _told(X: Vector, block: list[int]) -> bool:
+    """Whether a linear function of the other columns tells a column almost exactly."""
+    others = np.delete(X, block, axis=1)
+    if len(X) <= 2 * others.shape[1]:
+        return False
+    column, others = X[:, block[0]] - X[:, block[0]].mean(), others - others.mean(axis=0)
+    left = column - others @ np.linalg.lstsq(others, column, rcond=None)[0]
+    return bool(left @ left < (1 - _TOLD) * (column @ column))
 
 
 def _moved(predict: Callable[[Any], Any], X: Vector, picked: NDArray[np.intp], column: int) -> float:

@@ -105,13 +105,14 @@ def _results(
         "figures": [*figures, *_input_figures(found, held, best=best, target=target)],
         "curves": curve_figures(found.curves, target=target) if found.curves else [],
         "typical": None if found.typical is None else row_label(frame.index[found.typical]),
+        "together": [] if found.influence is None else [shorten(name) for name in found.influence.together],
         "has_process": found.process is not None,
         "surprises": surprises(held, frame.index),
     }
 
 
 def _nothing(sentence: str) -> dict[str, Any]:
-    nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves")}
+    nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "together")}
     return nothing | {
         "best": "", "answer": [sentence], "typical": None, "has_process": False, "surprises": ([], ""),
     }  # fmt: skip

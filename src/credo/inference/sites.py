@@ -1,0 +1,111 @@
+"""A latent Gaussian times one Gaussian site for each row: what Laplace, EP and variational inference share.
+
+    q(f) ∝ N(f | 0, K) Πᵢ exp(−½ τᵢ fᵢ² + νᵢ fᵢ) = N(f | μ, Σ)
+    Σ = (K⁻¹ + T)⁻¹,    B = I + T^½ K T^½,    μ = K a,    a = ν − Tμ
+
+Only B is factored, whose eigenvalues are at least one (Rasmussen & Williams 3.26): K may be singular, and a site may
+have precision zero.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.linalg import Factor, factorize
+
+Array = NDArray[np.float64]
+
+# Below this share of the prior variance, 1 − (B⁻¹)ᵢᵢ has lost the digits of τΣ.
+_FAINT = 1e-6
+
+
+@dataclass(frozen=True)
+class SiteGaussian:
+    """The normal law N(μ, Σ) that sites of precision τ and location ν make of a prior N(0, K)."""
+
+    K: Array
+    precision: Array
+    location: Array
+
+    @cached_property
+    def root(self) -> Array:
+        """T^½."""
+        return np.sqrt(self.precision)
+
+    @cached_property
+    def factor(self) -> Factor:
+        """Of B."""
+        B = self.K * self.root
+        B *= self.root[:, None]
+        B.flat[:: len(B) + 1] += 1.0
+        return factorize(B, overwrite=True, assume_symmetric=True)
+
+    @cached_property
+    def alpha(self) -> Array:
+        """a = K⁻¹μ."""
+        pulled = self.root * (self.K @ self.location)
+        return self.location - self.root * self.factor.solve(pulled)
+
+    @cached_property
+    def mean(self) -> Array:
+        """μ."""
+        return self.K @ self.alpha
+
+    @cached_property
+    def variance(self) -> Array:
+        """The diagonal of Σ: (1 − (B⁻¹)ᵢᵢ)/τᵢ, or Kᵢᵢ − ‖L⁻¹T^½kᵢ‖² where a site is too faint for that."""
+        prior = np.diagonal(self.K)
+        faint = self.precision * prior < _FAINT
+        shrunk = 1.0 - self.factor.inverse_diagonal()
+        variance = shrunk / np.where(faint, 1.0, self.precision)
+        if faint.any():
+            half = self.factor.half_solve(self.root[:, None] * self.K[:, faint])
+            variance[faint] = prior[faint] - np.einsum("ij,ij->j", half, half)
+        return np.clip(variance, 1e-12 * prior, prior)
+
+    def shrinkage(self) -> Array:
+        """R = (K + T⁻¹)⁻¹ = T^½B⁻¹T^½, whole."""
+        inverse = self.factor.inverse()
+        inverse *= self.root
+        inverse *= self.root[:, None]
+        return inverse
+
+    def latent(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+        """Mean and variance of f at new rows, from the kernel between new and training rows and its diagonal."""
+        half = self.factor.half_solve((cross * self.root).T)
+        variance = prior - np.einsum("ij,ij->j", half, half)
+        return cross @ self.alpha, np.maximum(variance, 0.0)
+
+    def covariance(self, cross: Array, prior: Array) -> Array:
+        """cov f between new rows, from the kernel's Gram matrix there."""
+        half = self.factor.half_solve((cross * self.root).T)
+        return prior - half.T @ half
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """What a rule found: the law of f, ln p(y) as the rule sees it, and how it ended.
+
+    `tilt` is Laplace's u of ∂ ln p/∂K = ½(aaᵀ − R) + ½(uaᵀ + auᵀ): how the mode moves with the kernel. The other rules
+    are stationary in their sites, and have none.
+    """
+
+    posterior: SiteGaussian
+    log_evidence: float
+    n_iter: int
+    converged: bool
+    message: str
+    tilt: Array | None = None
+
+    def kernel_weights(self) -> Array:
+        """∂ ln p(y)/∂K, symmetric: what a kernel pulls back to its parameters."""
+        a = self.posterior.alpha
+        W = self.posterior.shrinkage()
+        W *= -0.5
+        W += 0.5 * np.outer(a, a)
+        if self.tilt is not None:
+            cross = np.outer(self.tilt, a)
+            W += 0.5 * (cross + cross.T)
+        return W

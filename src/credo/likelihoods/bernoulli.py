@@ -1,0 +1,71 @@
+"""Two classes, −1 and +1, from one latent value."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erfcx, expit, log_ndtr, ndtr
+
+from credo.likelihoods._likelihood import Likelihood
+
+Array = NDArray[np.float64]
+
+_ROOT_HALF = np.sqrt(0.5)
+_ROOT_TWO_OVER_PI = np.sqrt(2.0 / np.pi)
+
+
+@dataclass(frozen=True)
+class Bernoulli(Likelihood):
+    """p(y = ±1 | f) = s(y·f) with s the logistic function ("logit") or the normal distribution function ("probit").
+
+    >>> import numpy as np
+    >>> Bernoulli("probit").probability(np.array([0.0]), np.array([3.0]))
+    array([0.5])
+    """
+
+    link: str = "probit"
+
+    _bends: ClassVar[Array] = np.array([-40.0, -20.0, -10.0, -4.0, 0.0, 4.0, 10.0, 20.0, 40.0])
+
+    def __post_init__(self) -> None:
+        if self.link not in ("logit", "probit"):
+            raise ValueError(f'link must be "logit" or "probit"; got {self.link!r}')
+
+    def log_prob(self, y: Array, f: Array) -> Array:
+        """ln s(y·f)."""
+        z = y * f
+        return log_ndtr(z) if self.link == "probit" else -np.logaddexp(0.0, -z)
+
+    def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
+        """By f (Rasmussen & Williams 3.15, 3.16 and their next)."""
+        z = y * f
+        if self.link == "logit":
+            up, down = expit(z), expit(-z)
+            second = -up * down
+            return y * down, second, y * second * (down - up)
+        r = _hazard(z)
+        return y * r, -r * (z + r), y * r * ((z + r) * (z + 2.0 * r) - 1.0)
+
+    def tilted(self, y: Array, mean: Array, var: Array) -> tuple[Array, Array, Array]:
+        """In closed form for the probit (Rasmussen & Williams 3.80–3.82), by quadrature for the logit."""
+        if self.link == "logit":
+            return super().tilted(y, mean, var)
+        width = 1.0 + var
+        z = y * mean / np.sqrt(width)
+        r = _hazard(z)
+        return log_ndtr(z), y * r / np.sqrt(width), -r * (z + r) / width
+
+    def probability(self, mean: Array, var: Array) -> Array:
+        """P(y = +1) where f ~ N(mean, var)."""
+        if self.link == "probit":
+            return ndtr(mean / np.sqrt(1.0 + var))
+        ones = np.ones_like(mean)
+        # The smaller of both probabilities has digits of its own; a variance of zero is a latent value that is known.
+        tail = np.exp(self.tilted(ones, -np.abs(mean), np.maximum(var, 1e-12))[0])
+        return np.where(mean < 0, tail, 1.0 - tail)
+
+
+def _hazard(z: Array) -> Array:
+    """N(z)/Φ(z), which grows like −z on the left, where both are too small for a computer."""
+    return _ROOT_TWO_OVER_PI / erfcx(-z * _ROOT_HALF)

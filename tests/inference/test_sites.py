@@ -1,0 +1,132 @@
+"""Laplace, EP and VI: one truth with Gaussian noise, published numbers, and derivatives by differences."""
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from credo.inference import ep, laplace, vi
+from credo.kernels import RBF
+from credo.likelihoods import Bernoulli, Gaussian
+
+RULES = {"laplace": laplace, "ep": ep, "vi": vi}
+each_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+
+FIVE = np.array(
+    [(-1.07932, -1.83544), (1.15768, 2.91702), (3.26631, -3.85663), (1.79009, 0.11949), (-3.66051, 1.75159)]
+)
+LABELS = np.array([-1.0, 1.0, 1.0, 1.0, -1.0])
+
+
+def table(n=25, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+@each_rule
+def test_gaussian_noise_makes_every_rule_exact(rule):
+    X, _ = table()
+    y = np.sin(X[:, 0])
+    K = RBF([1.0, 2.0], variance=1.5).gram(X)
+    weight = np.arange(25) % 3 + 1.0
+    found = rule(K, y, Gaussian(0.3), weight=weight)
+    copies = np.repeat(np.arange(25), weight.astype(int))
+    oracle = stats.multivariate_normal(cov=K[np.ix_(copies, copies)] + 0.3 * np.eye(len(copies)))
+    assert found.log_evidence == pytest.approx(oracle.logpdf(y[copies]), rel=1e-9)
+    noise = np.diag(0.3 / weight)
+    gain = K @ np.linalg.inv(K + noise)
+    np.testing.assert_allclose(found.posterior.mean, gain @ y, atol=1e-8)
+    np.testing.assert_allclose(found.posterior.variance, np.diag(K - gain @ K), rtol=1e-7)
+    assert found.converged
+
+
+def test_published_evidences():
+    K = RBF(2.0, variance=1.5**2).gram(FIVE)
+    assert -ep(K, LABELS, Bernoulli("probit"), weight=np.ones(5)).log_evidence == pytest.approx(3.38359489, abs=2e-6)
+    K = RBF(1.0).gram(FIVE)
+    assert -laplace(K, LABELS, Bernoulli("probit"), weight=np.ones(5)).log_evidence == pytest.approx(3.499024, abs=2e-6)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_laplace_by_a_general_optimiser(link):
+    K, likelihood = RBF(1.0).gram(FIVE), Bernoulli(link)
+    inverse = np.linalg.inv(K)
+    mode = optimize.minimize(
+        lambda f: 0.5 * f @ inverse @ f - likelihood.log_prob(LABELS, f).sum(), np.zeros(5), tol=1e-12
+    )
+    curvature = -likelihood.derivatives(LABELS, mode.x)[1]
+    truth = -mode.fun - 0.5 * np.linalg.slogdet(np.eye(5) + K * curvature)[1]
+    assert laplace(K, LABELS, likelihood, weight=np.ones(5)).log_evidence == pytest.approx(truth, abs=1e-7)
+
+
+@each_rule
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_derivatives_by_the_kernel_are_differences(rule, link):
+    X, y = table()
+    kernel = RBF([0.8, 1.6], variance=4.0)
+    weight = np.arange(25) % 2 + 1.0
+    theta = kernel.tree.flatten()
+
+    def value(theta):
+        K = kernel._with_tree(kernel.tree.unflatten(theta)).gram(X)
+        return rule(K, y, Bernoulli(link), weight=weight).log_evidence
+
+    W = rule(kernel.gram(X), y, Bernoulli(link), weight=weight).kernel_weights()
+    gradient = kernel.pullback(X, W) * kernel.tree.derivative(theta)
+    for i, axis in enumerate(np.eye(3)):
+        difference = (value(theta + 1e-4 * axis) - value(theta - 1e-4 * axis)) / 2e-4
+        assert gradient[i] == pytest.approx(difference, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_two_rows_by_brute_force(link):
+    """EP's marginals and evidence are nearly exact, the bound lies below, and Laplace is the furthest off."""
+    K, y = np.array([[9.0, 6.0], [6.0, 8.0]]), np.array([1.0, 1.0])
+    likelihood, one = Bernoulli(link), np.ones(2)
+    axis = np.linspace(-15, 18, 700)
+    f = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    logs = likelihood.log_prob(1.0, f).sum(axis=-1) + stats.multivariate_normal(cov=K).logpdf(f)
+    cell = (axis[1] - axis[0]) ** 2
+    truth = np.log(np.exp(logs).sum() * cell)
+    mean = (np.exp(logs - truth)[..., None] * f).sum(axis=(0, 1)) * cell
+    found = {name: rule(K, y, likelihood, weight=one) for name, rule in RULES.items()}
+    assert found["ep"].log_evidence == pytest.approx(truth, abs=6e-3)
+    assert found["vi"].log_evidence < truth
+    errors = {name: np.abs(part.posterior.mean - mean).max() for name, part in found.items()}
+    assert errors["ep"] < errors["vi"] < errors["laplace"]
+
+
+@each_rule
+def test_weights_are_copies(rule):
+    X, y = table(12)
+    K = RBF(1.0, variance=3.0).gram(X)
+    weight = np.arange(12) % 3 + 1
+    copies = np.repeat(np.arange(12), weight)
+    weighted = rule(K, y, Bernoulli("logit"), weight=weight.astype(float))
+    copied = rule(K[np.ix_(copies, copies)], y[copies], Bernoulli("logit"), weight=np.ones(len(copies)))
+    assert weighted.log_evidence == pytest.approx(copied.log_evidence, abs=1e-6)
+    np.testing.assert_allclose(
+        weighted.posterior.mean[np.arange(12)], copied.posterior.mean[np.cumsum(weight) - 1], atol=1e-5
+    )
+
+
+@each_rule
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("variance", [1e-8, 1.0, 1e4, 1e8])
+def test_no_prior_is_too_wide_or_too_narrow(rule, link, variance):
+    X, y = table(30)
+    found = rule(RBF(0.5, variance=variance).gram(X), y, Bernoulli(link), weight=np.ones(30))
+    assert np.isfinite(found.log_evidence) and np.isfinite(found.posterior.mean).all()
+    assert (found.posterior.variance > 0).all()
+    assert found.log_evidence < 0
+    if variance == 1e-8:
+        assert found.log_evidence == pytest.approx(-30 * np.log(2), abs=1e-2)
+
+
+@each_rule
+def test_symmetry(rule):
+    X, y = table(15)
+    K = RBF(1.0, variance=2.0).gram(X)
+    one, other = (rule(K, s * y, Bernoulli("logit"), weight=np.ones(15)) for s in (1, -1))
+    np.testing.assert_allclose(one.posterior.mean, -other.posterior.mean, atol=1e-6)
+    assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-7)

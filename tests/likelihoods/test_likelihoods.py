@@ -1,0 +1,106 @@
+"""Likelihoods: they sum to one, their derivatives are differences, their integrals those of a fine grid."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from credo.likelihoods import Bernoulli, Gaussian
+
+EXAMPLES = [Gaussian(0.7), Bernoulli("logit"), Bernoulli("probit")]
+each = pytest.mark.parametrize("likelihood", EXAMPLES, ids=str)
+
+
+def outcomes(likelihood):
+    return np.array([-1.0, 1.0])
+
+
+@each
+def test_it_sums_to_one(likelihood):
+    f = np.array([-30.0, -1.0, 0.0, 2.0, 40.0])
+    if isinstance(likelihood, Gaussian):
+        total = [integrate.quad(lambda y, f=f: float(np.exp(likelihood.log_prob(y, f))), f - 20, f + 20)[0] for f in f]
+    else:
+        total = sum(np.exp(likelihood.log_prob(y, f)) for y in (-1.0, 1.0))
+    np.testing.assert_allclose(total, 1.0, rtol=1e-7)
+
+
+@each
+def test_derivatives_are_differences(likelihood):
+    f = np.linspace(-6, 6, 25)
+    for y in outcomes(likelihood):
+        y = np.full_like(f, y)
+        first, second, third = likelihood.derivatives(y, f)
+        h = 1e-4
+        ahead, behind = likelihood.derivatives(y, f + h), likelihood.derivatives(y, f - h)
+        np.testing.assert_allclose(
+            first, (likelihood.log_prob(y, f + h) - likelihood.log_prob(y, f - h)) / (2 * h), rtol=1e-6, atol=1e-7
+        )
+        np.testing.assert_allclose(second, (ahead[0] - behind[0]) / (2 * h), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(third, (ahead[1] - behind[1]) / (2 * h), rtol=1e-5, atol=1e-6)
+
+
+@each
+@pytest.mark.parametrize("mean", [-8.0, -0.5, 3.0])
+@pytest.mark.parametrize("var", [1e-6, 0.3, 25.0, 1e4])
+def test_tilted_moments_are_those_of_a_fine_grid(likelihood, mean, var):
+    for y in outcomes(likelihood):
+        log_z, slope, curvature = likelihood.tilted(*(np.array([v]) for v in (y, mean, var)))
+        span = np.sqrt(var) * np.linspace(-14, 14, 400_001)
+        f = mean + span
+        logs = likelihood.log_prob(np.array(y), f) + stats.norm(mean, np.sqrt(var)).logpdf(f)
+        weight = np.exp(logs - logs.max())
+        assert log_z[0] == pytest.approx(logs.max() + np.log(np.trapezoid(weight, f)), abs=2e-8)
+        first, second, _ = likelihood.derivatives(np.full_like(f, y), f)
+        weight /= weight.sum()
+        assert slope[0] == pytest.approx(weight @ first, rel=1e-6, abs=1e-9)
+        spread = weight @ (second + first**2) - (weight @ first) ** 2
+        assert curvature[0] == pytest.approx(spread, rel=1e-5, abs=1e-8)
+
+
+@each
+@pytest.mark.parametrize(("mean", "var"), [(-2.0, 0.5), (1.0, 4.0), (0.0, 1e-8)])
+def test_expectations_and_their_slopes(likelihood, mean, var):
+    def value(mean, var, y):
+        return likelihood.expected(*(np.array([v]) for v in (y, mean, var)))
+
+    for y in outcomes(likelihood):
+        found, by_mean, by_var = (part[0] for part in value(mean, var, y))
+        f = mean + np.sqrt(var) * np.linspace(-12, 12, 200_001)
+        weight = stats.norm(mean, np.sqrt(var)).pdf(f)
+        assert found == pytest.approx(np.trapezoid(weight * likelihood.log_prob(np.array(y), f), f), rel=1e-5)
+        h = 1e-5 * max(var, 1e-3)
+        assert by_mean == pytest.approx(
+            (value(mean + h, var, y)[0] - value(mean - h, var, y)[0])[0] / (2 * h), rel=1e-4
+        )
+        if var > 1e-3:
+            assert by_var == pytest.approx(
+                (value(mean, var + h, y)[0] - value(mean, var - h, y)[0])[0] / (2 * h), rel=1e-4
+            )
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_far_out_there_are_still_digits(link):
+    likelihood = Bernoulli(link)
+    f, one = np.array([-1e4, -300.0, 300.0, 1e4]), np.ones(4)
+    assert np.isfinite(likelihood.log_prob(one, f)).all()
+    for part in likelihood.derivatives(one, f):
+        assert np.isfinite(part).all()
+    log_z, slope, curvature = likelihood.tilted(one, f, np.full(4, 2.0))
+    assert np.isfinite(log_z).all() and np.isfinite(slope).all() and (curvature <= 0).all()
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_probability_is_the_average_of_the_link(link):
+    likelihood = Bernoulli(link)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(150)
+    for mean, var in [(-3.0, 0.2), (0.5, 2.0), (4.0, 9.0)]:
+        average = weights @ np.exp(likelihood.log_prob(np.ones(150), mean + np.sqrt(var) * nodes)) / weights.sum()
+        found = likelihood.probability(np.array([mean]), np.array([var]))[0]
+        assert found == pytest.approx(average, abs=2e-6)
+        mirrored = likelihood.probability(np.array([-mean]), np.array([var]))[0]
+        assert found + mirrored == pytest.approx(1.0, abs=1e-12)
+
+
+def test_an_unknown_link_is_refused():
+    with pytest.raises(ValueError, match='"logit" or "probit"'):
+        Bernoulli("cauchit")
