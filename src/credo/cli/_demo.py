@@ -9,7 +9,7 @@ import click
 from credo.cli._options import debug_option
 from credo.cli._screen import Screen
 
-# Few, so that it takes seconds, and what comes along is what matters: lines, a curve, a process.
+# Few, so that it takes seconds: lines, a curved surface, and a process.
 MODELS = ("linear", "ridge", "bayes", "polynomial", "gp")
 
 

@@ -110,3 +110,15 @@ def weighted_std(X: Array, weight: Array) -> Array:
     """Standard deviation of each column, a weight of k standing for k rows."""
     mean = np.average(X, axis=0, weights=weight)
     return np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+
+
+def rounding_variance(Y: Array) -> float:
+    """The variance δ²/12 that targets recorded in steps of δ have lost, with δ the smallest difference in a column."""
+    steps = []
+    for column in Y.T:
+        values = np.unique(column[~np.isnan(column)])
+        gaps = np.diff(values)
+        gaps = gaps[gaps > 1e-9 * np.abs(values).max(initial=0.0)]
+        if gaps.size:
+            steps.append(float(gaps.min()))
+    return min(steps) ** 2 / 12.0 if steps else 0.0

@@ -91,7 +91,7 @@ class Problem:
     learns_noise: bool
     extra: Array
     hyperpriors: bool = True
-    tolerance: float = 1e-13
+    tolerance: float = 1e-11
 
     @cached_property
     def tree(self) -> ParameterTree:

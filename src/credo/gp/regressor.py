@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from credo.estimator import FitWarning, Result, choice, nonnegative, positive_integer
 from credo.frames import Table
-from credo.gp._data import MeanBasis, center_and_scale, distinct, targets, weighted_std
+from credo.gp._data import MeanBasis, center_and_scale, distinct, rounding_variance, targets, weighted_std
 from credo.gp._fitted import FittedProcess
 from credo.gp._marginal import Marginal
 from credo.gp._problem import Evident, Problem
@@ -315,12 +315,15 @@ class GPRegressor(FittedProcess):
             return VaryingNoise(kernel, marginal, RBF(np.ones(n_features)), hyperpriors=self.hyperpriors)
         known = self._known_noise()
         scale = self.scale_[0] ** 2
+        # Rows that repeat each other to the last digit would praise a noise of zero without end, where the digits are few.
+        repeated = known is None and self.hyperparameters != "fixed" and len(self.place_) > n
+        lost = rounding_variance(Y) if repeated else 0.0
         return Problem(
             kernel,
             marginal,
             noise=0.1 if known is None else 0.0 if self.row_noise_ is not None else float(known) / scale,
             learns_noise=known is None,
-            extra=np.zeros(n) if self.row_noise_ is None else self.row_noise_ / scale,
+            extra=np.full(n, lost) if self.row_noise_ is None else self.row_noise_ / scale,
             hyperpriors=self.hyperpriors,
         )
 

@@ -5,14 +5,17 @@
 `exact` is for Gaussian noise, with the coefficients of the mean integrated out. `laplace`, `ep` and `vi` put one
 Gaussian site (`SiteGaussian`) in the place of each row's likelihood, and differ only in how they choose it; with a
 Gaussian likelihood they equal `exact` to rounding error. Each gives an `Approximation`: the law of the latent values,
-ln p(y), and its derivative by the Gram matrix, which a kernel pulls back to its parameters. Optimisers stand above, in
-`learning`.
+ln p(y), and its derivative by the Gram matrix, which a kernel pulls back to its parameters. `softmax_laplace` is
+Laplace for more than two classes. `elliptical_slice` draws latent values instead of approximating their law, and
+`annealed_evidence` finds ln p(y) on the way. Optimisers stand above, in `learning`.
 """
 
 from credo.inference.ep import ep
 from credo.inference.exact import Conditioned, Evidence, condition, log_evidence
 from credo.inference.laplace import laplace
+from credo.inference.mcmc import Walk, annealed_evidence, elliptical_slice
 from credo.inference.sites import Approximation, SiteGaussian
+from credo.inference.softmax import SoftmaxApproximation, softmax_laplace
 from credo.inference.vi import vi
 
 __all__ = [
@@ -20,9 +23,14 @@ __all__ = [
     "Conditioned",
     "Evidence",
     "SiteGaussian",
+    "SoftmaxApproximation",
+    "Walk",
+    "annealed_evidence",
     "condition",
+    "elliptical_slice",
     "ep",
     "laplace",
     "log_evidence",
+    "softmax_laplace",
     "vi",
 ]

@@ -1,21 +1,27 @@
-"""Regression by likeness: predictions are sums over the training rows, weighed by a kernel.
+"""Regression and classification by likeness: predictions are sums over the training rows, weighed by a kernel.
 
-    KernelRidge      f(x) = b + Σ aᵢ k(x, xᵢ),    a = (K + αI)⁻¹ y;    α by exact leave-one-out
-    NadarayaWatson   f(x) = Σ k(x, xᵢ) yᵢ / Σ k(x, xᵢ);    bandwidth by exact leave-one-out
+    KernelRidge              f(x) = b + Σ aᵢ k(x, xᵢ),    a = (K + αI)⁻¹ y;    α by exact leave-one-out
+    NadarayaWatson           f(x) = Σ k(x, xᵢ) yᵢ / Σ k(x, xᵢ);    bandwidth by exact leave-one-out
+    KernelPerceptron         f(x) = Σ αᵢ yᵢ k(x, xᵢ),    αᵢ the mistakes made on row i
+    SoftNeighborsClassifier  p(c | x) ∝ Σ k(x, xᵢ) over the rows of class c;    bandwidth by exact leave-one-out
 
 `KernelRidge` is `credo.linear.Ridge` in the kernel's feature space and reads everything, the whole path over α
 included, off one eigendecomposition of the Gram matrix, the `Spectrum`. `NadarayaWatson` averages nearby targets with
-weights in logs, so that it has an answer however far the nearest row is.
+weights in logs, so that it has an answer however far the nearest row is; `SoftNeighborsClassifier` lets the same
+weights vote. `KernelPerceptron` visits rows one by one and computes only those rows of the Gram matrix that it needs.
 
-`Spectrum`, `Neighbours` and `Spread` are what fitted models, and so model files, hold: their names here are part of
-the file format. Covariance functions live in `kernels`; a kernel machine whose kernel is learned by its evidence is a
-Gaussian process and lives in `gp`.
+`Spectrum`, `Neighbours`, `Spread` and `Votes` are what fitted models, and so model files, hold: their names here are
+part of the file format. Covariance functions live in `kernels`; a kernel machine whose kernel is learned by its
+evidence is a Gaussian process and lives in `gp`.
 """
 
 from credo.kernel_machines._neighbours import Neighbours as Neighbours
 from credo.kernel_machines._neighbours import Spread as Spread
 from credo.kernel_machines._spectrum import Spectrum as Spectrum
+from credo.kernel_machines._votes import Votes as Votes
 from credo.kernel_machines.nadaraya_watson import NadarayaWatson
+from credo.kernel_machines.perceptron import KernelPerceptron
 from credo.kernel_machines.ridge import KernelRidge
+from credo.kernel_machines.soft_neighbors import SoftNeighborsClassifier
 
-__all__ = ["KernelRidge", "NadarayaWatson"]
+__all__ = ["KernelPerceptron", "KernelRidge", "NadarayaWatson", "SoftNeighborsClassifier"]

@@ -1,10 +1,13 @@
 """The bandwidth of a kernel: one factor on all its free length scales, chosen by exact leave-one-out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.estimator import positive
 from credo.kernel_machines._log_weights import leaves
 from credo.kernel_machines._neighbours import Index, Neighbours
 from credo.kernel_machines._rows import distances, distinct, sample
@@ -12,6 +15,8 @@ from credo.kernels import Kernel
 from credo.params import Parameter
 
 Array = NDArray[np.float64]
+# The mean loss of predicting the training rows at these places, each without one of its observations.
+Loss = Callable[[Kernel, Index], float]
 
 # A first look over the whole range, and a closer one around its best.
 _FIRST, _CLOSER = 30, 10
@@ -24,12 +29,21 @@ _MAX_PAIRS = 4_000_000
 
 @dataclass(frozen=True)
 class Choice:
-    """Candidates, largest first, their mean squared leave-one-out errors, and which of them won."""
+    """Candidates, largest first, their mean leave-one-out losses, and which of them won."""
 
     bandwidths: Array
-    errors: Array
+    losses: Array
     best: int
-    n_left_out: int
+    place: Index
+
+    def message(self, n_rows: int) -> str:
+        """How the choice among so many rows ended."""
+        if self.best == 0:
+            return "the largest bandwidth won: the inputs say little about the target, or another kernel would say more"
+        if self.best == len(self.bandwidths) - 1:
+            return "the smallest bandwidth won: predictions are those of the nearest rows"
+        of = "" if len(self.place) == n_rows else f" of {len(self.place)} of the {n_rows} rows"
+        return f"bandwidth chosen by exact leave-one-out{of}"
 
 
 def has_bandwidth(kernel: Kernel) -> bool:
@@ -42,7 +56,7 @@ def scaled(kernel: Kernel, factor: float) -> Kernel:
     return kernel.with_params(**{path.replace(".", "__"): kernel.params[path] * factor for path in _paths(kernel)})
 
 
-def choose(kernel: Kernel, neighbours: Neighbours) -> Choice | None:
+def choose(kernel: Kernel, neighbours: Neighbours, loss: Loss) -> Choice | None:
     """The best bandwidth for leaving observations out one at a time; None where rows don't differ."""
     ends = _range(kernel, distinct(neighbours.rows))
     if ends is None or neighbours.alone:
@@ -50,14 +64,31 @@ def choose(kernel: Kernel, neighbours: Neighbours) -> Choice | None:
     n_rows = len(neighbours.rows)
     place = sample(np.arange(n_rows), max(500, _MAX_PAIRS // n_rows))
     bandwidths = np.geomspace(*ends, _FIRST)
-    errors = _errors(kernel, neighbours, place, bandwidths)
-    best = _winner(errors)
+    losses = _losses(kernel, loss, place, bandwidths)
+    best = _winner(losses)
     around = float(bandwidths[max(best - 1, 0)]), float(bandwidths[min(best + 1, _FIRST - 1)])
     closer = np.setdiff1d(np.geomspace(*around, _CLOSER + 1), bandwidths)
-    errors = np.concatenate([errors, _errors(kernel, neighbours, place, closer)])
+    losses = np.concatenate([losses, _losses(kernel, loss, place, closer)])
     bandwidths = np.concatenate([bandwidths, closer])
     order = np.argsort(-bandwidths)
-    return Choice(bandwidths[order], errors[order], _winner(errors[order]), len(place))
+    return Choice(bandwidths[order], losses[order], _winner(losses[order]), place)
+
+
+def given(kernel: Kernel, bandwidth: Any) -> float:
+    """The bandwidth as a factor on length scales, which must be there if it is to change anything."""
+    factor = positive("bandwidth", bandwidth)
+    if factor != 1.0 and not has_bandwidth(kernel):
+        raise ValueError(
+            f"bandwidth={bandwidth!r} multiplies length scales, and {kernel!r} has no free one: leave it at 1"
+        )
+    return factor
+
+
+def no_choice_message(kernel: Kernel) -> str:
+    """Why the bandwidth wasn't chosen."""
+    if not has_bandwidth(kernel):
+        return "the kernel has no free length scale, and was taken as it is"
+    return "the rows don't differ, so that every bandwidth gives the same answer"
 
 
 def _paths(kernel: Kernel) -> list[str]:
@@ -85,12 +116,10 @@ def _range(kernel: Kernel, rows: Array) -> tuple[float, float] | None:
     return (_WIDE * max(farthest), _NARROW * min(nearest)) if nearest else None
 
 
-def _errors(kernel: Kernel, neighbours: Neighbours, place: Index, bandwidths: Array) -> Array:
-    weight = neighbours.weight[place]
-    errors = [neighbours.left_out(scaled(kernel, h), place)[0] for h in bandwidths]
-    return np.array([np.average(error**2, weights=weight) for error in errors])
+def _losses(kernel: Kernel, loss: Loss, place: Index, bandwidths: Array) -> Array:
+    return np.array([loss(scaled(kernel, h), place) for h in bandwidths])
 
 
-def _winner(errors: Array) -> int:
+def _winner(losses: Array) -> int:
     """The first, that is the smoothest, of those that are equal up to rounding."""
-    return int(np.flatnonzero(errors <= errors.min() * (1.0 + 1e-10))[0])
+    return int(np.flatnonzero(losses <= losses.min() * (1.0 + 1e-10))[0])

@@ -1,4 +1,4 @@
-"""The inner loop of the kernel perceptron, compiled; `tests/reference/test_perceptron_jit.py` says it in plain NumPy."""
+"""The inner loop of the kernel perceptron, compiled; `tests/reference/perceptron.py` says the same in plain NumPy."""
 
 import numpy as np
 from numba import njit

@@ -121,7 +121,7 @@ def _logs_of_values(kernel: Kernel, X: Array, Z: Array) -> Array:
     least = float(values.min(initial=0.0))
     if least < 0 or not np.isfinite(values).all():
         raise ValueError(
-            f"NadarayaWatson weighs rows by the kernel, and {kernel!r} gives "
+            f"rows are weighed by the kernel, and {kernel!r} gives "
             f"{f'{least:.3g}' if least < 0 else 'infinite values'} between some of them: use a kernel that is never "
             "negative, such as credo.kernels.RBF()"
         )

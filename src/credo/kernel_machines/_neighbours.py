@@ -77,6 +77,10 @@ class Neighbours:
             square[part] = self.square(shares, own=own)
         return error, square, mass
 
+    def square_error(self, kernel: Kernel, place: Index) -> float:
+        """The mean squared error of predicting these rows, each without one of its observations."""
+        return float(np.average(self.left_out(kernel, place)[0] ** 2, weights=self.weight[place]))
+
     def square(self, shares: Array, *, own: Index | None = None) -> Array:
         """Σp² over observations, of which w share what a row of weight w has; its inverse is their effective number."""
         square = np.einsum("ij,ij->i", shares, shares / self.weight)

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Normal
-from credo.estimator import Regressor, Result, positive
+from credo.estimator import Regressor, Result
 from credo.frames import Table
-from credo.kernel_machines._bandwidth import Choice, choose, has_bandwidth, scaled
+from credo.kernel_machines._bandwidth import choose, given, has_bandwidth, no_choice_message, scaled
 from credo.kernel_machines._neighbours import Neighbours, Spread
 from credo.kernel_machines._rows import blocks, cross, require_kernel
 from credo.kernel_machines._table import kernel_parameters
@@ -83,7 +83,7 @@ class NadarayaWatson(Regressor):
                 raise ValueError(f'bandwidth must be a number or "loo"; got {self.bandwidth!r}')
             self._choose(kernel, data)
         else:
-            self.bandwidth_ = _factor(kernel, self.bandwidth)
+            self.bandwidth_ = given(kernel, self.bandwidth)
             self.result_ = Result(True, 1, "the bandwidth was given")
         self.kernel_, self.neighbours_ = scaled(kernel, self.bandwidth_), data
         self.spread_ = None if data.alone else Spread.of(data, self.kernel_)
@@ -107,14 +107,14 @@ class NadarayaWatson(Regressor):
 
     def _choose(self, kernel: Kernel, data: Neighbours) -> None:
         """Set the bandwidth, its path and the result from leaving rows out."""
-        choice = choose(kernel, data) if has_bandwidth(kernel) else None
+        choice = choose(kernel, data, data.square_error) if has_bandwidth(kernel) else None
         if choice is None:
             self.bandwidth_ = 1.0
-            self.result_ = Result(True, 0, _no_choice_message(kernel))
+            self.result_ = Result(True, 0, no_choice_message(kernel))
             return
-        self.bandwidths_, self.loo_errors_ = choice.bandwidths, choice.errors
+        self.bandwidths_, self.loo_errors_ = choice.bandwidths, choice.losses
         self.bandwidth_ = float(choice.bandwidths[choice.best])
-        self.result_ = Result(True, len(choice.bandwidths), _choice_message(choice, len(data.rows)))
+        self.result_ = Result(True, len(choice.bandwidths), choice.message(len(data.rows)))
 
     def _mean(self, rows: Array) -> Array:
         parts = [
@@ -134,27 +134,3 @@ class NadarayaWatson(Regressor):
             of_mean, noise = self.spread_.squares(shares, square, mass, mean[part])
             variance[part] = of_mean if latent else of_mean + noise
         return Normal(mean, np.sqrt(variance))
-
-
-def _factor(kernel: Kernel, bandwidth: Any) -> float:
-    factor = positive("bandwidth", bandwidth)
-    if factor != 1.0 and not has_bandwidth(kernel):
-        raise ValueError(
-            f"bandwidth={bandwidth!r} multiplies length scales, and {kernel!r} has no free one: leave it at 1"
-        )
-    return factor
-
-
-def _no_choice_message(kernel: Kernel) -> str:
-    if not has_bandwidth(kernel):
-        return "the kernel has no free length scale, and was taken as it is"
-    return "the rows don't differ, so that every bandwidth gives the same answer"
-
-
-def _choice_message(choice: Choice, n_rows: int) -> str:
-    if choice.best == 0:
-        return "the largest bandwidth won: the inputs say little about the target, or another kernel would say more"
-    if choice.best == len(choice.bandwidths) - 1:
-        return "the smallest bandwidth won: predictions are those of the nearest rows"
-    of = "" if choice.n_left_out == n_rows else f" of {choice.n_left_out} of the {n_rows} rows"
-    return f"bandwidth chosen by exact leave-one-out{of}"

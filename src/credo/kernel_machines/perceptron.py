@@ -1,0 +1,196 @@
+"""The perceptron in the feature space of a kernel."""
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from credo.estimator import Classifier, FitWarning, Result, choice, positive_integer
+from credo.frames import Table
+from credo.kernel_machines._mistakes import Lesson, contradictory, learn, merged
+from credo.kernel_machines._rows import blocks, cross, median_distance, require_kernel
+from credo.kernel_machines._table import kernel_parameters
+from credo.kernels import RBF, Kernel
+from credo.seeds import generator
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Of the median distance between rows: classes are narrower than the table.
+_DEFAULT_SCALE = 0.5
+
+
+class _Absent:
+    """A method that the class has not, the way `hasattr` understands it."""
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        raise AttributeError(
+            "KernelPerceptron has no probabilities, only scores: use decision_function, or SoftNeighborsClassifier or "
+            "GPClassifier for probabilities"
+        )
+
+
+class KernelPerceptron(Classifier):
+    """The dual perceptron: f(x) = Σ αᵢ yᵢ k(xᵢ, x), where αᵢ counts the mistakes made on row i.
+
+    Rows are visited one after the other; where yᵢ f(xᵢ) ≤ 0, αᵢ grows by one (Rosenblatt 1958; Aizerman, Braverman &
+    Rozonoer 1964). That is the perceptron on the kernel's features. Once no row is mistaken it stops, after at most
+    (R/γ)² mistakes if the features lie within R and a margin of γ separates the classes (Novikoff 1962). Where that
+    doesn't happen within `n_epochs` it says so, and keeps `solution`.
+
+    There is no bias beside the kernel: `kernel + 1.0` adds one. More than two classes have one f each, and the largest
+    decides; a mistake raises f of the right class and lowers that of its strongest rival (Kesler's construction: Duda,
+    Hart & Stork 2001, §5.12), which for two classes is the rule above. There are no probabilities.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        By default an RBF whose length scale is half the median distance between distinct rows (columns should then be
+        in like units, as after StandardScaler).
+    n_epochs : int, default 50
+        The most passes over the rows.
+    solution : "average" or "pocket", default "average"
+        What to keep if mistakes remain: the mean of f over all visits (Freund & Schapire 1999), which generalises
+        better where classes overlap, or the f that had the fewest mistakes (Gallant 1990).
+    class_weight : mapping from label to factor, or "balanced", optional
+    shuffle : bool, default True
+        Visit the rows in a new random order each epoch; equal rows are then taken together, so that neither the order
+        of the table nor whether a row is repeated or weighted shows. False keeps the table's order.
+    random_state : int, Generator, RandomState or None, default 0
+        Of the order of visits.
+
+    Attributes
+    ----------
+    mistakes_ : how often each row of the training table was mistaken at a visit (the number of equal rows together)
+    support_ : places in the training table of the rows that f is made of
+    support_vectors_ : those rows
+    dual_coef_ : their αᵢyᵢ, shape (n_support,); with more than two classes (n_support, n_classes)
+    kernel_ : the kernel in force
+    result_ : how the visits ended
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.kernel_machines import KernelPerceptron
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> model = KernelPerceptron().fit(X, ["same", "same", "differ", "differ"])
+    >>> model.predict(X + 0.1)
+    array(['same', 'same', 'differ', 'differ'], dtype='<U6')
+    >>> model.result_.message
+    'no row is mistaken after 1 epoch and 4 mistakes'
+    """
+
+    kernel_: Kernel
+    support_: Index
+
+    predict_proba: Any = _Absent()
+    predict_log_proba: Any = _Absent()
+    predict_dist: Any = _Absent()
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        n_epochs: int = 50,
+        solution: Literal["average", "pocket"] = "average",
+        class_weight: Any = None,
+        shuffle: bool = True,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_epochs = n_epochs
+        self.solution = solution
+        self.class_weight = class_weight
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from a table; a weight of k is the same as k copies of the row, one after the other."""
+        n_epochs = positive_integer("n_epochs", self.n_epochs)
+        choice("solution", self.solution, ("average", "pocket"))
+        choice("shuffle", self.shuffle, (True, False))
+        rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        weight = np.ones(len(rows)) if weight is None else weight
+        self.kernel_ = (
+            RBF(_DEFAULT_SCALE * median_distance(rows)) if self.kernel is None else require_kernel(self.kernel)
+        )
+        first, which, rng = np.arange(len(rows)), np.arange(len(rows)), None
+        if self.shuffle:
+            first, which, weight = merged(rows, codes, weight)
+            rng = generator(self.random_state)
+        lesson = learn(self.kernel_, rows[first], codes[first], weight, n_epochs=n_epochs, rng=rng)
+        self.mistakes_ = np.zeros(_num_samples(X), dtype=np.int64)
+        self._keep(lesson, rows, first, which, _places(len(self.mistakes_), sample_weight))
+        self.result_ = _result(lesson, self.solution, weight.sum(), contradictory(rows, codes))
+        if not self.result_.converged:
+            warnings.warn(self.result_.message, FitWarning, stacklevel=2)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """f at each row, above zero where the second of two classes is predicted; one column a class where more."""
+        rows = self._predict_rows(X)
+        parts = [
+            cross(self.kernel_, rows[part], self.support_vectors_) @ self.dual_coef_
+            for part in blocks(len(rows), len(self.support_vectors_))
+        ]
+        return np.concatenate(parts)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The label of the largest score of each row; the first of equals."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Kernel, support and mistakes, and how the visits went; none of them comes with an interval."""
+        check_is_fitted(self)
+        lines: list[tuple[str, Any]] = [
+            *kernel_parameters(self.kernel_, self._feature_names()),
+            ("rows", len(self.mistakes_)),
+            ("support rows", len(self.support_)),
+            ("epochs", self.result_.n_iter),
+        ]
+        names, estimates = zip(*lines, strict=True)
+        return Table(
+            "Kernel perceptron",
+            {"parameter": list(names), "estimate": list(estimates), "sd": [None] * len(lines)},
+            notes=(f"kernel {self.kernel_!r}", self.result_.message),
+        )
+
+    def _keep(self, lesson: Lesson, rows: Array, first: Index, which: Index, place: Index) -> None:
+        """Set what predicts, and `mistakes_`; `rows` stand at `place` in the training table."""
+        dual = lesson.average if lesson.wrong and self.solution == "average" else lesson.pocket
+        used = np.flatnonzero((dual != 0).any(axis=0))
+        self.support_ = place[first[used]]
+        self.support_vectors_ = rows[first[used]]
+        self.dual_coef_ = dual[1, used] if len(dual) == 2 else np.ascontiguousarray(dual[:, used].T)
+        self.mistakes_[place] = lesson.mistakes[which]
+
+
+def _places(n_rows: int, sample_weight: ArrayLike | None) -> Index:
+    """Where the rows of positive weight stand in the table."""
+    weight = np.broadcast_to(1.0 if sample_weight is None else np.asarray(sample_weight, dtype=np.float64), n_rows)
+    return np.flatnonzero(weight > 0)
+
+
+def _result(lesson: Lesson, solution: str, total: float, contradiction: bool) -> Result:
+    """How the visits ended, in a sentence that says what to try if mistakes remain."""
+    n_epochs, n_mistakes = lesson.n_epochs, int(lesson.mistakes.sum())
+    epochs = f"{n_epochs} epoch{'s' if n_epochs > 1 else ''}"
+    if not lesson.wrong:
+        plural = "s" if n_mistakes > 1 else ""
+        return Result(True, n_epochs, f"no row is mistaken after {epochs} and {n_mistakes} mistake{plural}")
+    reason = (
+        "rows with equal inputs have different labels, which no function of the inputs can tell apart"
+        if contradiction
+        else "the kernel can't separate the classes, or only by a narrow margin: try a larger n_epochs, a shorter "
+        "length scale, or a model that expects overlap, such as SoftNeighborsClassifier or GPClassifier"
+    )
+    kept = "averages f over all visits" if solution == "average" else "keeps the best f that it met"
+    return Result(
+        False,
+        n_epochs,
+        f"the perceptron did not converge in {epochs} and {kept}: at best {lesson.wrong:g} of {total:g} rows were "
+        f"mistaken; {reason}",
+    )

@@ -1,0 +1,98 @@
+"""What the linear classifiers share: weights, scores, probabilities by the softmax of the scores, and the table."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.utils.validation import check_is_fitted
+
+from credo.estimator import Classifier, interval_level
+from credo.frames import Table
+
+Array = NDArray[np.float64]
+
+
+class LinearClassifier(Classifier):
+    """A classifier by linear scores, s(x) = Wx + b.
+
+    Two classes have one score, that of the second of `classes_`, above zero where it is the likelier one; more classes
+    have one each. Shapes are scikit-learn's: `coef_` is (1, n_features) or (n_classes, n_features), `intercept_` (1,)
+    or (n_classes,).
+
+    Here scores are log odds (two classes) or logits (more): a subclass for which that is not so writes
+    `_probabilities` and `_log_probabilities`. It says its `_title` and `_notes`, and where it knows standard errors of
+    its weights and intercepts, `_scales`.
+    """
+
+    coef_: Array
+    intercept_: Array
+    fit_intercept: bool
+
+    _title: str
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """The scores: (n_samples,) for two classes, (n_samples, n_classes) for more."""
+        scores = self._scores(self._predict_rows(X))
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The label of the highest score; the first of equals."""
+        scores = self._scores(self._predict_rows(X))
+        places = (scores[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else np.argmax(scores, axis=1)
+        return self.classes_[places]
+
+    def predict_log_proba(self, X: ArrayLike) -> Array:
+        """The logarithm of `predict_proba`, exact where a probability is too small for a computer."""
+        return self._log_probabilities(self._predict_rows(X))
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Every weight with what is known about its spread, and how the fit went."""
+        check_is_fitted(self)
+        names, estimate = self._parameters()
+        columns: dict[str, Any] = {"parameter": names, "estimate": list(estimate)}
+        scales = self._scales()
+        if scales is None:
+            columns["sd"] = [np.nan] * len(names)
+            return Table(self._title, columns, notes=self._notes())
+        scale = self._interleaved(*scales)
+        # Wald: estimates are normal for many rows.
+        half = stats.norm.isf((1 - interval_level(level)) / 2) * scale
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = estimate / scale
+        columns |= {"sd": list(scale), "z": list(z), "p": list(2 * stats.norm.sf(np.abs(z)))}
+        columns |= {"lower": list(estimate - half), "upper": list(estimate + half)}
+        return Table(self._title, columns, notes=(f"intervals at {100 * level:g} %", *self._notes()))
+
+    def _scores(self, rows: Any) -> Array:
+        return np.asarray(rows @ self.coef_.T) + self.intercept_
+
+    def _probabilities(self, rows: Any) -> Array:
+        scores = self._scores(rows)
+        return np.hstack([expit(-scores), expit(scores)]) if scores.shape[1] == 1 else softmax(scores, axis=1)
+
+    def _log_probabilities(self, rows: Any) -> Array:
+        scores = self._scores(rows)
+        if scores.shape[1] == 1:
+            return np.hstack([log_expit(-scores), log_expit(scores)])
+        return log_softmax(scores, axis=1)
+
+    def _scales(self) -> tuple[Array, Array] | None:
+        """Standard errors of weights and intercepts, in their shapes; None where there are none."""
+        return None
+
+    def _notes(self) -> tuple[str, ...]:
+        return (self.result_.message,)
+
+    def _parameters(self) -> tuple[list[str], Array]:
+        """Names and values of all weights, class by class; an intercept comes before its weights."""
+        features = self._feature_names()
+        names = ["intercept", *features] if self.fit_intercept else features
+        if len(self.classes_) > 2:
+            names = [f"{label}: {name}" for label in self.classes_ for name in names]
+        return names, self._interleaved(self.coef_, self.intercept_)
+
+    def _interleaved(self, by_feature: Array, by_class: Array) -> Array:
+        table = np.column_stack([by_class, by_feature]) if self.fit_intercept else by_feature
+        return table.ravel()

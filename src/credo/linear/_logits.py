@@ -1,0 +1,142 @@
+"""The normal law of a classifier's logits that a normal law of its weights gives."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.linear._laplace import LogPosterior, Mode
+from credo.linear._rows import BLOCK_ENTRIES, is_sparse
+from credo.linear._spectrum import Spectrum
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LogitPosterior:
+    """The Gaussian posterior of linear logits, in the singular basis V of the rows.
+
+    `mode` (m, d) holds the parameters of the m contrasts, `root` R their covariance RᵀR, `contrasts` C the logits
+    (K, m) that they make. Directions that the rows don't reach, and the mean over the classes, keep their prior
+    variances.
+    """
+
+    V: Array
+    x_mean: Array
+    mode: Array
+    root: Array
+    contrasts: Array
+    prior_variance: float
+    level_variance: float
+    centered: bool
+
+    @classmethod
+    def of(cls, task: LogPosterior, mode: Mode, data: Spectrum) -> "LogitPosterior":
+        """The posterior at a mode."""
+        return cls(
+            V=data.V,
+            x_mean=data.x_mean,
+            mode=mode.theta,
+            root=mode.root(),
+            contrasts=task.contrasts,
+            prior_variance=1.0 / task.penalty,
+            level_variance=1.0 / task.level_penalty if task.intercept else 0.0,
+            centered=task.intercept,
+        )
+
+    @property
+    def outputs(self) -> Array:
+        """Rows of C for the logits that are shown: all of them, or the log odds of two classes."""
+        return self.contrasts[1:] if len(self.contrasts) == 2 else self.contrasts
+
+    @property
+    def shared(self) -> float:
+        """Each logit's share in the variance of what all classes have in common."""
+        return 0.0 if len(self.contrasts) == 2 else 1.0 / len(self.contrasts)
+
+    @property
+    def rank(self) -> int:
+        return self.V.shape[1]
+
+    def coef(self) -> Array:
+        """Weights of each output, shape (K or 1, p)."""
+        return (self.outputs @ self.mode[:, : self.rank]) @ self.V.T
+
+    def intercept(self) -> Array:
+        """Logits at x = 0."""
+        level = self.outputs @ self.mode[:, self.rank :].sum(axis=1)
+        return level - self.coef() @ self.x_mean
+
+    def coef_std(self) -> Array:
+        """Posterior standard deviation of each weight."""
+        blocks = self._root_blocks()[..., : self.rank]
+        outside = np.maximum(1.0 - np.einsum("ij,ij->i", self.V, self.V), 0.0)
+        variance = np.empty((len(self.outputs), len(self.V)))
+        for row, load in zip(variance, self.outputs, strict=True):
+            half = np.tensordot(load, blocks, axes=(0, 1)) @ self.V.T
+            row[:] = np.einsum("xi,xi->i", half, half) + self.prior_variance * (load @ load * outside + self.shared)
+        return np.sqrt(variance)
+
+    def intercept_std(self) -> Array:
+        """Posterior standard deviation of each logit at x = 0; zero where there is no intercept."""
+        if not self.centered:
+            return np.zeros(len(self.outputs))
+        _, half = next(self.moments(np.zeros((1, len(self.V)))))
+        square = np.square(np.einsum("kj,njx->nkx", self.outputs, half)).sum(axis=2)[0]
+        common = self.level_variance + self.prior_variance * float(self.x_mean @ self.x_mean)
+        return np.sqrt(square + self.shared * common)
+
+    def coef_cov(self) -> Array:
+        """Covariance of the weights, output by output: shape (Kp, Kp), (p, p) for two classes."""
+        V, outputs = self.V, self.outputs
+        half = np.einsum("kj,xjr,ir->xki", outputs, self._root_blocks()[..., : self.rank], V, optimize=True)
+        half = half.reshape(len(half), -1)
+        unit = np.eye(len(V))
+        rest = np.kron(outputs @ outputs.T, unit - V @ V.T) + self.shared * np.kron(np.ones((len(outputs),) * 2), unit)
+        return half.T @ half + self.prior_variance * rest
+
+    def moments(self, X: Any) -> Iterator[tuple[Array, Array]]:
+        """Means (n, m) and roots (n, m, k), covariance = root rootᵀ, of the latent values, block by block of rows."""
+        m, d = self.mode.shape
+        step = max(64, BLOCK_ENTRIES // max(m * (m * d + m), self.V.shape[0], 1))
+        blocks = self._root_blocks()
+        for start in range(0, X.shape[0], step):
+            inside, outside = self._components(X[start : start + step])
+            phi = np.column_stack([inside, np.ones(len(inside))]) if self.centered else inside
+            half = np.empty((len(phi), m, m * d + m))
+            np.einsum("xjd,nd->njx", blocks, phi, optimize=True, out=half[..., : m * d])
+            half[..., m * d :] = np.sqrt(self.prior_variance * outside)[:, None, None] * np.eye(m)
+            yield phi @ self.mode.T, half
+
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """n draws of weights (n, K or 1, p) and intercepts (n, K or 1)."""
+        m, d = self.mode.shape
+        theta = self.mode + (rng.standard_normal((n, m * d)) @ self.root).reshape(n, m, d)
+        noise = np.sqrt(self.prior_variance) * rng.standard_normal((n, m, len(self.V)))
+        weights = theta[..., : self.rank] @ self.V.T + noise - (noise @ self.V) @ self.V.T
+        weights, level = self.outputs @ weights, theta[..., self.rank :].sum(axis=2) @ self.outputs.T
+        if self.shared:
+            common = np.sqrt(self.shared) * rng.standard_normal((n, 1, len(self.V) + 1))
+            weights = weights + np.sqrt(self.prior_variance) * common[..., :-1]
+            level = level + np.sqrt(self.level_variance) * common[..., -1]
+        return weights, level - weights @ self.x_mean
+
+    def _root_blocks(self) -> Array:
+        """R with its columns by latent value: shape (md, m, d)."""
+        return self.root.reshape(len(self.root), *self.mode.shape)
+
+    def _components(self, X: Any) -> tuple[Array, Array]:
+        """Coordinates of x − x̄ along V, and the squared length of the rest."""
+        if is_sparse(X):
+            inside = np.asarray(X @ self.V) - self.x_mean @ self.V
+        else:
+            inside = (X - self.x_mean) @ self.V
+        if self.rank == len(self.V):
+            return inside, np.zeros(len(inside))
+        if is_sparse(X):
+            length = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ self.x_mean) + self.x_mean @ self.x_mean
+            return inside, np.maximum(length - np.einsum("ij,ij->i", inside, inside), 0.0)
+        rest = X - self.x_mean - inside @ self.V.T
+        return inside, np.einsum("ij,ij->i", rest, rest)

@@ -1,0 +1,142 @@
+"""Newton's method with a line search on the log likelihood of linear logits (Bishop 4.92: iterated reweighted least squares).
+
+    s = H⁻¹g,    λ² = gᵀs,    Θ ← Θ + t s with t = 1, ½, ¼, … until the objective rises enough
+
+λ, the Newton decrement, is the distance to the maximum in standard deviations of the Gaussian that the objective looks
+like from here, whatever the units of the columns. The pass over the rows that judges a step also brings the slope and
+the curvature for the next one, so that an iteration is one pass.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.linalg import Factor, factorize
+from credo.linear._softmax import Point, Task
+
+Array = NDArray[np.float64]
+
+# A step must bring this share of what the slope promises (Armijo); below the second number, relative to the value, a
+# difference of two values is rounding.
+_SUFFICIENT, _ROUNDING = 1e-4, 1e-12
+# Tables with this many times more rows than parameters are first fitted on every tenth row.
+_MANY_ROWS, _EVERY = 400, 10
+_REHEARSAL_TOL = 0.1
+# A rehearsal may be separable where the whole isn't: a little curvature bounds it.
+_REHEARSAL_PENALTY = 1e-3
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """H = D A D with a factored A of unit diagonal, which makes the units of the columns harmless."""
+
+    scale: Array
+    factor: Factor
+
+    @classmethod
+    def of(cls, H: Array) -> "Curvature":
+        diagonal = np.diagonal(H)
+        scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        A = H / np.outer(scale, scale)
+        np.fill_diagonal(A, 1.0)
+        return cls(scale, factorize(A, overwrite=True, assume_symmetric=True))
+
+    @property
+    def weakest(self) -> float:
+        """The smallest share of a column that the columns before it don't explain."""
+        return float(np.square(np.diagonal(self.factor.L)).min(initial=1.0))
+
+    @property
+    def logdet(self) -> float:
+        """ln det H."""
+        return self.factor.logdet + 2.0 * float(np.log(self.scale).sum())
+
+    def solve(self, b: Array) -> Array:
+        """H⁻¹b for a vector."""
+        return self.factor.solve(b / self.scale) / self.scale
+
+    def inverse(self) -> Array:
+        """H⁻¹, the covariance of the estimates."""
+        return self.factor.inverse() / np.outer(self.scale, self.scale)
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """Where a climb ended."""
+
+    point: Point
+    curvature: Curvature | None
+    n_iter: int
+    converged: bool
+    decrement: float
+    # "" or what stands in the way of a maximum.
+    obstacle: str = ""
+
+
+# Looks at a point and the step from there, and says in words why there is no maximum, if there is none.
+Watch = Callable[[Task, Point, Array, float, int], str]
+
+
+def climb(
+    task: Task, *, start: Array | None = None, tol: float = 1e-8, max_iter: int = 100, watch: Watch | None = None
+) -> Ascent:
+    """The maximum of the task's objective.
+
+    Ends when the decrement is below `tol`, for rows of unit weight on average.
+    """
+    point = task.evaluate(rehearsed(task) if start is None else start)
+    for n_iter in range(max_iter + 1):
+        if point.curvature is None:
+            point = task.evaluate(point.theta)
+        assert point.curvature is not None
+        curvature = Curvature.of(point.curvature)
+        step = curvature.solve(point.gradient.ravel()).reshape(point.theta.shape)
+        square = max(float(np.vdot(step, point.gradient)), 0.0)
+        end = Ascent(point, curvature, n_iter, False, float(np.sqrt(square)))
+        if watch is not None and (obstacle := watch(task, point, step, square, n_iter)):
+            return replace(end, obstacle=obstacle)
+        if square <= tol**2 * task.total / len(task.weight):
+            return replace(end, converged=True)
+        ahead = advance(task, point, step, square, curvature=True)
+        if ahead is None:
+            # No step along a direction of ascent rises: the last digit is reached.
+            return replace(end, converged=square <= _ROUNDING * max(abs(point.value), 1.0))
+        point = ahead
+    return end
+
+
+def advance(
+    task: Task, point: Point, step: Array, slope: float, *, curvature: bool, length: float = 1.0
+) -> Point | None:
+    """The first point along the step that rises enough, or None; the full step is tried with its curvature."""
+    rounding = _ROUNDING * abs(point.value)
+    full = length
+    while length > 1e-10 * full:
+        ahead = task.evaluate(point.theta + length * step, curvature=curvature and length == full)
+        gain = ahead.value - point.value
+        if gain >= _SUFFICIENT * length * slope - rounding:
+            return ahead if gain > 0 or length == full else None
+        length /= 2
+    return None
+
+
+def rehearsed(task: Task) -> Array:
+    """Where to start: at no weights, or where a tenth of the rows would end."""
+    n_samples, size = task.X.shape[0], int(np.prod(task.shape))
+    if n_samples < _MANY_ROWS * size or np.unique(task.codes[::_EVERY]).size < task.n_classes:
+        return task.start()
+    few = replace(
+        task,
+        X=task.X[::_EVERY],
+        codes=task.codes[::_EVERY],
+        weight=task.weight[::_EVERY],
+        penalty=task.penalty / _EVERY,
+    )
+    first = few.evaluate(few.start())
+    assert first.curvature is not None
+    typical = float(np.median(np.diagonal(first.curvature)))
+    few = replace(few, penalty=few.penalty + _REHEARSAL_PENALTY * typical)
+    found = climb(few, start=first.theta, tol=_REHEARSAL_TOL, max_iter=10).point
+    return found.theta if np.isfinite(found.value) else task.start()
