@@ -31,7 +31,8 @@ def run() -> list[Line]:
 
 
 def peak(job: Job) -> float:
-    """n×n arrays' worth of memory at the worst moment."""
+    """n×n arrays' worth of memory at the worst moment, compiled code being there already."""
+    job()
     gc.collect()
     tracemalloc.start()
     job()

@@ -6,7 +6,7 @@ from importlib import import_module
 from sklearn.base import BaseEstimator
 
 import credo
-from credo.estimator import Regressor
+from credo.estimator import Classifier, Regressor
 
 # Settings worth their own run beside the defaults, by class name.
 VARIANTS = {
@@ -20,6 +20,8 @@ VARIANTS = {
     "NadarayaWatson": [{"bandwidth": 0.7}],
     "LMSRegression": [{"average": True}],
     "LinearRegression": [{"fit_intercept": False}],
+    "KernelPerceptron": [{"solution": "pocket"}],
+    "SoftNeighborsClassifier": [{"bandwidth": 0.7, "smoothing": 0.1}],
 }
 
 
@@ -38,4 +40,10 @@ def exported_classes() -> list[type]:
 def regressors() -> list[Regressor]:
     """One unfitted instance of each exported regressor, and of its variants."""
     classes = [c for c in exported_classes() if issubclass(c, Regressor) and c is not Regressor]
+    return [c(**options) for c in classes for options in [{}, *VARIANTS.get(c.__name__, [])]]
+
+
+def classifiers() -> list[Classifier]:
+    """One unfitted instance of each exported classifier, and of its variants."""
+    classes = [c for c in exported_classes() if issubclass(c, Classifier) and c is not Classifier]
     return [c(**options) for c in classes for options in [{}, *VARIANTS.get(c.__name__, [])]]

@@ -268,3 +268,15 @@ def test_a_far_row_doesn_t_spoil_the_digits_of_the_others():
     together = model.predict_dist(np.vstack([X, np.full((1, 2), 1e12)]))
     np.testing.assert_allclose(together.mean[:-1], model.predict(X), rtol=1e-10)
     np.testing.assert_allclose(together.std[:-1], model.predict_dist(X).std, rtol=1e-10)
+
+
+def test_repeated_rounded_rows_don_t_praise_zero_noise():
+    """Copies that agree to the last digit say nothing of the digits that weren't recorded."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.uniform(0, 4, size=(30, 1)), 2, axis=0)
+    y = np.round(np.repeat(3 * np.sin(X[::2, 0]), 2))
+    model = GPRegressor(n_restarts=0).fit(X, y)
+    assert model.result_.converged
+    assert model.noise_variance_ >= 1 / 12 - 1e-9
+    exact = GPRegressor(n_restarts=0).fit(X, 3 * np.sin(X[:, 0]))
+    assert exact.noise_variance_ < 1e-3

@@ -6,22 +6,29 @@
 of the evidence by its analytic gradient or drawn from their posterior, noise that is one number, known, or a second
 process (`NoiseProcess`), draws from prior and posterior, functions that can be evaluated anywhere (`Paths`),
 closed-form leave-one-out, updates by extending the factor, and the choice of where to measure next. `Minimizer` looks
-for the minimum of a costly function by `expected_improvement`.
+for the minimum of a costly function by `expected_improvement`. `GPClassifier` is for labels: a latent process, by EP,
+Laplace, a variational law or MCMC.
 
 Kernels live in `kernels`, conditioning in `inference`, climbing and sampling in `learning`.
 """
 
+from credo.gp._class_laws import DrawnLaw, SiteLaw, SoftmaxLaw
 from credo.gp._noise_process import NoiseProcess
 from credo.gp.acquisition import expected_improvement, log_expected_improvement
+from credo.gp.classifier import GPClassifier
 from credo.gp.minimizer import Minimizer
 from credo.gp.paths import Paths
 from credo.gp.regressor import GPRegressor
 
 __all__ = [
+    "DrawnLaw",
+    "GPClassifier",
     "GPRegressor",
     "Minimizer",
     "NoiseProcess",
     "Paths",
+    "SiteLaw",
+    "SoftmaxLaw",
     "expected_improvement",
     "log_expected_improvement",
 ]

@@ -13,7 +13,7 @@ from credo.gp._batch import greedy_batch
 from credo.gp._data import targets
 from credo.gp._marginal import Marginal
 from credo.gp._noise_process import NoiseProcess
-from credo.gp._problem import Evident
+from credo.gp._problem import Noisy
 from credo.gp._process import Process
 from credo.gp._search import FEW
 from credo.gp.paths import Paths, draw_paths
@@ -157,7 +157,7 @@ class FittedProcess(Regressor):
         self.place_ = np.append(self.place_, len(self.weight_) + np.arange(len(rows)))
         self.weight_, self.noises_ = np.append(self.weight_, np.ones(len(rows))), process.noise
         self._held: tuple[Process, ...] | None = (process,)
-        self._question: Evident | None = None
+        self._question: Noisy | None = None
         self.log_evidence_ = self._log_density(process)
         return self
 

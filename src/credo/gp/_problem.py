@@ -32,13 +32,10 @@ class Setting:
 
 
 class Evident(Protocol):
-    """What has an evidence: targets, a kernel and a model of the noise."""
+    """What has an evidence that depends on a flat vector: data, a kernel, and a model of the observations."""
 
     @property
     def hyperpriors(self) -> bool: ...
-
-    @property
-    def marginal(self) -> Marginal: ...
 
     @property
     def tolerance(self) -> float:
@@ -53,9 +50,16 @@ class Evident(Protocol):
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]: ...
 
-    def at(self, vector: Array) -> Setting: ...
-
     def subset(self, rows: NDArray[np.intp]) -> "Evident": ...
+
+
+class Noisy(Evident, Protocol):
+    """One whose observations are the latent values and normal noise."""
+
+    @property
+    def marginal(self) -> Marginal: ...
+
+    def at(self, vector: Array) -> Setting: ...
 
 
 def objective(problem: Evident, vector: Array) -> tuple[float, Array]:

@@ -14,7 +14,7 @@ from credo.frames import Table
 from credo.gp._data import MeanBasis, center_and_scale, distinct, rounding_variance, targets, weighted_std
 from credo.gp._fitted import FittedProcess
 from credo.gp._marginal import Marginal
-from credo.gp._problem import Evident, Problem
+from credo.gp._problem import Noisy, Problem
 from credo.gp._process import Process
 from credo.gp._sampling import drawn_summary, sampled
 from credo.gp._search import FEW, maximum, result
@@ -216,7 +216,7 @@ class GPRegressor(FittedProcess):
             self.scale_ = np.full(n_targets, np.sqrt(np.mean(self.scale_**2)))
         self.unit_ = np.ones(1) if self.single_ else self.scale_
 
-    def _learn(self, problem: Evident) -> None:
+    def _learn(self, problem: Noisy) -> None:
         self.theta_names_ = problem.tree.names
         self.draws_: Draws | None = None
         if self.hyperparameters == "fixed" or not problem.tree.names:
@@ -236,7 +236,7 @@ class GPRegressor(FittedProcess):
         if self.hyperparameters == "sample":
             self._sample_hyperparameters(problem, rng)
 
-    def _sample_hyperparameters(self, problem: Evident, rng: np.random.Generator) -> None:
+    def _sample_hyperparameters(self, problem: Noisy, rng: np.random.Generator) -> None:
         """Chains from around the maximum; `theta_` becomes the mean of their draws."""
         if not isinstance(problem, Problem):
             raise ValueError('sampled hyperparameters need noise="learn" or a known noise')
@@ -251,7 +251,7 @@ class GPRegressor(FittedProcess):
         """What a variance of the problem's standardised targets is in the processes' units."""
         return float(self.scale_[0] / self.unit_[0]) ** 2
 
-    def _settle(self, problem: Evident) -> None:
+    def _settle(self, problem: Noisy) -> None:
         """Everything that follows from the hyperparameters, in natural units."""
         found = problem.at(self.theta_)
         stretch = self._stretch()
@@ -305,7 +305,7 @@ class GPRegressor(FittedProcess):
             raise ValueError("noise must hold a finite variance that isn't negative for each row")
         return values
 
-    def _problem(self) -> Evident:
+    def _problem(self) -> Noisy:
         n, n_features = self.X_train_.shape
         kernel = RBF(np.ones(n_features)) if self.kernel is None else self.kernel
         Y = (self.y_train_.reshape(n, -1) - self.center_) / self.scale_
@@ -315,8 +315,8 @@ class GPRegressor(FittedProcess):
             return VaryingNoise(kernel, marginal, RBF(np.ones(n_features)), hyperpriors=self.hyperpriors)
         known = self._known_noise()
         scale = self.scale_[0] ** 2
-        # Rows that repeat each other to the last digit would praise a noise of zero without end, where the digits are few.
-        repeated = known is None and self.hyperparameters != "fixed" and len(self.place_) > n
+        # Rows that repeat each other to the last digit would praise a noise of zero without end; but digits are few.
+        repeated = known is None and self.hyperparameters != "fixed" and bool((self.weight_ > 1).any())
         lost = rounding_variance(Y) if repeated else 0.0
         return Problem(
             kernel,
@@ -327,7 +327,7 @@ class GPRegressor(FittedProcess):
             hyperpriors=self.hyperpriors,
         )
 
-    def _asked(self) -> Evident:
+    def _asked(self) -> Noisy:
         """The problem that was solved; made again where a file brought the model, or rows were added."""
         question = getattr(self, "_question", None)
         if question is None:

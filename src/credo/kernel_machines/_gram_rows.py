@@ -28,7 +28,8 @@ class GramRows:
         # Memory is taken only as rows are written.
         self.values = np.empty((room, n))
         self.slot = np.full(n, -1, dtype=np.intp)
-        self.diagonal = kernel.diagonal(rows)
+        with np.errstate(over="ignore"):
+            self.diagonal = kernel.diagonal(rows)
         self._owner = np.full(room, -1, dtype=np.intp)
         self._next = 0
 

@@ -32,9 +32,10 @@ def perceptron_pass(
     """Visit the rows of `order` from place `start` on, and correct f_c = Σᵢ dual_ci k(xᵢ, ·) at each mistake, in place.
 
     A row is mistaken where f of its own class isn't above that of every other: its copies, `weight` many, then add
-    one k(xᵢ, ·) each to its own class and take one from the rival until it is right (Kesler's construction: Duda,
-    Hart & Stork 2001, §5.12). F holds f at all rows, and is all that a visit reads; `late` gathers what averaging
-    needs, the mean over time being dual − late/t; `pocket` keeps the dual that had the fewest mistakes (Gallant 1990).
+    one k(xᵢ, ·) each to its own class and take one from the strongest rival, in equal parts where several are, until
+    it is right (Kesler's construction: Duda, Hart & Stork 2001, §5.12). F holds f at all rows, and is all that a visit
+    reads; `late` gathers what averaging needs, the mean over time being dual − late/t; `pocket` keeps the dual that
+    had the fewest mistakes (Gallant 1990).
 
     Returns the place whose row of K is missing (slot −1), −1 when no row is mistaken, or else len(order).
     """
@@ -69,34 +70,35 @@ def perceptron_pass(
 @njit(nogil=True, cache=True)
 def _strides(i, y, weight, square, F, step, late, t):  # type: ignore[no-untyped-def]
     """How far f of each class moves along k(xᵢ, ·) in one visit of the row's copies."""
-    n_classes = len(step)
     own = F[:, i].copy()
     step[:] = 0.0
     left = weight
     for _ in range(MOST_STRIDES):
-        rival, second = -1, -np.inf
-        for c in range(n_classes):
-            if c != y and (rival < 0 or own[c] > own[rival]):
-                second = second if rival < 0 else own[rival]
-                rival = c
-            elif c != y and own[c] > second:
+        top, second, n_rivals = -np.inf, -np.inf, 0
+        for c in range(len(own)):
+            if c == y:
+                continue
+            if own[c] > top:
+                top, second, n_rivals = own[c], top, 1
+            elif own[c] == top:
+                n_rivals += 1
+            elif own[c] > second:
                 second = own[c]
-        if own[y] > own[rival] or left <= 0.0:
+        if own[y] > top or left <= 0.0:
             return
         count = left
         if square > 0.0:
-            # The fewest whole copies that put y above its rival, or another rival in its place.
-            enough = np.floor((own[rival] - own[y]) / (2.0 * square)) + 1.0
-            other = np.ceil((own[rival] - second) / square)
+            # The fewest whole copies that put y above its rivals, or other rivals in their place.
+            enough = np.floor((top - own[y]) / (square * (1.0 + 1.0 / n_rivals))) + 1.0
+            other = np.ceil((top - second) * n_rivals / square)
             count = min(left, max(1.0, min(enough, other)))
-        step[y] += count
-        step[rival] -= count
-        own[y] += count * square
-        own[rival] -= count * square
         # The j-th copy moves f at time t + j, and so is missing from the mean over time for that long.
         missing = count * t + max(0.0, 0.5 * count * (count - 1.0))
-        late[y, i] += missing
-        late[rival, i] -= missing
+        for c in range(len(own)):
+            share = 1.0 if c == y else (-1.0 / n_rivals if own[c] == top else 0.0)
+            step[c] += share * count
+            own[c] += share * count * square
+            late[c, i] += share * missing
         t += count
         left -= count
 

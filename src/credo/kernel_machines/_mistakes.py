@@ -51,12 +51,20 @@ def learn(
     return Lesson(dual - late / track[TIME], pocket, mistakes, float(track[POCKET]), epoch)
 
 
-def merged(rows: Array, codes: Index, weight: Array) -> tuple[Index, Index, Array]:
-    """Rows of like inputs and label taken together: where each first stands, which of them a row is, their weights."""
+def merged(rows: Array, codes: Index, weight: Array, *, in_a_row: bool) -> tuple[Index, Index, Array]:
+    """Rows of like inputs and label taken together: where each first stands, which of them a row is, their weights.
+
+    All that are alike in one fixed order, or only those that follow one another, in the order of the table.
+    """
     table = np.column_stack([rows, codes])
-    first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)[1:]
-    total: Array = np.bincount(which.ravel(), weights=weight).astype(np.float64)
-    return first, which.ravel(), total
+    if in_a_row:
+        new = np.concatenate([[True], (table[1:] != table[:-1]).any(axis=1)])
+        first, which = np.flatnonzero(new), np.cumsum(new) - 1
+    else:
+        first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)[1:]
+        which = which.ravel()
+    total: Array = np.bincount(which, weights=weight).astype(np.float64)
+    return first, which, total
 
 
 def contradictory(rows: Array, codes: Index) -> bool:

@@ -57,13 +57,14 @@ class KernelPerceptron(Classifier):
     class_weight : mapping from label to factor, or "balanced", optional
     shuffle : bool, default True
         Visit the rows in a new random order each epoch; equal rows are then taken together, so that neither the order
-        of the table nor whether a row is repeated or weighted shows. False keeps the table's order.
+        of the table nor whether a row is repeated or weighted shows. False keeps the table's order, and takes equal
+        rows together where they follow one another.
     random_state : int, Generator, RandomState or None, default 0
         Of the order of visits.
 
     Attributes
     ----------
-    mistakes_ : how often each row of the training table was mistaken at a visit (the number of equal rows together)
+    mistakes_ : how often each row of the training table was mistaken at a visit (rows that are taken together share it)
     support_ : places in the training table of the rows that f is made of
     support_vectors_ : those rows
     dual_coef_ : their αᵢyᵢ, shape (n_support,); with more than two classes (n_support, n_classes)
@@ -116,10 +117,8 @@ class KernelPerceptron(Classifier):
         self.kernel_ = (
             RBF(_DEFAULT_SCALE * median_distance(rows)) if self.kernel is None else require_kernel(self.kernel)
         )
-        first, which, rng = np.arange(len(rows)), np.arange(len(rows)), None
-        if self.shuffle:
-            first, which, weight = merged(rows, codes, weight)
-            rng = generator(self.random_state)
+        rng = generator(self.random_state) if self.shuffle else None
+        first, which, weight = merged(rows, codes, weight, in_a_row=not self.shuffle)
         lesson = learn(self.kernel_, rows[first], codes[first], weight, n_epochs=n_epochs, rng=rng)
         self.mistakes_ = np.zeros(_num_samples(X), dtype=np.int64)
         self._keep(lesson, rows, first, which, _places(len(self.mistakes_), sample_weight))

@@ -56,14 +56,18 @@ class Bernoulli(Likelihood):
         r = _hazard(z)
         return log_ndtr(z), y * r / np.sqrt(width), -r * (z + r) / width
 
+    def log_odds(self, mean: Array, var: Array) -> Array:
+        """ln P(y = +1) − ln P(y = −1) where f ~ N(mean, var), with digits in both tails."""
+        if self.link == "probit":
+            z = mean / np.sqrt(1.0 + var)
+            return log_ndtr(z) - log_ndtr(-z)
+        # A variance of zero is a latent value that is known.
+        width, ones = np.maximum(var, 1e-12), np.ones_like(mean)
+        return self.tilted(ones, mean, width)[0] - self.tilted(-ones, mean, width)[0]
+
     def probability(self, mean: Array, var: Array) -> Array:
         """P(y = +1) where f ~ N(mean, var)."""
-        if self.link == "probit":
-            return ndtr(mean / np.sqrt(1.0 + var))
-        ones = np.ones_like(mean)
-        # The smaller of both probabilities has digits of its own; a variance of zero is a latent value that is known.
-        tail = np.exp(self.tilted(ones, -np.abs(mean), np.maximum(var, 1e-12))[0])
-        return np.where(mean < 0, tail, 1.0 - tail)
+        return ndtr(mean / np.sqrt(1.0 + var)) if self.link == "probit" else expit(self.log_odds(mean, var))
 
 
 def _hazard(z: Array) -> Array:

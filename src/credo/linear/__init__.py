@@ -1,24 +1,45 @@
-"""Linear models y = b + wᵀx + noise, with what they know about w.
+"""Linear models y = b + wᵀx + noise, and classifiers by linear scores, with what they know about w.
 
     LinearRegression          least squares = maximum likelihood; t intervals
     LMSRegression             the same limit, one sample at a time
     Ridge                     min ‖y − b − Xw‖² + α‖w‖²; α by exact leave-one-out
     BayesianLinearRegression  w ~ N(m₀, α⁻¹I), noise N(0, β⁻¹); posterior, predictive, evidence
 
+    LeastSquaresClassifier    least squares on indicators of the classes
+    Perceptron                w ← w + yφ at each mistake
+    LinearDiscriminant        normal classes with one covariance: log odds linear in x, in closed form
+    LogisticRegression        max Σ ln σ(y(b + wᵀx)) − (α/2)‖w‖²; softmax for more classes
+
 Least squares works on a centred and scaled design through QR. The penalised models share one decomposition,
 the `Spectrum` of the centred data, which is at once the sufficient statistic of a stream and the place where
-every α costs O(p).
+every α costs O(p). The classifiers share their scores (`LinearClassifier`), and those with logits the maximum of their
+likelihood by Newton's method, one pass over the rows a step.
 
-`Solution`, `Posterior` and `Spectrum` are what fitted models, and so model files, hold: their names here are part of
-the file format. Non-linear functions of x come from `credo.features`; sparse weights live in `credo.sparse`.
+`Solution`, `Posterior`, `Spectrum` and `Path` are what fitted models, and so model files, hold: their names here are part
+of the file format. Non-linear functions of x come from `credo.features`; sparse weights live in `credo.sparse`.
 """
 
 from credo.linear._design import Solution as Solution
 from credo.linear._posterior import Posterior as Posterior
 from credo.linear._spectrum import Spectrum as Spectrum
+from credo.linear._steepest import Path as Path
 from credo.linear.bayes import BayesianLinearRegression
+from credo.linear.discriminant import LinearDiscriminant
 from credo.linear.least_squares import LinearRegression
+from credo.linear.least_squares_classifier import LeastSquaresClassifier
 from credo.linear.lms import LMSRegression
+from credo.linear.logistic import LogisticRegression
+from credo.linear.perceptron import Perceptron
 from credo.linear.ridge import Ridge, ridge_path
 
-__all__ = ["BayesianLinearRegression", "LMSRegression", "LinearRegression", "Ridge", "ridge_path"]
+__all__ = [
+    "BayesianLinearRegression",
+    "LMSRegression",
+    "LeastSquaresClassifier",
+    "LinearDiscriminant",
+    "LinearRegression",
+    "LogisticRegression",
+    "Perceptron",
+    "Ridge",
+    "ridge_path",
+]

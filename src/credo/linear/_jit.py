@@ -99,3 +99,115 @@ def correction_pass(
         for j in range(p):
             delta[j] += eta * (gradient[j] - inner * Z[i, j])
         delta[p] += eta * (gradient[p] - inner * bias)
+
+
+@njit(cache=True)
+def perceptron_pass(
+    Z: Array,
+    codes: NDArray[np.intp],
+    weight: Array,
+    order: NDArray[np.intp],
+    W: Array,
+    bias: float,
+    best: Array,
+    track: Array,
+    counts: NDArray[np.int64],
+) -> int:
+    """One pass of the perceptron's rule over the rows in `order` (Rosenblatt 1958), in place; the number of mistakes.
+
+    φ = (z, bias). One row of `W` is the score of code 1 against code 0, wrong when it isn't on its side of zero:
+    w ← w ± φ. With more rows, one for each code, the label's must be above all others: w_label ← w_label + φ,
+    w_rival ← w_rival − φ. A row of weight k is taken as k copies in a row, as many of them as are mistakes.
+
+    `best` holds the weights that were seen to err least over all rows (the pocket: Gallant 1990), which is looked at after
+    each pass and after each run without mistake that is the longest so far; `track` holds their weighted error, the
+    longest run, and the present one.
+    """
+    p, mistakes = Z.shape[1], 0
+    scores = np.empty(len(W))
+    for i in order:
+        square = bias * bias
+        for j in range(p):
+            square += Z[i, j] * Z[i, j]
+        left, wrong = weight[i], False
+        while left > 0.0:
+            rival, gap = _rival(Z[i], codes[i], W, bias, scores)
+            if gap > 0.0:
+                break
+            if not wrong:
+                wrong = True
+                if track[2] > track[1]:
+                    track[1] = track[2]
+                    _pocket(Z, codes, weight, order, W, bias, best, track, scores)
+            if square == 0.0:
+                mistakes += 1
+                counts[i] += 1
+                break
+            # An update lifts the gap by ‖φ‖², or twice that where two rows of W move.
+            lift = square if len(W) == 1 else 2.0 * square
+            share = min(left, np.floor(-gap / lift) + 1.0)
+            _move(Z[i], codes[i], rival, share, bias, W)
+            left -= share
+            mistakes += int(np.ceil(share))
+            counts[i] += int(np.ceil(share))
+        track[2] = 0.0 if wrong else track[2] + weight[i]
+    _pocket(Z, codes, weight, order, W, bias, best, track, scores)
+    return mistakes
+
+
+@njit(cache=True)
+def _rival(z: Array, code: int, W: Array, bias: float, scores: Array) -> tuple[int, float]:
+    """The class that comes closest to the row's own or is ahead of it, and the lead of its own."""
+    p = len(z)
+    for k in range(len(W)):
+        s = W[k, p] * bias
+        for j in range(p):
+            s += W[k, j] * z[j]
+        scores[k] = s
+    if len(W) == 1:
+        return 1 - code, scores[0] if code == 1 else -scores[0]
+    rival, gap = -1, np.inf
+    for k in range(len(W)):
+        if k != code and scores[code] - scores[k] < gap:
+            rival, gap = k, scores[code] - scores[k]
+    return rival, gap
+
+
+@njit(cache=True)
+def _move(z: Array, code: int, rival: int, share: float, bias: float, W: Array) -> None:
+    p = len(z)
+    if len(W) == 1:
+        sign = share if code == 1 else -share
+        for j in range(p):
+            W[0, j] += sign * z[j]
+        W[0, p] += sign * bias
+        return
+    for j in range(p):
+        W[code, j] += share * z[j]
+        W[rival, j] -= share * z[j]
+    W[code, p] += share * bias
+    W[rival, p] -= share * bias
+
+
+@njit(cache=True)
+def _pocket(
+    Z: Array,
+    codes: NDArray[np.intp],
+    weight: Array,
+    order: NDArray[np.intp],
+    W: Array,
+    bias: float,
+    best: Array,
+    track: Array,
+    scores: Array,
+) -> None:
+    """Put the present weights into the pocket where they err less than those in it."""
+    error = 0.0
+    for i in order:
+        if _rival(Z[i], codes[i], W, bias, scores)[1] <= 0.0:
+            error += weight[i]
+            if error >= track[0]:
+                return
+    if error < track[0]:
+        track[0] = error
+        best[:] = W

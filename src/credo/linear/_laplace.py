@@ -5,8 +5,8 @@
 
 φ holds the centred row in the singular basis V of the data, and a 1 for the level: an isotropic prior is the same in
 every basis, directions without data keep their prior and cancel in the evidence, and collinear or wildly scaled columns
-leave the curvature H well conditioned. So a wide table costs what its rows span, and no p×p matrix exists. The contrasts
-C are those of `_softmax`; the mean of the classes' weights, of which the labels say nothing, keeps its prior as well.
+leave the curvature H well conditioned. So a wide table costs what its rows span, and no p×p matrix exists. Contrasts C
+are those of `_softmax`; the mean of the classes' weights, of which the labels say nothing, is zero.
 """
 
 import math
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from credo.linalg import Factor, factorize
+from credo.linear._newton import Curvature, Summit, climb
 from credo.linear._softmax import Point, Task
 from credo.linear._spectrum import Spectrum, spectrum
 
@@ -27,12 +27,14 @@ Array = NDArray[np.float64]
 _HELD_ENTRIES = 100_000_000
 # A curvature of this many parameters fills 3.2 GB.
 _MOST_PARAMETERS = 20_000
-_MAX_ITER = 200
-# Newton's decrement is twice what the objective can still gain. Below _SETTLED a full step can't fail, and what is
-# gained is below the rounding error of the objective; below _DONE it is below that of the parameters.
-_SETTLED, _DONE = 1e-9, 1e-20
-# The scan over ln α, and how far its root is pinned down.
-_SCAN_STEP, _SCAN_TOL = 2.5, 1e-9
+# How near to the mode, in standard deviations of the posterior, Newton's method ends; a scan needs less.
+_TOL, _SCAN_TOL = 1e-10, 1e-4
+# Strides of the scan over ln α, and how far its maximum is pinned down.
+_STRIDE, _PRECISE = 2.5, 1e-9
+# How far the scan reaches, in natural logs: from weights that move no log odds by a thousandth (above the largest
+# squared singular value) to log odds of ten thousand (below the mean square of the rows).
+_REACH = (14.0, 19.0)
+_MAX_ITER = 100
 
 
 @dataclass(frozen=True)
@@ -105,62 +107,38 @@ def log_posterior(
 
 @dataclass(frozen=True)
 class Mode:
-    """The parameters of largest posterior density, and the curvature H there, as its factor at unit diagonal."""
+    """The parameters Θ̂ of largest posterior density, and the curvature H there."""
 
-    point: Point
-    factor: Factor
-    scale: Array
-    n_iter: int
-    converged: bool
+    summit: Summit
 
     @property
     def theta(self) -> Array:
-        return self.point.theta
+        return self.summit.point.theta
 
     @property
-    def logdet(self) -> float:
-        """ln|H|."""
-        return self.factor.logdet + 2.0 * float(np.log(self.scale).sum())
+    def curvature(self) -> Curvature:
+        assert self.summit.curvature is not None
+        return self.summit.curvature
 
     def solve(self, b: Array) -> Array:
         """H⁻¹b for parameters in their shape."""
-        return (self.factor.solve(b.ravel() / self.scale) / self.scale).reshape(b.shape)
+        return self.curvature.solve(b.ravel()).reshape(b.shape)
 
     def root(self) -> Array:
         """R with H⁻¹ = RᵀR."""
-        return self.factor.half_solve(np.eye(len(self.scale))) / self.scale
+        return self.curvature.factor.half_solve(np.eye(len(self.curvature.scale))) / self.curvature.scale
 
 
-def find_mode(task: LogPosterior, *, start: Array | None = None) -> Mode:
-    """Newton's method with a line search; the posterior is strictly log-concave, so there is one maximum."""
-    point, before = task.evaluate(task.start() if start is None else start), math.inf
-    for n_iter in range(1, _MAX_ITER + 1):
-        mode = _factored(point, n_iter)
-        step = mode.solve(point.gradient)
-        gain = float((point.gradient * step).sum())
-        decrement = gain / (1.0 + abs(point.value))
-        # Where rounding is all that is left, the decrement no longer falls.
-        if decrement <= _DONE or (decrement <= _SETTLED**1.5 and decrement > 0.25 * before):
-            return mode
-        before, length = decrement, 1.0
-        point = task.evaluate(mode.theta + step)
-        while decrement > _SETTLED and not point.value >= mode.point.value + 1e-4 * length * gain:
-            length *= 0.5
-            if length < 1e-10:
-                return replace(mode, converged=False)
-            point = task.evaluate(mode.theta + length * step)
-    return replace(mode, converged=False)
-
-
-def _factored(point: Point, n_iter: int) -> Mode:
-    H = np.asarray(point.curvature)
-    scale = np.sqrt(H.diagonal())
-    return Mode(point, factorize(H / np.outer(scale, scale), assume_symmetric=True, overwrite=True), scale, n_iter, True)
+def find_mode(task: LogPosterior, *, start: Array | None = None, tol: float = _TOL) -> Mode:
+    """By Newton's method; the posterior is strictly log-concave, so there is one maximum."""
+    return Mode(climb(task, start=start, tol=tol, independent=True))
 
 
 def log_evidence(task: LogPosterior, mode: Mode) -> float:
     """ln p(y | α) by Laplace's approximation."""
-    return mode.point.value + 0.5 * task.shape[0] * float(np.log(task.prior()).sum()) - 0.5 * mode.logdet
+    return (
+        mode.summit.point.value + 0.5 * task.shape[0] * float(np.log(task.prior()).sum()) - 0.5 * mode.curvature.logdet
+    )
 
 
 def log_evidence_slope(task: LogPosterior, mode: Mode) -> float:
@@ -189,53 +167,89 @@ def log_evidence_slope(task: LogPosterior, mode: Mode) -> float:
     return 0.5 * total
 
 
-def best_precision(task: LogPosterior, data: Spectrum) -> tuple[float, Mode, str]:
-    """The prior precision at the highest maximum of the evidence, its mode, and where on the range it lies.
+def effective_weights(task: LogPosterior, mode: Mode) -> float:
+    """The number of weights that the data determine: one less α times its variance for each (Bishop 3.91)."""
+    m, width = task.shape
+    rank = task.X.shape[1]
+    return m * rank - task.penalty * float(np.square(mode.root().reshape(-1, m, width)[..., :rank]).sum())
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """The task at its prior precision, its mode, where on the range of precisions it lies, and Newton's steps."""
+
+    task: LogPosterior
+    mode: Mode
+    place: str
+    n_iter: int
+
+
+def given_precision(task: LogPosterior, alpha: float) -> Approximation:
+    """The approximation at a prior precision."""
+    task = task.at(alpha)
+    mode = find_mode(task)
+    return Approximation(task, mode, "given", mode.summit.n_iter)
+
+
+def best_precision(task: LogPosterior, data: Spectrum) -> Approximation:
+    """The approximation at the highest maximum of the evidence over α.
 
     A scan from large precisions, where the weights are zero, to small ones follows the mode; a root of the slope
     pins the maximum down.
     """
     if not len(data.s):
-        return task.penalty, find_mode(task), "flat"
+        return replace(given_precision(task, 1.0), place="flat")
     squares = data.s**2
-    # From weights that move no log odds by a thousandth to log odds of ten thousand.
-    grid = np.arange(math.log(squares.max()) + 14.0, math.log(squares.sum() / data.weight) - 19.0, -_SCAN_STEP)
+    high, low = math.log(squares.max()) + _REACH[0], math.log(squares.sum() / data.weight) - _REACH[1]
+    grid = np.arange(high, low, -_STRIDE)
     thetas: list[Array] = []
     heights: list[float] = []
+    n_iter = 0
     for u in grid:
         here = task.at(math.exp(u))
-        mode = find_mode(here, start=thetas[-1] if thetas else None)
+        mode = find_mode(here, start=thetas[-1] if thetas else None, tol=_SCAN_TOL)
         thetas.append(mode.theta)
         heights.append(log_evidence(here, mode))
+        n_iter += mode.summit.n_iter
     best = int(np.argmax(heights))
-    if best in (0, len(grid) - 1):
-        alpha = math.exp(grid[best])
-        return alpha, find_mode(task.at(alpha), start=thetas[best]), "low" if best else "high"
-    return *_climb(task, grid[best - 1 : best + 2].tolist(), thetas[best]), "inner"
+    if 0 < best < len(grid) - 1:
+        u, theta, steps = _peak(task, grid[best - 1 : best + 2].tolist(), thetas[best])
+    else:
+        u, theta, steps = grid[best], thetas[best], 0
+    task = task.at(math.exp(u))
+    mode = find_mode(task, start=theta)
+    place = "high" if best == 0 else "low" if best == len(grid) - 1 else "inner"
+    return Approximation(task, mode, place, n_iter + steps + mode.summit.n_iter)
 
 
-def _climb(task: LogPosterior, u: list[float], theta: Array) -> tuple[float, Mode]:
-    """The maximum between three points of falling u, the middle one the highest: a root of the slope by Illinois."""
+def _peak(task: LogPosterior, u: list[float], theta: Array) -> tuple[float, Array, int]:
+    """The maximum between three points of falling u = ln α, the middle one the highest: a root of the slope.
 
-    def visit(u: float, theta: Array) -> tuple[float, Mode]:
+    By the Illinois rule: false position, with the end that stays counted half (Dowell & Jarratt 1971).
+    """
+    n_iter = 0
+
+    def visit(u: float, start: Array) -> tuple[float, Array]:
+        nonlocal n_iter
         here = task.at(math.exp(u))
-        mode = find_mode(here, start=theta)
-        return log_evidence_slope(here, mode), mode
+        mode = find_mode(here, start=start)
+        n_iter += mode.summit.n_iter
+        return log_evidence_slope(here, mode), mode.theta
 
-    b, (at_b, mode) = u[1], visit(u[1], theta)
+    b, (at_b, theta) = u[1], visit(u[1], theta)
     a = u[0] if at_b > 0 else u[2]
     at_a, _ = visit(a, theta)
-    if at_a * at_b >= 0:
-        return math.exp(b), mode
     for _ in range(_MAX_ITER):
+        # A slope of one sign at both ends is that of a second maximum between the strides: the scan's best stays.
+        if at_a * at_b >= 0 or abs(a - b) <= _PRECISE:
+            break
         middle = (a * at_b - b * at_a) / (at_b - at_a)
-        slope, mode = visit(middle, mode.theta)
-        if abs(middle - b) <= _SCAN_TOL or slope == 0:
-            return math.exp(middle), mode
+        slope, theta = visit(middle, theta)
         if slope * at_b < 0:
             a, at_a = b, at_b
         else:
-            # The end that stays counts half, or it would stay for ever (Dowell & Jarratt 1971).
             at_a *= 0.5
-        b, at_b = middle, slope
-    return math.exp(b), mode
+        step, b, at_b = abs(middle - b), middle, slope
+        if step <= _PRECISE:
+            break
+    return b, theta, n_iter

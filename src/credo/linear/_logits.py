@@ -19,8 +19,7 @@ class LogitPosterior:
     """The Gaussian posterior of linear logits, in the singular basis V of the rows.
 
     `mode` (m, d) holds the parameters of the m contrasts, `root` R their covariance RᵀR, `contrasts` C the logits
-    (K, m) that they make. Directions that the rows don't reach, and the mean over the classes, keep their prior
-    variances.
+    (K, m) that they make. Directions that the rows don't reach keep their prior variance.
     """
 
     V: Array
@@ -29,7 +28,6 @@ class LogitPosterior:
     root: Array
     contrasts: Array
     prior_variance: float
-    level_variance: float
     centered: bool
 
     @classmethod
@@ -42,7 +40,6 @@ class LogitPosterior:
             root=mode.root(),
             contrasts=task.contrasts,
             prior_variance=1.0 / task.penalty,
-            level_variance=1.0 / task.level_penalty if task.intercept else 0.0,
             centered=task.intercept,
         )
 
@@ -50,11 +47,6 @@ class LogitPosterior:
     def outputs(self) -> Array:
         """Rows of C for the logits that are shown: all of them, or the log odds of two classes."""
         return self.contrasts[1:] if len(self.contrasts) == 2 else self.contrasts
-
-    @property
-    def shared(self) -> float:
-        """Each logit's share in the variance of what all classes have in common."""
-        return 0.0 if len(self.contrasts) == 2 else 1.0 / len(self.contrasts)
 
     @property
     def rank(self) -> int:
@@ -76,7 +68,7 @@ class LogitPosterior:
         variance = np.empty((len(self.outputs), len(self.V)))
         for row, load in zip(variance, self.outputs, strict=True):
             half = np.tensordot(load, blocks, axes=(0, 1)) @ self.V.T
-            row[:] = np.einsum("xi,xi->i", half, half) + self.prior_variance * (load @ load * outside + self.shared)
+            row[:] = np.einsum("xi,xi->i", half, half) + self.prior_variance * (load @ load) * outside
         return np.sqrt(variance)
 
     def intercept_std(self) -> Array:
@@ -84,18 +76,15 @@ class LogitPosterior:
         if not self.centered:
             return np.zeros(len(self.outputs))
         _, half = next(self.moments(np.zeros((1, len(self.V)))))
-        square = np.square(np.einsum("kj,njx->nkx", self.outputs, half)).sum(axis=2)[0]
-        common = self.level_variance + self.prior_variance * float(self.x_mean @ self.x_mean)
-        return np.sqrt(square + self.shared * common)
+        return np.sqrt(np.square(self.outputs @ half[0]).sum(axis=1))
 
     def coef_cov(self) -> Array:
         """Covariance of the weights, output by output: shape (Kp, Kp), (p, p) for two classes."""
         V, outputs = self.V, self.outputs
         half = np.einsum("kj,xjr,ir->xki", outputs, self._root_blocks()[..., : self.rank], V, optimize=True)
         half = half.reshape(len(half), -1)
-        unit = np.eye(len(V))
-        rest = np.kron(outputs @ outputs.T, unit - V @ V.T) + self.shared * np.kron(np.ones((len(outputs),) * 2), unit)
-        return half.T @ half + self.prior_variance * rest
+        null = np.eye(len(V)) - V @ V.T
+        return half.T @ half + self.prior_variance * np.kron(outputs @ outputs.T, null)
 
     def moments(self, X: Any) -> Iterator[tuple[Array, Array]]:
         """Means (n, m) and roots (n, m, k), covariance = root rootᵀ, of the latent values, block by block of rows."""
@@ -117,10 +106,6 @@ class LogitPosterior:
         noise = np.sqrt(self.prior_variance) * rng.standard_normal((n, m, len(self.V)))
         weights = theta[..., : self.rank] @ self.V.T + noise - (noise @ self.V) @ self.V.T
         weights, level = self.outputs @ weights, theta[..., self.rank :].sum(axis=2) @ self.outputs.T
-        if self.shared:
-            common = np.sqrt(self.shared) * rng.standard_normal((n, 1, len(self.V) + 1))
-            weights = weights + np.sqrt(self.prior_variance) * common[..., :-1]
-            level = level + np.sqrt(self.level_variance) * common[..., -1]
         return weights, level - weights @ self.x_mean
 
     def _root_blocks(self) -> Array:
@@ -129,10 +114,7 @@ class LogitPosterior:
 
     def _components(self, X: Any) -> tuple[Array, Array]:
         """Coordinates of x − x̄ along V, and the squared length of the rest."""
-        if is_sparse(X):
-            inside = np.asarray(X @ self.V) - self.x_mean @ self.V
-        else:
-            inside = (X - self.x_mean) @ self.V
+        inside = np.asarray(X @ self.V) - self.x_mean @ self.V if is_sparse(X) else (X - self.x_mean) @ self.V
         if self.rank == len(self.V):
             return inside, np.zeros(len(inside))
         if is_sparse(X):
@@ -140,3 +122,10 @@ class LogitPosterior:
             return inside, np.maximum(length - np.einsum("ij,ij->i", inside, inside), 0.0)
         rest = X - self.x_mean - inside @ self.V.T
         return inside, np.einsum("ij,ij->i", rest, rest)
+
+
+def triangular_roots(half: Array) -> Array:
+    """Lower triangular L with L Lᵀ = half halfᵀ for each row, unique by its diagonal: shape (n, m, m)."""
+    R = np.asarray(np.linalg.qr(half.swapaxes(1, 2), mode="r"))
+    sign = np.where(np.einsum("nii->ni", R) < 0, -1.0, 1.0)
+    return (R * sign[:, :, None]).swapaxes(1, 2)

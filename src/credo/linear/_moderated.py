@@ -7,6 +7,8 @@ The average lies nearer to ½ than σ(m) does: a model that isn't sure of its we
 1992). For two classes the integral is done to rounding error; for more, on stored points of a normal law.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri, softmax
@@ -19,7 +21,7 @@ Array = NDArray[np.float64]
 _NARROW = 2.0
 _NORMAL_STEP, _LOGISTIC_STEP = 0.35, 0.55
 # Entries of a block of rows × nodes, or rows × classes × nodes.
-_BLOCK = 1_000_000
+_BLOCK = 200_000
 _SOBOL_LOG2 = 11
 
 _NORMAL = _NORMAL_STEP * np.arange(-26, 27)
@@ -61,7 +63,7 @@ def averaged_over(nodes: Array, mean: Array, std: Array) -> Array:
     step = max(1, _BLOCK // len(nodes))
     for start in range(0, len(mean), step):
         part = slice(start, start + step)
-        probs[part] = expit(mean[part, None] + std[part, None] * nodes[:, 0]).mean(axis=1)
+        probs[part] = expit(mean[part, None] + std[part, None] * nodes).mean(axis=1)
     return np.column_stack([1.0 - probs, probs])
 
 
@@ -86,28 +88,22 @@ def softmax_probit(mean: Array, cov: Array) -> Array:
     return softmax(-largest - np.log(np.exp(gap - largest[:, :, None]).sum(axis=2)), axis=1)
 
 
-def softmax_draws(nodes: Array, mean: Array, root: Array, contrasts: Array) -> Array:
-    """softmax(C(m + Lz)) for every row and every stored point z: shape (n_nodes, n, K).
+def softmax_averaged(nodes: Array, mean: Array, root: Array, contrasts: Array) -> Array:
+    """The mean of softmax(C(m + Lz)) over stored points z of a standard normal law; shape (n, K).
 
     `root` holds a triangular root L of each row's covariance, shape (n, m, m).
     """
-    latent = mean + np.einsum("sj,nij->sni", nodes, root)
-    return softmax(latent @ contrasts.T, axis=2)
+    return np.concatenate([draws.mean(axis=0) for draws in _softmax_draws(nodes, mean, root, contrasts)])
 
 
-def softmax_averaged(nodes: Array, mean: Array, root: Array, contrasts: Array) -> Array:
-    """The mean of the softmax over stored points of a standard normal, block by block; shape (n, K)."""
-    probs = np.empty((len(mean), len(contrasts)))
-    step = block_rows(nodes, contrasts)
-    for start in range(0, len(mean), step):
-        part = slice(start, start + step)
-        probs[part] = softmax_draws(nodes, mean[part], root[part], contrasts).mean(axis=0)
-    return probs
-
-
-def block_rows(nodes: Array, contrasts: Array) -> int:
-    """How many rows to take at once."""
-    return max(1, _BLOCK // (len(nodes) * len(contrasts)))
+def softmax_interval(
+    nodes: Array, mean: Array, root: Array, contrasts: Array, level: float
+) -> tuple[Array, Array]:  # fmt: skip
+    """Ends of the central interval of each class's probability over the stored points."""
+    tails = [0.5 * (1.0 - level), 0.5 * (1.0 + level)]
+    parts = [np.quantile(draws, tails, axis=0) for draws in _softmax_draws(nodes, mean, root, contrasts)]
+    lower, upper = np.concatenate(parts, axis=1)
+    return lower, upper
 
 
 def normal_points(n_dims: int) -> Array:
@@ -120,15 +116,13 @@ def normal_points(n_dims: int) -> Array:
     return np.concatenate([half, -half])
 
 
-def log_odds(probs: Array) -> Array:
-    """ln p₁/p₀ of a table of two columns, finite where a probability has underflowed."""
-    logs = np.log(np.maximum(probs, np.finfo(np.float64).tiny))
-    return logs[:, 1] - logs[:, 0]
-
-
-def log_probs(probs: Array) -> Array:
-    """ln p, finite where a probability has underflowed."""
-    return np.log(np.maximum(probs, np.finfo(np.float64).tiny))
+def _softmax_draws(nodes: Array, mean: Array, root: Array, contrasts: Array) -> Iterator[Array]:
+    """Class probabilities at every stored point, (n_nodes, n, K), block by block of rows."""
+    step = max(1, _BLOCK // (len(nodes) * len(contrasts)))
+    for start in range(0, len(mean), step):
+        part = slice(start, start + step)
+        latent = mean[part] + np.einsum("sj,nij->sni", nodes, root[part], optimize=True)
+        yield softmax(latent @ contrasts.T, axis=2)
 
 
 def _integral(mean: Array, var: Array) -> Array:

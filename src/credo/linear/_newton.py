@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.linalg import Factor, factorize
+from credo.linear._rows import EPS
 from credo.linear._softmax import Point, Task
 
 Array = NDArray[np.float64]
@@ -24,6 +25,9 @@ _SUFFICIENT, _ROUNDING = 1e-4, 1e-12
 # Tables with this many times more rows than parameters are first fitted on every tenth row.
 _MANY_ROWS, _EVERY = 400, 10
 _REHEARSAL_TOL = 0.1
+# Columns that the others explain but for this share of their square depend on them, as far as a Gram matrix can tell.
+_DEPENDENT = 1e-9
+DEPENDENT = "the columns depend on one another"
 # A rehearsal may be separable where the whole isn't: a little curvature bounds it.
 _REHEARSAL_PENALTY = 1e-3
 
@@ -63,7 +67,7 @@ class Curvature:
 
 
 @dataclass(frozen=True)
-class Ascent:
+class Summit:
     """Where a climb ended."""
 
     point: Point
@@ -80,11 +84,18 @@ Watch = Callable[[Task, Point, Array, float, int], str]
 
 
 def climb(
-    task: Task, *, start: Array | None = None, tol: float = 1e-8, max_iter: int = 100, watch: Watch | None = None
-) -> Ascent:
+    task: Task,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    watch: Watch | None = None,
+    independent: bool = False,
+) -> Summit:
     """The maximum of the task's objective.
 
-    Ends when the decrement is below `tol`, for rows of unit weight on average.
+    Ends when the decrement is below `tol`, for rows of unit weight on average, or at an obstacle: the first that the
+    watch sees, or columns that depend on one another, unless they are known to be `independent`.
     """
     point = task.evaluate(rehearsed(task) if start is None else start)
     for n_iter in range(max_iter + 1):
@@ -94,7 +105,9 @@ def climb(
         curvature = Curvature.of(point.curvature)
         step = curvature.solve(point.gradient.ravel()).reshape(point.theta.shape)
         square = max(float(np.vdot(step, point.gradient)), 0.0)
-        end = Ascent(point, curvature, n_iter, False, float(np.sqrt(square)))
+        end = Summit(point, curvature, n_iter, False, float(np.sqrt(square)))
+        if n_iter == 0 and not independent and _is_dependent(task, point.curvature, curvature):
+            return replace(end, obstacle=DEPENDENT)
         if watch is not None and (obstacle := watch(task, point, step, square, n_iter)):
             return replace(end, obstacle=obstacle)
         if square <= tol**2 * task.total / len(task.weight):
@@ -108,11 +121,17 @@ def climb(
 
 
 def advance(
-    task: Task, point: Point, step: Array, slope: float, *, curvature: bool, length: float = 1.0
+    task: Task,
+    point: Point,
+    step: Array,
+    slope: float,
+    *,
+    curvature: bool,
+    length: float = 1.0,
+    rounding: float = _ROUNDING,
 ) -> Point | None:
     """The first point along the step that rises enough, or None; the full step is tried with its curvature."""
-    rounding = _ROUNDING * abs(point.value)
-    full = length
+    full, rounding = length, rounding * abs(point.value)
     while length > 1e-10 * full:
         ahead = task.evaluate(point.theta + length * step, curvature=curvature and length == full)
         gain = ahead.value - point.value
@@ -138,5 +157,15 @@ def rehearsed(task: Task) -> Array:
     assert first.curvature is not None
     typical = float(np.median(np.diagonal(first.curvature)))
     few = replace(few, penalty=few.penalty + _REHEARSAL_PENALTY * typical)
-    found = climb(few, start=first.theta, tol=_REHEARSAL_TOL, max_iter=10).point
+    found = climb(few, start=first.theta, tol=_REHEARSAL_TOL, max_iter=10, independent=True).point
     return found.theta if np.isfinite(found.value) else task.start()
+
+
+def _is_dependent(task: Task, H: Array, curvature: Curvature) -> bool:
+    if curvature.weakest < _DEPENDENT:
+        return True
+    diagonal = np.diagonal(H).reshape(task.shape)
+    mass = diagonal[:, -1:] if task.intercept else 0.0
+    # A constant column differs from its mean by rounding only.
+    rounding = np.square(16 * EPS * task.center) * mass
+    return bool((diagonal[:, : len(task.center)] <= rounding).any())

@@ -9,7 +9,6 @@ the K − 1 columns of C are orthonormal and orthogonal to 1, which is the gauge
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -24,7 +23,7 @@ from credo.linear._rows import is_sparse
 Array = NDArray[np.float64]
 
 # Numbers of a block, which stays in a core's cache between the passes over it.
-_BLOCK_ENTRIES = 100_000
+_BLOCK_ENTRIES = 200_000
 # Rows are summed in this many parts, on every machine the same digits; below the second number threads don't pay.
 _N_PARTS = 8
 _FEW_ENTRIES = 400_000
@@ -101,7 +100,7 @@ class Task:
         work = partial(self._sums, theta, curvature)
         spans = list(zip(edges[:-1], edges[1:], strict=True))
         workers = 1 if few else min(n_threads(), _N_PARTS)
-        with one_blas_thread() if workers > 1 else nullcontext():
+        with one_blas_thread():
             if workers == 1:
                 parts = [work(span) for span in spans]
             else:

@@ -1,0 +1,291 @@
+"""Gaussian-process classification."""
+
+import warnings
+from contextlib import nullcontext
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from credo.estimator import Classifier, FitWarning, Result, choice, positive_integer
+from credo.frames import Table
+from credo.gp._class_laws import DrawnLaw, SiteLaw, SoftmaxLaw
+from credo.gp._class_problem import RULES, ClassProblem
+from credo.gp._class_walk import joint_draws, latent_draws
+from credo.gp._data import distinct, weighted_std
+from credo.gp._search import FEW, maximum, result
+from credo.inference import Approximation, SoftmaxApproximation
+from credo.kernels import RBF, Kernel
+from credo.likelihoods import Bernoulli
+from credo.linalg import one_blas_thread
+from credo.seeds import generator
+
+Array = NDArray[np.float64]
+
+_INFERENCES = ("ep", "laplace", "vi", "mcmc")
+_METHODS = {"ep": "ep", "laplace": "laplace", "vi": "elbo", "mcmc": "annealing"}
+# New rows whose kernel to the training rows is held at a time.
+_BLOCK = 2**22
+# Draws of hyperparameters that predictions average over.
+_KERNELS = 48
+
+
+class GPClassifier(Classifier):
+    """Classification by a latent Gaussian process.
+
+    P(y = +1 | x) = s(f(x)) with f ~ GP(0, k) and s the normal distribution function (probit) or the logistic function;
+    more than two classes have a latent function each, joined by the softmax (Rasmussen & Williams, chapter 3).
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        Its values are what is used under ``hyperparameters="fixed"``, and one of the starts of a search. By default an
+        RBF with one length scale for each column.
+    inference : {"ep", "laplace", "vi", "mcmc"}, default "ep"
+        Expectation propagation, Laplace's approximation, a variational normal law, or elliptical slice sampling.
+    link : {"probit", "logit"}, default "probit"
+    hyperparameters : {"optimize", "fixed", "sample"}, default "optimize"
+        "optimize" climbs the evidence of the inference (that of EP, for MCMC); "sample" goes with MCMC.
+    hyperpriors : bool, default True
+        Weak priors that keep the search from endless variances and length scales, as separable classes ask for.
+    multiclass : {"softmax", "one_vs_rest"}, default "softmax"
+        For more than two classes: one model by Laplace's approximation, or one model for each class against the rest.
+    class_weight : "balanced", mapping from label to factor, or None, default None
+    n_restarts : int, default 2
+        Further starts, drawn around the first. They climb on at most 600 rows.
+    n_draws : int, default 500
+        Draws of the latent values that MCMC keeps.
+    random_state : int, Generator or None, default 0
+
+    Attributes
+    ----------
+    kernel_ : the fitted kernel
+    log_evidence_, evidence_method_ : ln p(y | X) and which approximation of it; sampled hyperparameters have none
+    relevance_ : standard deviation over length scale of each column, for a kernel with one length scale a column
+    theta_, theta_names_ : the flat, unconstrained vector of the kernel's free parameters; `log_evidence` takes it
+    result_ : how search and inference ended
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import GPClassifier
+    >>> x = np.linspace(0, 6, 40)[:, None]
+    >>> model = GPClassifier().fit(x, np.where(np.sin(x[:, 0]) > 0, "up", "down"))
+    >>> model.predict([[1.5], [4.5]]).tolist()
+    ['up', 'down']
+    >>> bool(model.predict_proba([[50.0]]).max() < 0.6)
+    True
+    """
+
+    kernel_: Kernel
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        inference: str = "ep",
+        link: str = "probit",
+        hyperparameters: str = "optimize",
+        hyperpriors: bool = True,
+        multiclass: str = "softmax",
+        class_weight: Any = None,
+        n_restarts: int = 2,
+        n_draws: int = 500,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.inference = inference
+        self.link = link
+        self.hyperparameters = hyperparameters
+        self.hyperpriors = hyperpriors
+        self.multiclass = multiclass
+        self.class_weight = class_weight
+        self.n_restarts = n_restarts
+        self.n_draws = n_draws
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from a table; a weight of k is the same as k copies of the row."""
+        self._check_arguments()
+        rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        self.members_: list[GPClassifier] | None = None
+        if len(self.classes_) > 2 and self.multiclass == "one_vs_rest":
+            return self._fit_members(rows, codes, weight)
+        weight = np.ones(len(codes)) if weight is None else weight
+        kept, marks, self.weight_, _ = distinct(rows, codes[:, None].astype(np.float64), weight, merge=True)
+        self.X_train_, self.codes_ = kept, marks[:, 0].astype(np.intp)
+        problem = self._question = self._problem()
+        with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
+            self._learn(problem)
+            self._settle(problem)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Log odds of the second class; for more than two classes the log probability of each."""
+        rows = self._predict_rows(X)
+        if len(self.classes_) > 2:
+            return np.log(np.maximum(self._probabilities(rows), np.finfo(float).tiny))
+        return self._in_blocks(rows, self.law_.log_odds)
+
+    def latent(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Mean and standard deviation of the latent function, for two classes and a normal approximation."""
+        rows = self._predict_rows(X)
+        if not isinstance(getattr(self, "law_", None), SiteLaw):
+            raise ValueError('the latent function has one normal law for two classes with "ep", "laplace" or "vi" only')
+        mean, variance = self.law_.latent(rows)
+        return mean, np.sqrt(variance)
+
+    def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
+        """ln p(y | X) at a flat parameter vector, and its gradient unless that is switched off."""
+        check_is_fitted(self)
+        if self.members_ is not None:
+            raise ValueError("one model for each class has no evidence in common; ask a member of members_")
+        question = getattr(self, "_question", None)
+        if question is None:
+            question = self._question = self._problem()
+        value, slope = question.evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
+        return (value, slope) if gradient else value
+
+    @property
+    def relevance_(self) -> Array:
+        check_is_fitted(self)
+        if self.members_ is not None:
+            return np.mean([member.relevance_ for member in self.members_], axis=0)
+        for path, value in self.kernel_.params.items():
+            if path.rpartition(".")[2] == "lengthscale" and np.ndim(value) and len(value) == self.n_features_in_:
+                return weighted_std(self.X_train_, self.weight_) / np.asarray(value)
+        raise AttributeError("the kernel has no length scale for each column; give it one, as in RBF([1.0, 1.0])")
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The fitted kernel in natural units."""
+        check_is_fitted(self)
+        members = [("", self)] if self.members_ is None else zip(map(str, self.classes_), self.members_, strict=True)
+        names, values = [], []
+        columns = self._feature_names()
+        for owner, member in members:
+            for path, value in member.kernel_.params.items():
+                for i, entry in enumerate(np.atleast_1d(value)):
+                    each = np.ndim(value) and len(np.atleast_1d(value)) == len(columns)
+                    name = f"{path}[{columns[i]}]" if each else path
+                    names.append(f"{owner}: {name}" if owner else name)
+                    values.append(float(entry))
+        notes = [self.result_.message]
+        if hasattr(self, "log_evidence_"):
+            notes.insert(0, f"log evidence {self.log_evidence_:.2f} by {self.evidence_method_}")
+        title = f"Gaussian-process classifier of {', '.join(map(str, self.classes_[:6]))}"
+        return Table(title, {"parameter": names, "estimate": values}, notes=tuple(notes))
+
+    def _probabilities(self, rows: Any) -> Array:
+        if self.members_ is not None:
+            votes = np.stack([member.predict_proba(rows)[:, 1] for member in self.members_], axis=1)
+            return votes / votes.sum(axis=1, keepdims=True)
+        if len(self.classes_) > 2:
+            return self._in_blocks(rows, self.law_.table)
+        odds = self._in_blocks(rows, self.law_.log_odds)
+        return np.column_stack([expit(-odds), expit(odds)])
+
+    def _in_blocks(self, rows: Array, answer: Any) -> Array:
+        size = max(1, _BLOCK // (len(self.X_train_) * max(1, len(self.classes_) - 1)))
+        parts = [answer(np.ascontiguousarray(rows[start : start + size])) for start in range(0, len(rows), size)]
+        return np.concatenate(parts)
+
+    def _check_arguments(self) -> None:
+        choice("inference", self.inference, _INFERENCES)
+        choice("hyperparameters", self.hyperparameters, ("optimize", "fixed", "sample"))
+        choice("multiclass", self.multiclass, ("softmax", "one_vs_rest"))
+        positive_integer("n_draws", self.n_draws)
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel must be a Kernel such as credo.kernels.RBF(); got {self.kernel!r}")
+        if self.hyperparameters == "sample" and self.inference != "mcmc":
+            raise ValueError('sampled hyperparameters go with inference="mcmc"')
+        if self.hyperparameters == "sample" and not self.hyperpriors:
+            raise ValueError("a posterior of hyperparameters needs their priors: leave hyperpriors=True to sample")
+
+    def _fit_members(self, rows: Array, codes: NDArray[np.intp], weight: Array | None) -> Self:
+        self.members_ = []
+        for k in range(len(self.classes_)):
+            member = clone(self).set_params(class_weight=None)
+            self.members_.append(member.fit(rows, (codes == k).astype(np.int64), sample_weight=weight))
+        ends = [member.result_ for member in self.members_]
+        worst = next((end for end in ends if not end.converged), ends[0])
+        self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), worst.message)
+        for name in ("log_evidence_", "evidence_method_"):
+            self.__dict__.pop(name, None)
+        return self
+
+    def _problem(self) -> ClassProblem:
+        kernel = RBF(np.ones(self.X_train_.shape[1])) if self.kernel is None else self.kernel
+        rule = self.inference if self.inference in RULES else "ep"
+        return ClassProblem(
+            kernel,
+            self.X_train_,
+            self.codes_,
+            len(self.classes_),
+            self.weight_,
+            Bernoulli(self.link),
+            rule,
+            hyperpriors=self.hyperpriors,
+        )
+
+    def _learn(self, problem: ClassProblem) -> None:
+        self.theta_names_ = problem.tree.names
+        if self.hyperparameters == "fixed" or not problem.tree.names:
+            self.theta_, self.result_ = problem.tree.flatten(), Result(True, 0, "the hyperparameters were given")
+            self.trace_ = self.theta_[None]
+            return
+        found = maximum(
+            problem,
+            len(self.X_train_),
+            from_data=True,
+            given=self.kernel is not None,
+            n_restarts=int(self.n_restarts),
+            rng=generator(self.random_state),
+        )
+        self.theta_, self.result_, self.trace_ = found.best.vector, result(found), np.stack(found.best.trace)
+
+    def _settle(self, problem: ClassProblem) -> None:
+        """The law of the latent functions at the hyperparameters that were found."""
+        self.kernel_ = problem.kernel_at(self.theta_)
+        if self.inference == "mcmc" and len(self.classes_) == 2:
+            self._walk(problem)
+            return
+        found = problem.approximation(self.kernel_)
+        self.law_: Any
+        if isinstance(found, SoftmaxApproximation):
+            q = found.posterior
+            self.law_ = SoftmaxLaw(self.kernel_, self.X_train_, found.alpha, q.probabilities, self.weight_)
+        else:
+            q_sites = found.posterior
+            self.law_ = SiteLaw(self.kernel_, self.X_train_, q_sites.precision, q_sites.location, self.link)
+        self.log_evidence_ = found.log_evidence
+        self.evidence_method_ = "laplace" if len(self.classes_) > 2 else _METHODS[self.inference]
+        self._report(found)
+
+    def _report(self, found: Approximation | SoftmaxApproximation) -> None:
+        """What the inference has to say joins what the search said."""
+        message = f"{self.result_.message}; {found.message}"
+        self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, message)
+        if not found.converged:
+            warnings.warn(found.message, FitWarning, stacklevel=4)
+
+    def _walk(self, problem: ClassProblem) -> None:
+        rng = generator(self.random_state)
+        for name in ("log_evidence_", "evidence_method_"):
+            self.__dict__.pop(name, None)
+        if self.hyperparameters == "sample":
+            thetas, draws = joint_draws(problem, self.theta_, n_draws=int(self.n_draws), rng=rng)
+            kept = np.unique(np.linspace(0, len(thetas) - 1, min(_KERNELS, len(thetas))).round().astype(int))
+            self.thetas_, self.theta_ = thetas, thetas.mean(axis=0)
+            self.kernel_ = problem.kernel_at(self.theta_)
+            kernels = tuple(problem.kernel_at(theta) for theta in thetas[kept])
+            self.law_ = DrawnLaw(kernels, self.X_train_, draws[kept], self.link)
+            message = f"{len(thetas)} draws of hyperparameters and latent values"
+        else:
+            draws, self.log_evidence_, error = latent_draws(problem, self.kernel_, n_draws=int(self.n_draws), rng=rng)
+            self.evidence_method_ = _METHODS["mcmc"]
+            self.law_ = DrawnLaw((self.kernel_,), self.X_train_, draws, self.link)
+            message = f"{len(draws)} draws of the latent values; the log evidence is known to ±{error:.2f}"
+        self.result_ = Result(self.result_.converged, self.result_.n_iter, f"{self.result_.message}; {message}")

@@ -1,0 +1,73 @@
+"""Whether classes can be told apart without error by linear scores, decided by linear programming.
+
+    d separates:    aᵢᵀd ≥ 0 for all i,    Σ aᵢᵀd > 0,    aᵢ = yᵢ(xᵢ, 1)
+
+for two classes coded ±1; for more, a row gives one a for each class that isn't its own. Scaling such a d up never lowers
+the likelihood of logits and always raises some of it, so that a maximum exists just where no d separates (Albert &
+Anderson 1984). The program maximises Σ aᵢᵀd over |d| ≤ 1 (Konis 2007) on few of the constraints, and takes on those that
+its answer violates: a zero on few rows is a zero on all of them, and an answer that violates none is a certificate.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+Array = NDArray[np.float64]
+
+# Leads below this, of rows of unit length, are zero to the solver.
+_ZERO = 1e-7
+_FIRST, _MOST_ROUNDS = 200, 60
+
+
+@dataclass(frozen=True)
+class Separation:
+    """A separating direction, or None where there is provably none; `decided` is False where the solver gave up."""
+
+    direction: Array | None
+    decided: bool
+
+
+def separation(
+    leads: Callable[[Array], Array], constraints: Callable[[NDArray[np.intp]], Array], total: Array
+) -> Separation:
+    """Decide whether a direction separates.
+
+    Parameters
+    ----------
+    leads : callable(d) -> array of shape (n_constraints,)
+        aᵢᵀd for all constraints, each aᵢ of unit length.
+    constraints : callable(places) -> array of shape (n_places, n)
+        The aᵢ at these places.
+    total : array of shape (n,)
+        Σ aᵢ, or any sum of them with positive weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> A = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
+    >>> separation(lambda d: A @ d, lambda places: A[places], A.sum(axis=0)).direction
+    array([1., 1.])
+    """
+    unit = total / max(float(np.abs(total).max(initial=0.0)), 1e-300)
+    direction = unit
+    held = np.empty(0, dtype=np.intp)
+    for _ in range(_MOST_ROUNDS):
+        lead = leads(direction)
+        if lead.min(initial=0.0) >= -_ZERO:
+            return Separation(direction, True)
+        worst = np.argpartition(lead, min(_FIRST, len(lead) - 1))[:_FIRST]
+        new = np.setdiff1d(worst[lead[worst] < -_ZERO], held)
+        if not len(new):
+            return Separation(None, False)
+        held = np.union1d(held, new)
+        A = constraints(held)
+        found = linprog(-unit, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1.0, 1.0), method="highs")
+        if found.status != 0:
+            return Separation(None, False)
+        if -found.fun <= _ZERO * np.abs(unit).sum():
+            return Separation(None, True)
+        direction = found.x
+    return Separation(None, False)

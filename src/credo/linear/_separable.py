@@ -1,0 +1,111 @@
+"""Whether a maximum of the likelihood exists: labels that linear scores tell apart without error have none."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.learning.separation import separation
+from credo.linear._softmax import Point, Task
+
+Array = NDArray[np.float64]
+
+CURE = "Use alpha>0, for example alpha=1, which has a maximum."
+COMPLETE = (
+    "the likelihood has no maximum: the classes are separated perfectly, and larger weights always fit better. "
+    f"{CURE} The weights are those of a separating boundary, of no particular size"
+)
+ENDLESS = (
+    "the likelihood has no maximum, as far as can be told: the scores of some rows keep growing where hardly any curvature "
+    f"is left. {CURE} The weights' present size means nothing"
+)
+# Doubt begins after this many steps, when scores still grow by this much where the curvature has gone.
+_PATIENCE, _GROWTH, _FLAT = 8, 0.5, 1e-3
+# Linear programs in more dimensions take too long.
+_LARGEST = 400
+# Without one, this much of the curvature must have gone.
+_GONE = 1e-7
+
+
+class Watch:
+    """Looks at each step of a climb; says in words that there is no maximum once that is certain."""
+
+    def __init__(self) -> None:
+        self._decided = False
+
+    def __call__(self, task: Task, point: Point, step: Array, square: float, n_iter: int) -> str:
+        if point.least_lead > 0:
+            return COMPLETE
+        if self._decided or n_iter < _PATIENCE:
+            return ""
+        moves = scores(task, step)
+        flat = 0.25 * float(task.weight @ np.square(moves).sum(axis=1))
+        if np.abs(moves).max(initial=0.0) < _GROWTH or square > _FLAT * flat:
+            return ""
+        if step.size > _LARGEST:
+            return ENDLESS if square < _GONE * flat else ""
+        self._decided = True
+        return _quasi(task)
+
+
+def separable(X: Any, codes: NDArray[np.intp], *, n_classes: int, intercept: bool) -> bool | None:
+    """Whether linear scores tell the classes apart without error, ties left aside; None where that stays undecided."""
+    center = X.mean(axis=0) if intercept else np.zeros(X.shape[1])
+    task = Task(X, codes, np.ones(len(codes)), n_classes, center, 0.0, intercept)
+    if np.prod(task.shape) > _LARGEST:
+        return None
+    constraints = _Constraints(task)
+    found = separation(constraints.leads, constraints.at, constraints.total())
+    return found.direction is not None if found.decided else None
+
+
+def scores(task: Task, theta: Array) -> Array:
+    """Θφ for all rows, (n_samples, n_contrasts)."""
+    parts = [rows @ theta.T for rows, _ in task.blocks((0, task.X.shape[0]))]
+    return np.concatenate(parts)
+
+
+def _quasi(task: Task) -> str:
+    """Quasi-complete separation, in words, or "" where a maximum exists."""
+    constraints = _Constraints(task)
+    found = separation(constraints.leads, constraints.at, constraints.total())
+    if found.direction is None:
+        return ""
+    return (
+        "the likelihood has no maximum: a boundary separates the classes without error, if with ties on it, and weights "
+        f"across it fit better the larger they are. {CURE} Their present size means nothing"
+    )
+
+
+class _Constraints:
+    """The aᵢ of `credo.learning.separation`: a row's own class must not fall behind any of its rivals."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._all = (0, task.X.shape[0])
+        squares = [np.square(rows).sum(axis=0) for rows, _ in task.blocks(self._all)]
+        scale = np.sqrt(np.sum(squares, axis=0))
+        self._scale = np.where(scale > 0, scale, 1.0)
+        others = [[k for k in range(task.n_classes) if k != own] for own in range(task.n_classes)]
+        C = task.contrasts
+        # Cᵀ(e_own − e_rival), of shape (n_samples, n_rivals, n_contrasts).
+        self._pairs = C[task.codes][:, None, :] - C[np.array(others)[task.codes]]
+        size = [np.sqrt(np.square(rows / self._scale).sum(axis=1)) for rows, _ in task.blocks(self._all)]
+        length = np.concatenate(size)[:, None] * np.sqrt(np.square(self._pairs).sum(axis=2))
+        self._length = np.where(length > 0, length, 1.0)
+
+    def leads(self, d: Array) -> Array:
+        values = scores(self._task, d.reshape(self._task.shape) / self._scale)
+        return (np.einsum("im,irm->ir", values, self._pairs) / self._length).ravel()
+
+    def at(self, places: NDArray[np.intp]) -> Array:
+        i, r = np.unravel_index(places, self._length.shape)
+        rows = np.vstack([next(self._task.blocks((k, k + 1)))[0] for k in i]) / self._scale
+        table = np.einsum("im,ij->imj", self._pairs[i, r], rows)
+        return table.reshape(len(i), -1) / self._length[i, r][:, None]
+
+    def total(self) -> Array:
+        table = np.zeros(self._task.shape)
+        for rows, part in self._task.blocks(self._all):
+            table += np.einsum("irm,ir->mi", self._pairs[part], 1.0 / self._length[part]) @ (rows / self._scale)
+        return table.ravel()

@@ -1,0 +1,209 @@
+"""The Bayes classifier for normal classes with one covariance."""
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from credo.estimator import FitWarning, Result
+from credo.linear._classifier_model import LinearClassifier
+from credo.linear._graded import graded_svd
+from credo.linear._rows import centred, column_norms, flat_columns, triangle
+
+Array = NDArray[np.float64]
+
+
+class LinearDiscriminant(LinearClassifier):
+    """Normal classes with one covariance Σ, whose posterior log odds are linear in x, in closed form.
+
+        ln p(k|x) = wₖᵀx + bₖ + const,    wₖ = Σ⁻¹μₖ,    bₖ = −½ μₖᵀΣ⁻¹μₖ + ln πₖ             (Bishop 4.68–4.70)
+
+    Σ is the pooled covariance within the classes, with n − K in the denominator. Two classes have the log odds of the second,
+    w = Σ⁻¹(μ₂ − μ₁). Equivalent to scikit-learn's `LinearDiscriminantAnalysis`.
+
+    Parameters
+    ----------
+    shrinkage : None, "auto" or float in [0, 1], default None
+        λ of (1 − λ)Σ + λ (tr Σ/p) I; "auto" takes Ledoit & Wolf's (2004), which suits tables with few rows. With None, a
+        singular Σ is inverted on its span only (the pseudo-inverse), with a warning: directions in which no class varies
+        don't count.
+    priors : array of shape (n_classes,), optional
+        πₖ in the order of `classes_`; by default the classes' shares of the rows.
+    class_weight : "balanced", dict or None, default None
+        Factors for the weights of the rows by their label.
+
+    Attributes
+    ----------
+    coef_, intercept_ : of shape (1, n_features) and (1,), for more than two classes (n_classes, n_features) and (n_classes,)
+    means_ : μₖ, (n_classes, n_features)
+    covariance_ : the shrunk Σ, built on each access
+    priors_ : πₖ
+    shrinkage_, rank_ : λ in force, and the rank of Σ before it
+    log_likelihood_ : Σ ωᵢ ln p(yᵢ|xᵢ) of the labels given the rows, to compare with `LogisticRegression`
+    n_parameters_, n_observations_ : free parameters of the log odds, and the sum of the weights
+    result_ : how the fit ended
+
+    Examples
+    --------
+    >>> from credo import LinearDiscriminant
+    >>> model = LinearDiscriminant().fit([[0.0], [2.0], [3.0], [5.0]], ["a", "a", "b", "b"])
+    >>> model.coef_, model.intercept_  # (4 − 1)/σ² with σ² = 2, and zero log odds halfway
+    (array([[1.5]]), array([-3.75]))
+    """
+
+    _title = "Linear discriminant"
+
+    fit_intercept = True
+    means_: Array
+    priors_: Array
+    shrinkage_: float
+    rank_: int
+    log_likelihood_: float
+    n_parameters_: int
+    n_observations_: float
+    # Σ before shrinkage is `axes_` diag(axis_std_²) `axes_`ᵀ.
+    axes_: Array
+    axis_std_: Array
+
+    def __init__(
+        self,
+        shrinkage: float | Literal["auto"] | None = None,
+        *,
+        priors: ArrayLike | None = None,
+        class_weight: Any = None,
+    ) -> None:
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.class_weight = class_weight
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from a table; a weight of k is the same as k copies of the row."""
+        self._check_shrinkage()
+        rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        weight = np.ones(len(rows)) if weight is None else weight
+        mass = np.bincount(codes, weight)
+        self.n_observations_ = float(mass.sum())
+        dof = self.n_observations_ - len(mass)
+        if not dof > 0:
+            raise ValueError(
+                f"{self.n_observations_:g} observations of {len(mass)} classes leave nothing to tell the spread within a "
+                "class from: the number of samples must be more than the number of classes"
+            )
+        self.priors_ = self._checked_priors(mass)
+        self.means_ = _class_means(rows, codes, weight, mass)
+        inner = rows - self.means_[codes]
+        self.axes_, singular = _axes(inner, weight, np.abs(rows).max(axis=0))
+        self.axis_std_, self.rank_ = singular / np.sqrt(dof), len(singular)
+        self.shrinkage_ = self._amount(inner, weight)
+        self._weigh()
+        table = self._log_probabilities(rows)
+        self.log_likelihood_ = float(weight @ table[np.arange(len(rows)), codes])
+        self.n_parameters_ = (len(mass) - 1) * (rows.shape[1] + 1)
+        self.result_ = self._outcome()
+        return self
+
+    @property
+    def covariance_(self) -> Array:
+        check_is_fitted(self)
+        cov = (1 - self.shrinkage_) * (self.axes_ * self.axis_std_**2) @ self.axes_.T
+        cov[np.diag_indices(len(cov))] += self.shrinkage_ * self._mean_variance()
+        return cov
+
+    def _mean_variance(self) -> float:
+        return float(np.square(self.axis_std_).sum()) / self.n_features_in_
+
+    def _weigh(self) -> None:
+        """Weights and offsets by the closed formula, about the mean of the means, which keeps the digits of an offset."""
+        middle = self.priors_ @ self.means_
+        centred_means = self.means_ - middle
+        solved = self._solve(centred_means.T).T
+        level = np.log(self.priors_) - 0.5 * np.einsum("kj,kj->k", centred_means, solved) - solved @ middle
+        if len(self.classes_) == 2:
+            self.coef_ = solved[1:] - solved[:1]
+            # wᵀ(μ₁ + μ₂)/2 is where the two are equally far.
+            halfway = 0.5 * (self.means_[0] + self.means_[1])
+            self.intercept_ = np.log(self.priors_[1:] / self.priors_[:1]) - self.coef_ @ halfway
+        else:
+            self.coef_, self.intercept_ = solved, level
+
+    def _solve(self, B: Array) -> Array:
+        """Σ⁻¹B with the shrunk Σ; on the span of Σ where nothing is shrunk."""
+        inside = self.axes_.T @ B
+        floor = self.shrinkage_ * self._mean_variance()
+        variance = (1 - self.shrinkage_) * np.square(self.axis_std_) + floor
+        out = self.axes_ @ (inside / variance[:, None])
+        return out + (B - self.axes_ @ inside) / floor if floor > 0 else out
+
+    def _check_shrinkage(self) -> None:
+        value = self.shrinkage
+        if value is None or (isinstance(value, str) and value == "auto"):
+            return
+        if isinstance(value, str | bool) or not 0 <= value <= 1:
+            raise ValueError(f'shrinkage must be None, "auto" or a number from 0 to 1; got {value!r}')
+
+    def _amount(self, inner: Array, weight: Array) -> float:
+        if self.shrinkage is None:
+            return 0.0
+        return _ledoit_wolf(inner, weight) if isinstance(self.shrinkage, str) else float(self.shrinkage)
+
+    def _checked_priors(self, mass: Array) -> Array:
+        if self.priors is None:
+            return mass / mass.sum()
+        priors = np.asarray(self.priors, dtype=np.float64)
+        if priors.shape != mass.shape or not (priors > 0).all() or not np.isclose(priors.sum(), 1.0):
+            raise ValueError(
+                f"priors must be {len(mass)} positive numbers that sum to one, in the order of the classes "
+                f"{self.classes_.tolist()}; got {self.priors!r}"
+            )
+        return priors
+
+    def _notes(self) -> tuple[str, ...]:
+        priors = ", ".join(f"{label} {prior:.4g}" for label, prior in zip(self.classes_, self.priors_, strict=True))
+        return f"priors: {priors}; shrinkage {self.shrinkage_:.4g}", self.result_.message
+
+    def _outcome(self) -> Result:
+        if self.rank_ == self.n_features_in_ or self.shrinkage_ > 0:
+            return Result(True, 1, "solved in closed form")
+        message = (
+            f"within the classes the {self.n_features_in_} columns vary in {self.rank_} directions only: the covariance is "
+            'inverted on those, and the others don\'t count. Use shrinkage="auto" to count them too, or drop columns'
+        )
+        warnings.warn(message, FitWarning, stacklevel=3)
+        return Result(True, 1, message)
+
+
+def _class_means(X: Array, codes: NDArray[np.intp], weight: Array, mass: Array) -> Array:
+    """Weighted means of the classes, a second pass averaging what the first has left."""
+    member = np.zeros((len(mass), len(X)))
+    member[codes, np.arange(len(X))] = weight / mass[codes]
+    means = member @ X
+    return means + member @ (X - means[codes])
+
+
+def _axes(inner: Array, weight: Array, size: Array) -> tuple[Array, Array]:
+    """V and s with the weighted sum of squares within the classes = V diag(s²) Vᵀ, rounding left out."""
+    n_samples, n_features = inner.shape
+    zeros = np.zeros(n_features)
+    if n_samples > n_features:
+        R = triangle(inner, np.zeros(n_samples), weight, x_mean=zeros, y_mean=0.0)[:-1, :-1]
+    else:
+        R, _ = centred(inner, np.zeros(n_samples), weight, x_mean=zeros, y_mean=0.0)
+    flat = flat_columns(column_norms(R), size, float(weight.sum()))
+    _, s, V = graded_svd(np.where(flat, 0.0, R), order=n_samples)
+    return V, s
+
+
+def _ledoit_wolf(inner: Array, weight: Array) -> float:
+    """λ that Ledoit & Wolf (2004) estimate to be best, for rows about their class means."""
+    total, n_features = float(weight.sum()), inner.shape[1]
+    squares = np.einsum("ij,ij->i", inner, inner)
+    rows = inner * np.sqrt(weight)[:, None]
+    # ‖S‖², whichever Gram matrix is the smaller.
+    gram = rows.T @ rows if len(rows) > n_features else rows @ rows.T
+    norm = float(np.square(gram).sum()) / total**2
+    trace = float(weight @ squares) / total
+    spread = norm - trace**2 / n_features
+    noise = (float(weight @ np.square(squares)) / total - norm) / total
+    return min(noise / spread, 1.0) if spread > 0 else 1.0

@@ -1,0 +1,195 @@
+"""Gaussian-process classification: published numbers, long chains as the judge, laws, and files."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import credo
+from credo.distributions import Bernoulli, Categorical
+from credo.gp import GPClassifier
+from credo.gp._class_problem import ClassProblem
+from credo.gp._class_walk import latent_draws
+from credo.kernels import RBF, Matern52
+from credo.likelihoods import Bernoulli as BernoulliLikelihood
+
+FIVE = np.array(
+    [(-1.07932, -1.83544), (1.15768, 2.91702), (3.26631, -3.85663), (1.79009, 0.11949), (-3.66051, 1.75159)]
+)
+LABELS = np.array([-1, 1, 1, 1, -1])
+RULES = ["laplace", "ep", "vi", "mcmc"]
+
+
+def table(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, np.where(np.sin(2 * X[:, 0]) + 0.4 * rng.normal(size=n) > 0, "up", "down")
+
+
+@pytest.mark.parametrize(("rule", "kernel", "value"), [
+    ("ep", RBF(2.0, variance=2.25), 3.38359489),
+    ("laplace", RBF(1.0), 3.499024),
+])  # fmt: skip
+def test_published_evidences(rule, kernel, value):
+    model = GPClassifier(kernel, inference=rule, hyperparameters="fixed").fit(FIVE, LABELS)
+    assert -model.log_evidence_ == pytest.approx(value, abs=1e-6)
+    assert model.evidence_method_ == rule
+
+
+@pytest.mark.parametrize("rule", ["laplace", "ep", "vi"])
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_gradient_and_stationarity(rule, link):
+    X, y = table(30)
+    model = GPClassifier(inference=rule, link=link, hyperpriors=True, n_restarts=0).fit(X, y)
+    theta = model.theta_ + 0.2
+    _, gradient = model.log_evidence(theta)
+    for i, axis in enumerate(np.eye(len(theta))):
+        ends = [model.log_evidence(theta + s * 1e-4 * axis, gradient=False) for s in (1, -1)]
+        assert gradient[i] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-3, abs=1e-4)
+    assert model.log_evidence(model.theta_)[0] == pytest.approx(model.log_evidence_, rel=1e-9)
+
+
+def test_ep_and_vi_agree_with_a_long_chain_better_than_laplace():
+    """Few rows under a wide prior: a skewed posterior, which the mode misses."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-3, 3, size=(25, 1))
+    y = (np.sin(X[:, 0]) > 0).astype(int)
+    kernel, new = RBF(1.5, variance=30.0), np.linspace(-5, 5, 40)[:, None]
+    options = {"hyperparameters": "fixed", "link": "logit"}
+    chain = GPClassifier(kernel, inference="mcmc", n_draws=4000, **options).fit(X, y).predict_proba(new)[:, 1]
+    errors = {
+        rule: np.abs(GPClassifier(kernel, inference=rule, **options).fit(X, y).predict_proba(new)[:, 1] - chain).max()
+        for rule in ("laplace", "ep", "vi")
+    }
+    assert errors["ep"] < 0.02
+    assert errors["vi"] < 0.05
+    assert errors["laplace"] > 2 * max(errors["ep"], errors["vi"])
+
+
+def test_annealing_and_ep_see_the_same_evidence():
+    X, y = table(40)
+    codes = (y == "up").astype(np.intp)
+    problem = ClassProblem(RBF([1.0, 1.0], variance=4.0), X, codes, 2, np.ones(40), BernoulliLikelihood("probit"), "ep")
+    _, value, error = latent_draws(problem, problem.kernel, n_draws=10, rng=np.random.default_rng(0))
+    assert error < 0.1
+    assert value == pytest.approx(problem.approximation(problem.kernel).log_evidence, abs=0.15)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_it_learns_and_returns_to_ignorance_far_away(rule):
+    X, y = table()
+    model = GPClassifier(inference=rule, n_restarts=0, n_draws=100).fit(X, y)
+    new, truth = table(300, seed=1)
+    assert model.score(new, truth) > 0.8
+    assert model.relevance_[0] > 2 * model.relevance_[1]
+    np.testing.assert_allclose(model.predict_proba([[1e3, 1e3]]), 0.5, atol=0.02)
+    odds, table_ = model.decision_function(new), model.predict_proba(new)
+    np.testing.assert_allclose(table_.sum(axis=1), 1.0)
+    assert (np.diff(table_[np.argsort(odds), 1]) >= 0).all()
+    dist = model.predict_dist(new)
+    assert isinstance(dist, Categorical)
+    assert credo.log_score(truth, dist) > np.log(0.5) + 0.15
+
+
+def test_sampled_hyperparameters_average_over_kernels():
+    X, y = table(30)
+    model = GPClassifier(inference="mcmc", hyperparameters="sample", n_restarts=0, n_draws=60).fit(X, y)
+    assert model.thetas_.shape == (60, 3)
+    assert not hasattr(model, "log_evidence_")
+    assert model.thetas_.std(axis=0).min() > 0.05
+    assert model.score(*table(200, seed=1)) > 0.7
+    np.testing.assert_allclose(model.predict_proba(X[:3]), model.predict_proba(X)[:3], rtol=1e-9)
+
+
+@pytest.mark.parametrize("multiclass", ["softmax", "one_vs_rest"])
+def test_three_classes(multiclass, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2)) + 2.5 * np.repeat([[0, 0], [2, 0], [0, 2]], 30, axis=0)
+    y = np.repeat(["a", "b", "c"], 30)
+    model = GPClassifier(multiclass=multiclass, n_restarts=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    probabilities = model.predict_proba(X)
+    assert probabilities.shape == (90, 3)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_allclose(model.predict_proba([[500.0, 500.0]]), 1 / 3, atol=0.02)
+    np.testing.assert_allclose(model.predict_proba(X[:5]), probabilities[:5], rtol=1e-9)
+    assert getattr(model, "evidence_method_", None) == ("laplace" if multiclass == "softmax" else None)
+    credo.save(model, tmp_path / "model.credo")
+    np.testing.assert_array_equal(credo.load(tmp_path / "model.credo").predict_proba(X), probabilities)
+
+
+def test_two_classes_by_the_softmax_integral_are_the_logit():
+    """Class probabilities by quasi-random points against one-dimensional quadrature."""
+    X, y = table(40)
+    kernel = RBF([0.7, 2.0], variance=3.0)
+    codes = (y == "up").astype(np.intp)
+    problem = ClassProblem(kernel, X, codes, 3, np.ones(40), BernoulliLikelihood("logit"), "laplace")
+    found = problem.approximation(kernel)
+    law = credo.gp.SoftmaxLaw(kernel, X, found.alpha, found.posterior.probabilities, np.ones(40))
+    new = X[:6] + 0.3
+    mean, cov = kernel.cross(new, X) @ found.alpha.T, found.posterior.blocks(kernel.cross(new, X), kernel.diagonal(new))
+    draws = np.random.default_rng(0).standard_normal((200_000, 3))
+    for i in range(6):
+        f = mean[i] + draws @ np.linalg.cholesky(cov[i]).T
+        shares = np.exp(f - f.max(axis=1, keepdims=True))
+        np.testing.assert_allclose(
+            law.table(new)[i], (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0), atol=4e-3
+        )
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_files_bring_it_back_bit_for_bit(rule, tmp_path):
+    X, y = table(30)
+    model = GPClassifier(Matern52([1.0, 1.0]), inference=rule, n_restarts=0, n_draws=30).fit(X, y)
+    credo.save(model, tmp_path / "model.credo")
+    again = credo.load(tmp_path / "model.credo")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    if rule != "mcmc":
+        assert again.log_evidence(model.theta_)[0] == model.log_evidence(model.theta_)[0]
+
+
+@pytest.mark.parametrize("rule", ["laplace", "ep", "vi"])
+def test_weights_are_copies(rule):
+    X, y = table(20)
+    weight = np.arange(20) % 3
+    weighted = GPClassifier(inference=rule, n_restarts=0).fit(X, y, sample_weight=weight)
+    copied = GPClassifier(inference=rule, n_restarts=0).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_array_equal(weighted.predict_proba(X), copied.predict_proba(X))
+
+
+def test_balanced_classes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) + np.repeat([[0.0], [1.5]], [50, 10], axis=0)
+    y = np.repeat([0, 1], [50, 10])
+    plain, balanced = (GPClassifier(class_weight=w, n_restarts=0).fit(X, y) for w in (None, "balanced"))
+    assert isinstance(plain.predict_dist(X), Bernoulli)
+    assert balanced.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean() + 0.1
+
+
+def test_separable_classes_and_hard_scales():
+    x = np.linspace(0, 1, 20)[:, None]
+    for factor in (1e-8, 1.0, 1e8):
+        for rule in ("laplace", "ep", "vi"):
+            model = GPClassifier(inference=rule, n_restarts=0).fit(factor * x, (x[:, 0] > 0.5).astype(int))
+            assert model.score(factor * x, (x[:, 0] > 0.5).astype(int)) == 1.0
+            assert np.isfinite(model.log_evidence_)
+
+
+def test_the_latent_function():
+    X, y = table(30)
+    model = GPClassifier(link="probit", n_restarts=0).fit(X, y)
+    mean, std = model.latent(X)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], norm.cdf(mean / np.sqrt(1 + std**2)), rtol=1e-9)
+
+
+def test_messages():
+    X, y = table(20)
+    with pytest.raises(ValueError, match="at least two classes"):
+        GPClassifier().fit(X, np.zeros(20))
+    with pytest.raises(ValueError, match='inference="mcmc"'):
+        GPClassifier(hyperparameters="sample").fit(X, y)
+    with pytest.raises(ValueError, match="link"):
+        GPClassifier(link="cauchit").fit(X, y)
+    with pytest.raises(TypeError, match="must be a Kernel"):
+        GPClassifier("rbf").fit(X, y)
+    with pytest.raises(ValueError, match="one normal law"):
+        GPClassifier(inference="mcmc", n_restarts=0, n_draws=10).fit(X, y).latent(X)

@@ -1,0 +1,233 @@
+"""KernelPerceptron against the primal perceptron on explicit features, a plain dual one, and the laws of both."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+from tests.reference import perceptron as reference
+
+from credo import kernels
+from credo.estimator import FitWarning
+from credo.kernel_machines import KernelPerceptron
+from credo.kernel_machines._jit import POCKET, TIME, perceptron_pass
+
+
+def whole_numbers(n_samples=60, noise=0, seed=0):
+    """Rows of whole numbers, so that no sum of products is rounded, on either side of a conic but for some."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-9, 10, size=(n_samples, 2)).astype(float)
+    y = np.where(X[:, 0] ** 2 + 3 * X[:, 1] > 20, 1, -1)
+    return X, np.where(rng.permutation(n_samples) < noise, -y, y)
+
+
+def quadratic(X):
+    """The features of (xᵀz + 1)², with whole numbers under the root sign put into pairs."""
+    a, b = X.T
+    return np.column_stack([a**2, b**2, a * b, a * b, a, a, b, b, np.ones(len(X))])
+
+
+SQUARE = kernels.Polynomial(degree=2, offset=1.0)
+
+
+def test_equals_the_primal_perceptron_on_separable_rows():
+    X, y = whole_numbers()
+    model = KernelPerceptron(SQUARE, n_epochs=10_000, shuffle=False).fit(X, y)
+    w, _, _, mistakes = reference.primal_perceptron(quadratic(X), y, 10_000)
+    assert model.result_.converged and mistakes.sum() > 50
+    np.testing.assert_array_equal(model.mistakes_, mistakes)
+    np.testing.assert_array_equal(model.support_, np.flatnonzero(mistakes))
+    np.testing.assert_allclose(model.dual_coef_, (y * mistakes)[model.support_])
+    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
+    new = X + 0.3
+    np.testing.assert_allclose(model.decision_function(new), quadratic(new) @ w, rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(X), y)
+
+
+@pytest.mark.parametrize(("solution", "place"), [("average", 1), ("pocket", 2)])
+def test_equals_the_primal_perceptron_where_rows_overlap(solution, place):
+    X, y = whole_numbers(noise=8)
+    with pytest.warns(FitWarning, match="did not converge in 20 epochs"):
+        model = KernelPerceptron(SQUARE, n_epochs=20, solution=solution, shuffle=False).fit(X, y)
+    solutions = reference.primal_perceptron(quadratic(X), y, 20)
+    np.testing.assert_allclose(model.decision_function(X), quadratic(X) @ solutions[place], rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(model.mistakes_, solutions[3])
+
+
+def test_a_constant_in_the_kernel_is_a_bias():
+    X, y = whole_numbers()
+    y = np.where(X @ [1.0, -2.0] > 3, 1, -1)
+    model = KernelPerceptron(kernels.Linear() + 1.0, n_epochs=10_000, shuffle=False).fit(X, y)
+    w = reference.primal_perceptron(np.column_stack([X, np.ones(len(X))]), y, 10_000)[0]
+    np.testing.assert_allclose(model.decision_function(X), X @ w[:2] + w[2], rtol=1e-9)
+    assert model.result_.converged
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_compiled_pass_equals_the_plain_one(n_classes):
+    rng = np.random.default_rng(n_classes)
+    n = 40
+    X, codes, copies = rng.normal(size=(n, 2)), rng.integers(0, n_classes, size=n), rng.integers(1, 6, size=n)
+    K = kernels.RBF(0.7).gram(X) * 0.37
+    F, dual, late, pocket = (np.zeros((n_classes, n)) for _ in range(4))
+    mistakes, track = np.zeros(n, dtype=np.int64), np.array([0.0, copies.sum(), copies.sum()])
+    plain, average, best, least = np.zeros((n_classes, n)), 0.0, np.zeros((n_classes, n)), copies.sum()
+    for epoch in range(4):
+        order = rng.permutation(n)
+        place = perceptron_pass(
+            order, 0, codes, copies.astype(float), np.diagonal(K).copy(), K, np.arange(n), F, dual, late, pocket,
+            mistakes, track,
+        )  # fmt: skip
+        plain, mean, candidate, wrong = reference.perceptron_pass(order, codes, copies, K, plain)
+        average = (epoch * average + mean) / (epoch + 1)
+        best, least = (candidate, wrong) if wrong < least else (best, least)
+        assert place == n and track[TIME] == (epoch + 1) * copies.sum() and track[POCKET] == least
+        np.testing.assert_allclose(dual, plain, atol=1e-12)
+        np.testing.assert_allclose(F, plain @ K, atol=1e-10)
+        np.testing.assert_allclose(dual - late / track[TIME], average, atol=1e-10)
+        np.testing.assert_allclose(pocket, best, atol=1e-12)
+
+
+def test_the_compiled_pass_asks_for_rows_and_stops_when_none_is_mistaken():
+    X, codes = np.array([[0.0], [5.0], [0.1]]), np.array([0, 1, 0])
+    K = kernels.RBF().gram(X)
+    F, dual, late, pocket = (np.zeros((2, 3)) for _ in range(4))
+    slot, track = np.array([0, -1, 2]), np.array([0.0, 3.0, 3.0])
+    rest = (np.ones(3), np.ones(3), K, slot, F, dual, late, pocket, np.zeros(3, dtype=np.int64), track)
+    assert perceptron_pass(np.arange(3), 0, codes, *rest) == 1
+    slot[1] = 1
+    assert perceptron_pass(np.arange(3), 1, codes, *rest) == -1
+    np.testing.assert_array_equal(pocket, [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0]])
+
+
+def test_novikoff_s_bound_holds():
+    """At most (R/γ)² mistakes: γ is the margin of any unit vector, here of the perceptron's own."""
+    X, y = whole_numbers()
+    model = KernelPerceptron(SQUARE, n_epochs=10_000).fit(X, y)
+    coef, rows = model.dual_coef_, model.support_vectors_
+    norm = np.sqrt(coef @ SQUARE.gram(rows) @ coef)
+    margin = (y * model.decision_function(X)).min() / norm
+    assert model.mistakes_.sum() <= SQUARE.diagonal(X).max() / margin**2
+
+
+def test_separable_rows_leave_no_mistake_and_no_warning(recwarn):
+    X, y = make_moons(200, noise=0.05, random_state=0)
+    model = KernelPerceptron().fit(X, y)
+    assert model.result_.converged and model.score(X, y) == 1.0 and not recwarn.list
+    assert model.result_.message.startswith(f"no row is mistaken after {model.result_.n_iter} epoch")
+    assert len(model.support_) == (model.mistakes_ > 0).sum() < 60
+
+
+def test_noise_in_the_kernel_makes_all_rows_separable():
+    """White adds to a row's likeness with itself alone: enough of it, and one mistake a row puts all right."""
+    X, y = np.zeros((6, 1)), np.array([0, 1, 0, 1, 1, 0])
+    model = KernelPerceptron(kernels.RBF() + kernels.White(100.0), shuffle=False).fit(X, y)
+    assert model.result_.converged and model.mistakes_.max() == 1
+
+
+def test_contradictions_are_named():
+    X, y = np.array([[0.0], [0.0], [1.0]]), ["a", "b", "b"]
+    with pytest.warns(
+        FitWarning, match="at best 1 of 3 rows were mistaken; rows with equal inputs have different labels"
+    ):
+        model = KernelPerceptron().fit(X, y)
+    assert not model.result_.converged and model.result_.n_iter == 50
+
+
+def test_overlap_says_what_to_try():
+    X, y = make_moons(300, noise=0.5, random_state=0)
+    with pytest.warns(FitWarning, match="try a larger n_epochs, a shorter length scale, or a model that expects"):
+        average = KernelPerceptron(n_epochs=10).fit(X, y)
+    assert "averages f over all visits" in average.result_.message and average.result_.n_iter == 10
+    with pytest.warns(FitWarning, match="keeps the best f that it met"):
+        pocket = KernelPerceptron(n_epochs=10, solution="pocket").fit(X, y)
+    wrong = (pocket.predict(X) != y).sum()
+    assert f"at best {wrong} of 300 rows" in pocket.result_.message
+    assert pocket.score(X, y) >= average.score(X, y)
+
+
+def test_bayes_boundary_is_met():
+    """Two normal classes a distance of 3 apart: the best rule errs at Φ(−3/2) = 6.7 %."""
+    rng = np.random.default_rng(0)
+    y, test = rng.integers(0, 2, size=400), rng.integers(0, 2, size=4000)
+    X, new = (rng.normal(size=(len(t), 2)) + np.outer(t, [3.0, 0.0]) for t in (y, test))
+    with pytest.warns(FitWarning):
+        model = KernelPerceptron().fit(X, y)
+    assert np.mean(model.predict(new) != test) < 0.067 + 0.02
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_weights_are_copies_in_a_row(shuffle, n_classes):
+    rng = np.random.default_rng(1)
+    X, y, weight = rng.normal(size=(40, 2)), rng.integers(0, n_classes, size=40), rng.integers(0, 5, size=40)
+    for solution in ("average", "pocket"):
+        model = KernelPerceptron(n_epochs=5, solution=solution, shuffle=shuffle)
+        scores = model.fit(X, y, sample_weight=weight).decision_function(X)
+        mistakes, support = model.mistakes_, model.support_
+        assert mistakes.shape == (40,) and not mistakes[weight == 0].any()
+        assert set(support) == set(np.flatnonzero(mistakes)) or solution == "pocket"
+        np.testing.assert_array_equal(model.support_vectors_, X[support])
+        repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+        np.testing.assert_allclose(scores, repeated.decision_function(X), rtol=1e-8, atol=1e-10)
+        np.testing.assert_array_equal(repeated.mistakes_, np.repeat(mistakes, weight))
+
+
+def test_heavy_rows_move_no_more_than_it_takes():
+    X, y = np.array([[0.0], [1.0], [2.0]]), [0, 1, 0]
+    model = KernelPerceptron().fit(X, y, sample_weight=[1e90, 1.0, 0.5])
+    assert model.result_.converged and np.abs(model.dual_coef_).max() < 100
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_little_memory_gives_the_same_answer(monkeypatch):
+    X, y = make_moons(300, noise=0.4, random_state=1)
+    whole = KernelPerceptron(n_epochs=5).fit(X, y)
+    monkeypatch.setattr("credo.kernel_machines._gram_rows._KEPT", 300 * 33)
+    monkeypatch.setattr("credo.kernel_machines._rows.BLOCK_ENTRIES", 1000)
+    little = KernelPerceptron(n_epochs=5).fit(X, y)
+    np.testing.assert_array_equal(whole.mistakes_, little.mistakes_)
+    np.testing.assert_allclose(whole.decision_function(X), little.decision_function(X), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_seeds():
+    X, y = make_moons(100, noise=0.4, random_state=1)
+    scores = [KernelPerceptron(n_epochs=3, random_state=seed).fit(X, y).decision_function(X) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert np.abs(scores[0] - scores[2]).max() > 1e-3
+
+
+def test_there_are_no_probabilities():
+    model = KernelPerceptron().fit([[0.0], [1.0]], [0, 1])
+    for name in ("predict_proba", "predict_log_proba", "predict_dist"):
+        assert not hasattr(model, name) and not hasattr(KernelPerceptron, name)
+    with pytest.raises(AttributeError, match="no probabilities, only scores: use decision_function, or SoftNeighbors"):
+        model.predict_proba([[0.0]])
+
+
+def test_summary_names_the_columns():
+    model = KernelPerceptron(kernels.RBF([1.0, 2.0])).fit(np.eye(2), [0, 1])
+    lines = dict(zip(*(model.summary().columns[name] for name in ("parameter", "estimate")), strict=True))
+    assert lines["lengthscale of x1"] == 2.0 and lines["rows"] == 2 and lines["support rows"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_epochs": 0}, "n_epochs must be a whole number of at least 1; got 0"),
+        ({"solution": "last"}, "solution must be one of 'average', 'pocket'; got 'last'"),
+        ({"shuffle": "no"}, "shuffle must be one of True, False; got 'no'"),
+        ({"random_state": "x"}, "random_state must be None"),
+        ({"kernel": "rbf"}, "kernel must be a kernel such as"),
+        ({"kernel": lambda x, z: 1.0}, "from_function makes a kernel of it"),
+        ({"kernel": kernels.RBF([1.0, 2.0])}, "2 length scales, but X has 3 columns"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        KernelPerceptron(**arguments).fit(np.eye(3), [0, 1, 1])
+
+
+def test_kernels_beyond_numbers_are_refused():
+    with pytest.raises(ValueError, match="bring the columns of X to smaller units"):
+        KernelPerceptron(kernels.Polynomial(degree=3)).fit(1e150 * np.eye(3), [0, 1, 1])
