@@ -5,7 +5,7 @@ from importlib import import_module
 
 from benchmarks.timing import show
 
-SUITES = {"linear": "Linear models", "gp": "Gaussian processes"}
+SUITES = {"linear": "Linear models", "gp": "Gaussian processes", "classification": "Classifiers"}
 
 
 def main(names: list[str]) -> int:

@@ -23,12 +23,10 @@ from credo.frames import Table
 
 EVIDENCE_METHODS = {"exact", "laplace", "ep", "elbo", "bic"}
 NAMES = ["a", "b", "c"]
-# Why a common unit of all columns, or one of a class's weight, may show.
-UNITS_SHOW = {
-    "BayesianLogisticRegression": "the precision of the prior has the unit of 1/weight²",
-    "LogisticRegression": "a penalty has the unit of 1/weight²",
-}
-NOT_A_COPY = {"SoftNeighborsClassifier": "a class's factor makes its votes louder, not its observations more"}
+# Laws that a model can't keep, and why.
+UNITS_SHOW = {"Perceptron": "its bias is the weight of a column of ones, whatever the unit of the others"}
+ORDER_SHOWS = {"Perceptron": "of rivals that are level it punishes the first, from the first visit on"}
+FACTORS_ARE_NO_COPIES = {"SoftNeighborsClassifier": "a class's factor makes its votes louder, not its rows more"}
 
 pytestmark = pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 each = pytest.mark.parametrize("model", [clone(m) for m in classifiers()], ids=repr)
@@ -165,7 +163,7 @@ def test_labels_of_any_kind_give_the_same_answer(model, kind):
 
 @each
 def test_the_order_of_classes_doesn_t_matter(model):
-    for X, y in tables(model):
+    for X, y in tables(model)[: 1 if type(model).__name__ in ORDER_SHOWS else None]:
         last = y.max()
         same(said(clone(model).fit(X, last - y), X), said(clone(model).fit(X, y), X)[:, ::-1], 1e-3)
 
@@ -201,7 +199,7 @@ def test_class_weights(model):
     assert (heavy.predict(X) == 1).sum() >= (plain.predict(X) == 1).sum()
     if hasattr(model, "predict_proba"):
         assert heavy.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean()
-    if type(model).__name__ not in NOT_A_COPY:
+    if type(model).__name__ not in FACTORS_ARE_NO_COPIES:
         same(said(heavy, X), said(clone(model).fit(X, y, sample_weight=np.where(y == 1, 5.0, 1.0)), X))
     balanced = clone(model).set_params(class_weight="balanced")
     weight = np.resize([1, 3, 2, 0, 1], len(y))
@@ -278,7 +276,7 @@ def test_lives_in_pipelines_and_searches(model):
     X += np.array([3.0, 0.0, 0.0])
     pipeline = make_pipeline(StandardScaler(), clone(model))
     assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.55
-    name = next((name for name in CHOICES if hasattr(model, name)), None)
+    name = next((name for name in CHOICES if name in model.get_params()), None)
     if name is not None:
         search = GridSearchCV(clone(model), {name: CHOICES[name]}, cv=3).fit(X, y)
         assert search.best_score_ > 0.55 and search.cv_results_["mean_test_score"][1] == search.best_score_
@@ -362,7 +360,9 @@ def test_bad_rows_at_prediction_are_refused_in_words(model):
 def test_a_common_unit_of_the_columns_changes_nothing(model, scale):
     fixed = [name for name in ("alpha", "bandwidth", "prior_precision") if isinstance(getattr(model, name, 0), float)]
     if any(getattr(model, name) for name in fixed) or getattr(model, "kernel", None) is not None:
-        pytest.skip(UNITS_SHOW.get(type(model).__name__, "what was given has units"))
+        pytest.skip("what was given has units")
+    if type(model).__name__ in UNITS_SHOW:
+        pytest.skip(UNITS_SHOW[type(model).__name__])
     X, y = data()
     same(said(clone(model).fit(X * scale, y), X * scale), said(clone(model).fit(X, y), X), 1e-5)
 
@@ -390,7 +390,7 @@ def test_separated_classes_are_told_apart(model):
 def test_few_rows_one_column_and_rare_classes(model):
     X, y = data(3, n_samples=60) if is_multiclass(model) else data(n_samples=60)
     rare = np.flatnonzero((y < y.max()) | (np.cumsum(y == y.max()) == 1))
-    for rows, labels in [(X[:, :1], y), (X[rare], y[rare]), (np.array([[0.0], [1.0]]), np.array([1, 0]))]:
+    for rows, labels in [(X[:, :1], y), (X[rare], y[rare]), (X[:4, :1], np.array([1, 0, 0, 1]))]:
         fitted = clone(model).fit(rows, labels)
         assert np.isfinite(said(fitted, rows)).all() and fitted.predict(rows).shape == (len(rows),)
 

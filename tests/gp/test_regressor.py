@@ -280,3 +280,9 @@ def test_repeated_rounded_rows_don_t_praise_zero_noise():
     assert model.noise_variance_ >= 1 / 12 - 1e-9
     exact = GPRegressor(n_restarts=0).fit(X, 3 * np.sin(X[:, 0]))
     assert exact.noise_variance_ < 1e-3
+
+
+def test_contradictions_without_noise_are_refused():
+    with pytest.raises(ValueError, match="2 different values at x = .1.0"):
+        GPRegressor(noise=0.0).fit([[1.0], [1.0], [2.0]], [2.0, 3.0, 4.0])
+    GPRegressor(noise=0.0).fit([[1.0], [1.0], [2.0]], [2.0, 2.0, 4.0])

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
-from tests.reference import perceptron as reference
+from tests.reference import dual_perceptron as reference
 
 from credo import kernels
 from credo.estimator import FitWarning
 from credo.kernel_machines import KernelPerceptron
-from credo.kernel_machines._jit import POCKET, TIME, perceptron_pass
+from credo.kernel_machines._jit import POCKET, TIME, dual_perceptron_pass
 
 
 def whole_numbers(n_samples=60, noise=0, seed=0):
@@ -72,11 +72,11 @@ def test_the_compiled_pass_equals_the_plain_one(n_classes):
     plain, average, best, least = np.zeros((n_classes, n)), 0.0, np.zeros((n_classes, n)), copies.sum()
     for epoch in range(4):
         order = rng.permutation(n)
-        place = perceptron_pass(
+        place = dual_perceptron_pass(
             order, 0, codes, copies.astype(float), np.diagonal(K).copy(), K, np.arange(n), F, dual, late, pocket,
             mistakes, track,
         )  # fmt: skip
-        plain, mean, candidate, wrong = reference.perceptron_pass(order, codes, copies, K, plain)
+        plain, mean, candidate, wrong = reference.dual_perceptron_pass(order, codes, copies, K, plain)
         average = (epoch * average + mean) / (epoch + 1)
         best, least = (candidate, wrong) if wrong < least else (best, least)
         assert place == n and track[TIME] == (epoch + 1) * copies.sum() and track[POCKET] == least
@@ -92,9 +92,9 @@ def test_the_compiled_pass_asks_for_rows_and_stops_when_none_is_mistaken():
     F, dual, late, pocket = (np.zeros((2, 3)) for _ in range(4))
     slot, track = np.array([0, -1, 2]), np.array([0.0, 3.0, 3.0])
     rest = (np.ones(3), np.ones(3), K, slot, F, dual, late, pocket, np.zeros(3, dtype=np.int64), track)
-    assert perceptron_pass(np.arange(3), 0, codes, *rest) == 1
+    assert dual_perceptron_pass(np.arange(3), 0, codes, *rest) == 1
     slot[1] = 1
-    assert perceptron_pass(np.arange(3), 1, codes, *rest) == -1
+    assert dual_perceptron_pass(np.arange(3), 1, codes, *rest) == -1
     np.testing.assert_array_equal(pocket, [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0]])
 
 

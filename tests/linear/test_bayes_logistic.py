@@ -1,6 +1,7 @@
 """Bayesian logistic regression against grids, Gibbs sampling and plain formulas, and the laws it obeys."""
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -125,7 +126,7 @@ def test_averaged_probabilities_tell_more_than_plug_in(n):
         _, exact = grid(model, X, y)
         p = exact.probability(np.column_stack([new - X.mean(axis=0), np.ones(41)]))
         q = model.predict_proba(new)[:, 1]
-        assert np.abs(p - q).max() < 0.04 or rule == "plugin"
+        assert np.abs(p - q).max() < 0.05 or rule == "plugin"
         lost[rule] = (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))).mean()
     assert lost["quadrature"] < 0.4 * lost["plugin"] and lost["quadrature"] < lost["probit"]
 
@@ -222,6 +223,7 @@ def test_constant_columns_say_nothing():
     np.testing.assert_allclose(both.coef_std_[0], [alone.coef_std_[0, 0], 2**0.5], rtol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore:averaging over the weights")
 @pytest.mark.parametrize("gap", [0.1, 10.0])
 def test_separable_classes_are_what_the_prior_is_for(gap):
     X = np.concatenate([np.linspace(-2, -gap, 20), np.linspace(gap, 2 + gap, 20)])[:, None]
@@ -234,6 +236,22 @@ def test_separable_classes_are_what_the_prior_is_for(gap):
     assert found.log_evidence_ >= model.log_evidence_ - 1e-6
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_gaussian_that_reaches_through_the_labels_is_said(n_classes):
+    """Where a plane separates the classes, nothing at the mode tells how steep the posterior's far side is."""
+    X, y = table(90, 3, n_classes)
+    apart = X + 20.0 * np.eye(3)[y]
+    with pytest.warns(FitWarning, match="a plane nearly separates the classes"):
+        model = BayesianLogisticRegression(1e-6).fit(apart, y)
+    assert model.predict_proba(apart)[np.arange(90), y].mean() < 0.99
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BayesianLogisticRegression(1e-6, predictive="plugin").fit(apart, y)
+        for prior in (1e-6, 1.0, "evidence"):
+            BayesianLogisticRegression(prior).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:averaging over the weights")
 def test_evidence_that_has_no_end_is_said(monkeypatch):
     """On a range that stops before the maximum."""
     monkeypatch.setattr("credo.linear._laplace._REACH", (14.0, 0.0))
@@ -254,13 +272,23 @@ def test_probabilities_obey_their_laws(n_classes, rule):
     np.testing.assert_array_equal(model.predict(rows), model.classes_[np.argmax(probs, axis=1)])
     np.testing.assert_allclose(np.exp(model.predict_log_proba(rows)), probs, atol=1e-12)
     last = scores if n_classes == 2 else scores[:, -1]
-    # Below 10⁻³⁰⁷ scores stand still.
-    assert (np.diff(probs[np.argsort(last), -1]) >= -1e-307).all()
+    # Probabilities that differ in their last digit may have one logarithm.
+    assert (np.diff(probs[np.argsort(last), -1]) >= -1e-15).all()
     plugin = BayesianLogisticRegression(0.5, predictive="plugin").fit(X, y).predict_proba(rows)
     if rule != "plugin":
         slack = 1e-12 if n_classes == 2 and rule != "monte_carlo" else 0.01
         assert (probs.max(axis=1) <= plugin.max(axis=1) + slack).all()
         assert probs[50:100].max(axis=1).mean() < plugin[50:100].max(axis=1).mean() - 0.02
+
+
+def test_rules_can_be_compared_on_one_fit():
+    X, y = table(30, 3)
+    model = BayesianLogisticRegression().fit(X, y)
+    for rule in ("probit", "plugin"):
+        other = BayesianLogisticRegression(predictive=rule).fit(X, y).predict_proba(X)
+        np.testing.assert_array_equal(model.set_params(predictive=rule).predict_proba(X), other)
+    with pytest.raises(ValueError, match="averages over draws that fit makes: fit again"):
+        model.set_params(predictive="monte_carlo").predict_proba(X)
 
 
 def test_rules_differ_by_little_where_much_is_known():

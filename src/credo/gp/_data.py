@@ -94,6 +94,17 @@ def distinct(rows: Array, Y: Array, weight: Array, *, merge: bool) -> tuple[Arra
     )
 
 
+def refuse_contradictions(X: Array) -> None:
+    """Distinct observations at one place can't both be without noise."""
+    _, first, count = np.unique(X, axis=0, return_index=True, return_counts=True)
+    if (count > 1).any():
+        row = X[first[np.argmax(count)]]
+        raise ValueError(
+            f"noise is 0, but y has {count.max()} different values at x = {np.round(row, 6).tolist()}: "
+            'give a noise variance above zero, or learn it with noise="learn"'
+        )
+
+
 def center_and_scale(Y: Array, weight: Array) -> tuple[Array, Array]:
     """Mean and standard deviation of each column's observed entries; a constant column has its size as the scale."""
     centers, scales = np.empty(Y.shape[1]), np.empty(Y.shape[1])

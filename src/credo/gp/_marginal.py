@@ -78,8 +78,11 @@ class Marginal:
         if (self.weight == 1.0).all():
             return 0.0, 0.0
         columns = self.count / self.weight
-        more = columns * (self.weight - 1.0)
-        value = -0.5 * float((more * np.log(2 * math.pi * noise) + columns * np.log(self.weight)).sum())
+        # Without noise copies are one observation, and say nothing more.
+        noisy = noise > 0
+        columns, weight, noise = np.where(noisy, columns, 0.0), self.weight, np.where(noisy, noise, 1.0)
+        more = columns * (weight - 1.0)
+        value = -0.5 * float((more * np.log(2 * math.pi * noise) + columns * np.log(weight)).sum())
         return value, -0.5 * more / noise
 
     def _workspace(self, n: int) -> Workspace:

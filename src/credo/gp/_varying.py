@@ -31,7 +31,7 @@ from credo.params import Parameter, ParameterTree
 
 Array = NDArray[np.float64]
 
-_MAX_STEPS = 200
+_MAX_STEPS = 50
 # The sites are found when a step would move them by less than this share of themselves.
 _SETTLED = 1e-6
 # Variances further than this many e-foldings from one are out of reach for standardised targets.

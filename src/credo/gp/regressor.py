@@ -11,7 +11,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from credo.estimator import FitWarning, Result, choice, nonnegative, positive_integer
 from credo.frames import Table
-from credo.gp._data import MeanBasis, center_and_scale, distinct, rounding_variance, targets, weighted_std
+from credo.gp._data import (
+    MeanBasis,
+    center_and_scale,
+    distinct,
+    refuse_contradictions,
+    rounding_variance,
+    targets,
+    weighted_std,
+)
 from credo.gp._fitted import FittedProcess
 from credo.gp._marginal import Marginal
 from credo.gp._problem import Noisy, Problem
@@ -208,6 +216,8 @@ class GPRegressor(FittedProcess):
         self.X_train_, Y, self.weight_, self.place_ = distinct(
             rows[used], Y, weight[used], merge=self.row_noise_ is None
         )
+        if isinstance(known, float) and known == 0.0:
+            refuse_contradictions(self.X_train_)
         self.y_train_ = Y[:, 0] if self.single_ else Y
         n_targets = Y.shape[1]
         standard = center_and_scale(Y, self.weight_) if self.standardize else (np.zeros(n_targets), np.ones(n_targets))

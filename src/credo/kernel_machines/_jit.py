@@ -1,4 +1,4 @@
-"""The inner loop of the kernel perceptron, compiled; `tests/reference/perceptron.py` says the same in plain NumPy."""
+"""The inner loop of the kernel perceptron, compiled; `tests/reference/dual_perceptron.py` says the same in plain NumPy."""
 
 import numpy as np
 from numba import njit
@@ -14,7 +14,7 @@ TIME, WRONG, POCKET = 0, 1, 2
 
 
 @njit(nogil=True, cache=True)
-def perceptron_pass(
+def dual_perceptron_pass(
     order: Index,
     start: int,
     code: Index,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.kernel_machines._gram_rows import TOGETHER, GramRows
-from credo.kernel_machines._jit import POCKET, TIME, perceptron_pass
+from credo.kernel_machines._jit import POCKET, TIME, dual_perceptron_pass
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -42,7 +42,7 @@ def learn(
         order = order if rng is None else rng.permutation(n_rows)
         epoch, place = epoch + 1, 0
         while 0 <= place < n_rows:
-            place = perceptron_pass(
+            place = dual_perceptron_pass(
                 order, place, codes, weight, gram.diagonal, gram.values, gram.slot, F, dual, late, pocket, mistakes,
                 track,
             )  # fmt: skip

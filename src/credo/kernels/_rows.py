@@ -23,10 +23,11 @@ from credo.kernels._jit import TILE
 _FEW_ROWS = 200
 # Parts are handed out one by one, so that a thread which the system holds up does fewer. Their number is fixed: sums
 # over parts have the same digits on every machine.
-_N_PARTS = 16
+_N_PARTS = 32
 
 _pool: ThreadPoolExecutor | None = None
-_libc = ctypes.CDLL(None) if hasattr(os, "sched_setaffinity") else None
+# Where the system has it: the number of the core that the calling thread is on.
+_core = getattr(ctypes.CDLL(None), "sched_getcpu", None) if hasattr(os, "sched_setaffinity") else None
 
 
 def tiles(columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -43,12 +44,11 @@ def share(loop: Callable[..., Any], n_rows: int, *arguments: Any) -> list[Any]:
     if n_rows <= _FEW_ROWS:
         return [loop(0, 1, *arguments)]
     waiting, results = deque(range(_N_PARTS)), [None] * _N_PARTS
-    elsewhere = _other_cores()
 
-    def work(elsewhere: set[int] | None = None) -> None:
-        if elsewhere:
+    def work(cores: set[int] | None = None) -> None:
+        if cores:
             with suppress(OSError):
-                os.sched_setaffinity(0, elsewhere)
+                os.sched_setaffinity(0, cores)
         while True:
             try:
                 part = waiting.popleft()
@@ -56,6 +56,7 @@ def share(loop: Callable[..., Any], n_rows: int, *arguments: Any) -> list[Any]:
                 return
             results[part] = loop(part, _N_PARTS, *arguments)
 
+    elsewhere = _other_cores()
     others = [_executor().submit(work, elsewhere) for _ in range(_n_threads() - 1)]
     work()
     for other in others:
@@ -67,12 +68,7 @@ def share(loop: Callable[..., Any], n_rows: int, *arguments: Any) -> list[Any]:
 
 def _other_cores() -> set[int]:
     """The cores this thread may use, but for the one it is on; empty where the system doesn't say."""
-    here = _core()
-    return os.sched_getaffinity(0) - {here} if here >= 0 else set()
-
-
-def _core() -> int:
-    return int(_libc.sched_getcpu()) if _libc is not None else -1
+    return os.sched_getaffinity(0) - {_core()} if _core is not None else set()
 
 
 def _n_threads() -> int:

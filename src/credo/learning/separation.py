@@ -2,10 +2,10 @@
 
     d separates:    aᵢᵀd ≥ 0 for all i,    Σ aᵢᵀd > 0,    aᵢ = yᵢ(xᵢ, 1)
 
-for two classes coded ±1; for more, a row gives one a for each class that isn't its own. Scaling such a d up never lowers
-the likelihood of logits and always raises some of it, so that a maximum exists just where no d separates (Albert &
-Anderson 1984). The program maximises Σ aᵢᵀd over |d| ≤ 1 (Konis 2007) on few of the constraints, and takes on those that
-its answer violates: a zero on few rows is a zero on all of them, and an answer that violates none is a certificate.
+for two classes coded ±1; for more, a row gives one a for each class that isn't its own. Scaling such a d up never
+lowers the likelihood of logits and always raises some of it, so that a maximum exists just where no d separates (Albert
+& Anderson 1984). The program maximises Σ aᵢᵀd over |d| ≤ 1 (Konis 2007) on few of the constraints, and takes on those
+that its answer violates: a zero on few is a zero on all of them, and an answer that violates none is a certificate.
 """
 
 from collections.abc import Callable
@@ -65,9 +65,9 @@ def separation(
         held = np.union1d(held, new)
         A = constraints(held)
         found = linprog(-unit, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1.0, 1.0), method="highs")
-        if found.status != 0:
+        if found.status != 0 or found.x is None:
             return Separation(None, False)
-        if -found.fun <= _ZERO * np.abs(unit).sum():
+        if float(unit @ found.x) <= _ZERO * np.abs(unit).sum():
             return Separation(None, True)
         direction = found.x
     return Separation(None, False)

@@ -15,8 +15,8 @@ the `Spectrum` of the centred data, which is at once the sufficient statistic of
 every α costs O(p). The classifiers share their scores (`LinearClassifier`), and those with logits the maximum of their
 likelihood by Newton's method, one pass over the rows a step.
 
-`Solution`, `Posterior`, `Spectrum` and `Path` are what fitted models, and so model files, hold: their names here are part
-of the file format. Non-linear functions of x come from `credo.features`; sparse weights live in `credo.sparse`.
+`Solution`, `Posterior`, `Spectrum` and `Path` are what fitted models, and so model files, hold: their names here are
+part of the file format. Non-linear functions of x come from `credo.features`; sparse weights live in `credo.sparse`.
 """
 
 from credo.linear._design import Solution as Solution

@@ -119,9 +119,9 @@ def perceptron_pass(
     w ← w ± φ. With more rows, one for each code, the label's must be above all others: w_label ← w_label + φ,
     w_rival ← w_rival − φ. A row of weight k is taken as k copies in a row, as many of them as are mistakes.
 
-    `best` holds the weights that were seen to err least over all rows (the pocket: Gallant 1990), which is looked at after
-    each pass and after each run without mistake that is the longest so far; `track` holds their weighted error, the
-    longest run, and the present one.
+    `best` holds the weights that were seen to err least over all rows (the pocket: Gallant 1990), which is looked at
+    after each pass and after each run without mistake that is the longest so far; `track` holds their weighted error,
+    the longest run, and the present one.
     """
     p, mistakes = Z.shape[1], 0
     scores = np.empty(len(W))

@@ -1,4 +1,4 @@
-"""Newton's method with a line search on the log likelihood of linear logits (Bishop 4.92: iterated reweighted least squares).
+"""Newton's method with a line search, which is iterated reweighted least squares (Bishop 4.92), on linear logits.
 
     s = H⁻¹g,    λ² = gᵀs,    Θ ← Θ + t s with t = 1, ½, ¼, … until the objective rises enough
 

@@ -16,8 +16,8 @@ COMPLETE = (
     f"{CURE} The weights are those of a separating boundary, of no particular size"
 )
 ENDLESS = (
-    "the likelihood has no maximum, as far as can be told: the scores of some rows keep growing where hardly any curvature "
-    f"is left. {CURE} The weights' present size means nothing"
+    "the likelihood has no maximum, as far as can be told: the scores of some rows keep growing where hardly any "
+    f"curvature is left. {CURE} The weights' present size means nothing"
 )
 # Doubt begins after this many steps, when scores still grow by this much where the curvature has gone.
 _PATIENCE, _GROWTH, _FLAT = 8, 0.5, 1e-3
@@ -72,8 +72,8 @@ def _quasi(task: Task) -> str:
     if found.direction is None:
         return ""
     return (
-        "the likelihood has no maximum: a boundary separates the classes without error, if with ties on it, and weights "
-        f"across it fit better the larger they are. {CURE} Their present size means nothing"
+        "the likelihood has no maximum: a boundary separates the classes without error, if with ties on it, and "
+        f"weights across it fit better the larger they are. {CURE} Their present size means nothing"
     )
 
 

@@ -2,15 +2,16 @@
 
     L(Θ) = Σᵢ ωᵢ ln p(yᵢ|xᵢ) − (α/2)‖W‖²,    p(·|x) = softmax(C Θ φ),    φ = (x − c, 1)
 
-Θ holds one row for each contrast between classes. Two classes have C = (0, 1)ᵀ, so that the row is the log odds; for K > 2
-the K − 1 columns of C are orthonormal and orthogonal to 1, which is the gauge of symmetric logits: they sum to zero, and
-‖W‖² is the same for Θ and for the K logits (Bishop 4.104–4.110 in that gauge).
+Θ holds one row for each contrast between classes. Two classes have C = (0, 1)ᵀ, so that the row is the log odds; for
+K > 2 the K − 1 columns of C are orthonormal and orthogonal to 1, which is the gauge of symmetric logits: they sum to
+zero, and ‖W‖² is the same for Θ and for the K logits (Bishop 4.104–4.110 in that gauge).
 """
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class Task:
         few = n_samples * self.shape[1] <= _FEW_ENTRIES
         edges = [0, n_samples] if few else [n_samples * part // _N_PARTS for part in range(_N_PARTS + 1)]
         work = partial(self._sums, theta, curvature)
-        spans = list(zip(edges[:-1], edges[1:], strict=True))
+        spans = list(pairwise(edges))
         workers = 1 if few else min(n_threads(), _N_PARTS)
         with one_blas_thread():
             if workers == 1:
@@ -114,11 +115,11 @@ class Task:
         log_likelihood = float(sum(part.log_likelihood for part in parts))
         gradient = sum(part.gradient for part in parts[1:]) + parts[0].gradient
         gradient[:, :n_features] -= self.penalty * W
-        H = None
-        if parts[0].curvature is not None:
-            H = parts[0].curvature
+        H = parts[0].curvature
+        if H is not None:
             for part in parts[1:]:
-                H += part.curvature  # type: ignore[operator]
+                assert part.curvature is not None
+                H += part.curvature
             diagonal = np.einsum("ii->i", H).reshape(theta.shape)
             diagonal[:, :n_features] += self.penalty
         return Point(

@@ -19,7 +19,7 @@ from credo.linear._softmax import Point, Task
 Array = NDArray[np.float64]
 
 # Steepest ascent is content sooner than Newton's method.
-_LOOSER = 1e4
+_LOOSER = 1e3
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def ascend(task: Task, *, tol: float, max_iter: int, watch: Watch | None) -> tup
         end = Summit(point, None, n_iter, False, float(np.sqrt(slope)))
         if watch is not None and (obstacle := watch(task, point, step, slope, n_iter)):
             return replace(end, obstacle=obstacle), visited
-        if slope <= (_LOOSER * tol) ** 2 * task.total / len(task.weight):
+        if slope <= (_LOOSER * tol) ** 2 * task.total:
             return replace(end, converged=True), visited
         if n_iter == max_iter:
             break

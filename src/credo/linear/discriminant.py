@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import FitWarning, Result
@@ -20,15 +21,15 @@ class LinearDiscriminant(LinearClassifier):
 
         ln p(k|x) = wₖᵀx + bₖ + const,    wₖ = Σ⁻¹μₖ,    bₖ = −½ μₖᵀΣ⁻¹μₖ + ln πₖ             (Bishop 4.68–4.70)
 
-    Σ is the pooled covariance within the classes, with n − K in the denominator. Two classes have the log odds of the second,
-    w = Σ⁻¹(μ₂ − μ₁). Equivalent to scikit-learn's `LinearDiscriminantAnalysis`.
+    Σ is the pooled covariance within the classes, with n − K in the denominator. Two classes have the log odds of the
+    second, w = Σ⁻¹(μ₂ − μ₁). Equivalent to scikit-learn's `LinearDiscriminantAnalysis`.
 
     Parameters
     ----------
     shrinkage : None, "auto" or float in [0, 1], default None
-        λ of (1 − λ)Σ + λ (tr Σ/p) I; "auto" takes Ledoit & Wolf's (2004), which suits tables with few rows. With None, a
-        singular Σ is inverted on its span only (the pseudo-inverse), with a warning: directions in which no class varies
-        don't count.
+        λ of (1 − λ)Σ + λ (tr Σ/p) I; "auto" takes Ledoit & Wolf's (2004), which suits tables with few rows. With None,
+        a singular Σ is inverted on its span only (the pseudo-inverse), with a warning: directions in which no class
+        varies don't count.
     priors : array of shape (n_classes,), optional
         πₖ in the order of `classes_`; by default the classes' shares of the rows.
     class_weight : "balanced", dict or None, default None
@@ -36,7 +37,8 @@ class LinearDiscriminant(LinearClassifier):
 
     Attributes
     ----------
-    coef_, intercept_ : of shape (1, n_features) and (1,), for more than two classes (n_classes, n_features) and (n_classes,)
+    coef_ : weights, (1, n_features), or (n_classes, n_features) for more than two classes
+    intercept_ : offsets, (1,) or (n_classes,)
     means_ : μₖ, (n_classes, n_features)
     covariance_ : the shrunk Σ, built on each access
     priors_ : πₖ
@@ -83,13 +85,13 @@ class LinearDiscriminant(LinearClassifier):
         self._check_shrinkage()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         weight = np.ones(len(rows)) if weight is None else weight
-        mass = np.bincount(codes, weight)
+        mass = np.asarray(np.bincount(codes, weight), dtype=np.float64)
         self.n_observations_ = float(mass.sum())
         dof = self.n_observations_ - len(mass)
         if not dof > 0:
             raise ValueError(
-                f"{self.n_observations_:g} observations of {len(mass)} classes leave nothing to tell the spread within a "
-                "class from: the number of samples must be more than the number of classes"
+                f"{self.n_observations_:g} observations of {len(mass)} classes leave nothing to tell the spread within "
+                "a class from: the number of samples must be more than the number of classes"
             )
         self.priors_ = self._checked_priors(mass)
         self.means_ = _class_means(rows, codes, weight, mass)
@@ -115,7 +117,7 @@ class LinearDiscriminant(LinearClassifier):
         return float(np.square(self.axis_std_).sum()) / self.n_features_in_
 
     def _weigh(self) -> None:
-        """Weights and offsets by the closed formula, about the mean of the means, which keeps the digits of an offset."""
+        """Weights and offsets by the closed formula, about the mean of the means, which keeps an offset's digits."""
         middle = self.priors_ @ self.means_
         centred_means = self.means_ - middle
         solved = self._solve(centred_means.T).T
@@ -167,8 +169,8 @@ class LinearDiscriminant(LinearClassifier):
         if self.rank_ == self.n_features_in_ or self.shrinkage_ > 0:
             return Result(True, 1, "solved in closed form")
         message = (
-            f"within the classes the {self.n_features_in_} columns vary in {self.rank_} directions only: the covariance is "
-            'inverted on those, and the others don\'t count. Use shrinkage="auto" to count them too, or drop columns'
+            f"within the classes the {self.n_features_in_} columns vary in {self.rank_} directions only: the covariance "
+            'is inverted on those, and the others don\'t count. Use shrinkage="auto" to count them, or drop columns'
         )
         warnings.warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)
@@ -176,10 +178,9 @@ class LinearDiscriminant(LinearClassifier):
 
 def _class_means(X: Array, codes: NDArray[np.intp], weight: Array, mass: Array) -> Array:
     """Weighted means of the classes, a second pass averaging what the first has left."""
-    member = np.zeros((len(mass), len(X)))
-    member[codes, np.arange(len(X))] = weight / mass[codes]
-    means = member @ X
-    return means + member @ (X - means[codes])
+    member = sp.csr_array((weight / mass[codes], (codes, np.arange(len(X)))), shape=(len(mass), len(X)))
+    means = np.asarray(member @ X)
+    return means + np.asarray(member @ (X - means[codes]))
 
 
 def _axes(inner: Array, weight: Array, size: Array) -> tuple[Array, Array]:

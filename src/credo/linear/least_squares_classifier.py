@@ -36,7 +36,8 @@ class LeastSquaresClassifier(LinearClassifier):
 
     Attributes
     ----------
-    coef_, intercept_ : of shape (1, n_features) and (1,), for more than two classes (n_classes, n_features) and (n_classes,)
+    coef_ : weights, (1, n_features), or (n_classes, n_features) for more than two classes
+    intercept_ : offsets, (1,) or (n_classes,)
     rank_ : numerical rank of the design (without the intercept)
     result_ : how the fit ended
 
@@ -63,7 +64,7 @@ class LeastSquaresClassifier(LinearClassifier):
         """Learn from a table; a weight of k is the same as k copies of the row."""
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         n_classes = len(self.classes_)
-        targets = 2.0 * codes[:, None] - 1.0 if n_classes == 2 else np.eye(n_classes)[codes]
+        targets = np.eye(n_classes)[codes] if n_classes > 2 else np.where(codes[:, None] == 1, 1.0, -1.0)
         coef, self.intercept_, self.rank_ = solve(rows, targets, weight, center=bool(self.fit_intercept))
         self.coef_ = coef.T.copy()
         self.result_ = self._outcome()
@@ -84,8 +85,8 @@ class LeastSquaresClassifier(LinearClassifier):
         if self.rank_ == self.n_features_in_:
             return Result(True, 1, "solved by QR")
         message = (
-            f"the {self.n_features_in_} columns have rank {self.rank_}: the weights are those of smallest norm among all "
-            "that fit equally well; drop columns, or use LogisticRegression(alpha=1) to tell them apart"
+            f"the {self.n_features_in_} columns have rank {self.rank_}: the weights are those of smallest norm among "
+            "all that fit equally well; drop columns, or use LogisticRegression(alpha=1) to tell them apart"
         )
         warnings.warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)

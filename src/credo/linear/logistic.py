@@ -1,6 +1,7 @@
 """Logistic regression: maximum likelihood, or the maximum of the posterior."""
 
 import warnings
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -22,9 +23,9 @@ class LogisticRegression(LinearClassifier):
         max Σᵢ ln σ(yᵢ(xᵢᵀw + b)) − (α/2)‖w‖²,    y = ±1                                    (Bishop 4.90)
 
     α = 0 is maximum likelihood; α > 0 is the MAP estimate under w ~ N(0, α⁻¹I). The intercept is free. More than two
-    classes have the softmax of one linear logit each, in the symmetric gauge: the weights of the classes sum to zero (for
-    α > 0 they do so by themselves), and so do the intercepts. Equivalent to scikit-learn's `LogisticRegression` with
-    C = 1/α.
+    classes have the softmax of one linear logit each, in the symmetric gauge: the weights of the classes sum to zero
+    (for α > 0 they do so by themselves), and so do the intercepts. Equivalent to scikit-learn's `LogisticRegression`
+    with C = 1/α.
 
     Where a linear boundary tells the classes apart without error, the likelihood has no maximum. That is found out, by
     a boundary that does it or by a linear program, and said in a `FitWarning`; the fit ends there, with weights that
@@ -42,15 +43,16 @@ class LogisticRegression(LinearClassifier):
         Factors for the weights of the rows by their label.
     tol : float, default 1e-8
         Newton's method ends when its next step would be below this many standard deviations of the estimate; steepest
-        ascent at 10⁴ times it.
+        ascent is content sooner.
     max_iter : int, default 1000
 
     Attributes
     ----------
-    coef_, intercept_ : of shape (1, n_features) and (1,), for more than two classes (n_classes, n_features) and (n_classes,)
-    coef_std_error_, intercept_std_error_ : their standard errors, from the curvature at the maximum; with alpha=0 and the
-        solver "newton" only (`BayesianLogisticRegression` has the spread of penalised weights). Infinite where the data
-        don't determine a weight, absent where there are too many parameters
+    coef_ : weights, (1, n_features), or (n_classes, n_features) for more than two classes
+    intercept_ : offsets, (1,) or (n_classes,)
+    coef_std_error_, intercept_std_error_ : their standard errors, from the curvature at the maximum; with alpha=0 and
+        the solver "newton" only (`BayesianLogisticRegression` has the spread of penalised weights). Infinite where the
+        data don't determine a weight, absent where there are too many parameters
     log_likelihood_ : Σ ωᵢ ln p(yᵢ|xᵢ) at the estimate
     n_parameters_, n_observations_ : free parameters, and the sum of the weights
     path_ : weights, intercepts and objective after each step of steepest ascent
@@ -128,9 +130,13 @@ class LogisticRegression(LinearClassifier):
     def _forget(self) -> None:
         """Drop what an earlier fit with other settings has left."""
         for name in ("coef_std_error_", "intercept_std_error_", "path_"):
-            vars(self).pop(name, None)
+            if hasattr(self, name):
+                delattr(self, name)
 
     def _ascended(self, task: Task, tol: float, max_iter: int, watch: Watch | None) -> Mode:
+        if task.intercept:
+            # Unlike Newton's, this way depends on the centre.
+            task = replace(task, center=np.asarray(task.weight @ task.X) / task.total)
         summit, visited = ascend(task, tol=tol, max_iter=max_iter, watch=watch)
         mode = Mode(task, summit, None, task.center)
         steps = [mode.natural(point.theta) for point in visited]

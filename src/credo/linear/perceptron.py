@@ -26,8 +26,8 @@ class _Absent:
 
 
 _NO_PROBABILITIES = (
-    "the perceptron has scores (decision_function) but no probabilities: use LogisticRegression or LinearDiscriminant, or "
-    "scikit-learn's CalibratedClassifierCV around it"
+    "the perceptron has scores (decision_function) but no probabilities: use LogisticRegression or LinearDiscriminant, "
+    "or scikit-learn's CalibratedClassifierCV around it"
 )
 
 # Tables up to this size are asked by a linear program whether they are separable.
@@ -36,8 +36,8 @@ _VERDICTS = {
     True: "A boundary separates the classes, but the rule hasn't found it: raise n_epochs, or standardise the columns.",
     False: "No boundary separates the classes, so the rule can't converge: use LogisticRegression, or other features.",
     None: (
-        "The rule hasn't stopped, and can't converge unless a boundary separates the classes: use LogisticRegression, or "
-        "raise n_epochs and standardise the columns."
+        "The rule hasn't stopped, and can't converge unless a boundary separates the classes: use LogisticRegression, "
+        "or raise n_epochs and standardise the columns."
     ),
 }
 
@@ -46,8 +46,8 @@ class Perceptron(LinearClassifier):
     """A boundary found by mistakes: w ← w + yφ for each row φ = (x, 1) on the wrong side, y = ±1 (Bishop 4.55).
 
     On rows that a boundary with margin γ separates it stops after at most (R/γ)² mistakes, R being the longest φ
-    (Novikoff 1962). On other data the rule never stops: then the fit says so, and keeps the weights that were seen to err
-    least on all rows (the pocket algorithm with ratchet: Gallant 1990). More than two classes have a weight vector each, of
+    (Novikoff 1962). On other data the rule never stops: then the fit says so, and keeps the weights that were seen to
+    err least on all rows (the pocket algorithm: Gallant 1990). More than two classes have a weight vector each, of
     which a mistake moves two, the label's towards φ and the winner's away from it (the multiclass perceptron, not one
     against the rest).
 
@@ -66,7 +66,8 @@ class Perceptron(LinearClassifier):
 
     Attributes
     ----------
-    coef_, intercept_ : of shape (1, n_features) and (1,), for more than two classes (n_classes, n_features) and (n_classes,)
+    coef_ : weights, (1, n_features), or (n_classes, n_features) for more than two classes
+    intercept_ : offsets, (1,) or (n_classes,)
     mistakes_ : the number of mistakes in each pass; the last is 0 where the rule has stopped
     row_mistakes_ : the mistakes made on each training row that carries weight (on the first of equal ones)
     training_error_ : weighted share of the training rows on the wrong side
@@ -87,9 +88,9 @@ class Perceptron(LinearClassifier):
     training_error_: float
     n_iter_: int
 
-    predict_proba = _Absent(_NO_PROBABILITIES)  # type: ignore[assignment]
-    predict_log_proba = _Absent(_NO_PROBABILITIES)  # type: ignore[assignment]
-    predict_dist = _Absent(_NO_PROBABILITIES)  # type: ignore[assignment]
+    predict_proba = _Absent(_NO_PROBABILITIES)
+    predict_log_proba = _Absent(_NO_PROBABILITIES)
+    predict_dist = _Absent(_NO_PROBABILITIES)
 
     def __init__(
         self,

@@ -9,8 +9,10 @@ has one accent, and what is marked by colour is marked by shape as well.
 Members: `predicted_vs_actual`, `residuals`, `calibration` (PIT histogram), `coefficients`, `band` (a model of
 one input, with functions drawn from it); for Gaussian processes `prior_draws` (what a kernel believes), `relevances`
 and `relevance_trace` (which inputs matter, and how the search found out), `evidence_surface` (over two
-hyperparameters) and `next_points` (where to measure); `style` (the context all of them draw in), `svg` (a figure as
-text for a web page) and `shorten` (names that fit). Statistics that are reported in words belong to `report`, scores
+hyperparameters) and `next_points` (where to measure); for classifiers `decision_regions` (over two inputs), `sigmoid`
+(along one), `weight_posterior` (two weights of a Bayesian linear model), and of held-out labels `reliability`, `roc` and
+`confusion`; `style` (the context all of them draw in), `svg` (a figure as text for a web page) and `shorten` (names
+that fit). Statistics that are reported in words belong to `report`, scores
 to `metrics`.
 """
 
@@ -22,27 +24,39 @@ if find_spec("matplotlib") is None:
 from credo.plots._band import band
 from credo.plots._calibration import calibration
 from credo.plots._coefficients import coefficients
+from credo.plots._confusion import confusion
 from credo.plots._evidence import evidence_surface
 from credo.plots._labels import shorten
 from credo.plots._next import next_points
 from credo.plots._prior import prior_draws
+from credo.plots._regions import decision_regions
 from credo.plots._relevance import relevance_trace, relevances
+from credo.plots._reliability import reliability
+from credo.plots._roc import roc
 from credo.plots._scatter import predicted_vs_actual, residuals
+from credo.plots._sigmoid import sigmoid
 from credo.plots._style import style
 from credo.plots._svg import svg
+from credo.plots._weights import weight_posterior
 
 __all__ = [
     "band",
     "calibration",
     "coefficients",
+    "confusion",
+    "decision_regions",
     "evidence_surface",
     "next_points",
     "predicted_vs_actual",
     "prior_draws",
     "relevance_trace",
     "relevances",
+    "reliability",
     "residuals",
+    "roc",
     "shorten",
+    "sigmoid",
     "style",
     "svg",
+    "weight_posterior",
 ]

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.plots._arrays import Vector
+from credo.plots._classes import labels, places
 
 
 def columns(model: Any) -> list[str]:
@@ -47,3 +48,30 @@ def predictive(model: Any, X: NDArray[np.float64], *, latent: bool = False) -> A
     """The model's predictive distributions at the rows of an array; `latent` leaves the noise out."""
     with unnamed():
         return model.predict_dist(X, latent=True) if latent else model.predict_dist(X)
+
+
+def labelled(
+    model: Any, X: ArrayLike | None, y: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.intp] | None]:
+    """Rows and their labels' places in `classes_`, as given or as a classifier keeps them; no y, no places."""
+    names, kind = columns(model), type(model).__name__
+    if X is None:
+        if y is not None:
+            raise ValueError("labels need their rows: give X with y")
+        if not (hasattr(model, "X_train_") and hasattr(model, "codes_")):
+            raise ValueError(f"a {kind} keeps no training rows: give the rows to draw, and their labels")
+        return np.asarray(model.X_train_), np.asarray(model.codes_)
+    try:
+        rows = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the rows must be numbers: {error}") from None
+    if rows.ndim != 2 or rows.shape[1] != len(names) or not len(rows):
+        raise ValueError(f"X must have a row for each point and the model's {len(names)} columns; got {rows.shape}")
+    if not np.isfinite(rows).any(axis=0).all():
+        raise ValueError("there is nothing to draw: a column of X has no finite value")
+    if y is None:
+        return rows, None
+    found = labels("y", y)
+    if len(found) != len(rows):
+        raise ValueError(f"y must have one label for each of the {len(rows)} rows; got {len(found)}")
+    return rows, places("y", found, model.classes_.tolist())

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.ticker import FixedLocator, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import choice, positive_integer
@@ -14,6 +14,7 @@ from credo.plots._arrays import Vector, limits
 from credo.plots._band import band
 from credo.plots._fitted import columns, observations, predictive, unnamed
 from credo.plots._labels import name_axis, shorten
+from credo.plots._strip import strip_below
 from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, key
 
 _CRITERIA = ("variance", "improvement")
@@ -21,8 +22,6 @@ _TITLES = {"variance": "sd of f", "improvement": "expected\nimprovement"}
 _MESH = 60
 # A pool of more points would hide the map.
 _FEW = 500
-# Of the height: the strip below the band, and the room that it takes.
-_STRIP, _ROOM = 0.24, 0.32
 
 
 def next_points(
@@ -139,7 +138,7 @@ def _along(
     name_axis(ax.xaxis, shorten(column))
     low, high = limits(*belief.interval(0.95), targets)
     score = _score(model, x[:, None], criterion)
-    strip = _strip(ax, low, high)
+    strip = strip_below(ax, low, high)
     strip.fill_between(x, 0.0, score, color=ACCENT, alpha=0.16, linewidth=0)
     strip.plot(x, score, color=ACCENT, linewidth=1.2)
     strip.set(xlim=(x[0], x[-1]), ylim=(0.0, 1.25 * score.max() or 1.0))
@@ -156,21 +155,6 @@ def _along(
         if len(at) > 1:
             _number(ax, rank, (place, high))
     key(ax, columns=5)
-
-
-def _strip(ax: Axes, low: float, high: float) -> Axes:
-    """A second panel in the foot of the axes, whose own scale is kept to the part above it."""
-    ax.set_ylim(high - (high - low) / (1 - _ROOM), high)
-    ticks = np.asarray(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
-    ax.yaxis.set_major_locator(FixedLocator(list(ticks[(ticks >= low) & (ticks <= high)])))
-    ax.spines["left"].set_bounds(low, high)
-    ax.yaxis.label.set_y(0.5 * (1 + _ROOM))
-    strip = ax.inset_axes((0.0, 0.0, 1.0, _STRIP))
-    strip.set_facecolor("none")
-    strip.spines[["top", "right", "bottom"]].set_visible(False)
-    strip.tick_params(labelbottom=False, bottom=False)
-    strip.yaxis.set_major_locator(MaxNLocator(nbins=2, steps=[1, 2, 5, 10]))
-    return strip
 
 
 def _map(

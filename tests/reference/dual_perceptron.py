@@ -21,7 +21,7 @@ def primal_perceptron(phi, y, n_epochs):
     return w, np.mean(visited, axis=0), pocket, mistakes
 
 
-def perceptron_pass(order, codes, copies, K, dual):
+def dual_perceptron_pass(order, codes, copies, K, dual):
     """One pass of Kesler's rule; each row's copies are visited one by one.
 
     Returns the new dual (n_classes, n_rows), the mean of the duals after each copy's visit, and the dual that had the

@@ -1,0 +1,98 @@
+"""Classifiers beside scikit-learn, and beside GPy's expectation propagation where it is installed."""
+
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import Line, at_most, best_times, faster, skipped
+from credo.gp import GPClassifier
+from credo.kernels import RBF
+from credo.linear import LogisticRegression
+
+
+def run() -> list[Line]:
+    warnings.simplefilter("ignore")
+    return [*logistic(), *processes(500), *processes(1000)]
+
+
+def logistic() -> list[Line]:
+    """To the same objective: the peers' tolerances are as tight as it takes to come as close as we do."""
+    from sklearn.linear_model import LogisticRegression as Peer
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100_000, 50)) * rng.uniform(0.2, 3, size=50)
+    y = (rng.random(len(X)) < 1 / (1 + np.exp(-X @ rng.normal(size=50) / 3))).astype(int)
+
+    def objective(model: Any) -> float:
+        z = np.where(y == 1, 1, -1) * (X @ np.ravel(model.coef_) + np.ravel(model.intercept_)[0])
+        return float(np.logaddexp(0, -z).sum() + 0.5 * np.sum(np.square(model.coef_)))
+
+    rivals = {
+        f"scikit-learn {solver}": Peer(C=1.0, solver=solver, tol=tol, max_iter=1000)
+        for solver, tol in [("newton-cholesky", 1e-6), ("lbfgs", 1e-5), ("newton-cg", 1e-5)]
+    }
+    ours = LogisticRegression(alpha=1.0)
+    jobs: dict[str, Callable[[], Any]] = {"credo": lambda: ours.fit(X, y)}
+    for name, model in rivals.items():
+        jobs[name] = lambda model=model: model.fit(X, y)
+    times = best_times(jobs, rounds=3)
+    best = objective(ours)
+    lines = []
+    for name, model in rivals.items():
+        gap = (objective(model) - best) / best
+        lines.append(at_most(f"logistic regression, n=100000 p=50 ({gap:+.0e} objective)", times, name, 1.0))
+    return lines
+
+
+def processes(n: int) -> list[Line]:
+    """Hyperparameters by evidence from the same start, then predictions."""
+    from sklearn.gaussian_process import GaussianProcessClassifier
+    from sklearn.gaussian_process import kernels as sk
+
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 8))
+    y = (rng.random(n) < 1 / (1 + np.exp(-3 * np.sin(2 * X[:, 0]) - 2 * X[:, 1] * X[:, 2]))).astype(int)
+    reached: dict[str, float] = {}
+
+    def ours(inference: str, link: str) -> Callable[[], None]:
+        def once() -> None:
+            model = GPClassifier(RBF(np.ones(8)), inference=inference, link=link, hyperpriors=False, n_restarts=0)
+            model.fit(X, y).predict_proba(X)
+            reached[inference] = model.log_evidence_
+
+        return once
+
+    def theirs() -> None:
+        model = GaussianProcessClassifier(sk.ConstantKernel(1.0) * sk.RBF(np.ones(8))).fit(X, y)
+        model.predict_proba(X)
+        reached["scikit-learn"] = model.log_marginal_likelihood_value_
+
+    times = best_times({"laplace": ours("laplace", "logit"), "ep": ours("ep", "probit")}, rounds=1)
+    times |= best_times({"scikit-learn": theirs}, rounds=0)
+    gap = reached["laplace"] - reached["scikit-learn"]
+    lines = [
+        faster(f"GP classifier, Laplace, N={n} D=8 ({gap:+.2f} nats)", times, "scikit-learn", 6.0, ours="laplace"),
+        at_most(f"GP classifier, EP beside Laplace, N={n} D=8", times, "laplace", 6.0, ours="ep"),
+    ]
+    return lines + gpy(n, X, y, times["ep"], reached["ep"])
+
+
+def gpy(n: int, X: np.ndarray, y: np.ndarray, seconds: float, evidence: float) -> list[Line]:
+    if find_spec("GPy") is None:
+        skipped(f"EP by GPy, N={n}", "which isn't installed")
+        return []
+    import GPy
+
+    reached = []
+
+    def once() -> None:
+        kernel = GPy.kern.RBF(8, ARD=True)
+        model = GPy.models.GPClassification(X, y[:, None], kernel=kernel)
+        model.optimize("lbfgsb", max_iters=200)
+        reached.append(float(model.log_likelihood()))
+
+    times = best_times({"GPy": once}, rounds=0) | {"credo": seconds}
+    return [faster(f"GP classifier, EP, N={n} D=8 ({evidence - reached[-1]:+.2f} nats)", times, "GPy", 1.0)]

@@ -1,0 +1,136 @@
+"""Which classes are taken for which."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from numpy.typing import ArrayLike, NDArray
+
+from credo.plots._classes import labels, ordered, places
+from credo.plots._labels import shorten
+from credo.plots._style import ACCENT, ALERT, INK, MUTED, RULE, canvas
+
+# Text on the strongest shade stays readable, in ink and on a dark page in chalk.
+_STRONGEST = 0.6
+# Letters smaller than this, in points, are left out.
+_SMALLEST = 4.0
+
+
+def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None, *, ax: Axes | None = None) -> Axes:
+    """A table of the labels that were predicted for the rows of each class: counts, and shares of the class.
+
+    A row of the table is a class, with the number of its rows beside its name. Shades are shares of that class, of one
+    colour on the diagonal, where the prediction was right, and of another off it.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        Labels that the model had not seen.
+    predicted : array of shape (n_samples,), or distribution with a `mode`
+    classes : sequence of labels, optional
+        Their order; by default all that occur, in the order of a classifier's `classes_`. A class without rows may be
+        among them.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = confusion(["cat", "cat", "dog"], ["cat", "dog", "dog"], ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['cat (2)', 'dog (1)']
+    """
+    guesses = getattr(predicted, "mode", predicted)
+    actual, guessed = labels("y", y), labels("predicted", guesses)
+    if len(actual) != len(guessed):
+        raise ValueError(f"y has {len(actual)} labels and predicted has {len(guessed)}; they must match")
+    known = _order(actual, guessed, predicted) if classes is None else labels("classes", classes)
+    if len(set(known)) != len(known):
+        raise ValueError(f"classes must differ; got {known!r}")
+    counts = np.zeros((len(known), len(known)), dtype=np.intp)
+    np.add.at(counts, (places("y", actual, known), places("predicted", guessed, known)), 1)
+    totals = counts.sum(axis=1, keepdims=True)
+    shares = counts / np.maximum(totals, 1)
+    side = 1.3 + max(1.6, 0.42 * len(known))
+    with canvas(ax, size=(side + 0.5, side)) as ax:
+        _shades(ax, shares)
+        _name_ticks(ax, known, totals.ravel())
+        _numbers(ax, counts, shares)
+        return ax
+
+
+def _order(actual: list[Any], guessed: list[Any], predicted: Any) -> list[Any]:
+    """The labels of a distribution's classes, and whatever else occurs, in order."""
+    own = getattr(predicted, "classes", ())
+    return ordered([*actual, *guessed, *np.asarray(own).tolist()])
+
+
+def _shades(ax: Axes, shares: NDArray[np.float64]) -> None:
+    n = len(shares)
+    colors = np.array([[to_rgba(ACCENT if i == j else ALERT) for j in range(n)] for i in range(n)])
+    colors[..., 3] = _STRONGEST * shares
+    mesh = ax.pcolormesh(np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, shares, edgecolors=RULE, linewidth=0.4)
+    mesh.set_array(None)
+    mesh.set_facecolor(colors.reshape(-1, 4))
+    ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="equal")
+    ax.spines[["left", "bottom"]].set_visible(False)
+
+
+def _name_ticks(ax: Axes, known: list[Any], totals: NDArray[np.intp]) -> None:
+    names = [shorten(label, width=18) for label in known]
+    ax.set_yticks(np.arange(len(known)))
+    ax.set_yticklabels([f"{name} ({n})" for name, n in zip(names, totals, strict=True)], parse_math=False)
+    ax.set_xticks(np.arange(len(known)))
+    # Above the table, where a reader starts; aslant as soon as the longest would run into its neighbour.
+    crowded = max(map(len, names)) * 5.0 > _cell(ax, len(known))
+    ax.set_xticklabels(names, parse_math=False, rotation=45 if crowded else 0, ha="left" if crowded else "center")
+    if crowded:
+        for text in ax.get_xticklabels():
+            text.set_rotation_mode("anchor")
+    ax.tick_params(length=0, top=False, labeltop=True, bottom=False, labelbottom=False)
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel("predicted")
+    ax.set_ylabel("actual (rows)")
+
+
+def _numbers(ax: Axes, counts: NDArray[np.intp], shares: NDArray[np.float64]) -> None:
+    """Counts, with the share below where there is room for two lines."""
+    cell = _cell(ax, len(counts))
+    longest = max(len(str(counts.max())), 2)
+    size = min(9.0, cell / (0.68 * longest), 0.55 * cell)
+    if size < _SMALLEST:
+        return
+    two_lines = cell > 26
+    for (i, j), n in np.ndenumerate(counts):
+        if not n:
+            continue
+        ax.text(
+            j, i - 0.14 * two_lines, str(n), ha="center", va="center", fontsize=size, color=INK,
+            fontweight="bold" if i == j else "normal",
+        )  # fmt: skip
+        if two_lines:
+            ax.text(j, i + 0.22, _percent(shares[i, j]), ha="center", va="center", fontsize=0.78 * size, color=MUTED)
+
+
+def _percent(share: float) -> str:
+    """A share in whole percent, which is 100 or 0 only where it is all or none.
+
+    >>> _percent(0.999), _percent(1.0), _percent(0.001)
+    ('>99 %', '100 %', '<1 %')
+    """
+    if 0 < share < 0.01:
+        return "<1 %"
+    if 0.99 < share < 1:
+        return ">99 %"
+    return f"{100 * share:.0f} %"
+
+
+def _cell(ax: Axes, n: int) -> float:
+    """About the side of a cell, in points, before names take their part of the figure."""
+    box = ax.get_window_extent()
+    return 0.85 * min(box.width, box.height) * 72.0 / ax.figure.dpi / n
