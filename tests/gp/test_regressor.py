@@ -283,6 +283,6 @@ def test_repeated_rounded_rows_don_t_praise_zero_noise():
 
 
 def test_contradictions_without_noise_are_refused():
-    with pytest.raises(ValueError, match="2 different values at x = .1.0"):
+    with pytest.raises(ValueError, match="2 different values at x = "):
         GPRegressor(noise=0.0).fit([[1.0], [1.0], [2.0]], [2.0, 3.0, 4.0])
     GPRegressor(noise=0.0).fit([[1.0], [1.0], [2.0]], [2.0, 2.0, 4.0])
