@@ -67,7 +67,12 @@ def test_discovery_finds_what_is_there():
     assert {"KernelPerceptron", "SoftNeighborsClassifier"} <= names
 
 
-@parametrize_with_checks(classifiers())
+def one_start(model):
+    """Without further starts of a search, which repeat what one shows, in many more seconds."""
+    return model.set_params(n_restarts=0) if "n_restarts" in model.get_params() else model
+
+
+@parametrize_with_checks([one_start(model) for model in classifiers()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -84,7 +89,7 @@ def test_probabilities_are_probabilities(model):
         assert table.shape == (len(X), len(model.classes_)) and (table >= 0).all() and (table <= 1).all()
         np.testing.assert_allclose(table.sum(axis=1), 1.0, rtol=1e-12)
         np.testing.assert_array_equal(model.predict(X), model.classes_[table.argmax(axis=1)])
-        np.testing.assert_allclose(model.predict_log_proba(X), np.log(table), atol=1e-9)
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), table, rtol=1e-9, atol=1e-300)
 
 
 @each
@@ -359,7 +364,7 @@ def test_bad_rows_at_prediction_are_refused_in_words(model):
 @pytest.mark.parametrize("scale", [2.0**-20, 2.0**20])
 def test_a_common_unit_of_the_columns_changes_nothing(model, scale):
     fixed = [name for name in ("alpha", "bandwidth", "prior_precision") if isinstance(getattr(model, name, 0), float)]
-    if any(getattr(model, name) for name in fixed) or getattr(model, "kernel", None) is not None:
+    if any(getattr(model, name) for name in fixed):
         pytest.skip("what was given has units")
     if type(model).__name__ in UNITS_SHOW:
         pytest.skip(UNITS_SHOW[type(model).__name__])
@@ -388,20 +393,11 @@ def test_separated_classes_are_told_apart(model):
 
 @each
 def test_few_rows_one_column_and_rare_classes(model):
-    X, y = data(3, n_samples=60) if is_multiclass(model) else data(n_samples=60)
+    X, y = data(4 if is_multiclass(model) else 2, n_samples=60)
     rare = np.flatnonzero((y < y.max()) | (np.cumsum(y == y.max()) == 1))
     for rows, labels in [(X[:, :1], y), (X[rare], y[rare]), (X[:4, :1], np.array([1, 0, 0, 1]))]:
         fitted = clone(model).fit(rows, labels)
-        assert np.isfinite(said(fitted, rows)).all() and fitted.predict(rows).shape == (len(rows),)
-
-
-@each
-def test_many_classes(model):
-    if not is_multiclass(model):
-        pytest.skip("the model has two classes")
-    X, y = data(4, n_samples=80)
-    model = clone(model).fit(X, y)
-    assert said(model, X).shape == (80, 4) and model.score(X, y) > 0.4
+        assert np.isfinite(said(fitted, rows)).all() and said(fitted, rows).shape == (len(rows), labels.max() + 1)
 
 
 @each

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Normal
 from credo.linear import BayesianLinearRegression, LinearRegression
+from credo.metrics import point
 from credo.selection import Comparison, HeldOut, Score, compare
 
 
@@ -97,25 +98,24 @@ def test_leave_one_out_equals_the_loop_by_hand(table):
     oracle = stats.norm([r.mean() for r in rest], [r.std() + 1 for r in rest])
     held = comparison.held_out["average"]
     np.testing.assert_array_equal(held.y, y)
-    np.testing.assert_allclose(held.dist_mean, oracle.mean(), rtol=1e-12)
-    np.testing.assert_allclose(held.dist_std, oracle.std(), rtol=1e-12)
-    np.testing.assert_allclose(held.lower, oracle.ppf(0.025), rtol=1e-10)
-    np.testing.assert_allclose(held.upper, oracle.ppf(0.975), rtol=1e-10)
-    np.testing.assert_allclose(held.pit, oracle.cdf(y), rtol=1e-10)
+    np.testing.assert_allclose(held.dist.mean, oracle.mean(), rtol=1e-12)
+    np.testing.assert_allclose(held.dist.std, oracle.std(), rtol=1e-12)
+    np.testing.assert_allclose(held.dist.interval(0.95), oracle.interval(0.95), rtol=1e-10)
+    np.testing.assert_allclose(held.dist.cdf(y), oracle.cdf(y), rtol=1e-10)
     np.testing.assert_allclose(held.log_score, oracle.logpdf(y), rtol=1e-10)
-    score = comparison.scores[0]
-    assert score.log_score == pytest.approx(oracle.logpdf(y).mean())
-    assert score.rmse == pytest.approx(np.sqrt(np.mean((y - oracle.mean()) ** 2)))
-    assert score.coverage == pytest.approx(np.mean(np.abs(y - oracle.mean()) <= 1.959964 * oracle.std()))
+    score = comparison.scores[0].held_out
+    assert score["log_score"] == pytest.approx(oracle.logpdf(y).mean())
+    assert score["rmse"] == pytest.approx(np.sqrt(np.mean((y - oracle.mean()) ** 2)))
+    assert score["coverage"] == pytest.approx(np.mean(np.abs(y - oracle.mean()) <= 1.959964 * oracle.std()))
     z = (y - oracle.mean()) / oracle.std()
     crps = oracle.std() * (z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi))
-    assert score.crps == pytest.approx(crps.mean())
+    assert score["crps"] == pytest.approx(crps.mean())
 
 
 @pytest.mark.parametrize("cv", [2, 5, 24, 100])
 def test_no_row_is_predicted_by_a_model_that_saw_it(table, cv):
     comparison = compare({"witness": Witness()}, *table, cv=cv)
-    assert not comparison.held_out["witness"].dist_mean.any()
+    assert not comparison.held_out["witness"].dist.mean.any()
     assert comparison.fitted["witness"].seen_ == set(table[0][:, 0])
 
 
@@ -123,8 +123,8 @@ def test_folds_are_shuffled_and_nearly_equal():
     y = np.repeat([0.0, 1.0], 50)
     held = compare({"average": Average()}, np.zeros((100, 1)), y, cv=2, random_state=1).held_out["average"]
     # Unshuffled halves would predict 1 for the zeros and 0 for the ones.
-    assert np.abs(held.dist_mean - 0.5).max() < 0.25
-    assert np.unique(held.dist_mean).size == 2
+    assert np.abs(held.dist.mean - 0.5).max() < 0.25
+    assert np.unique(held.dist.mean).size == 2
 
 
 def test_the_same_seed_gives_the_same_comparison(table):
@@ -133,9 +133,9 @@ def test_the_same_seed_gives_the_same_comparison(table):
     for name in models:
         np.testing.assert_array_equal(first.held_out[name].log_score, second.held_out[name].log_score)
     assert first.fitted["noisy"].mean_ == second.fitted["noisy"].mean_
-    np.testing.assert_array_equal(first.held_out["line"].pit, first.held_out["again"].pit)
+    np.testing.assert_array_equal(first.held_out["line"].log_score, first.held_out["again"].log_score)
     other = compare(models, *table, random_state=5)
-    assert not np.array_equal(other.held_out["line"].pit, first.held_out["line"].pit)
+    assert not np.array_equal(other.held_out["line"].log_score, first.held_out["line"].log_score)
 
 
 def test_of_models_too_close_to_call_the_first_named_is_taken(table):
@@ -150,8 +150,9 @@ def test_of_models_too_close_to_call_the_first_named_is_taken(table):
 def test_a_clear_lead_needs_no_order():
     """Row by row the second model is 0.1 worse, give or take 0.02: five standard errors of 25 rows."""
     gap = np.tile([0.08, 0.12, 0.1, 0.06, 0.14], 5)
-    held = {name: HeldOut(*[np.zeros(25)] * 6, log_score=-shift) for name, shift in [("b", gap), ("a", 0 * gap)]}
-    comparison = Comparison([Score("a", log_score=0.0), Score("b", log_score=-0.1)], held)
+    # The log density of a standard normal is −½ z² + a constant.
+    held = {name: HeldOut(np.sqrt(2 * shift), Normal(0 * gap, 1 + 0 * gap)) for name, shift in [("b", gap), ("a", 0 * gap)]}
+    comparison = Comparison([Score("a"), Score("b")], held)
     assert comparison.tied == ["a"] and comparison.best == "a"
 
 
@@ -179,8 +180,8 @@ def test_every_kind_of_table_gives_the_same_answer(table, convert):
     expected = compare(models, X, y, random_state=0).held_out["bayes"]
     found = compare(models, convert(X), pd.Series(y, index=np.arange(24)[::-1]), random_state=0)
     assert found.scores[0].error is None
-    np.testing.assert_allclose(found.held_out["bayes"].dist_mean, expected.dist_mean, rtol=1e-6)
-    np.testing.assert_allclose(found.held_out["bayes"].lower, expected.lower, rtol=1e-5)
+    np.testing.assert_allclose(found.held_out["bayes"].dist.mean, expected.dist.mean, rtol=1e-6)
+    np.testing.assert_allclose(found.held_out["bayes"].dist.interval(), expected.dist.interval(), rtol=1e-5)
 
 
 def test_the_fit_on_all_rows_brings_the_evidence(table):
@@ -220,7 +221,7 @@ def test_a_model_that_fails_has_a_line_and_the_others_go_on(table, broken, words
     failed = comparison.scores[-1]
     assert failed.name == "broken"
     assert words in failed.error
-    assert failed.log_score is None
+    assert failed.held_out == {}
     assert failed.seconds is None
     assert comparison.best == "line"
     assert set(comparison.held_out) == set(comparison.fitted) == {"average", "line"}
@@ -240,7 +241,7 @@ def test_a_model_that_holds_an_outcome_impossible_ranks_last_but_is_no_failure(t
 
     comparison = compare({"certain": Certain(), "average": Average(), "broken": Broken()}, *table)
     assert [score.name for score in comparison.scores] == ["average", "certain", "broken"]
-    assert comparison.scores[1].log_score == -np.inf
+    assert comparison.scores[1].held_out["log_score"] == -np.inf
 
 
 def test_few_rows_make_fewer_folds_with_a_note():
@@ -283,7 +284,7 @@ def test_the_table_has_a_line_for_each_model(table):
     comparison = compare({"average": Average(), "broken": Broken()}, *table, cv=3)
     printed = comparison.table()
     assert printed.columns["model"] == ["average", "broken"]
-    assert printed.columns["log score"] == [comparison.scores[0].log_score, None]
+    assert printed.columns["log score"] == [comparison.scores[0].held_out["log_score"], None]
     assert "Held out in 3 folds" in str(printed)
 
 
@@ -313,16 +314,16 @@ def test_a_distribution_without_a_mean_is_held_by_its_median():
     held = comparison.held_out["line"]
     for i in range(4):
         slope, level = np.polyfit(np.delete(X[:, 0], i), np.delete(y, i), 1)
-        assert held.dist_mean[i] == pytest.approx(level + slope * X[i, 0])
-    assert np.all(held.dist_std == np.inf)
-    assert np.isfinite([comparison.scores[0].log_score, comparison.scores[0].crps]).all()
+        assert point(held.dist)[i] == pytest.approx(level + slope * X[i, 0])
+    assert not np.isfinite(held.dist.std).any()
+    assert np.isfinite([comparison.scores[0].held_out[name] for name in ("log_score", "rmse", "crps")]).all()
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_scales_whose_squares_are_no_numbers_keep_their_error(table, scale):
     X, y = table
-    plain = compare({"average": Constant()}, X, y).scores[0].rmse
-    assert compare({"average": Constant()}, X, y * scale).scores[0].rmse == pytest.approx(plain * scale)
+    plain = compare({"average": Constant()}, X, y).scores[0].held_out["rmse"]
+    assert compare({"average": Constant()}, X, y * scale).scores[0].held_out["rmse"] == pytest.approx(plain * scale)
 
 
 def test_rows_of_one_group_stay_in_one_fold():
@@ -331,7 +332,7 @@ def test_rows_of_one_group_stay_in_one_fold():
     # A witness that finds a group's label among those it was fitted on says 1.
     comparison = compare({"w": Witness()}, groups[:, None].astype(float), np.zeros(90), groups=groups, random_state=0)
     assert comparison.n_folds == 5
-    assert comparison.held_out["w"].dist_mean.max() == 0.0
+    assert comparison.held_out["w"].dist.mean.max() == 0.0
 
 
 def test_folds_of_groups_are_level():
@@ -352,7 +353,7 @@ def test_folds_of_groups_are_level():
 def test_groups_of_one_row_each_are_no_groups():
     X, y = np.arange(20.0)[:, None], np.arange(20.0) % 3
     plain, grouped = (compare({"a": Average()}, X, y, random_state=4, **more) for more in ({}, {"groups": range(20)}))
-    np.testing.assert_array_equal(plain.held_out["a"].dist_mean, grouped.held_out["a"].dist_mean)
+    np.testing.assert_array_equal(plain.held_out["a"].dist.mean, grouped.held_out["a"].dist.mean)
 
 
 def test_few_groups_make_few_folds():

@@ -9,11 +9,14 @@ closed-form leave-one-out, updates by extending the factor, and the choice of wh
 for the minimum of a costly function by `expected_improvement`. `GPClassifier` is for labels: a latent process, by EP,
 Laplace, a variational law or MCMC.
 
-Kernels live in `kernels`, conditioning in `inference`, climbing and sampling in `learning`.
+`NoiseProcess`, `SiteLaw`, `SoftmaxLaw` and `DrawnLaw` are what model files hold. Kernels live in `kernels`, conditioning
+in `inference`, climbing and sampling in `learning`.
 """
 
-from credo.gp._class_laws import DrawnLaw, SiteLaw, SoftmaxLaw
-from credo.gp._noise_process import NoiseProcess
+from credo.gp._class_laws import DrawnLaw as DrawnLaw
+from credo.gp._class_laws import SiteLaw as SiteLaw
+from credo.gp._class_laws import SoftmaxLaw as SoftmaxLaw
+from credo.gp._noise_process import NoiseProcess as NoiseProcess
 from credo.gp.acquisition import expected_improvement, log_expected_improvement
 from credo.gp.classifier import GPClassifier
 from credo.gp.minimizer import Minimizer
@@ -21,14 +24,10 @@ from credo.gp.paths import Paths
 from credo.gp.regressor import GPRegressor
 
 __all__ = [
-    "DrawnLaw",
     "GPClassifier",
     "GPRegressor",
     "Minimizer",
-    "NoiseProcess",
     "Paths",
-    "SiteLaw",
-    "SoftmaxLaw",
     "expected_improvement",
     "log_expected_improvement",
 ]

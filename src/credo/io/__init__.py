@@ -1,6 +1,7 @@
 """Tables in, models out: files, and what their columns mean.
 
     read_table(path) -> Sheet        split_target(frame, name) -> frame, y, notes
+    target_task(frame, name) -> regression or classification, and why
     Preparation().fit(frame)         TableModel(preparation, estimator, target).fit(frame)
     save(model, path)                load(path)
 
@@ -22,7 +23,7 @@ from credo.io.preparation.encoders import Days as Days
 from credo.io.preparation.encoders import Levels as Levels
 from credo.io.preparation.encoders import Numbers as Numbers
 from credo.io.preparation.encoders import Texts as Texts
-from credo.io.tables import Sheet, read_table, split_target
+from credo.io.tables import Sheet, Task, read_table, split_target, target_task, without_lone_classes
 
 __all__ = [
     "Column",
@@ -35,10 +36,13 @@ __all__ = [
     "TableError",
     "TableModel",
     "TableWarning",
+    "Task",
     "describe",
     "load",
     "read_table",
     "replacing",
     "save",
     "split_target",
+    "target_task",
+    "without_lone_classes",
 ]

@@ -1,4 +1,4 @@
-"""The inner loop of the kernel perceptron, compiled; `tests/reference/dual_perceptron.py` says the same in plain NumPy."""
+"""The inner loop of the kernel perceptron, compiled; `tests/reference/dual_perceptron.py` says it in plain NumPy."""
 
 import numpy as np
 from numba import njit

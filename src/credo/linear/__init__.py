@@ -9,21 +9,25 @@
     Perceptron                w ← w + yφ at each mistake
     LinearDiscriminant        normal classes with one covariance: log odds linear in x, in closed form
     LogisticRegression        max Σ ln σ(y(b + wᵀx)) − (α/2)‖w‖²; softmax for more classes
+    BayesianLogisticRegression  w ~ N(0, α⁻¹I), Laplace's approximation; moderated probabilities, evidence
 
 Least squares works on a centred and scaled design through QR. The penalised models share one decomposition,
 the `Spectrum` of the centred data, which is at once the sufficient statistic of a stream and the place where
 every α costs O(p). The classifiers share their scores (`LinearClassifier`), and those with logits the maximum of their
 likelihood by Newton's method, one pass over the rows a step.
 
-`Solution`, `Posterior`, `Spectrum` and `Path` are what fitted models, and so model files, hold: their names here are
-part of the file format. Non-linear functions of x come from `credo.features`; sparse weights live in `credo.sparse`.
+`Solution`, `Posterior`, `LogitPosterior`, `Spectrum` and `Path` are what fitted models, and so model files, hold: their
+names here are part of the file format. Non-linear functions of x come from `credo.features`; sparse weights live in
+`credo.sparse`.
 """
 
 from credo.linear._design import Solution as Solution
+from credo.linear._logits import LogitPosterior as LogitPosterior
 from credo.linear._posterior import Posterior as Posterior
 from credo.linear._spectrum import Spectrum as Spectrum
 from credo.linear._steepest import Path as Path
 from credo.linear.bayes import BayesianLinearRegression
+from credo.linear.bayes_logistic import BayesianLogisticRegression
 from credo.linear.discriminant import LinearDiscriminant
 from credo.linear.least_squares import LinearRegression
 from credo.linear.least_squares_classifier import LeastSquaresClassifier
@@ -34,6 +38,7 @@ from credo.linear.ridge import Ridge, ridge_path
 
 __all__ = [
     "BayesianLinearRegression",
+    "BayesianLogisticRegression",
     "LMSRegression",
     "LeastSquaresClassifier",
     "LinearDiscriminant",

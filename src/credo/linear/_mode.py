@@ -117,4 +117,7 @@ def rotated(task: Task, *, tol: float, max_iter: int, watch: Watch | None) -> Mo
 def _center(X: Any) -> Array:
     if is_sparse(X):
         return np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    return X[:: max(1, len(X) // _SAMPLE)].mean(axis=0)
+    sample = X[:: max(1, len(X) // _SAMPLE)]
+    # The second mean is that of the first one's rounding, which would make a constant column vary.
+    center = sample.mean(axis=0)
+    return center + (sample - center).mean(axis=0)

@@ -93,7 +93,7 @@ def softmax_averaged(nodes: Array, mean: Array, root: Array, contrasts: Array) -
 
     `root` holds a triangular root L of each row's covariance, shape (n, m, m).
     """
-    return np.concatenate([draws.mean(axis=0) for draws in _softmax_draws(nodes, mean, root, contrasts)])
+    return np.concatenate([draws.mean(axis=2).T for draws in _softmax_draws(nodes, mean, root, contrasts)])
 
 
 def softmax_interval(
@@ -101,8 +101,8 @@ def softmax_interval(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Ends of the central interval of each class's probability over the stored points."""
     tails = [0.5 * (1.0 - level), 0.5 * (1.0 + level)]
-    parts = [np.quantile(draws, tails, axis=0) for draws in _softmax_draws(nodes, mean, root, contrasts)]
-    lower, upper = np.concatenate(parts, axis=1)
+    parts = [np.quantile(draws, tails, axis=2) for draws in _softmax_draws(nodes, mean, root, contrasts)]
+    lower, upper = np.concatenate(parts, axis=2).swapaxes(1, 2)
     return lower, upper
 
 
@@ -117,12 +117,18 @@ def normal_points(n_dims: int) -> Array:
 
 
 def _softmax_draws(nodes: Array, mean: Array, root: Array, contrasts: Array) -> Iterator[Array]:
-    """Class probabilities at every stored point, (n_nodes, n, K), block by block of rows."""
+    """Class probabilities at every stored point, (K, n, n_nodes), block by block of rows."""
+    level = contrasts @ mean.T
+    slope = np.moveaxis(contrasts @ root, 1, 0)
     step = max(1, _BLOCK // (len(nodes) * len(contrasts)))
     for start in range(0, len(mean), step):
         part = slice(start, start + step)
-        latent = mean[part] + np.einsum("sj,nij->sni", nodes, root[part], optimize=True)
-        yield softmax(latent @ contrasts.T, axis=2)
+        logits = slope[:, part] @ nodes.T
+        logits += level[:, part, None]
+        logits -= logits.max(axis=0)
+        probs = np.exp(logits, out=logits)
+        probs /= probs.sum(axis=0)
+        yield probs
 
 
 def _integral(mean: Array, var: Array) -> Array:

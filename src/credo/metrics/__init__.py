@@ -5,11 +5,16 @@
     coverage    (1/n) Σ 1{lowerᵢ ≤ yᵢ ≤ upperᵢ}                should equal the level of the interval
     PIT         Fᵢ(yᵢ)                                         should be uniform on (0, 1)
 
-The first two are proper scores: nobody gains by reporting a distribution that they don't believe
+    of classes:
+    Brier       (1/n) Σ Σₖ (pᵢₖ − 1{yᵢ = k})²                 lower is better (half of it for two classes)
+    accuracy    (1/n) Σ 1{yᵢ is the likeliest class}          higher is better
+    calibration mean |probability − observed share|           should be what chance leaves
+
+Log score, CRPS and Brier are proper scores: nobody gains by reporting a distribution that they don't believe
 (Gneiting and Raftery 2007). Coverage and PIT say in which way a distribution is wrong.
 
 Contract: every function takes the outcomes `y`, then a distribution with one row for each outcome, as
-`predict_dist` returns it. `scorer` turns a score into a scikit-learn scorer, greater is better, and
+`predict_dist` returns it. `forecast` reads the classes and their probabilities off one. `scorer` turns a score into a scikit-learn scorer, greater is better, and
 `predictive` is the one place that knows how to ask a model (also a Pipeline or a fitted search) for its
 distribution; `point` is its best single number.
 
@@ -18,16 +23,23 @@ the formulas of the single distributions (`credo.distributions`).
 """
 
 from credo.metrics._calibration import calibration_curve, coverage, pit
+from credo.metrics._classes import Forecast, accuracy, brier, calibration_error, forecast, groups
 from credo.metrics._predictive import final_step, point, predictive
 from credo.metrics._scorer import Scorer, scorer
 from credo.metrics._scores import crps, log_score, rmse
 
 __all__ = [
+    "Forecast",
     "Scorer",
+    "accuracy",
+    "brier",
     "calibration_curve",
+    "calibration_error",
     "coverage",
     "crps",
     "final_step",
+    "forecast",
+    "groups",
     "log_score",
     "pit",
     "point",

@@ -6,11 +6,18 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from credo.metrics._classes import accuracy, brier
 from credo.metrics._predictive import predictive
 from credo.metrics._scores import crps, log_score, rmse
 
 # The sign makes greater better.
-_SCORES = {"log_score": (1.0, log_score), "crps": (-1.0, crps), "rmse": (-1.0, rmse)}
+_SCORES = {
+    "log_score": (1.0, log_score),
+    "crps": (-1.0, crps),
+    "rmse": (-1.0, rmse),
+    "brier": (-1.0, brier),
+    "accuracy": (1.0, accuracy),
+}
 
 
 @dataclass(frozen=True)
@@ -30,8 +37,8 @@ def scorer(name: str) -> Scorer:
 
     Parameters
     ----------
-    name : {"log_score", "crps", "rmse"}
-        CRPS and RMSE come with a minus sign, so that greater is better.
+    name : {"log_score", "crps", "rmse", "brier", "accuracy"}
+        CRPS, RMSE and Brier come with a minus sign, so that greater is better; the last two are of classes.
 
     Examples
     --------

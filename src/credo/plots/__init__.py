@@ -10,10 +10,9 @@ Members: `predicted_vs_actual`, `residuals`, `calibration` (PIT histogram), `coe
 one input, with functions drawn from it); for Gaussian processes `prior_draws` (what a kernel believes), `relevances`
 and `relevance_trace` (which inputs matter, and how the search found out), `evidence_surface` (over two
 hyperparameters) and `next_points` (where to measure); for classifiers `decision_regions` (over two inputs), `sigmoid`
-(along one), `weight_posterior` (two weights of a Bayesian linear model), and of held-out labels `reliability`, `roc` and
-`confusion`; `style` (the context all of them draw in), `svg` (a figure as text for a web page) and `shorten` (names
-that fit). Statistics that are reported in words belong to `report`, scores
-to `metrics`.
+(along one), `weight_posterior` (two weights of a Bayesian linear model), and of held-out labels `reliability`, `roc`
+and `confusion`; `style` (the context all of them draw in), `svg` (a figure as text for a web page) and `shorten` (names
+that fit). Statistics that are reported in words belong to `report`, scores to `metrics`.
 """
 
 from importlib.util import find_spec

@@ -26,18 +26,20 @@ def forecast(y: ArrayLike, prediction: Any, classes: Sequence[Any] | None = None
     """Labels and probabilities, of a distribution or of an array, brought into one order.
 
     An array of one dimension, as a Bernoulli, holds the probability of the second class. Unless they are said, the
-    classes of an array are those found in y, or the numbers that stand for as many classes.
+    classes of an array are those found in y, or the numbers that stand for as many classes. A distribution that knows
+    its classes is brought into the order of those that are said.
     """
     found = labels("y", y)
-    known = getattr(prediction, "classes", None)
+    own = getattr(prediction, "classes", None)
     table = _table(getattr(prediction, "probs", prediction), len(found))
-    if classes is None:
-        known = _guessed(found, table.shape[1]) if known is None else list(np.asarray(known).tolist())
-    else:
-        known = labels("classes", classes)
-    if len(known) != table.shape[1] or len(set(known)) != len(known):
-        raise ValueError(f"the predictions are of {table.shape[1]} classes, and classes names {shown(known)}")
-    return Forecast(places("y", found, known), table, known)
+    own = _guessed(found, table.shape[1], classes) if own is None else np.asarray(own).tolist()
+    wanted = own if classes is None else labels("classes", classes)
+    if len(own) != table.shape[1] or len(set(wanted)) != len(wanted) or set(wanted) != set(own):
+        raise ValueError(
+            f"the predictions are of {table.shape[1]} classes, {shown(own)}; classes names {shown(wanted)}"
+        )
+    table = table[:, places("classes", wanted, own)]
+    return Forecast(places("y", found, wanted), table, wanted)
 
 
 def labels(name: str, values: Any) -> list[Any]:
@@ -78,10 +80,16 @@ def places(name: str, values: list[Any], classes: Sequence[Any]) -> NDArray[np.i
 def title(label: Any, *, width: int = 24) -> str:
     """A class as a figure names it: a word as it is, a number as the value of y.
 
-    >>> title("spam"), title(1), title(True)
-    ('spam', 'y = 1', 'y = True')
+    >>> title("spam"), title(-1.0), title(True)
+    ('spam', 'y = −1', 'y = True')
     """
-    return shorten(label if isinstance(label, str) else f"y = {label}", width=width)
+    return shorten(label if isinstance(label, str) else f"y = {word(label)}", width=width)
+
+
+def word(label: Any) -> str:
+    """A label alone: a number with a minus sign for a hyphen, and no decimals where it has none."""
+    text = f"{label:g}" if isinstance(label, float) else str(label)
+    return text if isinstance(label, str) else text.replace("-", "−")
 
 
 def shown(classes: Sequence[Any]) -> str:
@@ -122,7 +130,12 @@ def _table(probs: Any, n_rows: int) -> NDArray[np.float64]:
     return np.clip(table, 0.0, 1.0)
 
 
-def _guessed(found: list[Any], n_classes: int) -> list[Any]:
+def _guessed(found: list[Any], n_classes: int, said: Sequence[Any] | None) -> list[Any]:
+    if said is not None:
+        classes = labels("classes", said)
+        if len(classes) != n_classes:
+            raise ValueError(f"the predictions are of {n_classes} classes, and classes names {shown(classes)}")
+        return classes
     present = ordered(found)
     if len(present) == n_classes:
         return present
@@ -133,6 +146,6 @@ def _guessed(found: list[Any], n_classes: int) -> list[Any]:
         if set(present) <= set(classes):
             return classes
     raise ValueError(
-        f"the predictions are of {n_classes} classes, and y holds {shown(present)}: say which classes the columns stand "
-        "for by classes=, as in classes=model.classes_"
+        f"the predictions are of {n_classes} classes, and y holds {shown(present)}: say which classes the columns "
+        "stand for by classes=, as in classes=model.classes_"
     )

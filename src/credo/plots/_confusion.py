@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from numpy.typing import ArrayLike, NDArray
 
-from credo.plots._classes import labels, ordered, places
+from credo.plots._classes import labels, ordered, places, word
 from credo.plots._labels import shorten
-from credo.plots._style import ACCENT, ALERT, INK, MUTED, RULE, canvas
+from credo.plots._style import ACCENT, ALERT, INK, RULE, canvas
 
 # Text on the strongest shade stays readable, in ink and on a dark page in chalk.
 _STRONGEST = 0.6
@@ -22,7 +22,8 @@ def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None
     """A table of the labels that were predicted for the rows of each class: counts, and shares of the class.
 
     A row of the table is a class, with the number of its rows beside its name. Shades are shares of that class, of one
-    colour on the diagonal, where the prediction was right, and of another off it.
+    colour on the diagonal, where the prediction was right, and of another off it, where they grow with the root of the
+    share so that rare mistakes are seen. Up to about 20 classes every count can be read, given a figure of that size.
 
     Parameters
     ----------
@@ -56,8 +57,9 @@ def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None
     np.add.at(counts, (places("y", actual, known), places("predicted", guessed, known)), 1)
     totals = counts.sum(axis=1, keepdims=True)
     shares = counts / np.maximum(totals, 1)
-    side = 1.3 + max(1.6, 0.42 * len(known))
-    with canvas(ax, size=(side + 0.5, side)) as ax:
+    n = len(known)
+    side = n * (0.8 if n <= 3 else 0.6 if n <= 6 else 0.46 if n <= 12 else 0.34)
+    with canvas(ax, size=(side + 1.6, side + 0.9)) as ax:
         _shades(ax, shares)
         _name_ticks(ax, known, totals.ravel())
         _numbers(ax, counts, shares)
@@ -72,27 +74,32 @@ def _order(actual: list[Any], guessed: list[Any], predicted: Any) -> list[Any]:
 
 def _shades(ax: Axes, shares: NDArray[np.float64]) -> None:
     n = len(shares)
-    colors = np.array([[to_rgba(ACCENT if i == j else ALERT) for j in range(n)] for i in range(n)])
-    colors[..., 3] = _STRONGEST * shares
-    mesh = ax.pcolormesh(np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, shares, edgecolors=RULE, linewidth=0.4)
+    colors: Any = np.array([[to_rgba(ACCENT if i == j else ALERT) for j in range(n)] for i in range(n)])
+    # A few per cent of a class gone astray are what one looks for: the root lifts them from the paper.
+    colors[..., 3] = _STRONGEST * np.where(np.eye(n, dtype=bool), shares, np.sqrt(shares))
+    mesh = ax.pcolormesh(
+        np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, shares, edgecolors=RULE, linewidth=0.4, clip_on=False
+    )
     mesh.set_array(None)
     mesh.set_facecolor(colors.reshape(-1, 4))
-    ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="equal")
+    ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5))
     ax.spines[["left", "bottom"]].set_visible(False)
 
 
 def _name_ticks(ax: Axes, known: list[Any], totals: NDArray[np.intp]) -> None:
-    names = [shorten(label, width=18) for label in known]
+    names = [shorten(word(label), width=18) for label in known]
+    width, height = _cell(ax, len(known))
+    size = min(8.0, max(_SMALLEST, 0.9 * height))
     ax.set_yticks(np.arange(len(known)))
     ax.set_yticklabels([f"{name} ({n})" for name, n in zip(names, totals, strict=True)], parse_math=False)
     ax.set_xticks(np.arange(len(known)))
     # Above the table, where a reader starts; aslant as soon as the longest would run into its neighbour.
-    crowded = max(map(len, names)) * 5.0 > _cell(ax, len(known))
+    crowded = max(map(len, names)) * 0.6 * size > width
     ax.set_xticklabels(names, parse_math=False, rotation=45 if crowded else 0, ha="left" if crowded else "center")
     if crowded:
         for text in ax.get_xticklabels():
             text.set_rotation_mode("anchor")
-    ax.tick_params(length=0, top=False, labeltop=True, bottom=False, labelbottom=False)
+    ax.tick_params(length=0, labelsize=size, top=False, labeltop=True, bottom=False, labelbottom=False)
     ax.xaxis.set_label_position("top")
     ax.set_xlabel("predicted")
     ax.set_ylabel("actual (rows)")
@@ -100,21 +107,27 @@ def _name_ticks(ax: Axes, known: list[Any], totals: NDArray[np.intp]) -> None:
 
 def _numbers(ax: Axes, counts: NDArray[np.intp], shares: NDArray[np.float64]) -> None:
     """Counts, with the share below where there is room for two lines."""
-    cell = _cell(ax, len(counts))
+    width, height = _cell(ax, len(counts))
     longest = max(len(str(counts.max())), 2)
-    size = min(9.0, cell / (0.68 * longest), 0.55 * cell)
+    size = min(9.0, width / (0.68 * longest), 0.55 * height)
     if size < _SMALLEST:
         return
-    two_lines = cell > 26
+    two_lines = height > 22 and width > 20
     for (i, j), n in np.ndenumerate(counts):
         if not n:
             continue
-        ax.text(
-            j, i - 0.14 * two_lines, str(n), ha="center", va="center", fontsize=size, color=INK,
-            fontweight="bold" if i == j else "normal",
-        )  # fmt: skip
+        _write(ax, (j, i), str(n), rise=0.55 * size * two_lines, size=size, bold=i == j)
         if two_lines:
-            ax.text(j, i + 0.22, _percent(shares[i, j]), ha="center", va="center", fontsize=0.78 * size, color=MUTED)
+            _write(ax, (j, i), _percent(float(shares[i, j])), rise=-0.6 * size, size=0.78 * size)
+
+
+def _write(ax: Axes, place: tuple[int, int], text: str, *, rise: float, size: float, bold: bool = False) -> None:
+    note = ax.annotate(
+        text, place, xytext=(0, rise), textcoords="offset points", ha="center", va="center", fontsize=size, color=INK,
+        fontweight="bold" if bold else "normal",
+    )  # fmt: skip
+    # It lies inside: no need for the layout to measure hundreds of them.
+    note.set_in_layout(False)
 
 
 def _percent(share: float) -> str:
@@ -130,7 +143,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _cell(ax: Axes, n: int) -> float:
-    """About the side of a cell, in points, before names take their part of the figure."""
+def _cell(ax: Axes, n: int) -> tuple[float, float]:
+    """About the width and height of a cell, in points, before names take their part of the figure."""
     box = ax.get_window_extent()
-    return 0.85 * min(box.width, box.height) * 72.0 / ax.figure.dpi / n
+    part = 0.9 * 72.0 / ax.figure.dpi / n
+    return part * box.width, part * box.height

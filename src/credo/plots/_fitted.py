@@ -67,11 +67,12 @@ def labelled(
         raise ValueError(f"the rows must be numbers: {error}") from None
     if rows.ndim != 2 or rows.shape[1] != len(names) or not len(rows):
         raise ValueError(f"X must have a row for each point and the model's {len(names)} columns; got {rows.shape}")
-    if not np.isfinite(rows).any(axis=0).all():
-        raise ValueError("there is nothing to draw: a column of X has no finite value")
+    whole = np.isfinite(rows).all(axis=1)
+    if not whole.any():
+        raise ValueError("there is nothing to draw: no row of X is finite")
     if y is None:
-        return rows, None
+        return rows[whole], None
     found = labels("y", y)
     if len(found) != len(rows):
         raise ValueError(f"y must have one label for each of the {len(rows)} rows; got {len(found)}")
-    return rows, places("y", found, model.classes_.tolist())
+    return rows[whole], places("y", found, model.classes_.tolist())[whole]

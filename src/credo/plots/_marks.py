@@ -49,7 +49,7 @@ def points(
     clip: bool = True,
 ) -> None:
     """Observations, each with the mark of its class; where there are many, always the same ones of them."""
-    shown = some(np.isfinite(places).all(axis=1), at_most=max_points)
+    shown = some(np.ones(len(places), dtype=bool), at_most=max_points)
     size = 5.0 if len(shown) < 80 else 4.2 if len(shown) < 300 else 3.2
     for place, label in enumerate(classes):
         rows = shown[codes[shown] == place]

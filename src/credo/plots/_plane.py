@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from credo.plots._arrays import Vector, limits
 from credo.plots._fitted import columns as columns_of
 from credo.plots._labels import shorten
+from credo.plots._pairs import two
 
 # The values of more columns than this would be a line too long to read.
 _FEW = 3
@@ -55,8 +56,8 @@ def plane(
     own = columns_of(model)
     drawn = _chosen(own, columns)
     titles = _titles(own, drawn, names)
-    across, up = (np.linspace(*limits(_finite(rows[:, place])), n) for place in drawn)
-    center = np.array([np.median(_finite(column)) for column in rows.T])
+    across, up = (np.linspace(*limits(rows[:, place]), n) for place in drawn)
+    center = np.median(rows, axis=0)
     mesh = np.tile(center, (n * n, 1))
     mesh[:, drawn] = np.column_stack([part.ravel() for part in np.meshgrid(across, up)])
     others = [place for place in range(len(own)) if place not in drawn]
@@ -70,18 +71,7 @@ def _chosen(own: list[str], columns: Sequence[int | str] | None) -> list[int]:
             return [0, 1]
         say = "sigmoid draws those" if len(own) == 1 else "say which two by columns=, the others are held at medians"
         raise ValueError(f"decision regions lie in a plane of two columns, and the model has {len(own)}: {say}")
-    if isinstance(columns, str) or len(columns) != 2 or columns[0] == columns[1]:
-        raise ValueError(f"columns must be two different names or places; got {columns!r}")
-    return [_place(own, each) for each in columns]
-
-
-def _place(own: list[str], column: int | str) -> int:
-    if isinstance(column, str) and column in own:
-        return own.index(column)
-    if not isinstance(column, str) and 0 <= int(column) < len(own):
-        return int(column)
-    known = ", ".join(own[:10]) + (", …" if len(own) > 10 else "")
-    raise ValueError(f"the model has no column {column!r}: its {len(own)} columns are {known}")
+    return two("columns", columns, own, what="column")
 
 
 def _titles(own: list[str], drawn: list[int], names: Sequence[str] | None) -> list[str]:
@@ -108,7 +98,3 @@ def _held(names: list[str], values: Vector) -> str:
 def _pixels(grid: Vector) -> tuple[float, float]:
     half = 0.5 * (grid[1] - grid[0])
     return float(grid[0] - half), float(grid[-1] + half)
-
-
-def _finite(values: Vector) -> Vector:
-    return values[np.isfinite(values)]

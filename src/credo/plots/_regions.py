@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import positive_integer
 from credo.plots._classes import title
-from credo.plots._fitted import labelled
+from credo.plots._fitted import labelled, unnamed
 from credo.plots._labels import name_axis
 from credo.plots._marks import color, palette, points
 from credo.plots._plane import Plane, plane
@@ -80,7 +80,8 @@ def decision_regions(
     rows, codes = labelled(model, X, y)
     ground = plane(model, rows, columns, names, positive_integer("n", n))
     classes = model.classes_.tolist()
-    table, scores = answers(model, ground.mesh)
+    with unnamed():
+        table, scores = answers(model, ground.mesh)
     with canvas(ax, size=(5.2, 4.0)) as ax:
         ax.set(xlim=(ground.across[0], ground.across[-1]), ylim=(ground.up[0], ground.up[-1]))
         if codes is not None:
@@ -92,7 +93,7 @@ def decision_regions(
         else:
             _mixed(ax, ground, table)
         _boundary(ax, ground, scores)
-        key(ax, columns=4)
+        key(ax, columns=None)
         name_axis(ax.xaxis, ground.names[0])
         name_axis(ax.yaxis, ground.names[1])
         if ground.held:
@@ -147,7 +148,7 @@ def _mixed(ax: Axes, ground: Plane, table: Array) -> None:
 
 
 def mixture(table: Array) -> Array:
-    """A colour with its opacity for each row of probabilities: none where all are equal, a class's own where certain."""
+    """A colour with its opacity for each row of probabilities: none where all are equal, a class's own where sure."""
     extra = table - table.min(axis=1, keepdims=True)
     total = extra.sum(axis=1, keepdims=True)
     n_classes = table.shape[1]

@@ -116,7 +116,7 @@ def _groups(ax: Axes, mean: Vector, share: Vector, lower: Vector, upper: Vector,
     # The eye follows the line of all groups; the marks say which of them to believe.
     ax.plot(mean, share, color=ACCENT, linewidth=0.8, alpha=0.5, zorder=2)
     for rows, color, face, text in (
-        (honest, ACCENT, ACCENT, f"with {level * 100:g} % interval"),
+        (honest, ACCENT, ACCENT, f"share with its {level * 100:g} % interval"),
         (~honest, ALERT, "#ffffff", "interval misses the diagonal"),
     ):
         if rows.any():

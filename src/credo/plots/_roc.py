@@ -32,7 +32,8 @@ def roc(
 
     The area below the curve is the probability that an event was ranked above a non-event, ties counting half; a
     model that ranks at random follows the diagonal, at 0.5. It stands in the key with its standard error by the method
-    of DeLong, DeLong & Clarke-Pearson (1988), which needs two rows of each kind.
+    of DeLong, DeLong & Clarke-Pearson (1988), which needs two rows of each kind and says nothing where the ranking is
+    perfect.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def roc(
     >>> from matplotlib.figure import Figure
     >>> ax = roc(["no", "no", "yes", "yes"], [0.1, 0.4, 0.35, 0.8], ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['AUC 0.750 ± 0.250']
+    ['0.750 ± 0.354']
     """
     curves, axes = _curves(y, prediction, classes, positive)
     areas = [area(scores, happened) for _, scores, happened in curves]
@@ -76,7 +77,10 @@ def roc(
             ax.plot(*steps(*curves[place][1:]), color=MUTED, linewidth=0.8, alpha=0.6, zorder=2, label=text)
             text = "_nolegend_"
         # Where a curve that is worth drawing doesn't go.
-        legend = ax.legend(loc="lower right", frameon=False, borderaxespad=0.3, handlelength=2.2)
+        legend = ax.legend(
+            loc="lower right", frameon=False, borderaxespad=0.3, handlelength=2.2, alignment="left",
+            title="AUC ± standard error", title_fontsize=8.0,
+        )  # fmt: skip
         for line in legend.get_texts():
             line.set_parse_math(False)
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal")
@@ -92,7 +96,7 @@ def area(scores: Vector, happened: NDArray[np.bool_]) -> tuple[float, float]:
     var(V of events)/m + var(V of non-events)/n (DeLong et al. 1988), from ranks as Sun & Xu (2014) count them.
 
     >>> area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]))
-    (0.75, 0.25)
+    (0.75, 0.3535533905932738)
     """
     m, n = int(happened.sum()), int((~happened).sum())
     ranks = rankdata(scores)
@@ -161,11 +165,11 @@ def _split(areas: Vector, at_most: int) -> tuple[list[int], list[int]]:
 
 
 def _entry(name: str, value: float, error: float) -> str:
-    text = f"AUC {value:.3f}" + ("" if np.isnan(error) else f" ± {error:.3f}")
+    text = f"{value:.3f}" + (f" ± {error:.3f}" if error > 0 else "")
     return f"{name}: {text}" if name else text
 
 
 def _others(areas: list[float]) -> str:
     if not areas:
         return "_nolegend_"
-    return f"{len(areas)} more: AUC {min(areas):.3f} to {max(areas):.3f}"
+    return f"{len(areas)} more: {min(areas):.3f} to {max(areas):.3f}"

@@ -16,7 +16,7 @@ from credo.plots._style import ACCENT, INK, MUTED, canvas, key
 
 _POINTS = 400
 # Observations stand outside the scale of probabilities, where they don't hide the curve.
-_AWAY, _JITTER = 0.07, 0.025
+_AWAY, _JITTER = 0.08, 0.04
 # More crossings than this are marked, but not named.
 _NAMED = 3
 
@@ -34,9 +34,9 @@ def sigmoid(
 ) -> Axes:
     """The probability of the second class along the one column of a classifier, with the observations.
 
-    A model that knows how sure it is of the probability, as `credo.BayesianLogisticRegression` does, shows the interval.
-    Observations lie below 0 and above 1, moved a little at random so that equal ones are seen. Where the probability is
-    1/2, and the prediction changes, the place is marked.
+    A model that knows how sure it is of the probability, as `credo.BayesianLogisticRegression` does, shows the
+    interval. Observations lie below 0 and above 1, moved a little at random so that equal ones are seen. Where the
+    probability is 1/2, and the prediction changes, the place is marked.
 
     Parameters
     ----------
@@ -78,21 +78,21 @@ def sigmoid(
     with unnamed():
         curve = np.asarray(model.predict_proba(grid[:, None]))[:, 1]
         known = getattr(model, "proba_interval", None)
-        ends = None if known is None else [np.asarray(end)[:, 1] for end in known(grid[:, None], level)]
+        lower, upper = (None, None) if known is None else (end[:, 1] for end in known(grid[:, None], level))
     with canvas(ax, size=(5.6, 3.4)) as ax:
         for height in (0.0, 1.0):
             ax.axhline(height, color=MUTED, linewidth=0.6, zorder=1)
-        if ends is not None:
+        if lower is not None:
             text = f"{level * 100:g} % interval"
-            ax.fill_between(grid, *ends, color=ACCENT, alpha=0.16, linewidth=0, label=text)
+            ax.fill_between(grid, lower, upper, color=ACCENT, alpha=0.16, linewidth=0, label=text)
         ax.plot(grid, curve, color=ACCENT, linewidth=1.8, zorder=2, label="probability")
-        ax.set(xlim=(grid[0], grid[-1]), ylim=(-1.6 * _AWAY, 1 + 1.6 * _AWAY))
+        ax.set(xlim=(grid[0], grid[-1]), ylim=(-_AWAY - 1.5 * _JITTER, 1 + _AWAY + 1.5 * _JITTER))
         _crossings(ax, crossings(grid, curve))
         if codes is not None:
             away = np.where(codes == 1, 1 + _AWAY, -_AWAY)
             away = away + np.random.default_rng(random_state).uniform(-_JITTER, _JITTER, size=len(codes))
             points(ax, np.column_stack([rows[:, 0], away]), codes, model.classes_, max_points=max_points)
-        key(ax, columns=4)
+        key(ax, columns=None)
         ax.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
         ax.spines["left"].set_bounds(0.0, 1.0)
         name_axis(ax.xaxis, shorten(column if name is None else name))
@@ -130,8 +130,8 @@ def _only_column(model: Any) -> str:
 def _crossings(ax: Axes, places: Vector) -> None:
     if not len(places):
         return
-    ax.vlines(places, 0.0, 0.5, color=INK, linewidth=0.8, linestyles=[(0, (4, 2.5))], zorder=2)
-    ax.plot(places, np.full(len(places), 0.5), "o", color=INK, markersize=4.5, zorder=4, label="1/2")
+    ax.vlines(places, 0.0, 0.5, color=INK, linewidth=0.8, linestyles=(0, (4, 2.5)), zorder=2)
+    ax.plot(places, np.full(len(places), 0.5), "o", color=INK, markersize=4.5, zorder=4)
     if len(places) > _NAMED:
         return
     low, high = ax.get_xlim()

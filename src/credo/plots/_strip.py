@@ -4,6 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
+from credo.plots._style import INK, MUTED
+
 # Of the height: the strip, and the room that it takes.
 STRIP, ROOM = 0.24, 0.32
 
@@ -18,6 +20,7 @@ def strip_below(ax: Axes, low: float, high: float, *, strip: float = STRIP, room
     panel = ax.inset_axes((0.0, 0.0, 1.0, strip))
     panel.set_facecolor("none")
     panel.spines[["top", "right", "bottom"]].set_visible(False)
-    panel.tick_params(labelbottom=False, bottom=False)
+    panel.tick_params(labelbottom=False, bottom=False, length=2.5, width=0.6, color=MUTED, labelcolor=INK)
+    panel.spines["left"].set(linewidth=0.6, color=MUTED)
     panel.yaxis.set_major_locator(MaxNLocator(nbins=2, steps=[1, 2, 5, 10]))
     return panel

@@ -68,8 +68,14 @@ def _tidy(ax: Axes) -> None:
     ax.tick_params(length=2.5, width=0.6, color=MUTED, labelcolor=INK)
 
 
-def key(ax: Axes, *, columns: int = 2) -> None:
-    """A frameless line of labels above the axes, out of the data's way."""
+def key(ax: Axes, *, columns: int | None = 2) -> None:
+    """A frameless line of labels above the axes, out of the data's way; without `columns`, one line if they fit."""
+    if columns is None:
+        texts = ax.get_legend_handles_labels()[1]
+        # In points: a letter takes about 4.4, a handle and its gaps 18; layout will widen the axes a little.
+        lengths = [4.4 * len(text) + 18 for text in texts]
+        room = 1.12 * ax.get_window_extent().width * 72.0 / ax.figure.dpi
+        columns = len(texts) if sum(lengths) <= room else max(1, int(room // max(lengths)))
     ax.legend(
         loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False, borderaxespad=0.2,
         borderpad=0.0, handletextpad=0.3, columnspacing=1.2, handlelength=1.4,

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from numpy.typing import NDArray
 from scipy.stats import f as fisher
 
@@ -12,12 +13,15 @@ from credo.estimator import interval_level
 from credo.plots._arrays import Vector
 from credo.plots._fitted import columns
 from credo.plots._labels import name_axis, shorten
+from credo.plots._pairs import two
 from credo.plots._style import ACCENT, INK, MUTED, canvas, key
 
 Array = NDArray[np.float64]
 
 _TURN = np.linspace(0.0, 2 * np.pi, 181)
 _MESH = 121
+# How often the axes grow by a fifth to hold an exact posterior.
+_WIDENINGS = 8
 # Zero is part of the picture unless the ellipse would fill less of an axis than this.
 _SHARE = 0.15
 
@@ -33,9 +37,9 @@ def weight_posterior(
 ) -> Axes:
     """The posterior of two weights: its mode, and ellipses that hold them with given probabilities.
 
-    The others are averaged over. An ellipse that leaves zero's lines outside says that its weights aren't zero; a slanted
-    one, that the data know a combination of the two better than either. The region of level q of a normal law is
-    (w − m)ᵀ S⁻¹ (w − m) ≤ −2 ln(1 − q), and that of a Student-t law (a model with its noise integrated out) follows
+    The others are averaged over. An ellipse that crosses one of the lines through zero leaves that weight's sign open;
+    a slanted one says that the data know a combination of the two better than either. The region of level q of a normal
+    law is (w − m)ᵀ S⁻¹ (w − m) ≤ −2 ln(1 − q); that of a Student-t law (a model with its noise integrated out) follows
     Fisher's F.
 
     Parameters
@@ -48,8 +52,8 @@ def weight_posterior(
     names : pair of str, optional
         For the axes' labels.
     log_posterior : callable, optional
-        The exact log posterior, up to a constant, of weights of shape (n_points, 2): its contours are drawn as far below
-        its maximum as the ellipses are below theirs, so that an approximation can be compared.
+        The exact log posterior, up to a constant, of weights of shape (n_points, 2). Its contours are drawn as far
+        below its maximum as the ellipses are below theirs, so that an approximation can be compared.
     ax : matplotlib Axes, optional
 
     Returns
@@ -64,7 +68,7 @@ def weight_posterior(
     >>> X = np.random.default_rng(0).normal(size=(30, 2))
     >>> ax = weight_posterior(BayesianLinearRegression().fit(X, X @ [1.0, 2.0]), ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['mode', '90 %', '50 %']
+    ['mode', '50 %', '90 %']
     """
     mode, cov, titles = two_weights(model, pair)
     titles = titles if names is None else [str(name) for name in names]
@@ -77,15 +81,13 @@ def weight_posterior(
     rings = [ellipse(mode, cov, level, df=df) for level in inner_first]
     with canvas(ax, size=(4.2, 4.0)) as ax:
         ax.plot(*mode, "o", color=INK, markersize=4.5, zorder=4, label="mode")
-        for level, ring, alpha in zip(inner_first[::-1], rings[::-1], _alphas(len(rings)), strict=True):
-            ax.fill(*ring, color=ACCENT, alpha=alpha, linewidth=0, zorder=1)
-            ax.plot(*ring, color=ACCENT, linewidth=1.2, zorder=2, label=f"{level * 100:g} %")
+        _rings(ax, rings, [f"{level * 100:g} %" for level in inner_first])
         ax.set(xlim=_reach(rings[-1][0]), ylim=_reach(rings[-1][1]))
         if log_posterior is not None:
             _exact(ax, log_posterior, inner_first)
         ax.axhline(0.0, color=MUTED, linewidth=0.7, zorder=0)
         ax.axvline(0.0, color=MUTED, linewidth=0.7, zorder=0)
-        key(ax, columns=4)
+        key(ax, columns=None)
         name_axis(ax.xaxis, f"weight of {shorten(titles[0])}")
         name_axis(ax.yaxis, f"weight of {shorten(titles[1])}")
         return ax
@@ -94,17 +96,7 @@ def weight_posterior(
 def two_weights(model: Any, pair: Sequence[int | str]) -> tuple[Vector, Array, list[str]]:
     """The mode, the covariance and the names of two weights."""
     known = _names(model)
-    if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
-        raise ValueError(f"pair must be two different names or places; got {pair!r}")
-    chosen = []
-    for each in pair:
-        if isinstance(each, str) and each in known:
-            chosen.append(known.index(each))
-        elif not isinstance(each, str) and 0 <= int(each) < len(known):
-            chosen.append(int(each))
-        else:
-            few = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
-            raise ValueError(f"the model has no weight {each!r}: its {len(known)} weights are of {few}")
+    chosen = two("pair", pair, known, what="weight")
     coef = np.ravel(np.asarray(model.coef_, dtype=np.float64))
     cov = np.asarray(model.coef_cov_, dtype=np.float64)[np.ix_(chosen, chosen)]
     if not np.isfinite(cov).all():
@@ -135,9 +127,14 @@ def _names(model: Any) -> list[str]:
     return features
 
 
-def _alphas(n: int) -> Vector:
-    """From the widest ellipse to the narrowest, laid one over the other."""
-    return np.linspace(0.12, 0.24, n) if n > 1 else np.array([0.16])
+def _rings(ax: Axes, rings: list[Array], texts: list[str]) -> None:
+    """Ellipses from the narrowest to the widest, paler outwards."""
+    # One over the other, each leaves 1 − 0.15 of the paper below it.
+    for place, (ring, text) in enumerate(zip(rings, texts, strict=True)):
+        shade = to_rgba(ACCENT, 1 - 0.85 ** (len(rings) - place))
+        ax.fill(*ring, facecolor=to_rgba(ACCENT, 0.15), edgecolor="none", zorder=1)
+        ax.plot(*ring, color=ACCENT, linewidth=1.2, zorder=2)
+        ax.fill([], [], facecolor=shade, edgecolor=ACCENT, linewidth=1.2, label=text)
 
 
 def _reach(ring: Vector) -> tuple[float, float]:
@@ -151,15 +148,32 @@ def _reach(ring: Vector) -> tuple[float, float]:
 
 
 def _exact(ax: Axes, log_posterior: Callable[[Array], Any], levels: list[float]) -> None:
-    across, up = (np.linspace(*ends, _MESH) for ends in (ax.get_xlim(), ax.get_ylim()))
+    """Contours of a log posterior, on axes wide enough to hold them."""
+    # A normal law of two weights is −½r² = ln(1 − q) below its maximum at the border of level q.
+    depths = [float(np.log1p(-level)) for level in levels[::-1]]
+    for _ in range(_WIDENINGS):
+        across, up, below = _landscape(log_posterior, ax.get_xlim(), ax.get_ylim())
+        open_x, open_y = below[:, [0, -1]].max(), below[[0, -1]].max()
+        if max(open_x, open_y) < depths[0]:
+            break
+        ax.set(xlim=_wider(ax.get_xlim(), open_x > depths[0]), ylim=_wider(ax.get_ylim(), open_y > depths[0]))
+    ax.contour(across, up, below, levels=depths, colors=INK, linewidths=1.0, linestyles=[(0, (4, 2.5))], zorder=3)
+    ax.plot([], [], color=INK, linewidth=1.0, dashes=(4, 2.5), label="exact posterior")
+
+
+def _wider(ends: tuple[float, float], needed: bool) -> tuple[float, float]:
+    margin = 0.1 * (ends[1] - ends[0]) if needed else 0.0
+    return ends[0] - margin, ends[1] + margin
+
+
+def _landscape(
+    log_posterior: Callable[[Array], Any], xlim: tuple[float, float], ylim: tuple[float, float]
+) -> tuple[Vector, Vector, Array]:
+    across, up = np.linspace(*xlim, _MESH), np.linspace(*ylim, _MESH)
     mesh = np.column_stack([part.ravel() for part in np.meshgrid(across, up)])
     values = np.asarray(log_posterior(mesh), dtype=np.float64)
     if values.shape != (len(mesh),):
         raise ValueError(
             f"log_posterior must give one value for each of the {len(mesh)} weights of shape (n, 2); got {values.shape}"
         )
-    below = np.reshape(values - np.nanmax(values), (_MESH, _MESH))
-    # A normal law of two weights is −½r² = ln(1 − q) below its maximum at the border of level q.
-    depths = [float(np.log1p(-level)) for level in levels[::-1]]
-    ax.contour(across, up, below, levels=depths, colors=INK, linewidths=1.0, linestyles=[(0, (4, 2.5))], zorder=3)
-    ax.plot([], [], color=INK, linewidth=1.0, dashes=(4, 2.5), label="exact")
+    return across, up, np.reshape(values - np.nanmax(values), (_MESH, _MESH))

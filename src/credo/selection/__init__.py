@@ -1,17 +1,22 @@
-"""Which of several models to believe: held-out predictions, and the evidence of each.
+"""Which of several models to believe: held-out predictions, the evidence of each, and what each costs.
 
     held-out log score    (1/n) Σ ln p(yᵢ | xᵢ, the rows of the other folds)
+    model probability     p(model | y) ∝ p(y | model), all models equally probable beforehand
+    BIC                   −2 ln p(y | θ̂) + k ln n
+    description length    −log₂ p(y | θ̂) + (k/2) log₂ n  bits
 
-Contract: `compare` takes named, unfitted models and returns a `Comparison`: the scores, best first, the
-held-out predictions row by row, and every model fitted on all rows. All models see the same folds. A model
-that fails is reported with a sentence and doesn't stop the others.
+Contract: `compare` takes named, unfitted models, all of them regressors or all classifiers, and returns a
+`Comparison`: the scores, best first, the held-out predictive distributions row by row, and every model fitted on all
+rows. All models see the same folds. A model that fails is reported with a sentence and doesn't stop the others. `bic`
+and `description_length` take a fitted model.
 
-Members: `compare`, `Comparison`, `Score`, `HeldOut`.
+Members: `compare`, `Comparison`, `Score`, `HeldOut`, `bic`, `description_length`.
 
 Not here: the scores themselves (`credo.metrics`), averaging of models (`credo.ensemble`), pictures.
 """
 
 from credo.selection._compare import compare
 from credo.selection._comparison import Comparison, HeldOut, Score
+from credo.selection._criteria import bic, description_length
 
-__all__ = ["Comparison", "HeldOut", "Score", "compare"]
+__all__ = ["Comparison", "HeldOut", "Score", "bic", "compare", "description_length"]

@@ -1,23 +1,24 @@
 """Comparing models on the same held-out rows."""
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from time import perf_counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_array
+from scipy.special import softmax
+from sklearn.base import is_classifier
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
-from credo.metrics import final_step, pit, point, predictive, rmse
 from credo.seeds import generator
-from credo.selection._comparison import Comparison, HeldOut, Score
+from credo.selection._comparison import Comparison, Score
+from credo.selection._folds import folds
+from credo.selection._measures import CLASSIFICATION, REGRESSION, Task
+from credo.selection._trial import Trial
 
 Progress = Callable[[str, int, int], None]
-Folds = list[NDArray[np.intp]]
 
 
 def compare(
@@ -32,15 +33,18 @@ def compare(
 ) -> Comparison:
     """Compare models by their predictive distributions for rows that they did not see.
 
-    The rows are shuffled and cut into `cv` folds, the same for all models. Each fold is predicted by models
-    fitted on the others; then each model is fitted on all rows, for its evidence and its time.
+    The rows are shuffled and cut into `cv` folds, the same for all models, and where they are classifiers with the
+    classes spread evenly. Each fold is predicted by models fitted on the others; then each model is fitted on all rows,
+    for its evidence and its time.
 
     Parameters
     ----------
     models : dict of name to unfitted estimator
-        Each has `predict_dist`, or is a Pipeline that ends in one that has. They are cloned.
+        Each has `predict_dist`, or is a Pipeline that ends in one that has. They are cloned. Either all of them are
+        classifiers or none.
     X : array, frame or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
+        Numbers, or for classifiers labels of any kind.
     cv : int, default 5
         Number of folds; with fewer rows than folds, one fold a row.
     groups : array of shape (n_samples,), optional
@@ -66,178 +70,101 @@ def compare(
     >>> comparison = compare(models, X, y, cv=4, random_state=0)
     >>> sorted(score.name for score in comparison.scores)
     ['bayes', 'least squares']
+
+    Classes are compared by the same call.
+
+    >>> from credo.linear import LinearDiscriminant, LogisticRegression
+    >>> models = {"discriminant": LinearDiscriminant(), "logistic": LogisticRegression(alpha=0.1)}
+    >>> comparison = compare(models, X, np.where(y > 25, "high", "low"), cv=4, random_state=0)
+    >>> round(comparison["logistic"].held_out["accuracy"], 2)
+    1.0
     """
-    if not models:
-        raise ValueError("there is no model to compare: pass a dict of name to estimator")
-    y = _targets(X, y)
+    task = _task(models)
+    y = _labels(X, y) if task is CLASSIFICATION else _numbers(X, y)
     rng = generator(random_state)
-    folds, notes = _folds(len(y), cv, rng, groups)
+    cut, notes = folds(len(y), cv, rng, groups=groups, classes=y if task is CLASSIFICATION else None)
     seed = None if random_state is None else int(rng.integers(2**31))
-    total, done = len(models) * (len(folds) + 1), 0
+    total, done = len(models) * (len(cut) + 1), 0
     trials = []
     for name, model in models.items():
-        trial = _Trial(name, model, X, y, seed)
-        for _ in trial.run(folds):
+        trial = Trial(name, model, X, y, task, seed)
+        for _ in trial.run(cut):
             if progress is not None:
                 progress(name, done + trial.n_fits, total)
         trials.append(trial)
-        done += len(folds) + 1
+        done += len(cut) + 1
     if progress is not None:
         progress("", total, total)
-    return _comparison(trials, [*notes, *(note for trial in trials for note in trial.notes)], len(folds))
+    return _comparison(trials, [*notes, *(note for trial in trials for note in trial.notes)], len(cut), task)
 
 
-@dataclass
-class _Trial:
-    """One model on its way through the folds and the fit on all rows."""
-
-    name: str
-    model: Any
-    X: Any
-    y: NDArray[np.float64]
-    seed: int | None
-    n_fits: int = 0
-    error: str | None = None
-    fitted: Any = None
-    seconds: float = 0.0
-    # Columns: mean, std, lower, upper, PIT, log density, CRPS.
-    held_out: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 7)))
-    warned: list[list[str]] = field(default_factory=list)
-
-    def run(self, folds: Folds) -> Iterator[None]:
-        """Fit once for each fold and once on all rows, yielding before each fit."""
-        self.held_out = np.full((len(self.y), 7), np.nan)
-        every = np.arange(len(self.y))
-        for i, test in enumerate(folds, start=1):
-            yield
-            if not self._step(f"in fold {i} of {len(folds)}", np.setdiff1d(every, test), test):
-                return
-        yield
-        self._step("on all rows", None, None)
-
-    def _step(self, where: str, train: NDArray[np.intp] | None, test: NDArray[np.intp] | None) -> bool:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            try:
-                self._fit(train, test)
-            # Whatever goes wrong inside one model must not lose the others; the sentence is kept.
-            except Exception as error:
-                self.error = f"{_sentence(error)} ({where})"
-        self.n_fits += 1
-        self.warned.append(list(dict.fromkeys(str(warning.message) for warning in caught)))
-        return self.error is None
-
-    def _fit(self, train: NDArray[np.intp] | None, test: NDArray[np.intp] | None) -> None:
-        model = _seeded(clone(self.model), self.seed)
-        if train is None or test is None:
-            start = perf_counter()
-            self.fitted = model.fit(self.X, self.y)
-            self.seconds = perf_counter() - start
-            return
-        model.fit(_safe_indexing(self.X, train), self.y[train])
-        dist, y = predictive(model, _safe_indexing(self.X, test)), self.y[test]
-        lower, upper = dist.interval(0.95)
-        # A distribution without a mean has no standard deviation either: it is wider than any.
-        std = np.where(np.isnan(dist.std), np.inf, dist.std)
-        rows = [point(dist), std, lower, upper, pit(y, dist), dist.log_prob(y), dist.crps(y)]
-        values = np.column_stack(rows)
-        bad = np.flatnonzero(np.isnan(values).any(axis=1) | ~np.isfinite(values[:, 0]))
-        if bad.size:
-            first = f"the first is row {test[bad[0]]} of X"
-            raise ValueError(f"the predictions of {bad.size} rows are no numbers, {first}")
-        self.held_out[test] = values
-
-    @property
-    def notes(self) -> list[str]:
-        """What the fits warned of; the fit on all rows speaks for the folds."""
-        if self.error is not None or not any(self.warned):
-            return []
-        if self.warned[-1]:
-            return [f"{self.name}: {message}" for message in self.warned[-1]]
-        messages = [messages for messages in self.warned if messages]
-        return [f"{self.name}, in {len(messages)} of {self.n_fits - 1} folds: {messages[0][0]}"]
-
-    def score(self) -> Score:
-        """The line of the leaderboard."""
-        if self.error is not None:
-            return Score(self.name, error=self.error)
-        mean, _, lower, upper, _, log_density, crps = self.held_out.T
-        evidence = next((m for m in (self.fitted, final_step(self.fitted)) if hasattr(m, "log_evidence_")), None)
-        return Score(
-            self.name,
-            log_score=float(log_density.mean()),
-            rmse=rmse(self.y, mean),
-            crps=float(crps.mean()),
-            coverage=float(np.mean((lower <= self.y) & (self.y <= upper))),
-            log_evidence=None if evidence is None else float(evidence.log_evidence_),
-            evidence_method=getattr(evidence, "evidence_method_", None),
-            seconds=self.seconds,
-        )
-
-
-def _comparison(trials: list[_Trial], notes: list[str], n_folds: int) -> Comparison:
-    scores = [trial.score() for trial in trials]
-    # Best first; sorting is stable, so equals keep the caller's order and failures come last.
-    scores.sort(key=lambda score: np.inf if score.log_score is None else -score.log_score)
-    scores.sort(key=lambda score: score.error is not None)
+def _comparison(trials: list[Trial], notes: list[str], n_folds: int, task: Task) -> Comparison:
     good = [trial for trial in trials if trial.error is None]
+    held = {trial.name: trial.held_out() for trial in good}
+    scores = [trial.score(held.get(trial.name)) for trial in trials]
+    # Best first; sorting is stable, so equals keep the caller's order and failures come last.
+    scores.sort(key=lambda score: -np.mean(held[score.name].log_score) if score.name in held else np.inf)
+    scores.sort(key=lambda score: score.error is not None)
     return Comparison(
-        scores=scores,
-        held_out={trial.name: HeldOut(trial.y, *trial.held_out.T[:6].copy()) for trial in good},
+        scores=_weighed(scores),
+        held_out=held,
         fitted={trial.name: trial.fitted for trial in good},
         notes=tuple(notes),
         n_folds=n_folds,
+        task=task.name,
     )
 
 
-def _targets(X: Any, y: ArrayLike) -> NDArray[np.float64]:
+def _weighed(scores: list[Score]) -> list[Score]:
+    """The scores with p(model | data) ∝ evidence, among models that have one; of a single one there is none."""
+    logs = {score.name: score.log_evidence for score in scores if score.log_evidence is not None}
+    if len(logs) < 2 or not np.isfinite(list(logs.values())).all():
+        return scores
+    probability = dict(zip(logs, softmax(list(logs.values())).tolist(), strict=True))
+    return [replace(score, model_probability=probability.get(score.name)) for score in scores]
+
+
+def _task(models: Mapping[str, Any]) -> Task:
+    if not models:
+        raise ValueError("there is no model to compare: pass a dict of name to estimator")
+    classifiers = [name for name, model in models.items() if is_classifier(model)]
+    if not classifiers:
+        return REGRESSION
+    others = [name for name in models if name not in classifiers]
+    if others:
+        raise ValueError(
+            f"{classifiers[0]!r} predicts classes and {others[0]!r} doesn't: their scores have no common scale, so "
+            "compare one kind at a time"
+        )
+    return CLASSIFICATION
+
+
+def _numbers(X: Any, y: ArrayLike) -> NDArray[np.float64]:
     values = check_array(y, ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="y")
+    _check_rows(X, values)
+    return values
+
+
+def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
+    values = column_or_1d(y, warn=True)
+    _check_rows(X, values)
+    for row, label in enumerate(values.tolist()):
+        # NaN is the one value that differs from itself; pandas' NA compares as neither.
+        if label is None or not isinstance(label == label, bool) or label != label:
+            raise ValueError(f"y has no label in row {row}: {label!r}; leave such rows out")
+    # Words in an array of objects, as pandas gives them.
+    if values.dtype.kind == "O" and all(isinstance(label, str) for label in values.tolist()):
+        values = values.astype(str)
+    check_classification_targets(values)
+    known = np.unique(values)
+    if len(known) < 2:
+        raise ValueError(f"every label in y is {known[0].item()!r}: there is nothing to tell apart")
+    return values
+
+
+def _check_rows(X: Any, values: NDArray[Any]) -> None:
     n_samples = _num_samples(X)
     if values.shape != (n_samples,):
         raise ValueError(f"y needs one value for each of the {n_samples} rows of X; got shape {values.shape}")
     if n_samples < 2:
         raise ValueError(f"a comparison holds rows out, so it needs at least 2 of them; got {n_samples}")
-    return values
-
-
-def _folds(n_samples: int, cv: int, rng: np.random.Generator, groups: ArrayLike | None) -> tuple[Folds, list[str]]:
-    if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
-        raise ValueError(f"cv must be a whole number of at least 2 folds; got {cv!r}")
-    labels = np.arange(n_samples) if groups is None else _labels(groups, n_samples)
-    sizes = np.bincount(labels)
-    n_folds, what = min(int(cv), len(sizes)), "row" if len(sizes) == n_samples else "group"
-    notes = [f"{len(sizes)} {what}s make {n_folds} folds of one {what}, not {cv}."] if n_folds < cv else []
-    order = rng.permutation(len(sizes))
-    if what == "row":
-        return [np.sort(fold) for fold in np.array_split(order, n_folds)], notes
-    # Groups are dealt out like cards, the largest first, so that no fold gets more than one of them ahead.
-    fold_of = np.empty(len(sizes), dtype=np.intp)
-    fold_of[order[np.argsort(-sizes[order], kind="stable")]] = np.arange(len(sizes)) % n_folds
-    return [np.flatnonzero(fold_of[labels] == fold) for fold in range(n_folds)], notes
-
-
-def _labels(groups: ArrayLike, n_samples: int) -> NDArray[np.intp]:
-    values = np.asarray(groups)
-    if values.shape != (n_samples,):
-        raise ValueError(f"groups needs one label for each of the {n_samples} rows of X; got shape {values.shape}")
-    labels = np.unique(values, return_inverse=True)[1].ravel()
-    if n_samples > 1 and not labels.any():
-        raise ValueError("all rows carry the same label in groups, so that none can be held out from the others")
-    return labels
-
-
-def _seeded(model: Any, seed: int | None) -> Any:
-    """The model with every `random_state` that is None set to the seed."""
-    if seed is None:
-        return model
-    names = [key for key in model.get_params() if key == "random_state" or key.endswith("__random_state")]
-    free = {key: seed for key in names if model.get_params()[key] is None}
-    return model.set_params(**free)
-
-
-def _sentence(error: Exception) -> str:
-    """The error's own words on one line; its kind in front when it isn't one that Credo writes."""
-    text = " ".join(str(error).split())
-    if isinstance(error, ValueError | TypeError) and text:
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,49 +1,63 @@
 """What a comparison of models found."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.distributions import Distribution
 from credo.frames import Table
+
+# Held-out scores by the names that a table gives them.
+_TITLES = {
+    "log_score": "log score",
+    "rmse": "RMSE",
+    "crps": "CRPS",
+    "coverage": "95 % coverage",
+    "log_loss": "log loss",
+    "brier": "Brier",
+    "accuracy": "accuracy",
+    "calibration_error": "calibration error",
+}
+# What only some models have: a column of it is shown where one of them does.
+_CRITERIA = {"model_probability": "model probability", "bic": "BIC", "description_length": "description length (bits)"}
 
 
 @dataclass(frozen=True)
 class Score:
     """One line of the leaderboard. All numbers are None when the model failed, and `error` says why.
 
-    `log_score`, `rmse`, `crps` and `coverage` (of the 95 % interval) are held out; `log_evidence` and
-    `seconds` are those of the fit on all rows.
+    `held_out` are scores of predictions for rows that the model had not seen, by name: of numbers `log_score`, `rmse`,
+    `crps` and `coverage` (of the 95 % interval), of classes `log_loss`, `brier`, `accuracy` and `calibration_error`.
+    The rest is of the fit on all rows. `model_probability` is p(model | data) among the models with an evidence, all of
+    them equally probable beforehand; `description_length` is in bits.
     """
 
     name: str
-    log_score: float | None = None
-    rmse: float | None = None
-    crps: float | None = None
-    coverage: float | None = None
+    held_out: Mapping[str, float] = field(default_factory=dict)
     log_evidence: float | None = None
     evidence_method: str | None = None
+    model_probability: float | None = None
+    bic: float | None = None
+    description_length: float | None = None
     seconds: float | None = None
     error: str | None = None
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions of each row by the model that was fitted without the row's fold, in the order of the rows.
+    """Predictions of each row by the model that was fitted without the row's fold, in the order of the rows."""
 
-    `dist_mean` is the median where a distribution has no mean; `lower` and `upper` are the ends of the 95 %
-    interval; `pit` is the mid-PIT, `log_score` the log predictive density of each outcome.
-    """
+    y: NDArray[Any]
+    dist: Distribution
 
-    y: NDArray[np.float64]
-    dist_mean: NDArray[np.float64]
-    dist_std: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    pit: NDArray[np.float64]
-    log_score: NDArray[np.float64]
+    @cached_property
+    def log_score(self) -> NDArray[np.float64]:
+        """The log predictive density, or probability, of each outcome."""
+        return self.dist.log_prob(self.y)
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,6 +74,7 @@ class Comparison:
     notes : sequence of str
         What the user should know: warnings of the fits, a reduced number of folds.
     n_folds : int
+    task : "regression" or "classification"
     """
 
     scores: Sequence[Score]
@@ -67,6 +82,7 @@ class Comparison:
     fitted: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
     n_folds: int = 5
+    task: str = "regression"
 
     @property
     def tied(self) -> list[str]:
@@ -91,6 +107,28 @@ class Comparison:
         """The model to take: of those tied at the top, the one named first, so name the simplest first."""
         return self.tied[0]
 
+    def __getitem__(self, name: str) -> Score:
+        """The line of a model."""
+        for score in self.scores:
+            if score.name == name:
+                return score
+        raise KeyError(f"no model is called {name!r}; there are {', '.join(repr(score.name) for score in self.scores)}")
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The names of the held-out scores."""
+        return next((tuple(score.held_out) for score in self.scores if score.held_out), ())
+
+    def records(self) -> list[dict[str, Any]]:
+        """The leaderboard as flat records, one for each model; None where it has no such number."""
+        lines = []
+        for score in self.scores:
+            fields = asdict(score)
+            fields.pop("held_out")
+            measured = {measure: score.held_out.get(measure) for measure in self.measures}
+            lines.append({"name": fields.pop("name"), **measured, **fields})
+        return lines
+
     def _require_a_model(self) -> None:
         if not self.scores or self.scores[0].error is not None:
             by_error: dict[str | None, list[str]] = {}
@@ -113,15 +151,15 @@ class Comparison:
 
     def table(self) -> Table:
         """The leaderboard as a table that a person reads."""
-        columns: dict[str, list[Any]] = {
-            "model": [score.name for score in self.scores],
-            "log score": [score.log_score for score in self.scores],
-            "RMSE": [score.rmse for score in self.scores],
-            "CRPS": [score.crps for score in self.scores],
-            "95 % coverage": [score.coverage for score in self.scores],
-            "log evidence": [score.log_evidence for score in self.scores],
-            "evidence by": [score.evidence_method for score in self.scores],
-            "seconds": [score.seconds for score in self.scores],
+        lines = self.records()
+        shown = {
+            "name": "model",
+            **{measure: _TITLES.get(measure, measure) for measure in self.measures},
+            "log_evidence": "log evidence",
+            "evidence_method": "evidence by",
+            **{key: title for key, title in _CRITERIA.items() if any(line[key] is not None for line in lines)},
+            "seconds": "seconds",
         }
+        columns = {title: [line[key] for line in lines] for key, title in shown.items()}
         failed = [f"{score.name} failed. {score.error}" for score in self.scores if score.error is not None]
         return Table(f"Held out in {self.n_folds} folds", columns, (*failed, *self.notes))

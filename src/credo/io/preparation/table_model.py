@@ -6,8 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.utils import Tags, get_tags
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credo.distributions import Distribution
@@ -25,14 +27,20 @@ from credo.metrics import final_step, predictive
 _MAX_DENSE = 10**8
 
 
-class TableModel(RegressorMixin, BaseEstimator):
+def _predicts_classes(model: "TableModel") -> bool:
+    return model.estimator is not None and is_classifier(model.estimator)
+
+
+class TableModel(BaseEstimator):
     """A model that takes tables: a preparation of columns, and an estimator of the prepared numbers.
+
+    With a classifier inside it is one: it has `classes_` and `predict_proba`, and `predict` gives labels.
 
     Parameters
     ----------
     preparation : Preparation, optional
         A standardising one by default.
-    estimator : regressor
+    estimator : regressor or classifier
         One of Credo's, or a pipeline that ends in one.
     target : str, optional
         Name of the predicted column. When tables have it, it is never used as a predictor.
@@ -40,7 +48,8 @@ class TableModel(RegressorMixin, BaseEstimator):
     Attributes
     ----------
     preparation_, estimator_ : the fitted clones
-    log_evidence_, evidence_method_, result_ : those of the estimator, where it has them
+    log_evidence_, evidence_method_, result_, classes_ : those of the estimator, where it has them
+    log_likelihood_, n_parameters_, n_observations_ : likewise
 
     Examples
     --------
@@ -69,6 +78,12 @@ class TableModel(RegressorMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        if _predicts_classes(self):
+            inner = get_tags(self.estimator).classifier_tags
+            tags.estimator_type, tags.classifier_tags = "classifier", inner or ClassifierTags()
+        else:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
 
     def fit(self, X: Any, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None) -> Self:
@@ -99,7 +114,7 @@ class TableModel(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Predicted means, with standard deviations or covariance on request.
+        """Predicted means, with standard deviations or covariance on request; of a classifier the likeliest labels.
 
         Parameters
         ----------
@@ -107,6 +122,8 @@ class TableModel(RegressorMixin, BaseEstimator):
         return_std, return_cov : bool, default False
             As in the estimator's `predict`.
         """
+        if (return_std or return_cov) and _predicts_classes(self):
+            raise ValueError("labels have no standard deviation; ask predict_proba how sure the model is of each")
         rows = self._rows(X)
         if return_std:
             dist = predictive(self.estimator_, rows)
@@ -116,6 +133,16 @@ class TableModel(RegressorMixin, BaseEstimator):
     def predict_dist(self, X: Any) -> Distribution:
         """The predictive distribution of a new observation at each row."""
         return predictive(self.estimator_, self._rows(X))
+
+    @available_if(_predicts_classes)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each label, in the order of `classes_`: shape (n_rows, n_classes)."""
+        return np.asarray(self.estimator_.predict_proba(self._rows(X)))
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """R² of the predictions; of a classifier the share of right labels."""
+        measure = accuracy_score if _predicts_classes(self) else r2_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     def summary(self, *, level: float = 0.95) -> Table:
         """The estimator's summary; weights are in the units of the prepared columns, before any scaling."""
@@ -143,6 +170,26 @@ class TableModel(RegressorMixin, BaseEstimator):
         found: Result = self._of_estimator("result_")
         return found
 
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, of a classifier."""
+        return np.asarray(self._of_estimator("classes_"))
+
+    @property
+    def log_likelihood_(self) -> float:
+        """The log likelihood at the estimate."""
+        return float(self._of_estimator("log_likelihood_"))
+
+    @property
+    def n_parameters_(self) -> int:
+        """The number of free parameters."""
+        return int(self._of_estimator("n_parameters_"))
+
+    @property
+    def n_observations_(self) -> float:
+        """The number of observations, weights counted."""
+        return float(self._of_estimator("n_observations_"))
+
     def _of_estimator(self, name: str) -> Any:
         fitted = vars(self).get("estimator_")
         inner = None if fitted is None else final_step(fitted)
@@ -157,7 +204,8 @@ class TableModel(RegressorMixin, BaseEstimator):
                     "TableModel requires y to be passed, but the target y is None: give y, or name its column, "
                     "as in TableModel(preparation, estimator, 'price')"
                 )
-            rest, targets, notes = split_target(table, self.target)
+            task = "classification" if _predicts_classes(self) else "regression"
+            rest, targets, notes = split_target(table, self.target, task=task)
             for note in notes:
                 warnings.warn(note, stacklevel=3)
             return rest, targets

@@ -6,12 +6,14 @@ Contract: `read_table` returns a `Sheet`; what a file leaves open (encoding, sep
 words for missing values) is sniffed, can be set by an option, and is noted wherever a reader might have meant
 something else. What isn't a table is refused with a `TableError` that names the line.
 
-Members: `read_table`, `Sheet`, `split_target`.
+Members: `read_table`, `Sheet`, `split_target`, `target_task` (does a target hold numbers or classes?),
+`without_lone_classes`.
 
 Not here: what columns mean to a model (`credo.io.preparation`).
 """
 
 from credo.io.tables.read import Sheet, read_table
-from credo.io.tables.target import split_target
+from credo.io.tables.target import split_target, without_lone_classes
+from credo.io.tables.task import Task, target_task
 
-__all__ = ["Sheet", "read_table", "split_target"]
+__all__ = ["Sheet", "Task", "read_table", "split_target", "target_task", "without_lone_classes"]

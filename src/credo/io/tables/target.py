@@ -6,14 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.io.errors import ColumnError, plural, quoted
-from credo.io.tables.columns import as_frame, column_named, not_a_number, numbers, present_mask
+from credo.io.extras import pandas
+from credo.io.tables.columns import as_frame, column_named, not_a_number, numbers, present_mask, words
+from credo.io.tables.task import ROWS_OF_TWO
 
-# Fewer rows than this may have two values by chance.
-_TWO_VALUES = 10
+# More classes than this are no classes.
+_MOST_CLASSES = 100
+# Whole numbers beyond this are not all floats.
+_EXACT = 2.0**53
 
 
-def split_target(frame: Any, target: str) -> tuple[Any, NDArray[np.float64], list[str]]:
-    """The table without its target, the target's numbers, and notes.
+def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[Any, NDArray[Any], list[str]]:
+    """The table without its target, the target's numbers or labels, and notes.
 
     Rows without a target can't be learned from: they are left out of both, and a note says how many.
 
@@ -21,6 +25,8 @@ def split_target(frame: Any, target: str) -> tuple[Any, NDArray[np.float64], lis
     ----------
     frame : data frame
     target : name of the column to predict
+    task : "regression" or "classification", default "regression"
+        Whether the target is read as numbers, or as labels: words, truth values or numbers.
 
     Returns
     -------
@@ -35,51 +41,127 @@ def split_target(frame: Any, target: str) -> tuple[Any, NDArray[np.float64], lis
     >>> y, notes
     (array([2., 6.]), ["Left out 1 row whose target 'y' is missing."])
     """
+    if task not in ("regression", "classification"):
+        raise ValueError(f'task must be "regression" or "classification"; got {task!r}')
     table = as_frame(frame)
     name = column_named(table, target, what="target")
-    y = _numbers(table[name], name)
-    known = ~np.isnan(y)
-    notes: list[str] = []
-    if not known.any():
+    present = present_mask(table[name])
+    if not present.any():
         raise ColumnError(f"the target {name!r} has no value in any row")
-    if not known.all():
-        notes.append(f"Left out {plural(int((~known).sum()), 'row')} whose target {name!r} is missing.")
-    infinite = np.flatnonzero(np.isinf(y))
-    if len(infinite):
-        raise ColumnError(f"the target {name!r} is infinite in row {infinite[0] + 1}; correct or delete that row")
-    y = y[known]
-    if len(y) > 1 and np.all(y == y[0]):
-        notes.append(f"The target {name!r} has one value only, {y[0]:g}: there is nothing to explain.")
-    values = np.unique(y)
-    if len(values) == 2 and len(y) >= _TWO_VALUES:
-        notes.append(
-            f"The target {name!r} has two values only, {values[0]:g} and {values[1]:g}, and is predicted as a number, "
-            "since Credo can't predict classes yet: read a prediction as an average of the two. Intervals are those of "
-            "a number with bell-shaped errors: they reach beyond both values, and are no probability of either."
-        )
+    notes: list[str] = []
+    if not present.all():
+        notes.append(f"Left out {plural(int((~present).sum()), 'row')} whose target {name!r} is missing.")
+    y = (_labels if task == "classification" else _numbers)(table[name], present)[present]
+    notes += _class_notes(y, name) if task == "classification" else _number_notes(y, name)
     # A copy stores columns of one type together; taking rows of a wide table is slow when each stands alone.
-    rest = table.drop(columns=name)[known].copy()
+    rest = table.drop(columns=name)[present].copy()
     if rest.shape[1] == 0:
         raise ColumnError(f"the table has no column beside its target {name!r}, so there is nothing to predict from")
     copies = [other for other, column in rest.items() if _equals(column, y)]
-    if copies and np.ptp(y) > 0:
+    if copies and len(np.unique(y)) > 1:
         notes.append(f"Equal to the target in every row: {quoted(copies)}. Leave out what isn't known beforehand.")
     return rest, y, notes
 
 
-def _equals(column: Any, y: NDArray[np.float64]) -> bool:
-    return isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf" and np.array_equal(column.to_numpy(), y)
+def without_lone_classes(frame: Any, y: NDArray[Any], name: str) -> tuple[Any, NDArray[Any], list[str]]:
+    """The rows of classes that have two different rows at least, one to learn from and one to test on, and notes.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, without the target
+    y : labels, one for each row
+    name : what the target is called
+    """
+    known, codes = np.unique(y, return_inverse=True)
+    rows = pandas().util.hash_pandas_object(frame, index=False).to_numpy()
+    pairs = np.unique(np.column_stack([codes.astype(np.uint64), rows]), axis=0)
+    lone = np.bincount(pairs[:, 0].astype(np.intp), minlength=len(known)) < 2
+    if not lone.any():
+        return frame, y, []
+    left = known[~lone]
+    if len(left) < 2:
+        some = f"only {left[0].item()!r}" if len(left) else "none of them"
+        raise ColumnError(
+            f"the target {name!r} has {len(known):,} classes in {plural(len(y), 'row')}, and {some} has more than one row "
+            "to learn from: there is nothing to tell apart"
+        )
+    kept = ~lone[codes]
+    n_lone = int(lone.sum())
+    which = "the only one of its class" if n_lone == 1 else "each the only one of its class"
+    note = (
+        f"Left out {plural(int((~kept).sum()), 'row')}, {which} ({quoted(known[lone].tolist(), most=3)}): a class can't be "
+        "learned from and tested on one row."
+    )
+    return frame[kept].copy(), y[kept], [note]
 
 
-def _numbers(column: Any, name: str) -> NDArray[np.float64]:
-    present = present_mask(column)
+def _class_notes(y: NDArray[Any], name: str) -> list[str]:
+    known = np.unique(y)
+    if len(known) == 1:
+        raise ColumnError(
+            f"the target {name!r} has one class only, {known[0].item()!r}, in {plural(len(y), 'row')}: there is nothing "
+            "to tell apart"
+        )
+    if len(known) > _MOST_CLASSES:
+        raise ColumnError(
+            f"the target {name!r} has {len(known):,} different values in {plural(len(y), 'row')}, and classes may be "
+            f"{_MOST_CLASSES} at most: join them to fewer, or name another target"
+        )
+    return []
+
+
+def _number_notes(y: NDArray[np.float64], name: str) -> list[str]:
+    if len(y) > 1 and np.all(y == y[0]):
+        return [f"The target {name!r} has one value only, {y[0]:g}: there is nothing to explain."]
+    values = np.unique(y)
+    if len(values) == 2 and len(y) >= ROWS_OF_TWO:
+        return [
+            f"The target {name!r} has two values only, {values[0]:g} and {values[1]:g}, and is predicted as a number: "
+            "read a prediction as an average of the two. Intervals are those of a number with bell-shaped errors: they "
+            "reach beyond both values, and are no probability of either, which classification would give."
+        ]
+    return []
+
+
+def _equals(column: Any, y: NDArray[Any]) -> bool:
+    if y.dtype.kind == "U":
+        return column.dtype.kind not in "biufcMm" and np.array_equal(column.astype(str).str.strip().to_numpy(), y)
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf" and np.array_equal(column.to_numpy(), y)
+
+
+def _labels(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
+    """Truth values and numbers as they are, whole ones as such; anything else as trimmed words."""
+    found = column[present].tolist()
+    if all(isinstance(value, bool | np.bool_) for value in found):
+        labels = np.zeros(len(column), dtype=bool)
+        labels[present] = found
+        return labels
+    values, odd = numbers(column, present)
+    if len(odd):
+        written = words(column, present)
+        return np.array(["" if word is None else word for word in written], dtype=str)
+    _refuse_infinite(values, str(column.name))
+    values[~present] = 0.0
+    whole = (values == np.floor(values)).all() and np.abs(values).max() < _EXACT
+    return values.astype(np.int64) if whole else values
+
+
+def _numbers(column: Any, present: NDArray[np.bool_]) -> NDArray[np.float64]:
     y, odd = numbers(column, present)
+    name = str(column.name)
     if column.dtype.kind == "b" or len(odd) > 0.5 * present.sum():
         levels = quoted(dict.fromkeys(column[present].astype(str)), most=3)
         raise ColumnError(
             f"the target {name!r} is not a number (it holds {levels}); regression needs a target in numbers, "
-            "and Credo can't predict classes yet"
+            "and classification predicts others"
         )
     if len(odd):
         raise ColumnError(f"{not_a_number(column, odd, what='the target')}; correct it or leave the field empty")
+    _refuse_infinite(y, name)
     return y
+
+
+def _refuse_infinite(values: NDArray[np.float64], name: str) -> None:
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        raise ColumnError(f"the target {name!r} is infinite in row {infinite[0] + 1}; correct or delete that row")

@@ -1,0 +1,147 @@
+"""Scores of predicted class probabilities."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.distributions import Bernoulli, Categorical, Distribution
+from credo.metrics._outcomes import average, outcomes
+
+Vector = NDArray[np.float64]
+
+# Groups of rows that a calibration error compares, and the fewest rows that one of them is made of.
+_GROUPS, _ROWS_A_GROUP = 10, 20
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Labels as places in `classes`, beside the probability of each class, of shape (n_samples, n_classes)."""
+
+    codes: NDArray[np.intp]
+    table: Vector
+    classes: NDArray[Any]
+
+    @property
+    def actual(self) -> Vector:
+        """The probability that each row's own label had."""
+        return self.table[np.arange(len(self.codes)), self.codes]
+
+    @property
+    def named(self) -> NDArray[np.intp]:
+        """The likeliest class of each row; the first of equals."""
+        return self.table.argmax(axis=1)
+
+    @property
+    def event(self) -> tuple[Vector, NDArray[np.bool_]]:
+        """The probability of an event, and where it came true.
+
+        Of two classes the event is the second one; of more, that the likeliest class is the right one.
+        """
+        if len(self.classes) == 2:
+            return self.table[:, 1], self.codes == 1
+        return self.table.max(axis=1), self.named == self.codes
+
+
+def forecast(y: ArrayLike, dist: Distribution) -> Forecast:
+    """Labels beside the probabilities that a Bernoulli or Categorical gave them.
+
+    Examples
+    --------
+    >>> from credo.distributions import Categorical
+    >>> found = forecast(["b", "a"], Categorical([[0.2, 0.8], [0.6, 0.4]], classes=["a", "b"]))
+    >>> found.actual
+    array([0.8, 0.6])
+    """
+    values = outcomes(y, dist)
+    if isinstance(dist, Bernoulli):
+        table, classes = np.column_stack([1.0 - dist.probs, dist.probs]), np.array([0, 1])
+    elif isinstance(dist, Categorical):
+        table, classes = dist.probs, dist.classes
+    else:
+        raise TypeError(f"class probabilities come as a Bernoulli or a Categorical; got a {type(dist).__name__}")
+    place = {label: i for i, label in enumerate(classes.tolist())}
+    codes = np.empty(len(values), dtype=np.intp)
+    for row, label in enumerate(values.tolist()):
+        if label not in place:
+            known = ", ".join(map(repr, classes.tolist()[:10]))
+            raise ValueError(f"y holds {label!r} at index {row}, which is none of the classes {known}")
+        codes[row] = place[label]
+    return Forecast(codes, table, classes)
+
+
+def brier(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None = None) -> float:
+    """Mean squared error of the class probabilities; lower is better.
+
+    Of two classes (p − 1{y = second})², between 0 and 1; of more, Σₖ (pₖ − 1{y = k})², between 0 and 2 (Brier 1950).
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+    dist : Bernoulli or Categorical with n_samples rows
+    sample_weight : array of shape (n_samples,), optional
+
+    Examples
+    --------
+    >>> from credo.distributions import Categorical
+    >>> round(brier(["a", "b"], Categorical([[0.9, 0.1], [0.4, 0.6]], classes=["a", "b"])), 3)
+    0.085
+    """
+    found = forecast(y, dist)
+    hits = np.eye(len(found.classes))[found.codes]
+    squares = np.square(found.table - hits).sum(axis=1)
+    return average(squares / 2 if len(found.classes) == 2 else squares, sample_weight)
+
+
+def accuracy(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None = None) -> float:
+    """Share of the rows whose likeliest class was the right one.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+    dist : Bernoulli or Categorical with n_samples rows
+    sample_weight : array of shape (n_samples,), optional
+
+    Examples
+    --------
+    >>> from credo.distributions import Bernoulli
+    >>> accuracy([1, 0, 1], Bernoulli([0.9, 0.2, 0.4])).__round__(3)
+    0.667
+    """
+    found = forecast(y, dist)
+    return average(found.named == found.codes, sample_weight)
+
+
+def calibration_error(y: ArrayLike, dist: Distribution) -> float:
+    """How far predicted probabilities are from what came true, on average over the rows.
+
+    Rows are put into ten groups of about equal size by the probability of an event (fewer below 200 rows): of two
+    classes the second one, of more that the likeliest is right. Σ (rows of a group / n) |mean probability − share of
+    events|. Honest probabilities don't reach zero: chance alone moves a group of m rows by about √(p(1 − p)/m).
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+    dist : Bernoulli or Categorical with n_samples rows
+
+    Examples
+    --------
+    >>> from credo.distributions import Bernoulli
+    >>> calibration_error([1, 1, 1, 0], Bernoulli([0.5, 0.5, 0.5, 0.5]))
+    0.25
+    """
+    predicted, happened = forecast(y, dist).event
+    group = groups(predicted)
+    return float(np.abs(np.bincount(group, weights=happened - predicted)).sum() / len(group))
+
+
+def groups(predicted: Vector) -> NDArray[np.intp]:
+    """The group of each row, by its probability; rows of equal probability stay together.
+
+    >>> groups(np.array([0.1, 0.1, 0.9])).tolist()
+    [0, 0, 0]
+    """
+    n_groups = min(_GROUPS, max(1, len(predicted) // _ROWS_A_GROUP))
+    ends = np.quantile(predicted, np.arange(1, n_groups) / n_groups)
+    return np.searchsorted(np.unique(ends), predicted, side="right")

@@ -1,0 +1,92 @@
+"""What a model costs: the Bayesian information criterion, and the length of a description in bits."""
+
+import math
+from typing import Any, NamedTuple
+
+from credo.linear import LinearRegression
+from credo.metrics import final_step
+
+
+class _Likelihood(NamedTuple):
+    maximum: float
+    n_parameters: float
+    n_observations: float
+
+
+def bic(model: Any) -> float:
+    """Schwarz's criterion −2 ln p(y | X, θ̂) + k ln n of a fitted model; smaller is better.
+
+    −½ of it is the log evidence, up to a constant that doesn't grow with n (Schwarz 1978): what a model with k free
+    parameters may be expected to predict. θ̂ is the maximum of the likelihood, or near it: a strong penalty makes the
+    criterion too large.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With `log_likelihood_`, `n_parameters_` and `n_observations_`, or a `LinearRegression` (whose parameters are
+        its weights and the variance of the noise); also inside a Pipeline or a fitted search.
+
+    Examples
+    --------
+    >>> from credo.linear import LinearRegression
+    >>> model = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.1, 2.9, 5.2, 6.8])
+    >>> round(bic(model), 2)
+    -0.04
+    """
+    found = _likelihood(model)
+    return -2.0 * found.maximum + found.n_parameters * math.log(found.n_observations)
+
+
+def description_length(model: Any) -> float:
+    """The bits that it takes to tell the parameters of a fitted model, and then the targets by its probabilities.
+
+        −log₂ p(y | X, θ̂) + (k/2) log₂ n  =  bic / (2 ln 2)                          (Rissanen 1978)
+
+    A parameter is told to a precision of 1/√n, which is as well as n observations know it: ½ log₂ n bits. Of labels
+    the first term is the length of a code for them; of numbers it is that up to a constant, which hangs on their unit.
+
+    Parameters
+    ----------
+    model : fitted estimator, as for `bic`
+
+    Examples
+    --------
+    >>> from credo.linear import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"])
+    >>> round(description_length(model), 2)  # four labels, told one by one, take 4 bits
+    5.39
+    """
+    return bic(model) / (2.0 * math.log(2.0))
+
+
+def has_likelihood(model: Any) -> bool:
+    """Whether a fitted model says how probable it holds what it was fitted to."""
+    try:
+        _likelihood(model)
+    except TypeError:
+        return False
+    return True
+
+
+def _likelihood(model: Any) -> _Likelihood:
+    for each in (model, final_step(model)):
+        if hasattr(each, "log_likelihood_"):
+            return _Likelihood(float(each.log_likelihood_), float(each.n_parameters_), float(each.n_observations_))
+        # A table's model keeps its estimator under this name.
+        inner = final_step(getattr(each, "estimator_", each))
+        if isinstance(inner, LinearRegression) and hasattr(inner, "dof_"):
+            return _least_squares(inner)
+    raise TypeError(
+        f"{type(final_step(model)).__name__} has no log_likelihood_ with n_parameters_ and n_observations_: the criterion "
+        "is one of fitted models with a maximal likelihood, such as LinearRegression or LogisticRegression"
+    )
+
+
+def _least_squares(model: LinearRegression) -> _Likelihood:
+    """Normal noise of variance RSS/n, which is where the likelihood is largest; RSS = dof · noise_std²."""
+    n_weights = model.rank_ + bool(model.fit_intercept)
+    n = model.dof_ + n_weights
+    if not model.dof_ > 0 or not model.noise_std_ > 0:
+        return _Likelihood(math.inf, n_weights + 1, n)
+    variance = model.dof_ * model.noise_std_**2 / n
+    return _Likelihood(-0.5 * n * (math.log(2.0 * math.pi * variance) + 1.0), n_weights + 1, n)

@@ -1,0 +1,130 @@
+"""One model on its way through the folds and the fit on all rows."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from credo.metrics import final_step, predictive
+from credo.selection._comparison import HeldOut, Score
+from credo.selection._criteria import bic, description_length, has_likelihood
+from credo.selection._folds import Folds
+from credo.selection._measures import Task
+from credo.selection._stacked import Part, stacked
+
+
+@dataclass
+class Trial:
+    """A model, its fits so far, and what they predicted."""
+
+    name: str
+    model: Any
+    X: Any
+    y: NDArray[Any]
+    task: Task
+    seed: int | None
+    n_fits: int = 0
+    error: str | None = None
+    fitted: Any = None
+    seconds: float = 0.0
+    parts: list[Part] = field(default_factory=list)
+    measured: list[Mapping[str, NDArray[np.float64]]] = field(default_factory=list)
+    warned: list[list[str]] = field(default_factory=list)
+
+    def run(self, folds: Folds) -> Iterator[None]:
+        """Fit once for each fold and once on all rows, yielding before each fit."""
+        every = np.arange(len(self.y))
+        for i, test in enumerate(folds, start=1):
+            yield
+            if not self._step(f"in fold {i} of {len(folds)}", np.setdiff1d(every, test), test):
+                return
+        yield
+        self._step("on all rows", None, None)
+
+    def _step(self, where: str, train: NDArray[np.intp] | None, test: NDArray[np.intp] | None) -> bool:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                self._fit(train, test)
+            # Whatever goes wrong inside one model must not lose the others; the sentence is kept.
+            except Exception as error:
+                self.error = f"{_sentence(error)} ({where})"
+        self.n_fits += 1
+        self.warned.append(list(dict.fromkeys(str(warning.message) for warning in caught)))
+        return self.error is None
+
+    def _fit(self, train: NDArray[np.intp] | None, test: NDArray[np.intp] | None) -> None:
+        model = _seeded(clone(self.model), self.seed)
+        if train is None or test is None:
+            start = perf_counter()
+            self.fitted = model.fit(self.X, self.y)
+            self.seconds = perf_counter() - start
+            return
+        model.fit(_safe_indexing(self.X, train), self.y[train])
+        dist = predictive(model, _safe_indexing(self.X, test))
+        rows = self.task.rows(self.y[test], dist)
+        values = np.column_stack(list(rows.values()))
+        bad = np.flatnonzero(np.isnan(values).any(axis=1) | ~np.isfinite(values[:, 0]))
+        if bad.size:
+            first = f"the first is row {test[bad[0]]} of X"
+            raise ValueError(f"the predictions of {bad.size} rows are no numbers, {first}")
+        self.parts.append((test, dist))
+        self.measured.append(rows)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the fits warned of; the fit on all rows speaks for the folds."""
+        if self.error is not None or not any(self.warned):
+            return []
+        if self.warned[-1]:
+            return [f"{self.name}: {message}" for message in self.warned[-1]]
+        messages = [messages for messages in self.warned if messages]
+        return [f"{self.name}, in {len(messages)} of {self.n_fits - 1} folds: {messages[0][0]}"]
+
+    def held_out(self) -> HeldOut:
+        """The predictions of all folds."""
+        return HeldOut(self.y, stacked(self.parts, len(self.y)))
+
+    def score(self, held: HeldOut | None) -> Score:
+        """The line of the leaderboard; the model's probability is known when all have theirs."""
+        if held is None:
+            return Score(self.name, error=self.error)
+        evidence = next((m for m in (self.fitted, final_step(self.fitted)) if hasattr(m, "log_evidence_")), None)
+        likely = has_likelihood(self.fitted)
+        return Score(
+            self.name,
+            held_out=self.task.scores(self.y, held.dist, self._rows()),
+            log_evidence=None if evidence is None else float(evidence.log_evidence_),
+            evidence_method=getattr(evidence, "evidence_method_", None),
+            bic=bic(self.fitted) if likely else None,
+            description_length=description_length(self.fitted) if likely else None,
+            seconds=self.seconds,
+        )
+
+    def _rows(self) -> dict[str, NDArray[np.float64]]:
+        """What was measured in the folds, in the order of the rows."""
+        order = np.argsort(np.concatenate([rows for rows, _ in self.parts]))
+        return {name: np.concatenate([part[name] for part in self.measured])[order] for name in self.measured[0]}
+
+
+def _seeded(model: Any, seed: int | None) -> Any:
+    """The model with every `random_state` that is None set to the seed."""
+    if seed is None:
+        return model
+    names = [key for key in model.get_params() if key == "random_state" or key.endswith("__random_state")]
+    free = {key: seed for key in names if model.get_params()[key] is None}
+    return model.set_params(**free)
+
+
+def _sentence(error: Exception) -> str:
+    """The error's own words on one line; its kind in front when it isn't one that Credo writes."""
+    text = " ".join(str(error).split())
+    if isinstance(error, ValueError | TypeError) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

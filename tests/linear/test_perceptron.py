@@ -1,0 +1,177 @@
+"""The perceptron: the textbook's updates, Novikoff's bound, and the best boundary where none is perfect."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.reference import perceptron as reference
+
+import credo
+from credo.estimator import FitWarning
+from credo.linear import Perceptron
+from credo.linear._jit import perceptron_pass
+
+
+def separable(n=60, p=3, seed=0, margin=0.3):
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(3 * n, p)), rng.normal(size=p)
+    lead = X @ w / np.linalg.norm(w) - 0.4
+    kept = np.abs(lead) > margin
+    return X[kept][:n], (lead[kept][:n] > 0).astype(int)
+
+
+def blobs(n=120, n_classes=2, seed=0, spread=1.0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    return rng.normal(size=(n, 2)) * spread + 2 * np.column_stack([np.cos(2 * y), np.sin(2 * y)]), y
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@parametrize_with_checks([Perceptron()])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_compiled_pass_is_the_textbook_rule(n_classes):
+    X, y = blobs(60, n_classes)
+    rng = np.random.default_rng(1)
+    W = rng.normal(size=(1 if n_classes == 2 else n_classes, 3))
+    order = rng.permutation(60)
+    compiled, best, track, counts = W.copy(), W.copy(), np.array([np.inf, 0.0, 0.0]), np.zeros(60, dtype=np.int64)
+    n_mistakes = perceptron_pass(X, y, np.ones(60), order, compiled, 1.0, best, track, counts)
+    phi = np.column_stack([X, np.ones(60)])
+    expected, mistakes = reference.perceptron_pass(phi[order], y[order], np.ones(60), W)
+    np.testing.assert_allclose(compiled, expected, rtol=1e-12, atol=1e-12)
+    assert n_mistakes == len(mistakes) == counts.sum()
+    np.testing.assert_array_equal(np.flatnonzero(counts), np.sort(order[mistakes]))
+
+
+def test_repeats_of_a_row_are_taken_one_by_one():
+    X, y = blobs(40)
+    repeats = np.random.default_rng(2).integers(1, 6, 40).astype(float)
+    W = np.array([[3.0, -2.0, 5.0]])
+    compiled, counts = W.copy(), np.zeros(40, dtype=np.int64)
+    perceptron_pass(X, y, repeats, np.arange(40), compiled, 1.0, W.copy(), np.array([np.inf, 0.0, 0.0]), counts)
+    expected, mistakes = reference.perceptron_pass(np.column_stack([X, np.ones(40)]), y, repeats, W)
+    np.testing.assert_allclose(compiled, expected, rtol=1e-10)
+    np.testing.assert_array_equal(counts, np.bincount(mistakes, minlength=40))
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_mistakes_keep_to_novikoff_s_bound(seed, shuffle):
+    X, y = separable(seed=seed)
+    model = Perceptron(10_000, shuffle=shuffle).fit(X, y)
+    assert model.result_.converged and model.mistakes_[-1] == 0 and model.score(X, y) == 1
+    phi = np.column_stack([X, np.ones(len(X))])
+    # The widest margin of boundaries through the origin of φ-space, by a support vector machine on ±φ.
+    machine = SVC(kernel="linear", C=1e8).fit(np.vstack([phi, -phi]), np.append(y, 1 - y))
+    w = machine.coef_[0] / np.linalg.norm(machine.coef_)
+    gamma = ((2 * y - 1) * (phi @ w)).min()
+    assert gamma > 0
+    assert model.mistakes_.sum() <= np.square(np.linalg.norm(phi, axis=1).max() / gamma)
+
+
+def test_weights_are_the_sum_of_the_mistakes():
+    X, y = separable()
+    model = Perceptron(10_000).fit(X, y)
+    signed = model.row_mistakes_ * (2 * y - 1)
+    np.testing.assert_allclose(model.coef_[0], signed @ X, rtol=1e-10)
+    assert model.intercept_[0] == signed.sum() and model.row_mistakes_.sum() == model.mistakes_.sum()
+
+
+def test_three_irises_by_the_multiclass_rule():
+    rng = np.random.default_rng(0)
+    X = np.repeat([[0.0, 4.0], [4.0, -2.0], [-4.0, -2.0]], 20, axis=0) + rng.normal(size=(60, 2)) * 0.4
+    y = np.repeat(["a", "b", "c"], 20)
+    model = Perceptron().fit(X, y)
+    assert model.result_.converged and model.score(X, y) == 1 and model.coef_.shape == (3, 2)
+    # What one class gains another loses.
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-9)
+
+
+def test_no_boundary_is_told_in_words_and_the_pocket_kept():
+    X, y = blobs(spread=1.5)
+    with pytest.warns(FitWarning, match="No boundary separates the classes, so the rule can't converge"):
+        model = Perceptron().fit(X, y)
+    assert not model.result_.converged and len(model.mistakes_) == 200 and (model.mistakes_ > 0).all()
+    assert model.training_error_ == pytest.approx(1 - model.score(X, y))
+    # No line errs less than one through two of the points does.
+    phi, best = np.column_stack([X, np.ones(len(X))]), 1.0
+    for i in range(0, len(X), 2):
+        for j in range(1, len(X), 2):
+            side = phi @ np.cross(phi[i], phi[j])
+            wrong = (side > 0) != (y == 1)
+            wrong[[i, j]] = False
+            best = min(best, wrong.mean(), 1 - wrong.mean())
+    assert best - 1e-12 <= model.training_error_ <= best + 0.05
+
+
+def test_a_boundary_not_yet_found_is_told_in_words():
+    X, y = separable(margin=0.01)
+    with pytest.warns(
+        FitWarning, match="A boundary separates the classes, but the rule hasn't found it: raise n_epochs"
+    ):
+        Perceptron(1).fit(X, y)
+
+
+def test_contradicting_rows_count_by_weight():
+    X, y = np.array([[1.0], [1.0], [-1.0]]), np.array(["a", "b", "b"])
+    with pytest.warns(FitWarning):
+        model = Perceptron().fit(X, y, sample_weight=[5.0, 1.0, 3.0])
+    assert model.predict([[1.0], [-1.0]]).tolist() == ["a", "b"]
+    assert model.training_error_ == pytest.approx(1 / 9)
+
+
+def test_weights_are_copies_and_order_doesn_t_show():
+    X, y = blobs()
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        weighted = Perceptron().fit(X, y, sample_weight=weight)
+        order = np.random.default_rng(1).permutation(weight.sum())
+        repeated = Perceptron().fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-9)
+    np.testing.assert_array_equal(weighted.mistakes_, repeated.mistakes_)
+
+
+def test_there_are_no_probabilities():
+    X, y = separable()
+    model = Perceptron().fit(X, y)
+    for name in ("predict_proba", "predict_log_proba", "predict_dist"):
+        assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match="no probabilities: use LogisticRegression"):
+        model.predict_proba(X)
+
+
+def test_without_an_intercept():
+    X, y = separable()
+    X = X - np.array([0.4, 0.0, 0.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        assert Perceptron(fit_intercept=False).fit(X, y).intercept_[0] == 0
+
+
+def test_files_and_frames(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    kept = y < 2
+    X, names = X[kept], np.array(["setosa", "versicolor"])[y[kept]]
+    model = Perceptron().fit(X, names)
+    credo.save(model, tmp_path / "model.credo")
+    back = credo.load(tmp_path / "model.credo")
+    np.testing.assert_array_equal(back.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(back.predict(X), names)
+    assert str(back.summary()) == str(model.summary()) and "mistakes in" in str(model.summary())
+    assert isinstance(X, pd.DataFrame) and list(model.feature_names_in_) == list(X.columns)
+
+
+def test_bad_arguments_are_refused_in_words():
+    with pytest.raises(ValueError, match="n_epochs must be a whole number of at least 1; got 0"):
+        Perceptron(0).fit(*separable())
+    with pytest.raises(ValueError, match="needs at least two classes"):
+        Perceptron().fit([[0.0], [1.0]], [1, 1])
