@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from credo.likelihoods import Bernoulli, Gaussian
+from credo.likelihoods import Bernoulli, Gaussian, Tempered
 
 EXAMPLES = [Gaussian(0.7), Bernoulli("logit"), Bernoulli("probit")]
+TEMPERED = [Tempered(Bernoulli("probit"), np.array([0.3])), Tempered(Gaussian(0.7), np.array([0.3]))]
 each = pytest.mark.parametrize("likelihood", EXAMPLES, ids=str)
 
 
@@ -39,7 +40,7 @@ def test_derivatives_are_differences(likelihood):
         np.testing.assert_allclose(third, (ahead[1] - behind[1]) / (2 * h), rtol=1e-5, atol=1e-6)
 
 
-@each
+@pytest.mark.parametrize("likelihood", EXAMPLES + TEMPERED, ids=lambda part: type(part).__name__)
 @pytest.mark.parametrize("mean", [-8.0, -0.5, 3.0])
 @pytest.mark.parametrize("var", [1e-6, 0.3, 25.0, 1e4])
 def test_tilted_moments_are_those_of_a_fine_grid(likelihood, mean, var):

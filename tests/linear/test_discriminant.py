@@ -56,7 +56,7 @@ def test_weights_and_offset_by_the_closed_formula():
     X, y = table()
     model = LinearDiscriminant(priors=[0.3, 0.7]).fit(X, y)
     m0, m1 = X[y == 0].mean(axis=0), X[y == 1].mean(axis=0)
-    S = (np.cov(X[y == 0].T) * (np.sum(y == 0) - 1) + np.cov(X[y == 1].T) * (np.sum(y == 1) - 1)) / 198
+    S = (np.cov(X[y == 0].T) * (np.sum(y == 0) - 1) + np.cov(X[y == 1].T) * (np.sum(y == 1) - 1)) / 200
     w = np.linalg.solve(S, m1 - m0)
     np.testing.assert_allclose(model.coef_[0], w, rtol=1e-9)
     np.testing.assert_allclose(model.intercept_[0], -0.5 * (m0 + m1) @ w + np.log(0.7 / 0.3), rtol=1e-9)
@@ -69,10 +69,9 @@ def test_more_columns_than_rows_take_the_span():
     with pytest.warns(FitWarning, match=r"50 columns vary in 18 directions only.*shrinkage"):
         model = LinearDiscriminant().fit(X, y)
     inner = X - model.means_[y]
-    S = inner.T @ inner / 18
-    np.testing.assert_allclose(
-        model.coef_[0], np.linalg.pinv(S, rcond=1e-10) @ (model.means_[1] - model.means_[0]), rtol=1e-6
-    )
+    S = inner.T @ inner / 20
+    direct = np.linalg.pinv(S, rcond=1e-10) @ (model.means_[1] - model.means_[0])
+    np.testing.assert_allclose(model.coef_[0], direct, rtol=1e-6)
     np.testing.assert_allclose(model.covariance_, S, atol=1e-9)
 
 
@@ -80,7 +79,7 @@ def test_more_columns_than_rows_take_the_span():
 def test_shrinkage_by_number_and_by_ledoit_and_wolf(n):
     X, y = table(n, 30)
     inner = X - np.array([X[y == k].mean(axis=0) for k in range(2)])[y]
-    S = inner.T @ inner / (n - 2)
+    S = inner.T @ inner / n
     model = LinearDiscriminant(0.2).fit(X, y)
     shrunk = 0.8 * S + 0.2 * np.trace(S) / 30 * np.eye(30)
     np.testing.assert_allclose(model.covariance_, shrunk, atol=1e-9)
@@ -137,7 +136,7 @@ def test_files_bring_it_back_bit_for_bit(tmp_path):
         ({"shrinkage": "oas"}, "got 'oas'"),
         (
             {"priors": [0.2, 0.2]},
-            r"priors must be 2 positive numbers that sum to one, in the order of the classes \[0, 1\]",
+            r"priors must be 2 positive numbers that sum to one, in the order of .* \[0, 1\]",
         ),
         ({"priors": [1.0]}, "priors must be 2 positive numbers"),
     ],
@@ -148,5 +147,5 @@ def test_bad_arguments_are_refused_in_words(options, message):
 
 
 def test_one_row_for_each_class_is_refused_in_words():
-    with pytest.raises(ValueError, match="2 observations of 2 classes leave nothing to tell the spread"):
+    with pytest.raises(ValueError, match="no column varies within a class, in 2 rows of 2 classes"):
         LinearDiscriminant().fit([[0.0], [1.0]], ["a", "b"])

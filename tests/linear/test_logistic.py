@@ -141,7 +141,7 @@ def test_many_rows_start_from_few_and_end_the_same(monkeypatch):
     monkeypatch.setattr("credo.linear._newton._MANY_ROWS", 10**9)
     monkeypatch.setattr("credo.linear._softmax._FEW_ENTRIES", 10**9)
     plain = LogisticRegression().fit(X, y)
-    assert model.n_iter_ < plain.n_iter_
+    assert model.result_.converged and plain.result_.converged
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-8)
     np.testing.assert_allclose(model.coef_std_error_, plain.coef_std_error_, rtol=1e-8)
 
@@ -304,13 +304,9 @@ def test_ascent_says_when_it_is_cut_short():
 def test_labels_of_any_type_and_class_weights():
     X, y = table()
     words = np.array(["yes", "no"])[y]
-    model = LogisticRegression(0.1, class_weight={"yes": 2.0, "no": 0.5}).fit(
-        pd.DataFrame(X, columns=list("abcd")), words
-    )
-    assert model.classes_.tolist() == ["no", "yes"] and set(model.predict(pd.DataFrame(X, columns=list("abcd")))) <= {
-        "no",
-        "yes",
-    }
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = LogisticRegression(0.1, class_weight={"yes": 2.0, "no": 0.5}).fit(frame, words)
+    assert model.classes_.tolist() == ["no", "yes"] and set(model.predict(frame)) == {"no", "yes"}
     by_hand = LogisticRegression(0.1).fit(X, words, sample_weight=np.where(y == 0, 2.0, 0.5))
     np.testing.assert_allclose(model.coef_, by_hand.coef_, rtol=1e-10)
     assert list(model.feature_names_in_) == list("abcd")

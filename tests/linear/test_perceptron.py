@@ -114,9 +114,7 @@ def test_no_boundary_is_told_in_words_and_the_pocket_kept():
 
 def test_a_boundary_not_yet_found_is_told_in_words():
     X, y = separable(margin=0.01)
-    with pytest.warns(
-        FitWarning, match="A boundary separates the classes, but the rule hasn't found it: raise n_epochs"
-    ):
+    with pytest.warns(FitWarning, match=r"A boundary separates the classes, but .* raise n_epochs"):
         Perceptron(1).fit(X, y)
 
 

@@ -151,7 +151,9 @@ def test_a_clear_lead_needs_no_order():
     """Row by row the second model is 0.1 worse, give or take 0.02: five standard errors of 25 rows."""
     gap = np.tile([0.08, 0.12, 0.1, 0.06, 0.14], 5)
     # The log density of a standard normal is −½ z² + a constant.
-    held = {name: HeldOut(np.sqrt(2 * shift), Normal(0 * gap, 1 + 0 * gap)) for name, shift in [("b", gap), ("a", 0 * gap)]}
+    held = {
+        name: HeldOut(np.sqrt(2 * shift), Normal(0 * gap, 1 + 0 * gap)) for name, shift in [("b", gap), ("a", 0 * gap)]
+    }
     comparison = Comparison([Score("a"), Score("b")], held)
     assert comparison.tied == ["a"] and comparison.best == "a"
 

@@ -1,6 +1,7 @@
 """`credo fit`."""
 
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,19 @@ from credo.cli._screen import Screen
 
 @click.command(short_help="Compare models on a table; write the one to take and a report.")
 @click.argument("data", type=existing_file)
-@click.option("--target", metavar="NAME", help="The column to predict, of numbers.  [required]")
+@click.option("--target", metavar="NAME", help="The column to predict, of numbers or classes.  [required]")
+@click.option(
+    "--task",
+    type=click.Choice(["regression", "classification"]),
+    help="What the target holds: numbers or classes. [default: found out]",
+)
 @click.option(
     "--models",
     "names",
     metavar="A,B,…",
     callback=model_names,
-    help=f"Which models: {', '.join(NAMES)}. [default: all that suit the size of the table]",
+    help=f"Which models, of numbers: {', '.join(NAMES['regression'])}; of classes: {', '.join(NAMES['classification'])}. "
+    "[default: all that suit the size of the table]",
 )
 @click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="The folder to write to.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds.")
@@ -31,6 +38,7 @@ from credo.cli._screen import Screen
 def fit(
     data: str,
     target: str | None,
+    task: str | None,
     names: tuple[str, ...] | None,
     out: str,
     seed: int,
@@ -39,7 +47,7 @@ def fit(
     quiet: bool,
     **reading: Any,
 ) -> None:
-    """Compare regression models on the table DATA by their held-out predictions of the column NAME.
+    """Compare models on the table DATA by their held-out predictions of the column NAME, of numbers or classes.
 
     Writes model.credo (fitted on all rows: the simplest of the models whose held-out log scores are too close to
     the best one to call), report.html and leaderboard.csv into the output folder; files of these names are
@@ -52,6 +60,7 @@ def fit(
         Path(data),
         target,
         screen,
+        task=task,
         names=names,
         out=Path(out),
         seed=seed,
@@ -71,12 +80,27 @@ def _missing_target(data: Path, reading: dict[str, Any]) -> str:
 def _choice(comparison: Any) -> str:
     """Which model is taken, and why."""
     best, tied, good = comparison.best, len(comparison.tied), len(comparison.fitted)
+    what = "log loss" if comparison.task == "classification" else "log score"
     if good == 1:
         rest = len(comparison.scores) - good
         return f"Taken: {best}, the only model{' that could be fitted' if rest else ''}."
     if tied == 1:
-        return f"Taken: {best}, which has the best held-out log score."
-    return f"Taken: {best}, the simplest of {tied} models whose held-out log scores are too close to call."
+        return f"Taken: {best}, which has the best held-out {what}."
+    many = "losses" if comparison.task == "classification" else "scores"
+    return f"Taken: {best}, the simplest of {tied} models whose held-out log {many} are too close to call."
+
+
+def _worth(comparison: Any, target: str) -> str:
+    """What the model that is taken reached on held-out rows, in words."""
+    best = comparison.best
+    score, y = comparison[best].held_out, comparison.held_out[best].y
+    if comparison.task == "regression":
+        return f"Its 95 % intervals held {100 * score['coverage']:.1f} % of the {len(y)} held-out values of {target!r}."
+    (label, count), *_ = Counter(y.tolist()).most_common()
+    return (
+        f"It named the right class of {100 * score['accuracy']:.1f} % of the {len(y)} held-out rows; always saying "
+        f"{str(label)!r} would be right for {100 * count / len(y):.1f} %."
+    )
 
 
 def run_and_show(data: Path, target: str, screen: Screen, **arguments: Any) -> None:
@@ -88,11 +112,7 @@ def run_and_show(data: Path, target: str, screen: Screen, **arguments: Any) -> N
     screen.say()
     screen.leaderboard(comparison)
     screen.say()
-    best = next(score for score in comparison.scores if score.name == comparison.best)
-    screen.say(
-        f"{_choice(comparison)} Its 95 % intervals held {100 * (best.coverage or 0):.1f} % of the "
-        f"{len(outcome.question.y)} held-out values of {target!r}."
-    )
+    screen.say(f"{_choice(comparison)} {_worth(comparison, target)}")
     screen.say()
     if REPORT in outputs:
         screen.say(f"Report       {outputs[REPORT]}")

@@ -72,4 +72,4 @@ def sentence(error: Exception) -> str:
 @click.version_option(__version__, prog_name="credo", message="%(prog)s %(version)s")
 @debug_option
 def credo() -> None:
-    """Regression that says how sure it is."""
+    """Regression and classification that say how sure they are."""

@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,30 +18,37 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from credo.io import Preparation
+    from credo.io import Preparation, Task
     from credo.selection import Comparison
 
 MODEL, REPORT, LEADERBOARD = "model.credo", "report.html", "leaderboard.csv"
 
-# A held-out RMSE below this share of the target's standard deviation is no measurement's.
+# A held-out RMSE below this share of the target's standard deviation, or a log loss below it, is no measurement's.
 TOO_GOOD = 1e-6
 # A prepared column with so many rows beside its most frequent value is one that every fold has, or nearly surely so.
 RARE = 10
+_ERRORS = {"rmse": "RMSE", "log_loss": "log loss"}
 
 
 @dataclass(frozen=True)
 class Question:
-    """A table that was read, and what to predict in it."""
+    """A table that was read, and what to predict in it: numbers or, for the task "classification", labels."""
 
     data: Path
     target: str
+    task: str
     frame: "pd.DataFrame"
-    y: "NDArray[np.float64]"
+    y: "NDArray[Any]"
     preparation: "Preparation"
     width: int
     steady: bool
     copies: "NDArray[np.intp]"
     reading_notes: tuple[str, ...]
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes; none where the target is a number."""
+        return len(set(self.y.tolist())) if self.task == "classification" else 0
 
     @property
     def size(self) -> str:
@@ -86,12 +93,13 @@ class Outcome:
         return {
             "data": str(self.question.data),
             "target": self.question.target,
+            "task": self.question.task,
             "rows": rows,
             "columns": columns,
             "folds": self.comparison.n_folds,
             "seed": self.seed,
             "best": self.comparison.best,
-            "leaderboard": [asdict(score) for score in self.comparison.scores],
+            "leaderboard": self.comparison.records(),
             "notes": list(self.notes),
             "outputs": {Path(name).stem: str(path) for name, path in self.outputs.items()},
         }
@@ -107,14 +115,17 @@ def run(
     cv: int,
     reading: Mapping[str, Any],
     screen: Screen,
+    task: str | None = None,
 ) -> Outcome:
     """Read the table, compare the models on it, and write the best of them with its report."""
     refuse_overwriting([data], [out / name for name in (MODEL, REPORT, LEADERBOARD)])
     with screen.notes_for_warnings(), staging(out) as stage:
-        question = ask(data, target, reading)
-        size = Size(len(question.y), question.width, folds=cv, steady=question.steady)
+        question = ask(data, target, reading, task=task)
+        n_classes = question.n_classes
+        size = Size(len(question.y), question.width, folds=cv, steady=question.steady, classes=n_classes)
         chosen, model_notes = estimators(names, size)
-        screen.say(f"{data.name}: {question.size}, target {target!r}.")
+        kind = f" of {n_classes} classes" if n_classes else ""
+        screen.say(f"{data.name}: {question.size}, target {target!r}{kind}.")
         for note in (*question.notes, *model_notes):
             screen.note(f"Note: {note}")
         comparison = answer(question, chosen, seed=seed, cv=cv, screen=screen)
@@ -124,17 +135,25 @@ def run(
     return Outcome(question, comparison, (*question.notes, *comparison.notes), outputs, seed)
 
 
-def ask(data: Path, target: str, reading: Mapping[str, Any]) -> Question:
-    """Read the table and set the target apart."""
-    from credo.io import Preparation, read_table, split_target
+def ask(data: Path, target: str, reading: Mapping[str, Any], *, task: str | None = None) -> Question:
+    """Read the table and set the target apart; what it holds is found out unless `task` says it."""
+    from credo.io import Preparation, read_table, split_target, target_task, without_lone_classes
 
     sheet = read_table(data, **reading)
-    frame, y, notes = split_target(sheet.frame, target)
+    found = None if task else target_task(sheet.frame, target)
+    task = task or (found.name if found else "regression")
+    frame, y, notes = split_target(sheet.frame, target, task=task)
+    if task == "classification":
+        frame, y, more = without_lone_classes(frame, y, target)
+        notes += more
+    if found is not None and found.why:
+        notes.insert(0, task_note(target, found))
     preparation = Preparation(standardize=True).fit(frame)
     rows = preparation.transform(frame)
     return Question(
         data=data,
         target=target,
+        task=task,
         frame=frame,
         y=y,
         preparation=preparation,
@@ -142,6 +161,16 @@ def ask(data: Path, target: str, reading: Mapping[str, Any]) -> Question:
         steady=steady(rows),
         copies=copies(frame, y),
         reading_notes=(*sheet.notes, *notes),
+    )
+
+
+def task_note(target: str, found: "Task") -> str:
+    """What the target was taken for, why, and how to say otherwise."""
+    if found.name == "classification":
+        other = "; --task regression predicts it as a number" if found.open else ""
+        return f"The target {target!r} is predicted as classes, since {found.why}{other}."
+    return (
+        f"The target {target!r} is predicted as a number, though {found.why}; --task classification makes them classes."
     )
 
 
@@ -154,13 +183,13 @@ def steady(rows: Any) -> bool:
     return all(len(column) - np.unique(column, return_counts=True)[1].max() >= RARE for column in rows.T)
 
 
-def copies(frame: "pd.DataFrame", y: "NDArray[np.float64]") -> "NDArray[np.intp]":
+def copies(frame: "pd.DataFrame", y: "NDArray[Any]") -> "NDArray[np.intp]":
     """A label for each row that rows share when all their cells are equal, the target's too."""
     import numpy as np
     from pandas.util import hash_pandas_object
 
     cells = hash_pandas_object(frame, index=False).to_numpy()
-    both = np.column_stack([cells, np.ascontiguousarray(y).view(np.uint64)])
+    both = np.column_stack([cells, np.unique(y, return_inverse=True)[1].astype(np.uint64)])
     return np.unique(both, axis=0, return_inverse=True)[1].ravel()
 
 
@@ -184,7 +213,7 @@ def answer(question: Question, chosen: Mapping[str, Any], *, seed: int, cv: int,
         comparison = compare(
             models, question.frame, question.y, cv=cv, groups=question.copies, random_state=seed, progress=progress
         )
-    comparison = _told(comparison, question.y)
+    comparison = _told(comparison, question)
     for score in comparison.scores:
         # When all failed, the error that follows says why.
         if score.error is not None and comparison.fitted:
@@ -194,7 +223,7 @@ def answer(question: Question, chosen: Mapping[str, Any], *, seed: int, cv: int,
     return comparison
 
 
-def _told(comparison: "Comparison", y: "NDArray[np.float64]") -> "Comparison":
+def _told(comparison: "Comparison", question: Question) -> "Comparison":
     """The comparison with the seconds of the fits alone, and a question where a fit is too good to be true."""
     fitted = comparison.fitted
     scores = [
@@ -202,12 +231,15 @@ def _told(comparison: "Comparison", y: "NDArray[np.float64]") -> "Comparison":
         for score in comparison.scores
     ]
     notes = list(comparison.notes)
-    found = next((score for score in scores if fitted and score.name == comparison.best), None)
-    if found is not None and found.rmse is not None and found.rmse < TOO_GOOD * y.std():
-        notes.append(
-            f"{found.name} predicts rows that it had not seen almost without error (RMSE {found.rmse:.2g}): is one of "
-            "the columns another form of the target? Leave out what isn't known beforehand."
-        )
+    if fitted:
+        name = comparison.best
+        found = comparison[name].held_out
+        key, unit = ("log_loss", 1.0) if question.task == "classification" else ("rmse", question.y.std())
+        if found[key] < TOO_GOOD * unit:
+            notes.append(
+                f"{name} predicts rows that it had not seen almost without error ({_ERRORS[key]} {found[key]:.2g}): is "
+                "one of the columns another form of the target? Leave out what isn't known beforehand."
+            )
     return replace(comparison, scores=scores, notes=tuple(notes))
 
 
@@ -241,9 +273,8 @@ def write(question: Question, comparison: "Comparison", folder: Path, *, seed: i
 
 def write_leaderboard(comparison: "Comparison", path: Path) -> None:
     """The scores as CSV, numbers in full; an empty cell where a model has none."""
-    from credo.selection import Score
-
+    lines = comparison.records()
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Score)], lineterminator="\n")
+        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(asdict(score) for score in comparison.scores)
+        writer.writerows(lines)

@@ -8,21 +8,28 @@ import click
 
 from credo.cli._sizes import Size, impossible, left_out, listing, patience
 
-# Simplest first: of models that the held-out rows can't tell apart, the first is taken.
-NAMES = (
-    "linear", "ridge", "bayes", "polynomial", "lms", "nadaraya-watson", "kernel-ridge", "gp", "gp-matern",
-)  # fmt: skip
+# By what they predict, simplest first: of models that the held-out rows can't tell apart, the first is taken.
+NAMES = {
+    "regression": (
+        "linear", "ridge", "bayes", "polynomial", "lms", "nadaraya-watson", "kernel-ridge", "gp", "gp-matern",
+    ),
+    "classification": ("discriminant", "logistic", "bayes-logistic", "polynomial", "neighbours", "gp"),
+}  # fmt: skip
+_PREDICTS = {"regression": "numbers", "classification": "classes"}
 
 # Models whose loops numba compiles when they run for the first time, by the module of the loops.
 COMPILED = {
     "lms": "credo.linear._jit",
     "nadaraya-watson": "credo.kernels._jit",
+    "neighbours": "credo.kernels._jit",
     "kernel-ridge": "credo.kernels._jit",
     "gp": "credo.kernels._jit",
     "gp-matern": "credo.kernels._jit",
 }
 # Each fold searches anew, so that a start more is paid for several times.
 RESTARTS = 2
+# Of standardised columns: weights of about one, as a prior that keeps them finite where a plane separates the classes.
+ALPHA = 1.0
 _PROCESSES = ("gp", "gp-matern")
 
 
@@ -30,37 +37,50 @@ def model_names(ctx: click.Context, param: click.Parameter, value: str | None) -
     """The value of `--models` as names; None when the choice is left to the size of the table."""
     if value is None:
         return None
+    every = tuple(dict.fromkeys(name for names in NAMES.values() for name in names))
     names = tuple(dict.fromkeys(name.strip().lower() for name in value.split(",") if name.strip()))
     if not names:
-        raise click.BadParameter(f"name at least one of {', '.join(NAMES)}.")
+        raise click.BadParameter(f"name at least one of {', '.join(every)}.")
     for name in names:
-        if name not in NAMES:
-            nearest = get_close_matches(name, NAMES, n=1, cutoff=0.4)
+        if name not in every:
+            nearest = get_close_matches(name, every, n=1, cutoff=0.4)
             hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-            raise click.BadParameter(f"there is no model {name!r}.{hint} Choose from {', '.join(NAMES)}.")
+            raise click.BadParameter(f"there is no model {name!r}.{hint} Choose from {', '.join(every)}.")
     return names
 
 
 def estimators(names: tuple[str, ...] | None, size: Size) -> tuple[dict[str, Any], list[str]]:
     """Unfitted estimators by name for a prepared table of this size, and notes about what its size means for them."""
+    known = NAMES[size.task]
     if names is None:
-        absent, notes = left_out(NAMES, size)
-        chosen = [name for name in NAMES if name not in absent]
+        absent, notes = left_out(known, size)
+        chosen = [name for name in known if name not in absent]
     else:
-        for name in names:
-            reason = impossible(name, size)
-            if reason is not None:
-                raise ValueError(f"the model {name!r} can't be used here: {reason}; leave it out of --models")
-        chosen = [name for name in NAMES if name in names]
+        _refuse_others(names, size)
+        chosen = [name for name in known if name in names]
         notes = patience(chosen, size)
     every = _every(size)
     return {name: every[name] for name in chosen}, [*notes, *_shared(chosen, size)]
 
 
+def _refuse_others(names: tuple[str, ...], size: Size) -> None:
+    known = NAMES[size.task]
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"the model {name!r} doesn't predict {_PREDICTS[size.task]}, which is what the target holds: choose from "
+                f"{', '.join(known)}, or say what it holds with --task"
+            )
+        reason = impossible(name, size)
+        if reason is not None:
+            raise ValueError(f"the model {name!r} can't be used here: {reason}; leave it out of --models")
+
+
 def short_name(estimator: Any) -> str | None:
     """The name on the command line of an estimator that is made of the same classes, or None."""
     made = _made_of(estimator)
-    return next((name for name, known in _every(Size(1, 1)).items() if _made_of(known) == made), None)
+    every = [*_every(Size(1, 1)).items(), *_every(Size(1, 1, classes=2)).items()]
+    return next((name for name, known in every if _made_of(known) == made), None)
 
 
 def steps(estimator: Any) -> list[Any]:
@@ -69,6 +89,10 @@ def steps(estimator: Any) -> list[Any]:
 
 
 def _every(size: Size) -> Mapping[str, Any]:
+    return _classifiers(size) if size.task == "classification" else _regressors(size)
+
+
+def _regressors(size: Size) -> Mapping[str, Any]:
     import numpy as np
     from sklearn.pipeline import make_pipeline
 
@@ -90,6 +114,25 @@ def _every(size: Size) -> Mapping[str, Any]:
         # Without a kernel each fold gets as many length scales as it has columns.
         "gp": GPRegressor(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
         "gp-matern": GPRegressor(Matern52(lengthscale), n_restarts=RESTARTS),
+    }
+
+
+def _classifiers(size: Size) -> Mapping[str, Any]:
+    from sklearn.pipeline import make_pipeline
+
+    from credo.features import Polynomial
+    from credo.gp import GPClassifier
+    from credo.kernel_machines import SoftNeighborsClassifier
+    from credo.kernels import RBF
+    from credo.linear import BayesianLogisticRegression, LinearDiscriminant, LogisticRegression
+
+    return {
+        "discriminant": LinearDiscriminant(shrinkage="auto"),
+        "logistic": LogisticRegression(alpha=ALPHA),
+        "bayes-logistic": BayesianLogisticRegression("evidence"),
+        "polynomial": make_pipeline(Polynomial(degree=2), BayesianLogisticRegression("evidence")),
+        "neighbours": SoftNeighborsClassifier(),
+        "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
     }
 
 

@@ -10,24 +10,27 @@ import click
 from credo.cli._options import debug_option, existing_file, json_option, reading_arguments, reading_options
 from credo.cli._screen import Screen
 
-_COLUMNS = ("row", "mean", "std", "lower", "upper")
+Records = list[dict[str, Any]]
+
+LEVEL = 0.95
 
 
-@click.command(short_help="Predict the rows of a table, with intervals.")
+@click.command(short_help="Predict the rows of a table, with intervals or probabilities.")
 @click.argument("model", type=existing_file)
 @click.argument("data", type=existing_file)
-@click.option("--level", type=float, default=0.95, show_default=True, help="Probability of the interval.")
+@click.option("--level", type=float, help=f"Probability of the interval of a number. [default: {LEVEL}]")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="The file to write. [default: stdout]")
 @reading_options
 @json_option
 @debug_option
-def predict(model: str, data: str, level: float, output: str | None, as_json: bool, **reading: Any) -> None:
+def predict(model: str, data: str, level: float | None, output: str | None, as_json: bool, **reading: Any) -> None:
     """Predict each row of the table DATA by MODEL, a file that `credo fit` wrote.
 
-    The answer is CSV with the columns row (1 is the first row below the header), mean, std, lower and
-    upper; a new observation lies between the last two with the probability of --level.
+    The answer is CSV. Of numbers it has the columns row (1 is the first row below the header), mean, std,
+    lower and upper; a new observation lies between the last two with the probability of --level. Of classes
+    it has row, predicted (the likeliest label), and the probability of each label, as p(spam).
     """
-    if not 0 < level < 1:
+    if level is not None and not 0 < level < 1:
         raise click.BadParameter(f"{level} doesn't lie strictly between 0 and 1.", param_hint="'--level'")
     screen = Screen(as_json=as_json)
     with screen.notes_for_warnings():
@@ -43,14 +46,16 @@ def predict(model: str, data: str, level: float, output: str | None, as_json: bo
         screen.note(f"{len(records)} predictions written to {output}")
     elif not as_json:
         click.echo(text, nl=False)
-    screen.json({"model": model, "data": data, "level": level, "output": output, "predictions": records})
+    shown = {} if "predicted" in records[0] else {"level": LEVEL if level is None else level}
+    screen.json({"model": model, "data": data, **shown, "output": output, "predictions": records})
 
 
 def _records(
-    model_path: Path, data: Path, level: float, reading: dict[str, Any], screen: Screen
-) -> list[dict[str, float]]:
+    model_path: Path, data: Path, level: float | None, reading: dict[str, Any], screen: Screen
+) -> Records:  # fmt: skip
+    from sklearn.base import is_classifier
+
     from credo.io import load, read_table
-    from credo.metrics import point, predictive
 
     model = load(model_path)
     sheet = read_table(data, **reading)
@@ -58,18 +63,37 @@ def _records(
     frame = sheet.frame.drop(columns=[target]) if target in sheet.frame.columns else sheet.frame
     for note in sheet.notes:
         screen.note(f"Note: {note}")
+    if is_classifier(model):
+        if level is not None:
+            screen.note("Note: --level is for intervals of numbers; of classes the probabilities are written.")
+        return _classes(model, frame)
+    return _numbers(model, frame, LEVEL if level is None else level)
+
+
+def _numbers(model: Any, frame: Any, level: float) -> Records:
+    from credo.metrics import point, predictive
+
     dist = predictive(model, frame)
     lower, upper = dist.interval(level)
-    rows = zip((int(label) + 1 for label in frame.index), point(dist), dist.std, lower, upper, strict=True)
-    return [
-        {name: value if name == "row" else float(value) for name, value in zip(_COLUMNS, row, strict=True)}
-        for row in rows
-    ]
+    columns = {"mean": point(dist), "std": dist.std, "lower": lower, "upper": upper}
+    return _by_row(frame, {name: values.tolist() for name, values in columns.items()})
 
 
-def _csv(records: list[dict[str, float]]) -> str:
+def _classes(model: Any, frame: Any) -> Records:
+    table = model.predict_proba(frame)
+    columns = {"predicted": model.classes_[table.argmax(axis=1)].tolist()}
+    columns |= {f"p({label})": table[:, k].tolist() for k, label in enumerate(model.classes_.tolist())}
+    return _by_row(frame, columns)
+
+
+def _by_row(frame: Any, columns: dict[str, list[Any]]) -> Records:
+    rows = [int(label) + 1 for label in frame.index]
+    return [dict(zip(("row", *columns), line, strict=True)) for line in zip(rows, *columns.values(), strict=True)]
+
+
+def _csv(records: Records) -> str:
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, _COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(buffer, list(records[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
     return buffer.getvalue()

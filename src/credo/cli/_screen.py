@@ -4,8 +4,9 @@ import json
 import math
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ import click
 
 if TYPE_CHECKING:
     from credo.selection import Comparison, Score
-
-_COLUMNS = ("model", "log score", "RMSE", "CRPS", "coverage", "log evidence", "seconds")
 
 
 class Screen:
@@ -54,9 +53,10 @@ class Screen:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         if console.is_terminal:
             table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        lines = [cells(score) for score in comparison.scores]
-        shown = _fitting([_COLUMNS, *lines], console.width)
-        for i, name in enumerate(_COLUMNS[:shown]):
+        header = ("model", *(_MEASURES[name][0] for name in comparison.measures), "log evidence", "seconds")
+        lines = [cells(score, comparison.measures) for score in comparison.scores]
+        shown = _fitting([header, *lines], console.width)
+        for i, name in enumerate(header[:shown]):
             table.add_column(name, justify="right" if i else "left", no_wrap=True)
         for score, line in zip(comparison.scores, lines, strict=True):
             style = "dim" if score.error else "bold green" if score.name == comparison.best else ""
@@ -132,15 +132,11 @@ def visible(text: str) -> str:
     return "".join(repr(c)[1:-1] if unicodedata.category(c) == "Cc" and c not in "\n\t" else c for c in text)
 
 
-def cells(score: "Score") -> tuple[str, ...]:
+def cells(score: "Score", measures: Sequence[str]) -> tuple[str, ...]:
     """One line of the leaderboard as text."""
-    share = None if score.coverage is None else f"{100 * score.coverage:.1f} %"
     return (
         score.name,
-        log(score.log_score, digits=4),
-        size(score.rmse),
-        size(score.crps),
-        share or "—",
+        *(_MEASURES[name][1](score.held_out.get(name)) for name in measures),
         log(score.log_evidence, digits=2),
         "failed" if score.error else _digits(score.seconds, ".3f"),
     )
@@ -166,8 +162,30 @@ def log(value: float | None, *, digits: int) -> str:
     return _digits(value, f".{digits}f" if value is None or abs(value) < 1e7 else "#.4g")
 
 
+def share(value: float | None) -> str:
+    """A share in per cent.
+
+    >>> share(0.9486)
+    '94.9 %'
+    """
+    return "—" if value is None else f"{100 * value:.1f} %"
+
+
 def _digits(value: float | None, form: str) -> str:
     return "—" if value is None else format(value, form)
+
+
+# What the held-out scores are called, and how they are written.
+_MEASURES: dict[str, tuple[str, Callable[[float | None], str]]] = {
+    "log_score": ("log score", partial(log, digits=4)),
+    "rmse": ("RMSE", size),
+    "crps": ("CRPS", size),
+    "coverage": ("coverage", share),
+    "log_loss": ("log loss", partial(log, digits=4)),
+    "brier": ("Brier", partial(log, digits=4)),
+    "accuracy": ("accuracy", share),
+    "calibration_error": ("calib. error", share),
+}
 
 
 def plain(value: Any) -> Any:

@@ -33,8 +33,7 @@ def show(model: str, everything: bool, as_json: bool) -> None:
     screen.json({"file": model, **facts, "columns": columns, "inputs": _plain(inputs), "parameters": _plain(table)})
     for name, value in facts.items():
         if value is not None:
-            text = f"{value:.2f}" if name == "log_evidence" else f"{value:.4g}" if name == "noise_sd" else value
-            screen.say(f"{name.replace('_', ' '):<16} {text}")
+            screen.say(f"{name.replace('_', ' '):<16} {_text(name, value)}")
     screen.say(f"{'columns':<16} {_listed(columns) if everything or len(columns) <= MANY else _counted(columns)}")
     # Length scales by relevance say what the parameters of a process say, in the units of the table.
     for shown in (inputs, table if inputs is None or everything else None):
@@ -52,11 +51,29 @@ def _facts(fitted: Any) -> dict[str, Any]:
         "model": ", then ".join(type(step).__name__ for step in steps(estimator)),
         "name": short_name(estimator),
         "target": getattr(fitted, "target", None),
+        "classes": _classes(inner),
         "log_evidence": getattr(inner, "log_evidence_", None),
         "evidence_method": getattr(inner, "evidence_method_", None),
         "noise_sd": _noise(inner),
         "fit": getattr(getattr(inner, "result_", None), "message", None),
     }
+
+
+def _classes(inner: Any) -> list[Any] | None:
+    labels = getattr(inner, "classes_", None)
+    return None if labels is None else labels.tolist()
+
+
+def _text(name: str, value: Any) -> str:
+    """A fact as a line shows it."""
+    if name == "log_evidence":
+        return f"{value:.2f}"
+    if name == "noise_sd":
+        return f"{value:.4g}"
+    if name == "classes":
+        some = ", ".join(map(str, value[:MANY]))
+        return some if len(value) <= MANY else f"{len(value)}: {some}, …"
+    return str(value)
 
 
 def _noise(inner: Any) -> float | None:
@@ -80,7 +97,10 @@ def _inputs(fitted: Any) -> Any:
     if relevance is None or preparation is None or estimator is not final_step(estimator):
         return None
     spread = np.asarray(preparation.scale_ if preparation.standardize else 1.0)
-    spread = spread * np.std(estimator.X_train_, axis=0)
+    # Rows that a classifier has merged count as often as they came.
+    weight = getattr(estimator, "weight_", None)
+    center = np.average(estimator.X_train_, axis=0, weights=weight)
+    spread = spread * np.sqrt(np.average((estimator.X_train_ - center) ** 2, axis=0, weights=weight))
     order = np.argsort(-np.asarray(relevance), kind="stable")
     names = [str(name) for name in preparation.get_feature_names_out()]
     columns = {

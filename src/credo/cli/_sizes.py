@@ -24,6 +24,8 @@ ROWS_PER_LENGTHSCALE = 3
 
 # Matrices of n × n numbers that a fit holds at its peak.
 _MATRICES = {"gp": 3, "gp-matern": 3, "kernel-ridge": 4}
+# A process of classes keeps a matrix for each of them, and a few more.
+_CLASS_MATRICES = 4
 # The most numbers in the table of prepared columns: these models take no sparse rows.
 _MAX_CELLS = 10**8
 
@@ -33,12 +35,19 @@ class Size:
     """Rows and prepared columns of a table, and the folds it is cut into.
 
     `steady` says that every fold has the same prepared columns: no level or value is so rare that one may lack it.
+    `classes` is the number of classes, and 0 where the target is a number.
     """
 
     rows: int
     columns: int
     folds: int = 5
     steady: bool = True
+    classes: int = 0
+
+    @property
+    def task(self) -> str:
+        """What is predicted: regression or classification."""
+        return "classification" if self.classes else "regression"
 
     @property
     def fits(self) -> int:
@@ -69,8 +78,12 @@ def impossible(name: str, size: Size) -> str | None:
     """Why a model can't be fitted to a table of this size at all, or None."""
     if name == "polynomial":
         return _too_wide(size)
+    if name == "gp" and size.classes:
+        return _too_large(_CLASS_MATRICES + (size.classes if size.classes > 2 else 0), size)
     if name in _MATRICES:
         return _too_large(_MATRICES[name], size)
+    if name in ("discriminant", "neighbours"):
+        return _too_many_cells(size)
     return None
 
 
@@ -90,7 +103,28 @@ def seconds(name: str, size: Size) -> float:
     """
     k = size.fits - 1
     part = size.rows * (1 - 1 / k)
+    if size.classes:
+        return _class_seconds(name, size.rows, size) + k * _class_seconds(name, part, size)
     return _seconds_of_one(name, size.rows, size.columns) + k * _seconds_of_one(name, part, size.columns)
+
+
+def _class_seconds(name: str, n: float, size: Size) -> float:
+    columns = size.columns
+    if name == "gp":
+        # Each evaluation is a whole inference: expectation propagation for two classes, Laplace's rule for more, with a
+        # latent function for each of them.
+        each = 1.0 if size.classes == 2 else 0.7 * size.classes
+        return each * (2 * _seconds_of_one("gp", n, columns) + 3e-9 * n**3)
+    if name == "neighbours":
+        return _seconds_of_one("nadaraya-watson", n, columns)
+    if name == "discriminant":
+        return 2e-9 * n * columns * min(n, columns)
+    if name in ("bayes-logistic", "polynomial"):
+        # A curvature of all weights of all classes, for each of some thirty steps.
+        width = columns if name == "bayes-logistic" else columns * (columns + 3) / 2
+        weights = min(n, width) * (size.classes - 1)
+        return 2e-9 * weights**2 * (n + weights)
+    return 0.0
 
 
 def _seconds_of_one(name: str, n: float, columns: int) -> float:
@@ -121,6 +155,10 @@ def _too_large(matrices: int, size: Size) -> str | None:
             f"{matrices} matrices of {size.rows:,} × {size.rows:,} numbers need {needed / 1e9:.0f} GB, and this "
             f"machine has {there / 1e9:.0f} GB of memory"
         )
+    return _too_many_cells(size)
+
+
+def _too_many_cells(size: Size) -> str | None:
     if size.rows * size.columns > _MAX_CELLS:
         return f"{size.rows:,} rows of {size.columns:,} columns are too many to hold as one dense table"
     return None

@@ -27,7 +27,8 @@ class Classifier(ClassifierMixin, Estimator):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The likeliest label of each row; the first of equals."""
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        likeliest = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[likeliest]
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """The probability of each label, in the order of `classes_`: shape (n_samples, n_classes)."""
@@ -79,10 +80,19 @@ class Classifier(ClassifierMixin, Estimator):
         codes = codes.ravel()
         if len(self.classes_) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but every label is {self.classes_[0]!r}: "
+                f"{type(self).__name__} needs at least two classes, but every label is {self.classes_.tolist()[0]!r}: "
                 "1 class can't be told from another"
             )
         if class_weight is not None:
-            factors = compute_class_weight(class_weight, classes=self.classes_, y=labels)
+            factors = self._class_factors(class_weight, labels, codes, weight)
             weight = factors[codes] if weight is None else weight * factors[codes]
         return rows, codes, weight
+
+    def _class_factors(
+        self, class_weight: Any, labels: NDArray[Any], codes: NDArray[np.intp], weight: Array | None
+    ) -> Array:
+        """What each class's weights are multiplied by; "balanced" gives every class the same total."""
+        if isinstance(class_weight, str) and class_weight == "balanced":
+            totals = np.bincount(codes, weight)
+            return totals.sum() / (len(totals) * totals)
+        return compute_class_weight(class_weight, classes=self.classes_, y=labels)

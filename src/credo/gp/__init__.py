@@ -9,8 +9,8 @@ closed-form leave-one-out, updates by extending the factor, and the choice of wh
 for the minimum of a costly function by `expected_improvement`. `GPClassifier` is for labels: a latent process, by EP,
 Laplace, a variational law or MCMC.
 
-`NoiseProcess`, `SiteLaw`, `SoftmaxLaw` and `DrawnLaw` are what model files hold. Kernels live in `kernels`, conditioning
-in `inference`, climbing and sampling in `learning`.
+`NoiseProcess`, `SiteLaw`, `SoftmaxLaw` and `DrawnLaw` are what model files hold. Kernels live in `kernels`,
+conditioning in `inference`, climbing and sampling in `learning`.
 """
 
 from credo.gp._class_laws import DrawnLaw as DrawnLaw

@@ -1,14 +1,15 @@
 """Expectation propagation: every site matches the moments that its likelihood makes of the rest.
 
-All sites are updated at once and damped; a row that was observed k times has k equal sites. Log-concave likelihoods
-keep every site's precision positive; should a site leave that ground, it is held at zero and the message says so.
+All sites are updated at once and damped. A row that was observed k times has k equal sites; one of weight below one has
+one site for a likelihood to that power. Log-concave likelihoods keep every site's precision positive; should a site
+leave that ground, it is held at zero and the message says so.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.inference.sites import Approximation, SiteGaussian
-from credo.likelihoods import Likelihood
+from credo.likelihoods import Likelihood, Tempered
 
 Array = NDArray[np.float64]
 
@@ -34,6 +35,9 @@ def ep(
         First precisions and locations of the sites of one observation.
     """
     n = len(y)
+    if (weight < 1.0).any():
+        likelihood = Tempered(likelihood, np.minimum(weight, 1.0))
+        weight = np.maximum(weight, 1.0)
     precision, location = (np.zeros(n), np.zeros(n)) if start is None else start
     posterior = SiteGaussian(K, weight * precision, weight * location)
     damping, last, negative, converged, sweeps = _DAMPING, np.inf, 0, False, 0

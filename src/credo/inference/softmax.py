@@ -59,8 +59,8 @@ class SoftmaxGaussian:
 
     def shrunk(self, b: Array) -> Array:
         """(W⁻¹ + K)⁻¹ b for b of shape (n_classes, n)."""
-        inner = np.einsum("cij,cj->ci", self._E, b)
-        return inner - np.einsum("cij,j->ci", self._E, self._M.solve(inner.sum(axis=0)))
+        inner = (self._E @ b[..., None])[..., 0]
+        return inner - self._E @ self._M.solve(inner.sum(axis=0))
 
     def shrinkage(self) -> Array:
         """The sum over classes of the diagonal blocks of (W⁻¹ + K)⁻¹."""
@@ -72,9 +72,12 @@ class SoftmaxGaussian:
 
     def blocks(self, cross: Array, prior: Array) -> Array:
         """The covariance between classes at each new row: (n_new, n_classes, n_classes)."""
-        spread = np.einsum("cij,nj->cin", self._E, cross)
-        halves = np.stack([self._M.half_solve(part) for part in spread])
-        cov = np.einsum("cin,din->ncd", halves, halves)
+        spread = self._E @ cross.T
+        halves = [self._M.half_solve(part) for part in spread]
+        cov = np.empty((len(cross), len(spread), len(spread)))
+        for c, one in enumerate(halves):
+            for d, other in enumerate(halves[: c + 1]):
+                cov[:, c, d] = cov[:, d, c] = np.einsum("in,in->n", one, other)
         own = prior - np.einsum("cin,ni->cn", spread, cross)
         cov[:, np.arange(len(own)), np.arange(len(own))] += own.T
         return cov

@@ -48,15 +48,16 @@ def separation(
     --------
     >>> import numpy as np
     >>> A = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    >>> separation(lambda d: A @ d, lambda places: A[places], A.sum(axis=0)).direction
-    array([1., 1.])
+    >>> found = separation(lambda d: A @ d, lambda places: A[places], A.sum(axis=0))
+    >>> bool((A @ found.direction > 0).all())
+    True
     """
     unit = total / max(float(np.abs(total).max(initial=0.0)), 1e-300)
     direction = unit
     held = np.empty(0, dtype=np.intp)
     for _ in range(_MOST_ROUNDS):
         lead = leads(direction)
-        if lead.min(initial=0.0) >= -_ZERO:
+        if lead.min(initial=0.0) >= -_ZERO and direction.any():
             return Separation(direction, True)
         worst = np.argpartition(lead, min(_FIRST, len(lead) - 1))[:_FIRST]
         new = np.setdiff1d(worst[lead[worst] < -_ZERO], held)

@@ -9,12 +9,13 @@ Laplace asks for derivatives, expectation propagation for tilted moments, variat
 likelihood that answers all three works with every rule of `inference`.
 
 Members: `Gaussian`, with which every rule is exact, and `Bernoulli` with a logit or a probit link, for labels −1 and
-+1. `softmax` holds the likelihood of more than two classes, whose rows have one latent value for each class. What does
-not belong here: kernels, priors, and the rules themselves.
++1; `Tempered` raises one to a power. What does not belong here: kernels, priors, the rules themselves, and the softmax
+of several latent values, which lives with its rule.
 """
 
 from credo.likelihoods._likelihood import Likelihood
 from credo.likelihoods.bernoulli import Bernoulli
 from credo.likelihoods.gaussian import Gaussian
+from credo.likelihoods.tempered import Tempered
 
-__all__ = ["Bernoulli", "Gaussian", "Likelihood"]
+__all__ = ["Bernoulli", "Gaussian", "Likelihood", "Tempered"]

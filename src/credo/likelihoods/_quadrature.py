@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 LogProb = Callable[[Array, Array], Array]
 Derivatives = Callable[[Array, Array], tuple[Array, Array, Array]]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(11)
 # Beyond nine standard deviations there is 10⁻¹⁹ of a normal law; a likelihood that falls by e^a a unit of f moves
 # the mass by a·var, which the edges around the integrand's mode follow.
 _SPANS = np.array([-9.0, -6.0, -3.5, -1.5, 0.0, 1.5, 3.5, 6.0, 9.0])

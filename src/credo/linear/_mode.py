@@ -91,9 +91,18 @@ def posed(
 
 
 def maximize(
-    task: Task, *, start: Array | None = None, tol: float = 1e-8, max_iter: int = 100, watch: Watch | None = None
+    task: Task,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    watch: Watch | None = None,
+    curved: bool = True,
 ) -> Mode:
-    """The maximum of a task by Newton's method; `start` is in the task's coordinates."""
+    """The maximum of a task by Newton's method; `start` is in the task's coordinates.
+
+    Without `curved`, the curvature that comes with it may be that of a point close by.
+    """
     n_samples, n_features = task.X.shape
     small = n_samples * n_features <= _ROTATED_ENTRIES
     if start is None and n_samples <= n_features and small and len(task.start()) * n_samples <= _FEW_PARAMETERS:
@@ -101,7 +110,9 @@ def maximize(
     if isinstance(task, WideTask):
         end = _conjugate.climb(task, start=start, tol=tol, max_iter=max_iter, watch=watch)
         return Mode(task, end, None, task.center)
-    end = _newton.climb(task, start=start, tol=tol, max_iter=max_iter, watch=watch, independent=start is not None)
+    end = _newton.climb(
+        task, start=start, tol=tol, max_iter=max_iter, watch=watch, independent=start is not None, curved=curved
+    )
     if end.obstacle == DEPENDENT:
         return rotated(task, tol=tol, max_iter=max_iter, watch=watch)
     return Mode(task, end, None, task.center)

@@ -4,7 +4,8 @@
 
 λ, the Newton decrement, is the distance to the maximum in standard deviations of the Gaussian that the objective looks
 like from here, whatever the units of the columns. The pass over the rows that judges a step also brings the slope and
-the curvature for the next one, so that an iteration is one pass.
+the curvature for the next one, so that an iteration is one pass. Where rows are many, a tenth of them tells the start
+and the curvature well enough for the first steps on all, which then need the slope only.
 """
 
 from collections.abc import Callable
@@ -24,12 +25,12 @@ Array = NDArray[np.float64]
 _SUFFICIENT, _ROUNDING = 1e-4, 1e-12
 # Tables with this many times more rows than parameters are first fitted on every tenth row.
 _MANY_ROWS, _EVERY = 400, 10
-_REHEARSAL_TOL = 0.1
+_REHEARSAL_TOL, _REHEARSAL_STEPS = 1.0, 10
+# A curvature serves for further steps as long as each takes λ² down to this share.
+_POOR = 0.1
 # Columns that the others explain but for this share of their square depend on them, as far as a Gram matrix can tell.
 _DEPENDENT = 1e-9
 DEPENDENT = "the columns depend on one another"
-# A rehearsal may be separable where the whole isn't: a little curvature bounds it.
-_REHEARSAL_PENALTY = 1e-3
 
 
 @dataclass(frozen=True)
@@ -91,32 +92,41 @@ def climb(
     max_iter: int = 100,
     watch: Watch | None = None,
     independent: bool = False,
+    curved: bool = True,
 ) -> Summit:
     """The maximum of the task's objective.
 
     Ends when the decrement is below `tol`, for rows of unit weight on average, or at an obstacle: the first that the
-    watch sees, or columns that depend on one another, unless they are known to be `independent`.
+    watch sees, or columns that depend on one another, unless they are known to be `independent`. With `curved`, the
+    summit's curvature is that of the summit itself, else it may be that of a point close by.
     """
-    point = task.evaluate(rehearsed(task) if start is None else start)
+    begin, guess = rehearsed(task) if start is None else (start, None)
+    thrifty, independent = guess is not None, independent or guess is not None
+    point, before = task.evaluate(begin, curvature=not thrifty), np.inf
     for n_iter in range(max_iter + 1):
-        if point.curvature is None:
-            point = task.evaluate(point.theta)
-        assert point.curvature is not None
-        curvature = Curvature.of(point.curvature)
+        fresh = point.curvature is not None
+        curvature = guess if point.curvature is None else Curvature.of(point.curvature)
+        assert curvature is not None
         step = curvature.solve(point.gradient.ravel()).reshape(point.theta.shape)
         square = max(float(np.vdot(step, point.gradient)), 0.0)
+        near = square <= tol**2 * task.total / len(task.weight)
+        if not fresh and (square > _POOR * before or (near and curved)):
+            point, before = task.evaluate(point.theta), np.inf
+            continue
         end = Summit(point, curvature, n_iter, False, float(np.sqrt(square)))
         if n_iter == 0 and not independent and _is_dependent(task, point.curvature, curvature):
             return replace(end, obstacle=DEPENDENT)
         if watch is not None and (obstacle := watch(task, point, step, square, n_iter)):
             return replace(end, obstacle=obstacle)
-        if square <= tol**2 * task.total / len(task.weight):
+        if near:
             return replace(end, converged=True)
-        ahead = advance(task, point, step, square, curvature=True)
+        ahead = advance(task, point, step, square, curvature=not thrifty)
         if ahead is None:
             # No step along a direction of ascent rises: the last digit is reached.
             return replace(end, converged=square <= _ROUNDING * max(abs(point.value), 1.0))
-        point = ahead
+        if ahead.curvature is None and not thrifty:
+            ahead = task.evaluate(ahead.theta)
+        point, before, guess = ahead, square, curvature
     return end
 
 
@@ -141,11 +151,11 @@ def advance(
     return None
 
 
-def rehearsed(task: Task) -> Array:
-    """Where to start: at no weights, or where a tenth of the rows would end."""
+def rehearsed(task: Task) -> tuple[Array, Curvature | None]:
+    """Where to start: at no weights, or where a tenth of the rows would end, with the curvature that they promise."""
     n_samples, size = task.X.shape[0], int(np.prod(task.shape))
     if n_samples < _MANY_ROWS * size or np.unique(task.codes[::_EVERY]).size < task.n_classes:
-        return task.start()
+        return task.start(), None
     few = replace(
         task,
         X=task.X[::_EVERY],
@@ -153,15 +163,15 @@ def rehearsed(task: Task) -> Array:
         weight=task.weight[::_EVERY],
         penalty=task.penalty / _EVERY,
     )
-    first = few.evaluate(few.start())
-    assert first.curvature is not None
-    typical = float(np.median(np.diagonal(first.curvature)))
-    few = replace(few, penalty=few.penalty + _REHEARSAL_PENALTY * typical)
-    found = climb(few, start=first.theta, tol=_REHEARSAL_TOL, max_iter=10, independent=True).point
-    return found.theta if np.isfinite(found.value) else task.start()
+    end = climb(few, start=few.start(), tol=_REHEARSAL_TOL, max_iter=_REHEARSAL_STEPS)
+    H = end.point.curvature
+    if not end.converged or end.point.least_lead > 0 or H is None:
+        return task.start(), None
+    return end.point.theta, Curvature.of(_EVERY * H)
 
 
-def _is_dependent(task: Task, H: Array, curvature: Curvature) -> bool:
+def _is_dependent(task: Task, H: Array | None, curvature: Curvature) -> bool:
+    assert H is not None
     if curvature.weakest < _DEPENDENT:
         return True
     diagonal = np.diagonal(H).reshape(task.shape)

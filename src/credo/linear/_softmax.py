@@ -28,6 +28,8 @@ _BLOCK_ENTRIES = 200_000
 # Rows are summed in this many parts, on every machine the same digits; below the second number threads don't pay.
 _N_PARTS = 8
 _FEW_ENTRIES = 400_000
+# Columns whose centre is more than this many times their spread from zero, on so many rows, are centred always.
+_FAR, _SAMPLE = 100.0, 256
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,18 @@ class Task:
             least_lead=min(part.least_lead for part in parts),
         )
 
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether the columns lie so near zero that rows needn't be centred for the slope to keep its digits."""
+        if is_sparse(self.X):
+            return False
+        sample = self.X[:: max(1, len(self.X) // _SAMPLE)]
+        return bool((np.abs(self.center) <= _FAR * np.abs(sample - self.center).mean(axis=0)).all())
+
     def _sums(self, theta: Array, curvature: bool, span: tuple[int, int]) -> _Sums:
         """What the rows of a span add to the objective."""
+        if not curvature and self._plain:
+            return self._slope(theta, span)
         m, width = self.shape
         value, lead = 0.0, np.inf
         gradient = np.zeros((m, width))
@@ -142,6 +154,28 @@ class Task:
             ll, least = add(rows, theta, self.codes[part], self.weight[part], gradient, H)
             value, lead = value + ll, min(lead, least)
         return _Sums(value, gradient, None if H is None else H.reshape(m * width, m * width), lead)
+
+    def _slope(self, theta: Array, span: tuple[int, int]) -> _Sums:
+        """The same without curvature, from the rows as they stand: Σ r(x − c)ᵀ = Σ r xᵀ − (Σ r)cᵀ."""
+        m, width = self.shape
+        n_features = self.X.shape[1]
+        W = theta[:, :n_features]
+        level = (theta[:, -1] if self.intercept else 0.0) - W @ self.center
+        value, lead, gradient = 0.0, np.inf, np.zeros((m, width))
+        step = max(64, _BLOCK_ENTRIES // width)
+        for first in range(span[0], span[1], step):
+            part = slice(first, min(first + step, span[1]))
+            images = self.X[part] @ W.T + level
+            if m == 1:
+                ll, pull, least, _ = _binary_terms(images[:, 0], self.codes[part], self.weight[part])
+                pull = pull[:, None]
+            else:
+                ll, pull, least, _ = _multinomial_terms(self.contrasts, images, self.codes[part], self.weight[part])
+            total = pull.sum(axis=0)
+            gradient[:, :n_features] += pull.T @ self.X[part] - np.outer(total, self.center)
+            gradient[:, n_features:] += total[:, None]
+            value, lead = value + ll, min(lead, least)
+        return _Sums(value, gradient, None, lead)
 
     def blocks(self, span: tuple[int, int]) -> Iterator[tuple[Array, slice]]:
         """The centred rows of a span with their column of ones, block by block, in a buffer that may be spent."""
@@ -168,25 +202,50 @@ def _binary(
     rows: Array, theta: Array, codes: NDArray[np.intp], weight: Array, gradient: Array, H: Array | None
 ) -> tuple[float, float]:
     """Two classes, coded −1 and +1; the rows are spent."""
-    sign = 2.0 * codes - 1.0
-    lead = sign * (rows @ theta[0])
-    small = np.exp(-np.abs(lead))
+    value, pull, least, small = _binary_terms(rows @ theta[0], codes, weight)
+    gradient[0] += pull @ rows
+    if H is not None:
+        rows *= (np.sqrt(weight * small) / (1.0 + small))[:, None]
+        H[0, :, 0, :] += rows.T @ rows
+    return value, least
+
+
+def _binary_terms(score: Array, codes: NDArray[np.intp], weight: Array) -> tuple[float, Array, float, Array]:
+    """Log likelihood, its slope by the score, the least lead, and exp(−|score|)."""
+    sign = np.where(codes == 1, 1.0, -1.0)
+    lead = sign * score
+    small = np.exp(-np.abs(score))
     # σ(−lead), the probability of the other class, to its own digits.
     miss = np.where(lead > 0, small, 1.0) / (1.0 + small)
-    gradient[0] += (sign * weight * miss) @ rows
-    if H is not None:
-        rows *= np.sqrt(weight * small)[:, None] / (1.0 + small)[:, None]
-        H[0, :, 0, :] += rows.T @ rows
     value = float(weight @ (np.minimum(lead, 0.0) - np.log1p(small)))
-    return value, float(lead.min(initial=np.inf))
+    return value, sign * weight * miss, float(lead.min(initial=np.inf)), small
 
 
 def _multinomial(
     C: Array, rows: Array, theta: Array, codes: NDArray[np.intp], weight: Array, gradient: Array, H: Array | None
 ) -> tuple[float, float]:
     """K > 2 classes."""
-    places = np.arange(len(rows))
-    gap = (rows @ theta.T) @ C.T
+    value, pull, least, P = _multinomial_terms(C, rows @ theta.T, codes, weight)
+    gradient += pull.T @ rows
+    if H is not None:
+        mean = P @ C
+        for a in range(C.shape[1]):
+            for b in range(a + 1):
+                # cov under p of the contrasts' values at the label (Bishop 4.110).
+                bend = weight * (P @ (C[:, a] * C[:, b]) - mean[:, a] * mean[:, b])
+                block = (rows * bend[:, None]).T @ rows
+                H[a, :, b, :] += block
+                if b < a:
+                    H[b, :, a, :] += block.T
+    return value, least
+
+
+def _multinomial_terms(
+    C: Array, images: Array, codes: NDArray[np.intp], weight: Array
+) -> tuple[float, Array, float, Array]:
+    """Log likelihood, its slope by the contrasts, the least lead, and the probabilities."""
+    places = np.arange(len(images))
+    gap = images @ C.T
     gap -= gap[places, codes][:, None]
     gap[places, codes] = -np.inf
     lead = -gap.max(axis=1)
@@ -197,15 +256,5 @@ def _multinomial(
     P /= mass[:, None]
     residual = -P
     residual[places, codes] += 1.0
-    gradient += ((weight[:, None] * residual) @ C).T @ rows
-    if H is not None:
-        mean = P @ C
-        for a in range(C.shape[1]):
-            for b in range(a + 1):
-                # cov under p of the contrasts' values at the label (Bishop 4.110).
-                pull = weight * (P @ (C[:, a] * C[:, b]) - mean[:, a] * mean[:, b])
-                block = (rows * pull[:, None]).T @ rows
-                H[a, :, b, :] += block
-                if b < a:
-                    H[b, :, a, :] += block.T
-    return -float(weight @ (top + np.log(mass))), float(lead.min(initial=np.inf))
+    value = -float(weight @ (top + np.log(mass)))
+    return value, (weight[:, None] * residual) @ C, float(lead.min(initial=np.inf)), P

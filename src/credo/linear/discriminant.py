@@ -21,8 +21,9 @@ class LinearDiscriminant(LinearClassifier):
 
         ln p(k|x) = wₖᵀx + bₖ + const,    wₖ = Σ⁻¹μₖ,    bₖ = −½ μₖᵀΣ⁻¹μₖ + ln πₖ             (Bishop 4.68–4.70)
 
-    Σ is the pooled covariance within the classes, with n − K in the denominator. Two classes have the log odds of the
-    second, w = Σ⁻¹(μ₂ − μ₁). Equivalent to scikit-learn's `LinearDiscriminantAnalysis`.
+    Σ is the pooled covariance within the classes, by maximum likelihood (n in the denominator, Bishop 4.78). Two
+    classes have the log odds of the second, w = Σ⁻¹(μ₂ − μ₁). Equivalent to scikit-learn's
+    `LinearDiscriminantAnalysis`.
 
     Parameters
     ----------
@@ -49,10 +50,10 @@ class LinearDiscriminant(LinearClassifier):
 
     Examples
     --------
-    >>> from credo import LinearDiscriminant
+    >>> from credo.linear import LinearDiscriminant
     >>> model = LinearDiscriminant().fit([[0.0], [2.0], [3.0], [5.0]], ["a", "a", "b", "b"])
-    >>> model.coef_, model.intercept_  # (4 − 1)/σ² with σ² = 2, and zero log odds halfway
-    (array([[1.5]]), array([-3.75]))
+    >>> model.coef_, model.intercept_  # (4 − 1)/σ² with σ² = 1, and zero log odds halfway
+    (array([[3.]]), array([-7.5]))
     """
 
     _title = "Linear discriminant"
@@ -87,17 +88,16 @@ class LinearDiscriminant(LinearClassifier):
         weight = np.ones(len(rows)) if weight is None else weight
         mass = np.asarray(np.bincount(codes, weight), dtype=np.float64)
         self.n_observations_ = float(mass.sum())
-        dof = self.n_observations_ - len(mass)
-        if not dof > 0:
-            raise ValueError(
-                f"{self.n_observations_:g} observations of {len(mass)} classes leave nothing to tell the spread within "
-                "a class from: the number of samples must be more than the number of classes"
-            )
         self.priors_ = self._checked_priors(mass)
         self.means_ = _class_means(rows, codes, weight, mass)
         inner = rows - self.means_[codes]
         self.axes_, singular = _axes(inner, weight, np.abs(rows).max(axis=0))
-        self.axis_std_, self.rank_ = singular / np.sqrt(dof), len(singular)
+        self.axis_std_, self.rank_ = singular / np.sqrt(self.n_observations_), len(singular)
+        if not self.rank_:
+            raise ValueError(
+                f"no column varies within a class, in {len(rows)} rows of {len(mass)} classes: there is no spread to "
+                "measure differences by. Use more rows than classes, or another classifier"
+            )
         self.shrinkage_ = self._amount(inner, weight)
         self._weigh()
         table = self._log_probabilities(rows)
@@ -170,7 +170,7 @@ class LinearDiscriminant(LinearClassifier):
             return Result(True, 1, "solved in closed form")
         message = (
             f"within the classes the {self.n_features_in_} columns vary in {self.rank_} directions only: the covariance "
-            'is inverted on those, and the others don\'t count. Use shrinkage="auto" to count them, or drop columns'
+            "is inverted on those, and the others don't count. shrinkage="auto" counts them too'
         )
         warnings.warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)

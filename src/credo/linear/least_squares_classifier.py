@@ -43,7 +43,7 @@ class LeastSquaresClassifier(LinearClassifier):
 
     Examples
     --------
-    >>> from credo import LeastSquaresClassifier
+    >>> from credo.linear import LeastSquaresClassifier
     >>> model = LeastSquaresClassifier().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
     >>> model.coef_, model.intercept_
     (array([[0.8]]), array([-1.2]))

@@ -60,12 +60,12 @@ class LogisticRegression(LinearClassifier):
 
     Examples
     --------
-    >>> from credo import LogisticRegression
+    >>> from credo.linear import LogisticRegression
     >>> hours = [[0.5], [1.0], [1.5], [2.0], [2.5], [3.0], [3.5], [4.0]]
     >>> passed = ["no", "no", "yes", "no", "no", "yes", "yes", "yes"]
     >>> model = LogisticRegression().fit(hours, passed)
     >>> model.coef_.round(2), model.coef_std_error_.round(2)
-    (array([[2.15]]), array([[1.4]]))
+    (array([[1.65]]), array([[1.09]]))
     >>> model.predict_proba([[2.25]]).round(2)
     array([[0.5, 0.5]])
     """
@@ -113,7 +113,7 @@ class LogisticRegression(LinearClassifier):
         watch = Watch() if alpha == 0 else None
         self._forget()
         if self.solver == "newton":
-            mode = maximize(task, tol=tol, max_iter=max_iter, watch=watch)
+            mode = maximize(task, tol=tol, max_iter=max_iter, watch=watch, curved=alpha == 0)
         else:
             mode = self._ascended(task, tol, max_iter, watch)
         point = mode.summit.point

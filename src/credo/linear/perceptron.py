@@ -75,7 +75,7 @@ class Perceptron(LinearClassifier):
 
     Examples
     --------
-    >>> from credo import Perceptron
+    >>> from credo.linear import Perceptron
     >>> model = Perceptron(shuffle=False).fit([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 0, 0, 1])  # AND
     >>> model.coef_, model.intercept_, model.mistakes_
     (array([[3., 2.]]), array([-4.]), array([2, 3, 3, 2, 2, 3, 2, 1, 0]))

@@ -77,14 +77,13 @@ def sigmoid(
     grid = np.linspace(*limits(rows[:, 0]), _POINTS)
     with unnamed():
         curve = np.asarray(model.predict_proba(grid[:, None]))[:, 1]
-        known = getattr(model, "proba_interval", None)
-        lower, upper = (None, None) if known is None else (end[:, 1] for end in known(grid[:, None], level))
+        ends = model.proba_interval(grid[:, None], level) if hasattr(model, "proba_interval") else None
     with canvas(ax, size=(5.6, 3.4)) as ax:
         for height in (0.0, 1.0):
             ax.axhline(height, color=MUTED, linewidth=0.6, zorder=1)
-        if lower is not None:
+        if ends is not None:
             text = f"{level * 100:g} % interval"
-            ax.fill_between(grid, lower, upper, color=ACCENT, alpha=0.16, linewidth=0, label=text)
+            ax.fill_between(grid, ends[0][:, 1], ends[1][:, 1], color=ACCENT, alpha=0.16, linewidth=0, label=text)
         ax.plot(grid, curve, color=ACCENT, linewidth=1.8, zorder=2, label="probability")
         ax.set(xlim=(grid[0], grid[-1]), ylim=(-_AWAY - 1.5 * _JITTER, 1 + _AWAY + 1.5 * _JITTER))
         _crossings(ax, crossings(grid, curve))

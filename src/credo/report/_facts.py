@@ -1,6 +1,7 @@
 """What the held-out predictions show, as numbers; the sentences are made of these."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +9,45 @@ from scipy.special import ndtri
 from scipy.stats import binom, kstest, spearmanr
 
 from credo.distributions import StudentT
+from credo.metrics import pit, point
 from credo.selection import HeldOut
 
 Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Held-out predictions of numbers: `mean` is the median where a distribution has none, and then `std` is infinite."""
+
+    held: HeldOut
+
+    @property
+    def y(self) -> Vector:
+        return self.held.y
+
+    @cached_property
+    def mean(self) -> Vector:
+        return point(self.held.dist)
+
+    @cached_property
+    def std(self) -> Vector:
+        return np.where(np.isnan(self.held.dist.std), np.inf, self.held.dist.std)
+
+    @cached_property
+    def interval(self) -> tuple[Vector, Vector]:
+        return self.held.dist.interval(0.95)
+
+    @property
+    def lower(self) -> Vector:
+        return self.interval[0]
+
+    @property
+    def upper(self) -> Vector:
+        return self.interval[1]
+
+    @cached_property
+    def pit(self) -> Vector:
+        return pit(self.held.y, self.held.dist)
 
 
 @dataclass(frozen=True)
@@ -82,7 +119,7 @@ class Guess:
     coverage: float
 
 
-def coverage(held: HeldOut) -> Coverage:
+def coverage(held: Predicted) -> Coverage:
     """How many rows fell inside their interval, and how many should."""
     inside = (held.lower <= held.y) & (held.y <= held.upper)
     n = len(inside)
@@ -132,9 +169,9 @@ def gap(first: Vector, second: Vector) -> Gap:
         return Gap(mean=float(difference.mean()), error=error)
 
 
-def gain(held: HeldOut) -> Gap:
+def gain(held: Predicted) -> Gap:
     """The squared error that a model saves, compared with the mean of the other rows."""
-    return gap((held.y - _others(held.y)) ** 2, (held.y - held.dist_mean) ** 2)
+    return gap((held.y - _others(held.y)) ** 2, (held.y - held.mean) ** 2)
 
 
 def _others(y: Vector) -> Vector:

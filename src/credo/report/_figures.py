@@ -19,7 +19,6 @@ from credo.report._curves import Curve, Line
 from credo.report._effects import Effects
 from credo.report._inputs import Influence, Process
 from credo.report._numbers import count
-from credo.selection import HeldOut
 
 MAX_POINTS = 500
 MAX_COEFFICIENTS = 20
@@ -43,21 +42,21 @@ class Figure:
     reading: str
 
 
-def held_out_figures(held: HeldOut, *, target: str, guess: float | None) -> list[Figure]:
+def held_out_figures(held: facts.Predicted, *, target: str, guess: float | None) -> list[Figure]:
     """Predicted versus actual, calibration and residuals of the best model."""
-    rmse = float(np.sqrt(np.mean((held.y - held.dist_mean) ** 2)))
+    rmse = float(np.sqrt(np.mean((held.y - held.mean) ** 2)))
     r2 = None if guess is None else 1 - (rmse / guess) ** 2
     n = len(held.y)
     some = f" {count(MAX_POINTS)} of the {count(n)} rows are drawn." if n > MAX_POINTS else ""
     name = shorten(target)
     interval = (held.lower, held.upper)
-    left = held.y - held.dist_mean
+    left = held.y - held.mean
     return [
         _figure(
             "agreement",
             "How close are the predictions?",
             lambda ax: plots.predicted_vs_actual(
-                held.y, held.dist_mean, interval=interval, name=target, max_points=MAX_POINTS, ax=ax
+                held.y, held.mean, interval=interval, name=target, max_points=MAX_POINTS, ax=ax
             ),
             sentences.agreement(r2, facts.coverage(held), target=name),
             f"Each point is a row, predicted by a model that had not seen it, with its 95 % interval.{some}",
@@ -73,8 +72,8 @@ def held_out_figures(held: HeldOut, *, target: str, guess: float | None) -> list
         _figure(
             "residuals",
             "What did the model miss?",
-            lambda ax: plots.residuals(held.y, held.dist_mean, name=target, max_points=MAX_POINTS, ax=ax),
-            sentences.residuals(facts.pattern(held.y, held.dist_mean), left, useful=(r2 or 0.0) > 0.05),
+            lambda ax: plots.residuals(held.y, held.mean, name=target, max_points=MAX_POINTS, ax=ax),
+            sentences.residuals(facts.pattern(held.y, held.mean), left, useful=(r2 or 0.0) > 0.05),
             f"A cloud without shape around zero is what a good model leaves.{some}",
         ),
     ]
@@ -139,7 +138,7 @@ def influence_figure(influence: Influence, *, target: str) -> Figure:
     )
 
 
-def line_figure(line: Line, held: HeldOut, *, target: str) -> Figure:
+def line_figure(line: Line, held: facts.Predicted, *, target: str) -> Figure:
     """A model of one input, with the data."""
     rows = np.arange(len(held.y))
     if len(rows) > MAX_POINTS:

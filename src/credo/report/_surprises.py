@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from credo.plots import shorten
+from credo.report._facts import Predicted
 from credo.report._numbers import count, datum, number
 from credo.report._sentences import surprise as sentence
-from credo.selection import HeldOut
 
 # Of a handful of rows each is as surprising as the next.
 _ROWS_TO_CHOOSE_FROM = 20
@@ -26,19 +26,19 @@ class Surprise:
     off: str
 
 
-def surprises(held: HeldOut, index: Any) -> tuple[list[Surprise], str]:
+def surprises(held: Predicted, index: Any) -> tuple[list[Surprise], str]:
     """The rows furthest from their prediction, measured by the spread that the model gave each, in words too."""
     if len(held.y) < _ROWS_TO_CHOOSE_FROM:
         return [], ""
     with np.errstate(divide="ignore", invalid="ignore"):
-        distance = (held.y - held.dist_mean) / held.dist_std
+        distance = (held.y - held.mean) / held.std
     distance = np.where(np.isfinite(distance), distance, 0.0)
     rows = np.argsort(-np.abs(distance), kind="stable")[:_LISTED]
     listed = [
         Surprise(
             row=row_label(index[i]),
             actual=datum(float(held.y[i])),
-            predicted=number(float(held.dist_mean[i])),
+            predicted=number(float(held.mean[i])),
             interval=f"{number(float(held.lower[i]))} to {number(float(held.upper[i]))}",
             off=f"{abs(distance[i]):.1f} {'above' if distance[i] > 0 else 'below'}",
         )

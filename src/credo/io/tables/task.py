@@ -46,7 +46,9 @@ def target_task(frame: Any, target: str) -> Task:
     if found and all(isinstance(value, bool | np.bool_) for value in found):
         return Task("classification", "it holds true and false")
     if len(odd) > 0.5 * present.sum():
-        return Task("classification", f"it holds words, as {quoted(dict.fromkeys(words(column, present)[present]), most=2)}")
+        return Task(
+            "classification", f"it holds words, as {quoted(dict.fromkeys(words(column, present)[present]), most=2)}"
+        )
     return _of_numbers(values[present]) if not len(odd) else Task("regression")
 
 
