@@ -131,7 +131,7 @@ def test_a_class_of_one_row_has_an_area_without_error(ax):
         ([0, 0], [[0.2, 0.3, 0.5]] * 2, {}, "needs two classes, and every label in y is 0"),
         ([0, 1], {}, {}, "nothing to draw: the dict"),
         ([0, 1, 2], {"m": np.eye(3)}, {}, r"need one event, and there are 3 classes: say positive=, one of 0, 1, 2"),
-        ([0, 1], [0.2, 0.3], {"positive": "yes"}, "positive holds 'yes' in row 0, which is none of the classes 0, 1"),
+        ([0, 1], [0.2, 0.3], {"positive": "yes"}, "positive must be one of the classes 0, 1; got 'yes'"),
     ],
 )
 def test_what_has_no_curve_is_said(ax, y, prediction, options, message):

@@ -57,8 +57,9 @@ def separation(
     held = np.empty(0, dtype=np.intp)
     for _ in range(_MOST_ROUNDS):
         lead = leads(direction)
-        if lead.min(initial=0.0) >= -_ZERO and direction.any():
-            return Separation(direction, True)
+        if lead.min(initial=0.0) >= -_ZERO:
+            # Leads that are all zero are those of a direction that no row knows.
+            return Separation(direction if lead.max(initial=0.0) > _ZERO else None, True)
         worst = np.argpartition(lead, min(_FIRST, len(lead) - 1))[:_FIRST]
         new = np.setdiff1d(worst[lead[worst] < -_ZERO], held)
         if not len(new):

@@ -170,7 +170,7 @@ class LinearDiscriminant(LinearClassifier):
             return Result(True, 1, "solved in closed form")
         message = (
             f"within the classes the {self.n_features_in_} columns vary in {self.rank_} directions only: the covariance "
-            "is inverted on those, and the others don't count. shrinkage="auto" counts them too'
+            "is inverted on those, and the others don't count; with shrinkage='auto' they do"
         )
         warnings.warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from credo.estimator import positive_integer
 from credo.plots._arrays import Vector
-from credo.plots._classes import Forecast, forecast, places, shown, title
+from credo.plots._classes import Forecast, forecast, shown, title
 from credo.plots._labels import name_axis, shorten
 from credo.plots._marks import color, dash
 from credo.plots._style import MUTED, canvas
@@ -139,7 +139,9 @@ def _curves(
     event = first.classes[1] if positive is None else positive
     curves = []
     for name, each in found.items():
-        (place,) = places("positive", [event], each.classes)
+        if event not in each.classes:
+            raise ValueError(f"positive must be one of the classes {shown(each.classes)}; got {positive!r}")
+        place = each.classes.index(event)
         happened = each.codes == place
         if happened.all() or not happened.any():
             have = "every" if happened.all() else "no"

@@ -1,13 +1,43 @@
-"""The leaderboard's rows and the sentences under it."""
+"""The leaderboard's columns and rows, and the sentences under it."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from credo.report import _class_facts as class_facts
 from credo.report import _facts as facts
 from credo.report import _sentences as sentences
 from credo.report._numbers import aligned, fixed, number, percent
-from credo.selection import Comparison, HeldOut, Score
+from credo.selection import Comparison, HeldOut
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A held-out score: its heading, which way is better (and by sign), and how it is written.
+
+    Of a logarithm the difference counts, whatever its size: it has a fixed number of `decimals`.
+    """
+
+    title: str
+    way: str
+    sign: int = 0
+    decimals: int | None = None
+    is_share: bool = False
+
+
+_MEASURES = {
+    "log_score": Measure("Log score", "higher is better", 1, decimals=3),
+    "rmse": Measure("RMSE", "lower is better", -1),
+    "crps": Measure("CRPS", "lower is better", -1),
+    "coverage": Measure("Coverage", "near 95 %", is_share=True),
+    "log_loss": Measure("Log loss", "lower is better", -1, decimals=3),
+    "brier": Measure("Brier score", "lower is better", -1, decimals=4),
+    "accuracy": Measure("Accuracy", "higher is better", 1, is_share=True),
+    "calibration_error": Measure("Calibration error", "near chance", is_share=True),
+}
+_EVIDENCE = Measure("Log evidence", "higher is better", 1, decimals=1)
+_SECONDS = Measure("Seconds", "")
 
 
 @dataclass(frozen=True)
@@ -30,17 +60,17 @@ class Row:
     error: str = ""
 
 
+def head(comparison: Comparison) -> list[Measure]:
+    """The columns; where no model could be fitted there is nothing to measure."""
+    return [*(_MEASURES[measure] for measure in comparison.measures), _EVIDENCE, _SECONDS]
+
+
 def rows(comparison: Comparison, families: dict[str, str]) -> list[Row]:
     """One row for each model, in the comparison's order."""
     good = [score for score in comparison.scores if score.error is None]
-    columns = [
-        _column([score.log_score for score in good], sign=1, decimals=3),
-        _column([score.rmse for score in good], sign=-1),
-        _column([score.crps for score in good], sign=-1),
-        [_covered(score, comparison.held_out[score.name]) for score in good],
-        _column([score.log_evidence for score in good], sign=1, decimals=1),
-        [Cell(_seconds(score.seconds)) for score in good],
-    ]
+    columns = [_measured(comparison, measure) for measure in comparison.measures]
+    columns.append(_column([score.log_evidence for score in good], _EVIDENCE))
+    columns.append([Cell(_seconds(score.seconds)) for score in good])
     cells = {score.name: [column[i] for column in columns] for i, score in enumerate(good)}
     return [
         Row(
@@ -54,16 +84,17 @@ def rows(comparison: Comparison, families: dict[str, str]) -> list[Row]:
     ]
 
 
-def guess_row(guess: facts.Guess | None, comparison: Comparison) -> Row | None:
-    """The row of guessing the mean, to compare with; its numbers as precise as the models' own."""
+def guess_row(guess: Any, comparison: Comparison) -> Row | None:
+    """The row of a guess that looks at no column, to compare with; its numbers as precise as the models' own."""
     if guess is None:
         return None
     good = [score for score in comparison.scores if score.error is None]
-    texts = [
-        aligned([*(getattr(score, name) for score in good), getattr(guess, name)])[-1] for name in ("rmse", "crps")
-    ]
-    cells = [_fixed(guess.log_score, 3), *texts, percent(guess.coverage), "—", "—"]
-    return Row("always the mean", "for comparison: looks at no column", [Cell(text) for text in cells])
+    cells = []
+    for name in comparison.measures:
+        values = [*(score.held_out[name] for score in good), getattr(guess, name, None)]
+        cells.append(_texts(values, _MEASURES[name])[-1])
+    what = "always the shares" if comparison.task == "classification" else "always the mean"
+    return Row(what, "for comparison: looks at no column", [Cell(text) for text in (*cells, "—", "—")])
 
 
 def clear_lead(comparison: Comparison) -> bool:
@@ -73,31 +104,49 @@ def clear_lead(comparison: Comparison) -> bool:
     return all(facts.gap(top, comparison.held_out[name].log_score).clear for name in others)
 
 
-def words(comparison: Comparison, guess: facts.Guess | None) -> list[str]:
-    """The sentences under the leaderboard."""
+def words(comparison: Comparison, guess: float | None) -> list[str]:
+    """The sentences under the leaderboard; `guess` is the log score of a guess that looks at no column."""
     good = [score for score in comparison.scores if score.error is None]
     found: list[str] = []
     if not good:
         return found
+    classes = comparison.task == "classification"
     if len(good) > 1:
         first, second = (comparison.held_out[score.name].log_score for score in good[:2])
-        found.append(sentences.lead(good[0].name, good[1].name, facts.gap(first, second)))
+        what = "log loss" if classes else "log score"
+        found.append(sentences.lead(good[0].name, good[1].name, facts.gap(first, second), what=what))
     logs = {score.name: score.log_evidence for score in good if score.log_evidence is not None}
     found.append(sentences.evidence({name: log for name, log in logs.items() if math.isfinite(log)}, good[0].name))
-    if guess is not None and good[0].log_score is not None:
-        found.append(sentences.reference(good[0].log_score, guess))
+    if guess is not None:
+        top = float(comparison.held_out[good[0].name].log_score.mean())
+        found.append(sentences.reference(top - guess, classes=classes))
     return [sentence for sentence in found if sentence]
 
 
-def _column(values: Sequence[float | None], *, sign: int, decimals: int | None = None) -> list[Cell]:
-    # Of a logarithm the difference counts, whatever its size.
-    texts = aligned(values) if decimals is None else [_fixed(value, decimals) for value in values]
-    known = [sign * value for value in values if value is not None and not math.isnan(value)]
-    if len(values) < 2 or not known:
+def _measured(comparison: Comparison, name: str) -> list[Cell]:
+    """The cells of a held-out score; coverage and calibration are flagged where chance doesn't explain them."""
+    good = [score for score in comparison.scores if score.error is None]
+    cells = _column([score.held_out[name] for score in good], _MEASURES[name])
+    flags = {"coverage": _covered, "calibration_error": _calibrated}.get(name)
+    if flags is None:
+        return cells
+    return [Cell(cell.text, flag=flags(comparison.held_out[score.name])) for cell, score in zip(cells, good, strict=True)]
+
+
+def _column(values: Sequence[float | None], measure: Measure) -> list[Cell]:
+    texts = _texts(values, measure)
+    known = [measure.sign * value for value in values if value is not None and not math.isnan(value)]
+    if len(values) < 2 or not known or not measure.sign:
         return [Cell(text) for text in texts]
     # What looks equal is equally good to a reader.
-    top = texts[values.index(sign * max(known))]
+    top = texts[values.index(measure.sign * max(known))]
     return [Cell(text, best=text == top) for text in texts]
+
+
+def _texts(values: Sequence[float | None], measure: Measure) -> list[str]:
+    if measure.is_share:
+        return ["—" if value is None else percent(value) for value in values]
+    return aligned(values) if measure.decimals is None else [_fixed(value, measure.decimals) for value in values]
 
 
 def _fixed(value: float | None, decimals: int) -> str:
@@ -106,10 +155,14 @@ def _fixed(value: float | None, decimals: int) -> str:
     return fixed(value, decimals=decimals)
 
 
-def _covered(score: Score, held: HeldOut) -> Cell:
-    fact = facts.coverage(held)
-    flag = "low" if fact.inside < fact.low else "high" if fact.inside > fact.high else ""
-    return Cell("—" if score.coverage is None else percent(score.coverage), flag=flag)
+def _covered(held: HeldOut) -> str:
+    fact = facts.coverage(facts.Predicted(held))
+    return "low" if fact.inside < fact.low else "high" if fact.inside > fact.high else ""
+
+
+def _calibrated(held: HeldOut) -> str:
+    fact = class_facts.calibration(held)
+    return "" if fact.by_chance else "too sure" if fact.confidence.z < 0 else "too unsure"
 
 
 def _seconds(value: float | None) -> str:
