@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from credo.cli._job import copies, steady
-from credo.cli._models import NAMES, estimators, short_name
+from credo.cli._models import REGRESSORS, estimators, short_name
 from credo.cli._sizes import Size
 from credo.gp import GPRegressor
 from credo.kernels import RBF, Matern32, Matern52
@@ -14,15 +14,15 @@ from credo.linear import BayesianLinearRegression
 
 def test_all_models_suit_a_small_table():
     chosen, notes = estimators(None, Size(442, 10))
-    assert tuple(chosen) == NAMES
+    assert tuple(chosen) == REGRESSORS
     assert notes == []
 
 
 def test_linear_models_come_before_the_others():
     # Of models that tie, the first is taken.
     first = {"linear", "ridge", "bayes", "polynomial", "lms"}
-    assert set(NAMES[:5]) == first
-    assert not {name for name in NAMES[5:] if "gp" not in name} - {"nadaraya-watson", "kernel-ridge"}
+    assert set(REGRESSORS[:5]) == first
+    assert not {name for name in REGRESSORS[5:] if "gp" not in name} - {"nadaraya-watson", "kernel-ridge"}
 
 
 def test_polynomial_is_left_out_of_a_wide_table_with_a_note():
@@ -81,7 +81,7 @@ def test_copies_are_rows_that_agree_in_every_cell_and_in_the_target():
     assert len(set(copies(frame, np.array([2.0, 5.0, 2.0, 2.0, 2.0])).tolist())) == 4
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REGRESSORS)
 def test_short_names_are_found_again(name):
     chosen, _ = estimators((name,), Size(300, 6))
     assert short_name(chosen[name]) == name
@@ -99,7 +99,7 @@ def test_processes_are_told_apart_by_their_kernels():
         ("linear,bays", "there is no model 'bays'. Did you mean 'bayes'?"),
         ("poly", "there is no model 'poly'. Did you mean 'polynomial'?"),
         ("matern", "there is no model 'matern'. Did you mean 'gp-matern'?"),
-        ("xyz", f"there is no model 'xyz'. Choose from {', '.join(NAMES)}."),
+        ("xyz", f"there is no model 'xyz'. Choose from {', '.join(REGRESSORS)}, discriminant"),
         (" , ", "name at least one of linear"),
     ],
 )

@@ -7,22 +7,28 @@ import warnings
 import numpy as np
 import pytest
 
-from credo.cli._models import NAMES
+from credo.cli._models import CLASSIFIERS, REGRESSORS
 from credo.cli._screen import Screen, cells, plain, size
+from credo.distributions import Normal
 from credo.selection import Comparison, HeldOut, Score
 
 
 def held(log_score):
-    """Four held-out rows of a model, of which only their log scores count here."""
-    zero = np.zeros(4)
-    return HeldOut(zero, zero, zero, zero, zero, zero, np.array(log_score))
+    """Four held-out rows of a model, of which only their log scores count here: −½ ln 2π − ln σ where y is the mean."""
+    std = np.exp(-np.array(log_score) - 0.5 * np.log(2 * np.pi))
+    return HeldOut(np.zeros(4), Normal(np.zeros(4), std))
+
+
+def line(name, log_score, rmse, crps, coverage, log_evidence, evidence_method, seconds):
+    measured = {"log_score": log_score, "rmse": rmse, "crps": crps, "coverage": coverage}
+    return Score(name, measured, log_evidence, evidence_method, seconds=seconds)
 
 
 # Named first is what is simpler, and here as good as the top one by one standard error.
 BOARD = Comparison(
     [
-        Score("bayes", -5.42051, 54.6493, 30.9, 0.959, -2403.907, "exact", 0.0041),
-        Score("[bold]odd", -6.0, 123456.7, 0.00123, 1.0, None, None, 2.0),
+        line("bayes", -5.42051, 54.6493, 30.9, 0.959, -2403.907, "exact", 0.0041),
+        line("[bold]odd", -6.0, 123456.7, 0.00123, 1.0, None, None, 2.0),
         Score("lms", error="it diverged"),
     ],
     {"[bold]odd": held([-9.0, -5.0, -5.0, -5.0]), "bayes": held([-5.4, -5.4, -5.4, -5.48])},
@@ -120,7 +126,7 @@ def test_sizes_have_four_digits(value, text):
 
 
 def test_a_score_of_minus_infinity_is_shown_as_such():
-    assert cells(Score("certain", -np.inf, 1.0, 1.0, 0.5, None, None, 0.1))[1] == "-inf"
+    assert cells(line("certain", -np.inf, 1.0, 1.0, 0.5, None, None, 0.1), ["log_score"])[1] == "-inf"
 
 
 def test_plain_values_are_strict_json():
@@ -147,14 +153,24 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_numbers(width, last, cap
     assert header.split("  ")[-1].strip().endswith(last)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REGRESSORS)
 def test_every_model_has_room_for_its_seconds_on_a_terminal_of_80_columns(name, capsys, terminal, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    score = Score(name, -5.42051, 54620.31, 30.95, 0.9621, -12403.91, "exact", 112.038)
-    Screen().leaderboard(Comparison([score], {name: held([score.log_score] * 4)}))
+    score = line(name, -5.42051, 54620.31, 30.95, 0.9621, -12403.91, "exact", 112.038)
+    Screen().leaderboard(Comparison([score], {name: held([-5.42051] * 4)}))
     out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert "112.038" in out
     assert name in out
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_so_has_every_classifier(name, capsys, terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    measured = {"log_loss": 0.63816, "brier": 0.21436, "accuracy": 0.9667, "calibration_error": 0.1242}
+    score = Score(name, measured, -12403.91, "laplace", seconds=112.038)
+    Screen().leaderboard(Comparison([score], {name: held([-0.6] * 4)}, task="classification"))
+    out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert "0.6382" in out and "96.7 %" in out and "112.038" in out
 
 
 def test_json_is_ascii_so_that_every_stdout_can_hold_it(capsys):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from credo.cli import _sizes as sizes
-from credo.cli._models import NAMES, estimators
+from credo.cli._models import REGRESSORS, estimators
 from credo.cli._sizes import Size, duration, impossible, left_out, patience, seconds
 
 KERNELS = ("nadaraya-watson", "kernel-ridge", "gp", "gp-matern")
@@ -25,11 +25,11 @@ def test_the_limit_of_polynomials_counts_features_and_cells(shape, wide):
 
 @pytest.mark.parametrize("rows", [10, 300, 1030])
 def test_tables_of_up_to_a_thousand_rows_get_every_model(rows, memory):
-    assert left_out(NAMES, Size(rows, 8)) == (set(), [])
+    assert left_out(REGRESSORS, Size(rows, 8)) == (set(), [])
 
 
 def test_a_table_of_thousands_of_rows_goes_without_kernels_and_says_how_to_insist(memory):
-    absent, notes = left_out(NAMES, Size(8192, 8))
+    absent, notes = left_out(REGRESSORS, Size(8192, 8))
     assert absent == set(KERNELS)
     (note,) = notes
     assert re.fullmatch(
@@ -53,7 +53,7 @@ def test_what_memory_does_not_hold_is_refused_in_words(memory):
     # Three matrices of 60 000² numbers of 8 bytes: 86.4 GB.
     assert "3 matrices of 60,000 × 60,000 numbers need 86 GB, and this machine has 16 GB of memory" in str(caught.value)
     assert str(caught.value).endswith("; leave it out of --models")
-    absent, notes = left_out(NAMES, Size(60_000, 8))
+    absent, notes = left_out(REGRESSORS, Size(60_000, 8))
     assert set(KERNELS) <= absent
     assert not any("--models" in note and "gp" in note for note in notes)
 
@@ -77,14 +77,14 @@ def test_time_grows_with_rows_columns_and_folds(name):
 
 
 def test_folds_count_against_the_limit(memory):
-    few, _ = left_out(NAMES, Size(2000, 8, folds=2))
-    many, _ = left_out(NAMES, Size(2000, 8, folds=50))
+    few, _ = left_out(REGRESSORS, Size(2000, 8, folds=2))
+    many, _ = left_out(REGRESSORS, Size(2000, 8, folds=50))
     assert "gp" not in few
     assert "gp" in many
 
 
 def test_linear_models_are_never_too_slow(memory):
-    absent, _ = left_out(NAMES, Size(10**6, 5))
+    absent, _ = left_out(REGRESSORS, Size(10**6, 5))
     assert absent.isdisjoint({"linear", "ridge", "bayes", "lms"})
     assert patience(SIMPLE, Size(10**6, 5)) == []
 

@@ -64,18 +64,20 @@ class Model:
 
 
 def held_out(y: np.ndarray, mean: np.ndarray, std: np.ndarray | float) -> HeldOut:
-    dist = Normal(mean, np.broadcast_to(std, y.shape).astype(float))
-    lower, upper = dist.interval(0.95)
-    return HeldOut(y, dist.mean, dist.std, lower, upper, dist.cdf(y), dist.log_prob(y))
+    return HeldOut(y, Normal(mean, np.broadcast_to(std, y.shape).astype(float)))
 
 
 def score(name: str, held: HeldOut, evidence: float | None = None) -> Score:
+    lower, upper = held.dist.interval(0.95)
+    measured = {
+        "log_score": float(held.log_score.mean()),
+        "rmse": float(np.sqrt(np.mean((held.y - held.dist.mean) ** 2))),
+        "crps": float(np.mean(held.dist.crps(held.y))),
+        "coverage": float(np.mean((lower <= held.y) & (held.y <= upper))),
+    }
     return Score(
         name,
-        log_score=float(held.log_score.mean()),
-        rmse=float(np.sqrt(np.mean((held.y - held.dist_mean) ** 2))),
-        crps=float(np.mean(Normal(held.dist_mean, held.dist_std).crps(held.y))),
-        coverage=float(np.mean((held.lower <= held.y) & (held.y <= held.upper))),
+        held_out=measured,
         log_evidence=evidence,
         evidence_method=None if evidence is None else "exact",
         seconds=0.02,

@@ -8,7 +8,7 @@ from credo.report import _sentences as sentences
 
 def test_coverage_counts_rows_and_gives_the_binomial_range(make_held_out):
     y = np.concatenate([np.zeros(94), np.full(6, 10.0)])
-    fact = facts.coverage(make_held_out(y, np.zeros(100), 1.0))
+    fact = facts.coverage(facts.Predicted(make_held_out(y, np.zeros(100), 1.0)))
     assert (fact.inside, fact.n) == (94, 100)
     # The central 95 % range of binomial(100, 0.95) in tables: 90 to 99.
     assert (fact.low, fact.high) == (90, 99)

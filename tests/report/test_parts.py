@@ -10,6 +10,7 @@ from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegressi
 from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
 from credo.report._effects import Effects, effects, step
+from credo.report._facts import Predicted
 from credo.report._numbers import aligned, fixed, listing, number, percent
 from credo.report._surprises import surprises
 from credo.selection import Comparison
@@ -163,11 +164,11 @@ def test_weights_that_the_rows_do_not_determine_have_no_strength():
 def test_surprises_are_measured_by_the_models_own_spread(make_held_out):
     y, mean, std = np.zeros(30), np.zeros(30), np.ones(30)
     y[3], y[7], std[7] = 4.0, -10.0, 5.0
-    listed, sentence = surprises(make_held_out(y, mean, std), pd.RangeIndex(30))
+    listed, sentence = surprises(Predicted(make_held_out(y, mean, std)), pd.RangeIndex(30))
     assert [(line.row, line.off) for line in listed] == [("4", "4.0 above"), ("8", "2.0 below")]
     assert sentence.endswith("here it is 4.0.")
-    assert surprises(make_held_out(y[:5], mean[:5], std[:5]), pd.RangeIndex(5)) == ([], "")
-    named, _ = surprises(make_held_out(y, mean, std), pd.Index([f"r{i}" for i in range(30)]))
+    assert surprises(Predicted(make_held_out(y[:5], mean[:5], std[:5])), pd.RangeIndex(5)) == ([], "")
+    named, _ = surprises(Predicted(make_held_out(y, mean, std)), pd.Index([f"r{i}" for i in range(30)]))
     assert named[0].row == "r3"
 
 
@@ -192,7 +193,7 @@ def test_a_lead_is_clear_or_not(make_case):
 def test_coverage_that_chance_does_not_explain_is_flagged(make_case, make_held_out):
     case = make_case()
     scores, held = case["comparison"].scores, case["comparison"].held_out["bayes"]
-    narrow = make_held_out(held.y, held.dist_mean, 0.3)
-    wide = make_held_out(held.y, held.dist_mean, 30.0)
+    narrow = make_held_out(held.y, held.dist.mean, 0.3)
+    wide = make_held_out(held.y, held.dist.mean, 30.0)
     rows = leaderboard.rows(Comparison(scores, {"bayes": narrow, "ridge": wide}), {})
     assert [row.cells[3].flag for row in rows] == ["low", "high"]

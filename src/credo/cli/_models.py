@@ -9,12 +9,11 @@ import click
 from credo.cli._sizes import Size, impossible, left_out, listing, patience
 
 # By what they predict, simplest first: of models that the held-out rows can't tell apart, the first is taken.
-NAMES = {
-    "regression": (
-        "linear", "ridge", "bayes", "polynomial", "lms", "nadaraya-watson", "kernel-ridge", "gp", "gp-matern",
-    ),
-    "classification": ("discriminant", "logistic", "bayes-logistic", "polynomial", "neighbours", "gp"),
-}  # fmt: skip
+REGRESSORS = (
+    "linear", "ridge", "bayes", "polynomial", "lms", "nadaraya-watson", "kernel-ridge", "gp", "gp-matern",
+)  # fmt: skip
+CLASSIFIERS = ("discriminant", "logistic", "bayes-logistic", "polynomial", "neighbours", "gp")
+NAMES = {"regression": REGRESSORS, "classification": CLASSIFIERS}
 _PREDICTS = {"regression": "numbers", "classification": "classes"}
 
 # Models whose loops numba compiles when they run for the first time, by the module of the loops.

@@ -138,7 +138,7 @@ def perceptron_pass(
                 wrong = True
                 if track[2] > track[1]:
                     track[1] = track[2]
-                    _pocket(Z, codes, weight, order, W, bias, best, track, scores)
+                    _pocket(Z, codes, weight, W, bias, best, track, scores)
             if square == 0.0:
                 mistakes += 1
                 counts[i] += 1
@@ -151,11 +151,12 @@ def perceptron_pass(
             mistakes += int(np.ceil(share))
             counts[i] += int(np.ceil(share))
         track[2] = 0.0 if wrong else track[2] + weight[i]
-    _pocket(Z, codes, weight, order, W, bias, best, track, scores)
+    _pocket(Z, codes, weight, W, bias, best, track, scores)
     return mistakes
 
 
-@njit(cache=True)
+# Sums may be taken in any order, which lets the compiler take several terms at once.
+@njit(cache=True, fastmath={"reassoc", "contract"})
 def _rival(z: Array, code: int, W: Array, bias: float, scores: Array) -> tuple[int, float]:
     """The class that comes closest to the row's own or is ahead of it, and the lead of its own."""
     p = len(z)
@@ -194,7 +195,6 @@ def _pocket(
     Z: Array,
     codes: NDArray[np.intp],
     weight: Array,
-    order: NDArray[np.intp],
     W: Array,
     bias: float,
     best: Array,
@@ -203,8 +203,8 @@ def _pocket(
 ) -> None:
     """Put the present weights into the pocket where they err less than those in it."""
     error = 0.0
-    for i in order:
-        if _rival(Z[i], codes[i], W, bias, scores)[1] <= 0.0:
+    for i in range(len(Z)):
+        if weight[i] > 0.0 and _rival(Z[i], codes[i], W, bias, scores)[1] <= 0.0:
             error += weight[i]
             if error >= track[0]:
                 return

@@ -28,6 +28,8 @@ _MANY_ROWS, _EVERY = 400, 10
 _REHEARSAL_TOL, _REHEARSAL_STEPS = 1.0, 10
 # A curvature serves for further steps as long as each takes λ² down to this share.
 _POOR = 0.1
+# A new one costs as much as this many such steps.
+_FEW_STEPS = 3
 # Columns that the others explain but for this share of their square depend on them, as far as a Gram matrix can tell.
 _DEPENDENT = 1e-9
 DEPENDENT = "the columns depend on one another"
@@ -103,13 +105,14 @@ def climb(
     begin, guess = rehearsed(task) if start is None else (start, None)
     thrifty, independent = guess is not None, independent or guess is not None
     point, before = task.evaluate(begin, curvature=not thrifty), np.inf
+    goal = tol**2 * task.total / len(task.weight)
     for n_iter in range(max_iter + 1):
         fresh = point.curvature is not None
         curvature = guess if point.curvature is None else Curvature.of(point.curvature)
         assert curvature is not None
         step = curvature.solve(point.gradient.ravel()).reshape(point.theta.shape)
         square = max(float(np.vdot(step, point.gradient)), 0.0)
-        near = square <= tol**2 * task.total / len(task.weight)
+        near = square <= goal
         if not fresh and (square > _POOR * before or (near and curved)):
             point, before = task.evaluate(point.theta), np.inf
             continue
@@ -120,7 +123,8 @@ def climb(
             return replace(end, obstacle=obstacle)
         if near:
             return replace(end, converged=True)
-        ahead = advance(task, point, step, square, curvature=not thrifty)
+        renew = not thrifty or (not fresh and _is_long(square, before, goal))
+        ahead = advance(task, point, step, square, curvature=renew)
         if ahead is None:
             # No step along a direction of ascent rises: the last digit is reached.
             return replace(end, converged=square <= _ROUNDING * max(abs(point.value), 1.0))
@@ -168,6 +172,12 @@ def rehearsed(task: Task) -> tuple[Array, Curvature | None]:
     if not end.converged or end.point.least_lead > 0 or H is None:
         return task.start(), None
     return end.point.theta, Curvature.of(_EVERY * H)
+
+
+def _is_long(square: float, before: float, goal: float) -> bool:
+    """Whether a curvature that takes λ² from `before` to `square` in a step has too many steps to go from there."""
+    known = 0.0 < square < before < np.inf
+    return known and bool(np.log(goal / square) < _FEW_STEPS * np.log(square / before))
 
 
 def _is_dependent(task: Task, H: Array | None, curvature: Curvature) -> bool:

@@ -169,8 +169,8 @@ class LinearDiscriminant(LinearClassifier):
         if self.rank_ == self.n_features_in_ or self.shrinkage_ > 0:
             return Result(True, 1, "solved in closed form")
         message = (
-            f"within the classes the {self.n_features_in_} columns vary in {self.rank_} directions only: the covariance "
-            "is inverted on those, and the others don't count; with shrinkage='auto' they do"
+            f"within the classes the {self.n_features_in_} columns vary in {self.rank_} directions only: the "
+            "covariance is inverted on those, and the others don't count; with shrinkage='auto' they do"
         )
         warnings.warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)

@@ -60,20 +60,12 @@ def inputs(best: str, others: Sequence[str], models: Mapping[str, Any], frame: A
 
 def answer(comparison: Comparison, target: str, guess: facts.Guess | None, found: Inputs) -> list[str]:
     """The headline: the best model, its error, its honesty, and the inputs that matter."""
-    good = [score for score in comparison.scores if score.error is None]
-    best, held = comparison.best, comparison.held_out[comparison.best]
-    rmse = score_of(comparison, best).rmse
+    best = comparison.best
+    held = facts.Predicted(comparison.held_out[best])
     beside = None if guess is None else guess.rmse
     said = [
-        sentences.winner(
-            best,
-            n_models=len(good),
-            n_failed=len(comparison.scores) - len(good),
-            n_tied=len(comparison.tied),
-            clear=leaderboard.clear_lead(comparison),
-            target=target,
-        ),
-        sentences.error(float("nan") if rmse is None else rmse, beside, clear=facts.gain(held).clear, target=target),
+        winner(comparison, target),
+        sentences.error(comparison[best].held_out["rmse"], beside, clear=facts.gain(held).clear, target=target),
         sentences.coverage(facts.coverage(held)),
     ]
     if found.process is not None:
@@ -86,9 +78,17 @@ def answer(comparison: Comparison, target: str, guess: facts.Guess | None, found
     return said
 
 
-def score_of(comparison: Comparison, name: str) -> Score:
-    """The line of the leaderboard of a model."""
-    return next(score for score in comparison.scores if score.name == name)
+def winner(comparison: Comparison, target: str) -> str:
+    """Which model is taken, and how clearly."""
+    good = [score for score in comparison.scores if score.error is None]
+    return sentences.winner(
+        comparison.best,
+        n_models=len(good),
+        n_failed=len(comparison.scores) - len(good),
+        n_tied=len(comparison.tied),
+        clear=leaderboard.clear_lead(comparison),
+        target=target,
+    )
 
 
 def tiles(
@@ -97,8 +97,7 @@ def tiles(
     """Three numbers that one would remember, each with its label and a detail."""
     made = []
     beside = "on held-out rows" if guess is None else f"guessing the mean: {number(guess.rmse)}"
-    if score.rmse is not None:
-        made.append((number(score.rmse), "root mean squared error", beside))
+    made.append((number(score.held_out["rmse"]), "root mean squared error", beside))
     rows = f"{count(coverage.inside)} of {several(coverage.n, 'held-out row')}"
     made.append((percent(coverage.inside / coverage.n), "inside the 95 % interval", rows))
     if found.effects is None and found.noise is not None:

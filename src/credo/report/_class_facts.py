@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.metrics import Forecast, forecast, groups
+from credo.plots import shorten
 from credo.plots._roc import area as area_under_curve
 from credo.selection import HeldOut
 
@@ -72,7 +73,10 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Guess:
-    """The scores of giving every row the shares of the classes among the other rows, by Laplace's rule."""
+    """The scores of giving every row the shares of the classes among the other rows, by Laplace's rule.
+
+    `accuracy` is that of always naming `label`, the most frequent class.
+    """
 
     label: str
     log_loss: float
@@ -88,6 +92,15 @@ class Unlikely:
     n: int
     expected: float
     smallest: float
+
+
+def called(label: Any, target: str) -> str:
+    """A class as a sentence calls it: a word as it is, a number or truth value with the name of the target.
+
+    >>> called("spam", "label"), called(1, "passed")
+    ('spam', 'passed = 1')
+    """
+    return shorten(label if isinstance(label, str) else f"{target} = {label}")
 
 
 def predicted(held: HeldOut) -> Forecast:
@@ -124,7 +137,7 @@ def calibration(held: HeldOut) -> Calibration:
     return Calibration(float(off.sum()) / len(group), chance / len(group), z, confidence(held))
 
 
-def confusion(held: HeldOut) -> Confusion:
+def confusion(held: HeldOut, target: str = "y") -> Confusion:
     """Which classes are taken for which."""
     found = predicted(held)
     n_classes = len(found.classes)
@@ -133,7 +146,7 @@ def confusion(held: HeldOut) -> Confusion:
     recall = np.diag(counts) / np.maximum(counts.sum(axis=1), 1)
     wrong = counts - np.diag(np.diag(counts))
     actual, named = np.unravel_index(int(wrong.argmax()), wrong.shape)
-    names = [str(label) for label in found.classes.tolist()]
+    names = [called(label, target) for label in found.classes.tolist()]
     return Confusion(names, recall, int(wrong.sum()), names[actual], names[named], int(wrong.max()))
 
 
@@ -142,7 +155,7 @@ def area(held: HeldOut) -> tuple[float, float]:
     return area_under_curve(*predicted(held).event)
 
 
-def guess(y: NDArray[Any]) -> Guess:
+def guess(y: NDArray[Any], target: str = "y") -> Guess:
     """Scores of (n_k + 1)/(n + K) with the row's own label taken out: what looks at no column would reach."""
     classes, codes = np.unique(y, return_inverse=True)
     codes = codes.ravel()
@@ -151,9 +164,8 @@ def guess(y: NDArray[Any]) -> Guess:
     probability = (counts[None, :] + 1.0 - np.eye(n_classes)) / (n - 1 + n_classes)
     log_score = np.log(probability[np.arange(n_classes), np.arange(n_classes)])[codes]
     squares = np.square(probability - np.eye(n_classes)).sum(axis=1) / (2 if n_classes == 2 else 1)
-    right = probability.argmax(axis=1) == np.arange(n_classes)
-    label = str(classes[counts.argmax()].item())
-    return Guess(label, -float(log_score.mean()), float(squares[codes].mean()), float(right[codes].mean()), log_score)
+    label = called(classes[counts.argmax()].item(), target)
+    return Guess(label, -float(log_score.mean()), float(squares[codes].mean()), float(counts.max() / n), log_score)
 
 
 def unlikely(held: HeldOut) -> Unlikely:

@@ -2,7 +2,6 @@
 
 import math
 
-from credo.plots import shorten
 from credo.report._class_facts import UNLIKELY, Calibration, Confidence, Confusion, Guess, Unlikely
 from credo.report._facts import Gap
 from credo.report._numbers import about, count, listing, number, percent, several, spelled
@@ -13,10 +12,9 @@ _FEW = 20
 
 def accuracy(fact: Confidence, guess: Guess, gain: Gap, *, log_loss: float) -> str:
     """How often the label was right, and what a guess without the columns would reach."""
-    label = shorten(guess.label)
     text = (
         f"On rows that it had not seen it named the right class in {percent(fact.share)} ({count(fact.right)} of "
-        f"{count(fact.n)}); always naming {label}, the most frequent, would be right in {percent(guess.accuracy)}."
+        f"{count(fact.n)}); always naming {guess.label}, the most frequent, would be right in {percent(guess.accuracy)}."
     )
     loss = f"Its log loss is {number(log_loss)}, that of the classes' shares alone {number(guess.log_loss)}"
     if not math.isfinite(log_loss):
@@ -62,16 +60,15 @@ def confusion(fact: Confusion) -> str:
     """Which mistakes are the most frequent, and which class is found least."""
     if not fact.wrong:
         return "Every held-out row got its own label."
-    names = (shorten(fact.actual), shorten(fact.named))
     times = "once" if fact.times == 1 else "twice" if fact.times == 2 else f"{count(fact.times)} times"
     text = f"{several(fact.wrong, 'row')} got a wrong label. "
     if len(fact.classes) == 2:
-        found = [f"{percent(share)} of {shorten(name)}" for name, share in zip(fact.classes, fact.recall, strict=True)]
+        found = [f"{percent(share)} of {name}" for name, share in zip(fact.classes, fact.recall, strict=True)]
         return f"{text}The model found {listing(found)}."
     lowest = float(fact.recall.min())
-    worst = [shorten(name) for name, share in zip(fact.classes, fact.recall, strict=True) if share == lowest]
+    worst = [name for name, share in zip(fact.classes, fact.recall, strict=True) if share == lowest]
     least = f" Least found: {listing(worst, at_most=3)} ({percent(lowest)})." if len(worst) < len(fact.classes) else ""
-    return f"{text}Most frequent: {names[0]} taken for {names[1]}, {times}.{least}"
+    return f"{text}Most frequent: {fact.actual} taken for {fact.named}, {times}.{least}"
 
 
 def unlikely(fact: Unlikely) -> str:

@@ -11,6 +11,9 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 Vector = NDArray[np.float64]
 
+# A normal number lies within so many standard deviations 95 times in 100.
+_Z = 1.959963984540054
+
 
 @dataclass(frozen=True)
 class Effects:
@@ -57,6 +60,10 @@ def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
 
 def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
     estimate = np.asarray(getattr(estimator, "coef_", np.empty((0, 0))), dtype=np.float64)
+    if estimate.ndim == 2 and len(estimate) == 1 and hasattr(estimator, "coef_std_"):
+        # The log odds of two classes, with normal weights.
+        half = _Z * np.asarray(estimator.coef_std_, dtype=np.float64)[0]
+        return estimate[0], estimate[0] - half, estimate[0] + half
     if estimate.ndim != 1 or not len(estimate) or not hasattr(estimator, "confint"):
         return None
     try:

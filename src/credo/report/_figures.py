@@ -52,7 +52,7 @@ def held_out_figures(held: facts.Predicted, *, target: str, guess: float | None)
     interval = (held.lower, held.upper)
     left = held.y - held.mean
     return [
-        _figure(
+        figure(
             "agreement",
             "How close are the predictions?",
             lambda ax: plots.predicted_vs_actual(
@@ -61,7 +61,7 @@ def held_out_figures(held: facts.Predicted, *, target: str, guess: float | None)
             sentences.agreement(r2, facts.coverage(held), target=name),
             f"Each point is a row, predicted by a model that had not seen it, with its 95 % interval.{some}",
         ),
-        _figure(
+        figure(
             "calibration",
             "Is the stated uncertainty honest?",
             lambda ax: plots.calibration(held.pit, ax=ax),
@@ -69,7 +69,7 @@ def held_out_figures(held: facts.Predicted, *, target: str, guess: float | None)
             "Level bars are honest; a U is too sure, a hump too unsure, a slope biased. Each bar of an "
             "honest model stays between the dashed lines 99 times in 100.",
         ),
-        _figure(
+        figure(
             "residuals",
             "What did the model miss?",
             lambda ax: plots.residuals(held.y, held.mean, name=target, max_points=MAX_POINTS, ax=ax),
@@ -79,13 +79,13 @@ def held_out_figures(held: facts.Predicted, *, target: str, guess: float | None)
     ]
 
 
-def coefficient_figure(effects: Effects, *, best: str, target: str) -> Figure:
+def coefficient_figure(effects: Effects, *, best: str, target: str, moves: str = "the prediction changes") -> Figure:
     """The coefficients of the best model that has some."""
     names = [shorten(name) for name in effects.names]
     rows = min(MAX_COEFFICIENTS, len(names))
     unit = f"change in {target}"
     which = f" {best} gives no interval for the coefficient of each column; these are of {effects.model}."
-    return _figure(
+    return figure(
         "coefficients",
         "Which inputs matter, and in which direction?",
         lambda ax: plots.coefficients(
@@ -93,7 +93,7 @@ def coefficient_figure(effects: Effects, *, best: str, target: str) -> Figure:
             max_rows=MAX_COEFFICIENTS, ax=ax,
         ),
         sentences.coefficients(effects, best=best, names=names, shown=rows),
-        "Each dot says how much the prediction changes when that input rises by one standard deviation (an "
+        f"Each dot says how much {moves} when that input rises by one standard deviation (an "
         "input with two values: from one to the other) and the others stay; the line is its 95 % interval. "
         "Associations, not causes."
         f"{'' if effects.model == best else which}",
@@ -106,7 +106,7 @@ def relevance_figure(process: Process) -> Figure:
     assert process.relevance is not None
     rows = min(MAX_COEFFICIENTS, len(process.names))
     bars = _Columns(process.names, process.relevance)
-    return _figure(
+    return figure(
         "relevances",
         "Along which inputs does the function bend?",
         lambda ax: plots.relevances(bars, max_rows=MAX_COEFFICIENTS, ax=ax),
@@ -117,7 +117,7 @@ def relevance_figure(process: Process) -> Figure:
     )
 
 
-def influence_figure(influence: Influence, *, target: str) -> Figure:
+def influence_figure(influence: Influence, *, target: str, moves: str = "the prediction changes") -> Figure:
     """How much each column of the table moves the predictions."""
     order = influence.order
     rows = min(MAX_COEFFICIENTS, len(order))
@@ -127,12 +127,12 @@ def influence_figure(influence: Influence, *, target: str) -> Figure:
         plots.relevances(bars, max_rows=MAX_COEFFICIENTS, ax=ax)
         ax.set_xlabel(f"change in {target}", parse_math=False)
 
-    return _figure(
+    return figure(
         "influences",
         "Which inputs matter?",
         draw,
         words.influences(influence, best=influence.model, target=target),
-        "Each bar says how much the prediction changes, by root mean square over the rows, when that input moves by "
+        f"Each bar says how much {moves}, by root mean square over the rows, when that input moves by "
         "one standard deviation, or takes another of its values. Associations, not causes.",
         size=(_SIZE[0], 0.9 + 0.24 * rows),
     )
@@ -149,7 +149,7 @@ def line_figure(line: Line, held: facts.Predicted, *, target: str) -> Figure:
         plots.band(line.x, line.dist, latent=line.latent, data=data, name=target, ax=ax)
         ax.set_xlabel(shorten(line.label), parse_math=False)
 
-    return _figure(
+    return figure(
         "line",
         "What does the curve look like?",
         draw,
@@ -169,7 +169,7 @@ def curve_figures(curves: list[Curve], *, target: str) -> list[Figure]:
         limits, times = (own, times) if times >= ENLARGE_FROM else (whole, 1.0)
         draw = partial(_draw_curve, curve=curve, limits=limits, target=target)
         said = words.curve(curve, enlarged=times)
-        figures.append(_figure(f"curve-{i}", shorten(curve.name), draw, said, "", size=_SMALL))
+        figures.append(figure(f"curve-{i}", shorten(curve.name), draw, said, "", size=_SMALL))
     return figures
 
 
@@ -208,7 +208,7 @@ class _Columns(BaseEstimator):
         return self
 
 
-def _figure(
+def figure(
     key: str,
     question: str,
     draw: Callable[[Any], object],
@@ -217,6 +217,7 @@ def _figure(
     *,
     size: tuple[float, float] = _SIZE,
 ) -> Figure:
+    """A figure with its words; the picture's own name for those who can't see it is made of them."""
     text = plots.svg(draw, prefix=key, label=f"{question} {answer}", size=size)
     # Built by an XML writer, which escapes every name and label.
     return Figure(key, question, Markup(text), answer, reading)

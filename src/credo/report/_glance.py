@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.io.extras import pandas
 from credo.io.preparation.dates import date_format, timestamps
 from credo.io.tables.columns import numbers, present_mask, words
 from credo.plots import shorten
@@ -30,8 +31,10 @@ class Line:
     path: str
 
 
-def target_line(name: str, y: NDArray[np.float64]) -> Line:
+def target_line(name: str, y: NDArray[Any], *, classes: bool = False) -> Line:
     """The line of the target, which comes first."""
+    if classes:
+        return Line(shorten(name, width=60), "target", "0", _levels(pandas().Series(y)), "", "")
     return Line(shorten(name, width=60), "target", "0", _spread(y), "", histogram(y))
 
 

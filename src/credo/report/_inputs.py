@@ -70,12 +70,14 @@ def influence(name: str, model: Any, frame: Any, *, spread: float) -> Influence 
     """How much each column moves the model's predictions; None where the table is too large to try.
 
     Values are moved not far from where they are, since columns that go together, as the parts of a mixture do, have no
-    rows where one of them alone is changed by much. `spread` is the standard deviation of the target.
+    rows where one of them alone is changed by much. `spread` is the standard deviation of the target, and infinite for
+    classes, whose probabilities can't move too far.
     """
     columns = sources(model)
     if columns is None or len(set(columns)) > MAX_COLUMNS or len(frame) < 2:
         return None
     picked = np.random.default_rng(0).permutation(len(frame))[:_ROWS]
+    predict = getattr(model.estimator_, "predict_proba", model.estimator_.predict)
     with warnings.catch_warnings():
         # What the rows hold was seen in the fit, and they come in the order of the prepared columns.
         warnings.simplefilter("ignore")
@@ -89,8 +91,8 @@ def influence(name: str, model: Any, frame: Any, *, spread: float) -> Influence 
         measured = [len(np.unique(X[:, block[0]])) > 2 for block in blocks]
         values = np.array(
             [
-                _moved(model.estimator_.predict, X, picked, block[0]) if is_measured
-                else _exchanged(model.estimator_.predict, X, picked, block)
+                _moved(predict, X, picked, block[0]) if is_measured
+                else _exchanged(predict, X, picked, block)
                 for block, is_measured in zip(blocks, measured, strict=True)
             ]
         )  # fmt: skip
@@ -119,15 +121,20 @@ def _moved(predict: Callable[[Any], Any], X: Vector, picked: NDArray[np.intp], c
     low, high = X[picked].copy(), X[picked].copy()
     low[:, column] = np.maximum(low[:, column] - half, X[:, column].min())
     high[:, column] = np.minimum(high[:, column] + half, X[:, column].max())
-    return float(np.sqrt(np.mean((np.asarray(predict(high)) - np.asarray(predict(low))) ** 2)))
+    return float(np.sqrt(np.mean(_change(predict(high), predict(low)) ** 2)))
 
 
 def _exchanged(predict: Callable[[Any], Any], X: Vector, picked: NDArray[np.intp], block: list[int]) -> float:
     """The root mean square change when rows exchange the columns of a block, over √2."""
     changed = X[picked].copy()
     changed[:, block] = X[np.roll(picked, 1)][:, block]
-    difference = np.asarray(predict(changed)) - np.asarray(predict(X[picked]))
-    return float(np.sqrt(np.mean(difference**2) / 2))
+    return float(np.sqrt(np.mean(_change(predict(changed), predict(X[picked])) ** 2) / 2))
+
+
+def _change(new: Any, old: Any) -> Vector:
+    """The change of each row's prediction; of class probabilities the part of them that moves to other classes."""
+    difference = np.asarray(new) - np.asarray(old)
+    return np.abs(difference).sum(axis=1) / 2 if difference.ndim == 2 else difference
 
 
 def process(name: str, model: Any) -> Process | None:

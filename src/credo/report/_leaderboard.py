@@ -130,7 +130,9 @@ def _measured(comparison: Comparison, name: str) -> list[Cell]:
     flags = {"coverage": _covered, "calibration_error": _calibrated}.get(name)
     if flags is None:
         return cells
-    return [Cell(cell.text, flag=flags(comparison.held_out[score.name])) for cell, score in zip(cells, good, strict=True)]
+    return [
+        Cell(cell.text, flag=flags(comparison.held_out[score.name])) for cell, score in zip(cells, good, strict=True)
+    ]
 
 
 def _column(values: Sequence[float | None], measure: Measure) -> list[Cell]:

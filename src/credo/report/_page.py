@@ -17,26 +17,24 @@ from sklearn import config_context
 from credo._version import __version__
 from credo.io.tables.columns import as_frame
 from credo.plots import shorten
+from credo.report import _class_facts as class_facts
+from credo.report import _classification as classification
 from credo.report import _facts as facts
 from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
-from credo.report._answer import Inputs, answer, inputs, score_of, tiles
-from credo.report._figures import (
-    Figure,
-    coefficient_figure,
-    curve_figures,
-    held_out_figures,
-    influence_figure,
-    line_figure,
-    relevance_figure,
-)
-from credo.report._numbers import datum, several
-from credo.report._surprises import row_label, surprises
-from credo.selection import Comparison, HeldOut
+from credo.report import _regression as regression
+from credo.report._numbers import several
+from credo.report._surprises import Listing
+from credo.selection import Comparison
 
 # What a heading shows of a title, whatever the column and the file are called.
 _TITLE = 120
-_NAMES = {"GPRegressor": "Gaussian process", "NadarayaWatson": "Nadaraya–Watson: weighted means"}
+_NAMES = {
+    "GPRegressor": "Gaussian process",
+    "GPClassifier": "Gaussian process",
+    "NadarayaWatson": "Nadaraya–Watson: weighted means",
+    "SoftNeighborsClassifier": "soft neighbours: votes of all rows",
+}
 _KERNELS = {"Matern52": "Matérn 5/2", "Matern32": "Matérn 3/2", "RBF": "RBF", "Exponential": "exponential"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
 
@@ -56,24 +54,28 @@ def render(
     date: str | None = None,
 ) -> str:
     """The page as text; `write` says what the arguments are."""
-    values = np.asarray(y, dtype=np.float64)
-    guess = facts.guess(values)
+    classes = comparison.task == "classification"
+    values = np.asarray(y) if classes else np.asarray(y, dtype=np.float64)
+    guess = class_facts.guess(values, shorten(target)) if classes else facts.guess(values)
     frame = as_frame(frame)
     columns = list(preparation.columns_)
     board = leaderboard.rows(comparison, {name: _family(model) for name, model in models.items()})
+    varies = len(np.unique(values)) > 1
     return _template().render(
         title=shorten(title, width=_TITLE),
         source=None if source is None else shorten(source, width=_TITLE),
         style=Markup(_source("style.css")),
         size=[several(len(values), "row"), several(len(columns), "column"), f"target {shorten(target)}"],
         date=date,
+        classes=classes,
         **_results(comparison, models, frame, shorten(target), guess),
+        head=leaderboard.head(comparison),
         board=board,
         guess=leaderboard.guess_row(guess, comparison),
-        board_words=leaderboard.words(comparison, guess) if np.ptp(values) else [],
+        board_words=leaderboard.words(comparison, _log_score(guess)) if varies else [],
         has_flags=any(cell.flag for row in board for cell in row.cells),
         has_evidence=any(score.log_evidence is not None for score in comparison.scores),
-        lines=[glance.target_line(target, values), *glance.lines(columns, frame)],
+        lines=[glance.target_line(target, values, classes=classes), *glance.lines(columns, frame)],
         unlisted=max(0, len(columns) - glance.MAX_COLUMNS),
         notes=_unique([*sheet_notes, *preparation.notes_]),
         run_notes=_unique(comparison.notes),
@@ -86,49 +88,20 @@ def render(
 
 
 def _results(
-    comparison: Comparison, models: Mapping[str, Any], frame: Any, target: str, guess: facts.Guess | None
-) -> dict[str, Any]:
-    """What depends on there being a model that could be fitted, and a target that varies."""
-    good = [score.name for score in comparison.scores if score.error is None]
-    if not good:
-        return _nothing("No model could be fitted; the leaderboard says why.")
-    best = comparison.best
-    held = comparison.held_out[best]
-    if np.ptp(held.y) == 0:
-        return _nothing(f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict.")
-    found = inputs(best, good, models, frame, spread=float(np.std(held.y)))
-    figures = held_out_figures(held, target=target, guess=None if guess is None else guess.rmse)
-    return {
-        "best": best,
-        "answer": answer(comparison, target, guess, found),
-        "tiles": tiles(score_of(comparison, best), guess, facts.coverage(held), found),
-        "figures": [*figures, *_input_figures(found, held, best=best, target=target)],
-        "curves": curve_figures(found.curves, target=target) if found.curves else [],
-        "typical": None if found.typical is None else row_label(frame.index[found.typical]),
-        "together": [] if found.influence is None else [shorten(name) for name in found.influence.together],
-        "has_process": found.process is not None,
-        "surprises": surprises(held, frame.index),
-    }
-
-
-def _nothing(sentence: str) -> dict[str, Any]:
+    comparison: Comparison, models: Mapping[str, Any], frame: Any, target: str, guess: Any
+) -> dict[str, Any]:  # fmt: skip
+    """What depends on there being a model that could be fitted."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "together")}
-    return nothing | {
-        "best": "", "answer": [sentence], "typical": None, "has_process": False, "surprises": ([], ""),
-    }  # fmt: skip
+    nothing |= {"best": "", "typical": None, "has_process": False, "surprises": Listing((), [], "")}
+    if all(score.error is not None for score in comparison.scores):
+        return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
+    chapter = classification if comparison.task == "classification" else regression
+    return nothing | chapter.results(comparison, models, frame, target, guess)
 
 
-def _input_figures(found: Inputs, held: HeldOut, *, best: str, target: str) -> list[Figure]:
-    """The picture of the inputs: a line, coefficients, how a process bends, or what moves the predictions."""
-    if found.line is not None:
-        return [line_figure(found.line, held, target=target)]
-    if found.effects is not None:
-        return [coefficient_figure(found.effects, best=best, target=target)]
-    if found.process is not None and found.process.relevance is not None and len(found.process.names) > 1:
-        return [relevance_figure(found.process)]
-    if found.influence is not None and len(found.influence.order) > 1 and found.influence.values.max() > 0:
-        return [influence_figure(found.influence, target=target)]
-    return []
+def _log_score(guess: Any) -> float | None:
+    """The mean log score of a guess that looks at no column."""
+    return None if guess is None else float(np.mean(guess.log_score))
 
 
 def _family(model: Any) -> str:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from credo.report._effects import Effects
-from credo.report._facts import Correlation, Coverage, Gap, Guess, Pattern, Uniformity
+from credo.report._facts import Correlation, Coverage, Gap, Pattern, Uniformity
 from credo.report._numbers import about, count, listing, number, p_value, several, spelled, whole_percent
 
 # What chance does less than once in a hundred times is called evidence; for a normal z that is |z| > 2.576.
@@ -221,29 +221,29 @@ def coefficients(fact: Effects, *, best: str, names: list[str], shown: int) -> s
     return text
 
 
-def lead(best: str, second: str, fact: Gap) -> str:
+def lead(best: str, second: str, fact: Gap, *, what: str = "log score") -> str:
     """The first two of the leaderboard, compared row by row."""
     if fact.mean == 0 and fact.error == 0:
         return f"{best} and {second} give the same predictions."
     if not (math.isfinite(fact.mean) and math.isfinite(fact.error)):
-        return f"{best} and {second} can't be compared row by row, since a log score is not finite."
+        return f"{best} and {second} can't be compared row by row, since a {what} is not finite."
     verdict = "more than chance alone would explain" if fact.clear else "chance alone could explain it"
     return (
-        f"{best} is ahead of {second} by {number(fact.mean, digits=2)} in log score per row "
+        f"{best} is ahead of {second} by {number(fact.mean, digits=2)} in {what} per row "
         f"(standard error {number(fact.error, digits=2)}): {verdict}."
     )
 
 
-def reference(log_score: float, fact: Guess) -> str:
-    """What the best log score is worth, against guessing the mean."""
-    ahead = log_score - fact.log_score
+def reference(ahead: float, *, classes: bool = False) -> str:
+    """What a log score is worth that is so far ahead of guessing the mean, or the shares of the classes."""
+    guess, what = ("the shares of the classes", "labels") if classes else ("always guessing the mean", "values")
     if not math.isfinite(ahead):
         return ""
     if ahead <= 0:
-        return "No model's log score beats that of always guessing the mean."
+        return f"No model's log {'loss' if classes else 'score'} beats that of {guess}."
     times = number(math.exp(min(ahead, 700.0)), digits=3 if ahead < 0.1 else 2)
     return (
-        f"Compared with always guessing the mean, the best model makes the observed values {times} times "
+        f"Compared with {guess}, the best model makes the observed {what} {times} times "
         "as probable (geometric mean over the rows)."
     )
 

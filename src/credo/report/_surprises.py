@@ -1,5 +1,6 @@
 """The held-out rows that the best model expected least."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,17 @@ from credo.report._numbers import count, datum, number
 from credo.report._sentences import surprise as sentence
 
 # Of a handful of rows each is as surprising as the next.
-_ROWS_TO_CHOOSE_FROM = 20
-_LISTED = 5
+ROWS_TO_CHOOSE_FROM = 20
+LISTED = 5
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Rows to look at: the headings, the cells of each row, and a sentence about them."""
+
+    head: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -25,15 +35,20 @@ class Surprise:
     interval: str
     off: str
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as the page lists it."""
+        return self.row, self.actual, self.predicted, self.interval, self.off
+
 
 def surprises(held: Predicted, index: Any) -> tuple[list[Surprise], str]:
     """The rows furthest from their prediction, measured by the spread that the model gave each, in words too."""
-    if len(held.y) < _ROWS_TO_CHOOSE_FROM:
+    if len(held.y) < ROWS_TO_CHOOSE_FROM:
         return [], ""
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = (held.y - held.mean) / held.std
     distance = np.where(np.isfinite(distance), distance, 0.0)
-    rows = np.argsort(-np.abs(distance), kind="stable")[:_LISTED]
+    rows = np.argsort(-np.abs(distance), kind="stable")[:LISTED]
     listed = [
         Surprise(
             row=row_label(index[i]),

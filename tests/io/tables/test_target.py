@@ -27,7 +27,7 @@ def test_a_constant_target_is_noted():
 def test_a_target_of_two_values_is_a_number_and_the_note_says_what_that_means():
     notes = split_target(pd.DataFrame({"x": range(12), "y": [0, 1, 1] * 4}), "y")[2]
     assert "has two values only, 0 and 1, and is predicted as a number" in notes[0]
-    assert "can't predict classes yet" in notes[0]
+    assert "which classification would give" in notes[0]
     assert "Intervals" in notes[0]
     assert split_target(pd.DataFrame({"x": range(12), "y": [0, 1, 2] * 4}), "y")[2] == []
 
@@ -51,7 +51,7 @@ def test_a_wrong_target_lists_the_columns():
     [
         (
             ["setosa", "virginica", "setosa"],
-            r"'y' is not a number \(it holds 'setosa', 'virginica'\).*can't predict classes yet",
+            r"'y' is not a number \(it holds 'setosa', 'virginica'\).*classification predicts others",
         ),
         ([True, False, True], r"'y' is not a number \(it holds 'True', 'False'\)"),
         (pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"]), "'y' is not a number"),

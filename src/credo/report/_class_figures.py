@@ -1,0 +1,112 @@
+"""The figures of held-out classes: probabilities, ranking, mistakes, and regions where there are two inputs."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo import plots
+from credo.io.preparation.scale import is_sparse
+from credo.plots import shorten
+from credo.report import _class_facts as facts
+from credo.report import _class_sentences as sentences
+from credo.report._figures import Figure, figure
+from credo.report._inputs import sources
+from credo.selection import HeldOut
+
+_SQUARE = (4.7, 3.7)
+# The side of a confusion matrix grows with its classes, up to what a page holds.
+_INCHES_A_CLASS, _TALLEST = 0.34, 9.0
+_MAX_POINTS = 500
+
+
+def held_out_figures(held: HeldOut, *, target: str) -> list[Figure]:
+    """Reliability, ROC of two classes, and confusion of the model that is taken."""
+    found = facts.predicted(held)
+    names = [facts.called(label, target) for label in found.classes.tolist()]
+    n_classes, table = len(names), found.table
+    # Names may be shortened to the same: then the labels themselves stand in the picture.
+    shown = names if len(set(names)) == n_classes else found.classes.tolist()
+    y = [shown[code] for code in found.codes]
+    of = f"of {names[1]}" if n_classes == 2 else "of the likeliest class"
+    figures = [
+        figure(
+            "reliability",
+            "Do the probabilities come true?",
+            lambda ax: plots.reliability(y, table, classes=shown, ax=ax),
+            sentences.reliability(facts.calibration(held)),
+            f"Held-out rows in groups by the predicted probability {of}, each at the share in which it came true, with "
+            "its 95 % interval. Honest probabilities follow the diagonal.",
+            size=_SQUARE,
+        )
+    ]
+    if n_classes == 2:
+        figures.append(
+            figure(
+                "roc",
+                f"How well does it tell {names[1]} from {names[0]}?",
+                lambda ax: plots.roc(y, table, classes=shown, ax=ax),
+                sentences.area(*facts.area(held), first=names[0], second=names[1]),
+                "For every threshold on the probability: the share found, against the share of false alarms. A guess "
+                "follows the diagonal, a perfect ranking the upper left corner.",
+                size=_SQUARE,
+            )
+        )
+    side = min(_TALLEST, max(_SQUARE[1], 1.6 + _INCHES_A_CLASS * n_classes))
+    figures.append(
+        figure(
+            "confusion",
+            "Which classes are taken for which?",
+            lambda ax: plots.confusion(held.y, found.classes[found.named], classes=found.classes.tolist(), ax=ax),
+            sentences.confusion(facts.confusion(held, target)),
+            "Held-out rows by their own class (lines) and the likeliest one (columns); the darker, the larger the share "
+            "of the line. Right labels stand on the diagonal.",
+            size=(max(_SQUARE[0], side), side),
+        )
+    )
+    return figures
+
+
+def regions_figure(model: Any, frame: Any, y: NDArray[Any]) -> Figure | None:
+    """The probabilities over two measured inputs, where the model has no others."""
+    columns = sources(model)
+    if columns is None or len(columns) != 2 or len(set(columns)) != 2:
+        return None
+    X = model.preparation_.transform(frame)
+    if is_sparse(X) or min(len(np.unique(column)) for column in X.T) < 3:
+        return None
+    names = [shorten(name) for name in model.preparation_.get_feature_names_out()]
+    plane = _Natural(model, X)
+    return figure(
+        "regions",
+        "Where does it draw the line?",
+        lambda ax: plots.decision_regions(plane, plane.rows, y, names=names, max_points=_MAX_POINTS, ax=ax),
+        sentences.regions(*names),
+        "Fitted to all rows. The stronger a colour, the surer the model of that class; the line is where two are equally "
+        "probable. Marks are the rows.",
+        size=_SQUARE,
+    )
+
+
+class _Natural:
+    """A fitted estimator of prepared columns, asked in their units before they were scaled."""
+
+    def __init__(self, model: Any, X: Any) -> None:
+        self.estimator, preparation = model.estimator_, model.preparation_
+        scaled = preparation.standardize
+        self.center = np.asarray(preparation.center_) if scaled else np.zeros(2)
+        self.scale = np.asarray(preparation.scale_) if scaled else np.ones(2)
+        self.classes_ = model.classes_
+        self.n_features_in_ = 2
+        self.rows = np.asarray(X) * self.scale + self.center
+
+    def fit(self) -> Any:
+        """Nothing to learn."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
+        """The class probabilities at rows in their own units."""
+        return np.asarray(self.estimator.predict_proba((np.asarray(rows) - self.center) / self.scale))

@@ -1,0 +1,62 @@
+"""What the page says of predicted numbers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from credo.plots import shorten
+from credo.report import _facts as facts
+from credo.report._answer import Inputs, answer, inputs, tiles
+from credo.report._figures import (
+    Figure,
+    coefficient_figure,
+    curve_figures,
+    held_out_figures,
+    influence_figure,
+    line_figure,
+    relevance_figure,
+)
+from credo.report._numbers import datum
+from credo.report._surprises import Listing, row_label, surprises
+from credo.selection import Comparison
+
+_SURPRISES = ("Row", "Actual", "Predicted", "95 % interval", "Standard deviations off")
+
+
+def results(
+    comparison: Comparison, models: Mapping[str, Any], frame: Any, target: str, guess: facts.Guess | None
+) -> dict[str, Any]:
+    """What depends on a model that could be fitted; a sentence alone where the target doesn't vary."""
+    best = comparison.best
+    held = facts.Predicted(comparison.held_out[best])
+    if np.ptp(held.y) == 0:
+        return {"answer": [f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict."]}
+    good = [score.name for score in comparison.scores if score.error is None]
+    found = inputs(best, good, models, frame, spread=float(np.std(held.y)))
+    figures = held_out_figures(held, target=target, guess=None if guess is None else guess.rmse)
+    listed, sentence = surprises(held, frame.index)
+    return {
+        "best": best,
+        "answer": answer(comparison, target, guess, found),
+        "tiles": tiles(comparison[best], guess, facts.coverage(held), found),
+        "figures": [*figures, *_input_figures(found, held, best=best, target=target)],
+        "curves": curve_figures(found.curves, target=target) if found.curves else [],
+        "typical": None if found.typical is None else row_label(frame.index[found.typical]),
+        "together": [] if found.influence is None else [shorten(name) for name in found.influence.together],
+        "has_process": found.process is not None,
+        "surprises": Listing(_SURPRISES, [line.cells for line in listed], sentence),
+    }
+
+
+def _input_figures(found: Inputs, held: facts.Predicted, *, best: str, target: str) -> list[Figure]:
+    """The picture of the inputs: a line, coefficients, how a process bends, or what moves the predictions."""
+    if found.line is not None:
+        return [line_figure(found.line, held, target=target)]
+    if found.effects is not None:
+        return [coefficient_figure(found.effects, best=best, target=target)]
+    if found.process is not None and found.process.relevance is not None and len(found.process.names) > 1:
+        return [relevance_figure(found.process)]
+    if found.influence is not None and len(found.influence.order) > 1 and found.influence.values.max() > 0:
+        return [influence_figure(found.influence, target=target)]
+    return []
