@@ -176,8 +176,8 @@ class GPClassifier(Classifier):
         if hasattr(self, "log_evidence_"):
             notes.insert(0, f"log evidence {self.log_evidence_:.2f} by {self.evidence_method_}")
         title = f"Gaussian-process classifier of {', '.join(map(str, self.classes_[:6]))}"
-        columns_shown = {"parameter": names, "estimate": values, "sd": [None] * len(names)}
-        return Table(title, columns_shown, notes=tuple(notes))
+        shown: dict[str, list[Any]] = {"parameter": names, "estimate": values, "sd": [None] * len(names)}
+        return Table(title, shown, notes=tuple(notes))
 
     def _probabilities(self, rows: Any) -> Array:
         if self.members_ is not None:

@@ -94,9 +94,13 @@ def annealed_evidence(
         for cold, warm in zip(powers[1:], powers[:-1], strict=True):
             total += (cold - warm) * value
             fresh = factor.L @ rng.standard_normal(factor.n)
-            f, heated = elliptical_step(f, cold * value, fresh, lambda g, cold=cold: cold * log_likelihood(g), rng)
+            f, heated = elliptical_step(f, cold * value, fresh, _tempered(log_likelihood, float(cold)), rng)
             value = heated / cold
         logs[run] = total
     largest = logs.max()
     shares = np.exp(logs - largest)
     return float(largest + np.log(shares.mean())), float(shares.std(ddof=1) / shares.mean() / math.sqrt(n_runs))
+
+
+def _tempered(log_likelihood: LogLikelihood, power: float) -> LogLikelihood:
+    return lambda f: power * log_likelihood(f)
