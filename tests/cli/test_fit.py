@@ -32,8 +32,8 @@ def test_the_leaderboard_is_that_of_compare(fitted, frame):
         rows = list(csv.DictReader(file))
     assert [row["name"] for row in rows] == [score.name for score in expected.scores]
     for row, score in zip(rows, expected.scores, strict=True):
-        assert float(row["log_score"]) == pytest.approx(score.log_score, rel=1e-9)
-        assert float(row["rmse"]) == pytest.approx(score.rmse, rel=1e-9)
+        assert float(row["log_score"]) == pytest.approx(score.held_out["log_score"], rel=1e-9)
+        assert float(row["rmse"]) == pytest.approx(score.held_out["rmse"], rel=1e-9)
         assert row["error"] == ""
     assert {row["name"]: row["log_evidence"] == "" for row in rows} == {"linear": True, "bayes": False}
 

@@ -288,8 +288,9 @@ def test_an_interrupt_from_the_keyboard_stops_all_chains():
         return gaussian(vector)
 
     with pytest.raises(KeyboardInterrupt):
-        sample(objective, MEAN + np.eye(3), names=NAMES, n_draws=20_000, random_state=0)
-    assert len(calls) < 20_000
+        sample(objective, MEAN + np.eye(3), names=NAMES, n_draws=300_000, random_state=0)
+    # Far fewer than the draws that were asked for, however long a busy machine takes to hand the signal on.
+    assert len(calls) < 300_000
 
 
 @pytest.mark.parametrize(

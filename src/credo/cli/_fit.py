@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from credo.cli._models import NAMES, model_names
+from credo.cli._models import CLASSIFIERS, REGRESSORS, model_names
 from credo.cli._options import debug_option, existing_file, json_option, reading_arguments, reading_options
 from credo.cli._screen import Screen
 
@@ -25,7 +25,7 @@ from credo.cli._screen import Screen
     "names",
     metavar="A,B,…",
     callback=model_names,
-    help=f"Which models, of numbers: {', '.join(NAMES['regression'])}; of classes: {', '.join(NAMES['classification'])}. "
+    help=f"Which models, of numbers: {', '.join(REGRESSORS)}; of classes: {', '.join(CLASSIFIERS)}. "
     "[default: all that suit the size of the table]",
 )
 @click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="The folder to write to.")

@@ -27,8 +27,9 @@ COMPILED = {
 }
 # Each fold searches anew, so that a start more is paid for several times.
 RESTARTS = 2
-# Of standardised columns: weights of about one, as a prior that keeps them finite where a plane separates the classes.
-ALPHA = 1.0
+# The penalty of logistic regression is a prior under which the log odds of a row of p standardised columns have this
+# standard deviation: p/α = 5². It keeps weights finite where a plane separates the classes.
+LOG_ODDS_STD = 5.0
 _PROCESSES = ("gp", "gp-matern")
 
 
@@ -67,8 +68,8 @@ def _refuse_others(names: tuple[str, ...], size: Size) -> None:
     for name in names:
         if name not in known:
             raise ValueError(
-                f"the model {name!r} doesn't predict {_PREDICTS[size.task]}, which is what the target holds: choose from "
-                f"{', '.join(known)}, or say what it holds with --task"
+                f"the model {name!r} doesn't predict {_PREDICTS[size.task]}, which is what the target holds: choose "
+                f"from {', '.join(known)}, or say what it holds with --task"
             )
         reason = impossible(name, size)
         if reason is not None:
@@ -127,7 +128,7 @@ def _classifiers(size: Size) -> Mapping[str, Any]:
 
     return {
         "discriminant": LinearDiscriminant(shrinkage="auto"),
-        "logistic": LogisticRegression(alpha=ALPHA),
+        "logistic": LogisticRegression(alpha=size.columns / LOG_ODDS_STD**2),
         "bayes-logistic": BayesianLogisticRegression("evidence"),
         "polynomial": make_pipeline(Polynomial(degree=2), BayesianLogisticRegression("evidence")),
         "neighbours": SoftNeighborsClassifier(),

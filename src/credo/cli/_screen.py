@@ -184,7 +184,7 @@ _MEASURES: dict[str, tuple[str, Callable[[float | None], str]]] = {
     "log_loss": ("log loss", partial(log, digits=4)),
     "brier": ("Brier", partial(log, digits=4)),
     "accuracy": ("accuracy", share),
-    "calibration_error": ("calib. error", share),
+    "calibration_error": ("calib error", share),
 }
 
 

@@ -111,19 +111,20 @@ def seconds(name: str, size: Size) -> float:
 def _class_seconds(name: str, n: float, size: Size) -> float:
     columns = size.columns
     if name == "gp":
-        # Each evaluation is a whole inference: expectation propagation for two classes, Laplace's rule for more, with a
-        # latent function for each of them.
-        each = 1.0 if size.classes == 2 else 0.7 * size.classes
-        return each * (2 * _seconds_of_one("gp", n, columns) + 3e-9 * n**3)
+        # Each evaluation is a whole inference: expectation propagation for two classes, and Laplace's rule for more,
+        # with a latent function for each of them.
+        each = 1.0 if size.classes == 2 else 2.0 * size.classes
+        scales = columns if size.has_lengthscales else 1
+        return each * (1.2e-5 * n**2 + 1e-8 * n**3) * (1 + scales / 20) + 1e-9 * n**2 * columns
     if name == "neighbours":
         return _seconds_of_one("nadaraya-watson", n, columns)
     if name == "discriminant":
-        return 2e-9 * n * columns * min(n, columns)
+        return 4e-9 * n * columns * min(n, columns)
     if name in ("bayes-logistic", "polynomial"):
-        # A curvature of all weights of all classes, for each of some thirty steps.
+        # Newton's method at some thirty strengths of the prior, each step with a curvature of all weights of all classes.
         width = columns if name == "bayes-logistic" else columns * (columns + 3) / 2
         weights = min(n, width) * (size.classes - 1)
-        return 2e-9 * weights**2 * (n + weights)
+        return n * weights * (5e-6 + 3e-8 * weights)
     return 0.0
 
 

@@ -97,6 +97,8 @@ def nearest_simplex(V: Array) -> Array:
 
     Duchi, Shalev-Shwartz, Singer & Chandra (2008).
     """
+    # The point is the same from wherever the row is seen; from its largest entry huge scores lose no digits.
+    V = V - V.max(axis=1, keepdims=True)
     falling = -np.sort(-V, axis=1)
     # τ if the k largest entries stay positive.
     tau = (np.cumsum(falling, axis=1) - 1.0) / np.arange(1, V.shape[1] + 1)

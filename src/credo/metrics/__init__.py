@@ -14,9 +14,9 @@ Log score, CRPS and Brier are proper scores: nobody gains by reporting a distrib
 (Gneiting and Raftery 2007). Coverage and PIT say in which way a distribution is wrong.
 
 Contract: every function takes the outcomes `y`, then a distribution with one row for each outcome, as
-`predict_dist` returns it. `forecast` reads the classes and their probabilities off one. `scorer` turns a score into a scikit-learn scorer, greater is better, and
-`predictive` is the one place that knows how to ask a model (also a Pipeline or a fitted search) for its
-distribution; `point` is its best single number.
+`predict_dist` returns it. `forecast` reads the classes and their probabilities off one. `scorer` turns a score into a
+scikit-learn scorer, greater is better, and `predictive` is the one place that knows how to ask a model (also a
+Pipeline or a fitted search) for its distribution; `point` is its best single number.
 
 Not here: splitting into folds and comparing models (`credo.selection`), pictures (`credo.plots`), and
 the formulas of the single distributions (`credo.distributions`).

@@ -61,7 +61,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Confusion:
-    """The two classes that are mistaken most, and how the classes fare: `recall` is the share of each that was found."""
+    """The two classes that are mistaken most; `recall` is the share of each class that was found."""
 
     classes: list[str]
     recall: NDArray[np.float64]

@@ -59,8 +59,8 @@ def held_out_figures(held: HeldOut, *, target: str) -> list[Figure]:
             "Which classes are taken for which?",
             lambda ax: plots.confusion(held.y, found.classes[found.named], classes=found.classes.tolist(), ax=ax),
             sentences.confusion(facts.confusion(held, target)),
-            "Held-out rows by their own class (lines) and the likeliest one (columns); the darker, the larger the share "
-            "of the line. Right labels stand on the diagonal.",
+            "Held-out rows by their own class (lines) and the likeliest one (columns); the darker, the larger the "
+            "share of the line. Right labels stand on the diagonal.",
             size=(max(_SQUARE[0], side), side),
         )
     )
@@ -82,8 +82,8 @@ def regions_figure(model: Any, frame: Any, y: NDArray[Any]) -> Figure | None:
         "Where does it draw the line?",
         lambda ax: plots.decision_regions(plane, plane.rows, y, names=names, max_points=_MAX_POINTS, ax=ax),
         sentences.regions(*names),
-        "Fitted to all rows. The stronger a colour, the surer the model of that class; the line is where two are equally "
-        "probable. Marks are the rows.",
+        "Fitted to all rows. The stronger a colour, the surer the model of that class; the line is where two are "
+        "equally probable. Marks are the rows.",
         size=_SQUARE,
     )
 

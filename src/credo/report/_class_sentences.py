@@ -14,7 +14,8 @@ def accuracy(fact: Confidence, guess: Guess, gain: Gap, *, log_loss: float) -> s
     """How often the label was right, and what a guess without the columns would reach."""
     text = (
         f"On rows that it had not seen it named the right class in {percent(fact.share)} ({count(fact.right)} of "
-        f"{count(fact.n)}); always naming {guess.label}, the most frequent, would be right in {percent(guess.accuracy)}."
+        f"{count(fact.n)}); always naming {guess.label}, the most frequent, would be right in "
+        f"{percent(guess.accuracy)}."
     )
     loss = f"Its log loss is {number(log_loss)}, that of the classes' shares alone {number(guess.log_loss)}"
     if not math.isfinite(log_loss):
@@ -26,7 +27,8 @@ def accuracy(fact: Confidence, guess: Guess, gain: Gap, *, log_loss: float) -> s
 
 def confidence(fact: Confidence) -> str:
     """Whether the model was as sure of its labels as it was right."""
-    text = f"It was {percent(fact.stated)} sure of the labels that it named, on average, and right in {percent(fact.share)}"
+    sure, right = percent(fact.stated), percent(fact.share)
+    text = f"It was {sure} sure of the labels that it named, on average, and right in {right}"
     if fact.n < _FEW:
         return f"{text}; {several(fact.n, 'row')} can't show whether that is honest."
     if fact.honest:
@@ -51,8 +53,8 @@ def area(value: float, error: float, *, first: str, second: str) -> str:
     """What the area under the curve means."""
     spread = "" if math.isnan(error) else f" (area under the curve {number(value)} ± {number(error, digits=2)})"
     return (
-        f"Of a row of {second} and one of {first}, picked at random, the model gives the first the higher probability of "
-        f"{second} in {percent(value)} of all pairs{spread}; without knowledge that is 50 %."
+        f"Of a row of {second} and one of {first}, picked at random, the model gives the first the higher probability "
+        f"of {second} in {percent(value)} of all pairs{spread}; without knowledge that is 50 %."
     )
 
 
@@ -75,9 +77,15 @@ def unlikely(fact: Unlikely) -> str:
     """Whether there are more surprises than the model's own probabilities promise."""
     happened = f"{spelled(fact.n)} {'row' if fact.n == 1 else 'rows'}" if fact.n else "no row"
     return (
-        f"A label that was given at most {percent(UNLIKELY)} came true in {happened}; by the model's own probabilities it "
-        f"should be about {about(fact.expected) if fact.expected >= 0.05 else 'none'}."
+        f"A label that was given at most {percent(UNLIKELY)} came true in {happened}; by the model's own probabilities "
+        f"it should be about {about(fact.expected) if fact.expected >= 0.05 else 'none'}."
     )
+
+
+def weights(names: list[str], labels: list[str]) -> str:
+    """Which inputs count most, and for which class; the strongest come first."""
+    groups = {label: [name for name, its in zip(names, labels, strict=True) if its == label] for label in labels}
+    return f"What counts most: {'; '.join(f'for {label} {listing(group)}' for label, group in groups.items())}."
 
 
 def regions(first: str, second: str) -> str:

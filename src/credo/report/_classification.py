@@ -13,13 +13,15 @@ from credo.report import _facts, _sentences
 from credo.report import _input_sentences as words
 from credo.report._answer import winner
 from credo.report._class_figures import held_out_figures, regions_figure
-from credo.report._effects import Effects, effects
-from credo.report._figures import Figure, coefficient_figure, influence_figure
+from credo.report._effects import Effects, Weights, effects, weights
+from credo.report._figures import MAX_COEFFICIENTS, Figure, bar_figure, coefficient_figure, influence_figure
 from credo.report._inputs import Influence, influence
 from credo.report._numbers import number, percent
 from credo.report._surprises import LISTED, ROWS_TO_CHOOSE_FROM, Listing, row_label
 from credo.selection import Comparison, HeldOut
 
+# So many inputs are named in a sentence.
+_STRONGEST = 8
 _SURPRISES = ("Row", "Actual", "Predicted", "Probability of the actual", "Probability of the predicted")
 
 
@@ -43,6 +45,8 @@ def results(
         answer.append(_sentences.inputs(own, best=best, target=f"the probability of {event}", names=names))
     elif moved is not None:
         answer.append(words.influences(moved, best=best, target=_probabilities(event)))
+    elif best in models and (weighed := weights(models[best], frame)) is not None:
+        answer.append(_most(weighed, target))
     return {
         "best": best,
         "answer": answer,
@@ -51,7 +55,7 @@ def results(
             (number(loss), "log loss", f"shares of the classes: {number(guess.log_loss)}"),
             (percent(sure.stated), "mean probability of the named label", f"right in {percent(sure.share)}"),
         ],
-        "figures": [*held_out_figures(held, target=target), *_figures(best, own, moved, event, models, frame, held.y)],
+        "figures": [*held_out_figures(held, target=target), *_figures(best, own, moved, event, models, frame, held.y, target)],
         "surprises": surprises(held, frame.index),
     }
 
@@ -101,19 +105,41 @@ def _figures(
     models: Mapping[str, Any],
     frame: Any,
     y: NDArray[Any],
+    target: str,
 ) -> list[Figure]:
     """The pictures of the inputs."""
-    made = []
+    made: list[Figure] = []
     if best in models:
         regions = regions_figure(models[best], frame, y)
         made += [] if regions is None else [regions]
     if own is not None:
-        target = f"log odds of {event}"
-        made.append(coefficient_figure(own, best=best, target=target, moves=f"the {target} change"))
+        odds = f"log odds of {event}"
+        made.append(coefficient_figure(own, best=best, target=odds, moves=f"the {odds} change"))
     elif moved is not None and len(moved.order) > 1 and moved.values.max() > 0:
         moves = f"the predicted {_probabilities(event)} {'changes' if event else 'change'}"
         made.append(influence_figure(moved, target=_probabilities(event), moves=moves))
+    elif best in models and (weighed := weights(models[best], frame)) is not None:
+        made.append(_weights_figure(weighed, target))
     return made
+
+
+def _weights_figure(weighed: Weights, target: str) -> Figure:
+    """The strongest weights of a linear model that has no intervals for them."""
+    rows = weighed.order[:MAX_COEFFICIENTS]
+    return bar_figure(
+        [f"{shorten(weighed.names[i])} → {facts.called(weighed.classes[i], target)}" for i in rows],
+        weighed.values[rows],
+        label="change in log odds",
+        answer=_most(weighed, target),
+        reading="Each bar says how much the log odds of a class change when that input rises by one standard deviation (an "
+        "input with two values: from one to the other) and the others stay. Associations, not causes.",
+    )
+
+
+def _most(weighed: Weights, target: str) -> str:
+    rows = weighed.order[:_STRONGEST]
+    labels = [facts.called(weighed.classes[i], target) for i in rows]
+    return sentences.weights([shorten(weighed.names[i]) for i in rows], labels)
 
 
 def _event(held: HeldOut, target: str) -> str | None:

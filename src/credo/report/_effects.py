@@ -58,6 +58,32 @@ def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
     return None
 
 
+@dataclass(frozen=True)
+class Weights:
+    """What each prepared column adds to the log odds or logits over one `step`, and the class that it speaks for."""
+
+    names: list[str]
+    values: Vector
+    classes: list[Any]
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """The columns, the strongest first."""
+        return np.argsort(-self.values, kind="stable")
+
+
+def weights(model: Any, frame: Any) -> Weights | None:
+    """The weights of a linear classifier, intervals or not; None of any other."""
+    coef = np.asarray(getattr(model.estimator_, "coef_", np.empty(0)), dtype=np.float64)
+    names = [str(feature) for feature in model.preparation_.get_feature_names_out()]
+    if coef.ndim != 2 or coef.shape[1] != len(names) or not hasattr(model, "classes_"):
+        return None
+    # The log odds of two classes are those of the second.
+    coef = np.vstack([-coef, coef]) if len(coef) == 1 else coef
+    moved = step(model.preparation_.transform(frame)) * coef.max(axis=0)
+    return Weights(names, moved, [model.classes_[k].item() for k in coef.argmax(axis=0)])
+
+
 def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
     estimate = np.asarray(getattr(estimator, "coef_", np.empty((0, 0))), dtype=np.float64)
     if estimate.ndim == 2 and len(estimate) == 1 and hasattr(estimator, "coef_std_"):

@@ -17,7 +17,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Predicted:
-    """Held-out predictions of numbers: `mean` is the median where a distribution has none, and then `std` is infinite."""
+    """Held-out predictions of numbers: `mean` is the median where there is no mean, and then `std` is infinite."""
 
     held: HeldOut
 

@@ -138,6 +138,18 @@ def influence_figure(influence: Influence, *, target: str, moves: str = "the pre
     )
 
 
+def bar_figure(names: list[str], values: Any, *, label: str, answer: str, reading: str) -> Figure:
+    """Bars, the longest first."""
+    rows = min(MAX_COEFFICIENTS, len(names))
+    bars = _Columns(names, values)
+
+    def draw(ax: Any) -> None:
+        plots.relevances(bars, max_rows=MAX_COEFFICIENTS, ax=ax)
+        ax.set_xlabel(label, parse_math=False)
+
+    return figure("weights", "Which inputs matter?", draw, answer, reading, size=(_SIZE[0], 0.9 + 0.24 * rows))
+
+
 def line_figure(line: Line, held: facts.Predicted, *, target: str) -> Figure:
     """A model of one input, with the data."""
     rows = np.arange(len(held.y))

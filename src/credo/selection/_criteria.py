@@ -77,8 +77,8 @@ def _likelihood(model: Any) -> _Likelihood:
         if isinstance(inner, LinearRegression) and hasattr(inner, "dof_"):
             return _least_squares(inner)
     raise TypeError(
-        f"{type(final_step(model)).__name__} has no log_likelihood_ with n_parameters_ and n_observations_: the criterion "
-        "is one of fitted models with a maximal likelihood, such as LinearRegression or LogisticRegression"
+        f"{type(final_step(model)).__name__} has no log_likelihood_ with n_parameters_ and n_observations_: the "
+        "criterion is one of fitted models with a maximal likelihood, such as LinearRegression or LogisticRegression"
     )
 
 

@@ -82,15 +82,16 @@ def without_lone_classes(frame: Any, y: NDArray[Any], name: str) -> tuple[Any, N
     if len(left) < 2:
         some = f"only {left[0].item()!r}" if len(left) else "none of them"
         raise ColumnError(
-            f"the target {name!r} has {len(known):,} classes in {plural(len(y), 'row')}, and {some} has more than one row "
-            "to learn from: there is nothing to tell apart"
+            f"the target {name!r} has {len(known):,} classes in {plural(len(y), 'row')}, and {some} has more than one "
+            "row to learn from: there is nothing to tell apart"
         )
     kept = ~lone[codes]
     n_lone = int(lone.sum())
     which = "the only one of its class" if n_lone == 1 else "each the only one of its class"
+    names = quoted(known[lone].tolist(), most=3)
     note = (
-        f"Left out {plural(int((~kept).sum()), 'row')}, {which} ({quoted(known[lone].tolist(), most=3)}): a class can't be "
-        "learned from and tested on one row."
+        f"Left out {plural(int((~kept).sum()), 'row')}, {which} ({names}): a class can't be learned from and tested on "
+        "one row."
     )
     return frame[kept].copy(), y[kept], [note]
 
@@ -99,8 +100,8 @@ def _class_notes(y: NDArray[Any], name: str) -> list[str]:
     known = np.unique(y)
     if len(known) == 1:
         raise ColumnError(
-            f"the target {name!r} has one class only, {known[0].item()!r}, in {plural(len(y), 'row')}: there is nothing "
-            "to tell apart"
+            f"the target {name!r} has one class only, {known[0].item()!r}, in {plural(len(y), 'row')}: there is "
+            "nothing to tell apart"
         )
     if len(known) > _MOST_CLASSES:
         raise ColumnError(

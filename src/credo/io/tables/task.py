@@ -30,7 +30,7 @@ class Task:
 def target_task(frame: Any, target: str) -> Task:
     """What the column `target` of a table asks for.
 
-    Words, true and false, two values, and few whole numbers that look like codes are classes; other numbers are numbers.
+    Words, true and false, two values, and few whole numbers that look like codes are classes; other numbers are not.
 
     Examples
     --------
