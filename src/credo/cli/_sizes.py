@@ -21,6 +21,8 @@ MAX_POLYNOMIAL_CELLS = 20_000_000
 # More length scales than this, or fewer rows for each, and the evidence has too many of them to tell apart.
 MAX_LENGTHSCALES = 50
 ROWS_PER_LENGTHSCALE = 3
+# A label says less than a number does.
+LABELS_PER_LENGTHSCALE = 30
 
 # Matrices of n × n numbers that a fit holds at its peak.
 _MATRICES = {"gp": 3, "gp-matern": 3, "kernel-ridge": 4}
@@ -57,7 +59,8 @@ class Size:
     @property
     def has_lengthscales(self) -> bool:
         """Whether a process may have a length scale for each column."""
-        return self.columns <= min(MAX_LENGTHSCALES, self.rows / ROWS_PER_LENGTHSCALE)
+        each = LABELS_PER_LENGTHSCALE if self.classes else ROWS_PER_LENGTHSCALE
+        return self.columns <= min(MAX_LENGTHSCALES, self.rows / each)
 
 
 def left_out(names: Sequence[str], size: Size) -> tuple[set[str], list[str]]:
@@ -115,7 +118,7 @@ def _class_seconds(name: str, n: float, size: Size) -> float:
         # with a latent function for each of them.
         each = 1.0 if size.classes == 2 else 2.0 * size.classes
         scales = columns if size.has_lengthscales else 1
-        return each * (1.2e-5 * n**2 + 1e-8 * n**3) * (1 + scales / 20) + 1e-9 * n**2 * columns
+        return each * (1.2e-5 * n**2 + 1e-8 * n**3) * (1 + scales / 8) + 1e-9 * n**2 * columns
     if name == "neighbours":
         return _seconds_of_one("nadaraya-watson", n, columns)
     if name == "discriminant":
