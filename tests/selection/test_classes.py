@@ -61,9 +61,8 @@ def test_a_loop_by_hand_gives_the_same_held_out_probabilities(table):
         train = np.setdiff1d(np.arange(60), test)
         expected = LinearDiscriminant().fit(X[train], y[train]).predict_proba(X[test])
         np.testing.assert_allclose(held.dist.probs[test], expected, rtol=1e-12)
-    assert comparison["lda"].held_out["log_loss"] == pytest.approx(
-        log_loss(y, held.dist.probs, labels=held.dist.classes)
-    )
+    expected = log_loss(y, held.dist.probs, labels=held.dist.classes)
+    assert comparison["lda"].held_out["log_loss"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -88,8 +87,8 @@ def test_groups_stay_together_and_classes_spread():
 
 @pytest.mark.parametrize(
     "labels",
-    [[True, False], [0, 1], [1, 2], ["yes", "no"], [0.5, 1.5]],
-    ids=["truth", "bits", "numbers", "words", "halves"],
+    [[True, False], [0, 1], [1, 2], ["yes", "no"]],
+    ids=["truth", "bits", "numbers", "words"],
 )
 def test_labels_of_any_kind_give_the_same_scores(labels):
     X = RNG.normal(size=(40, 2))

@@ -124,10 +124,10 @@ def _class_seconds(name: str, n: float, size: Size) -> float:
     if name == "discriminant":
         return 4e-9 * n * columns * min(n, columns)
     if name in ("bayes-logistic", "polynomial"):
-        # Newton's method at some thirty strengths of the prior, each step with a curvature of all weights of all classes.
+        # Newton's method at some thirty strengths of the prior, each step with the curvature of all classes' weights.
         width = columns if name == "bayes-logistic" else columns * (columns + 3) / 2
         weights = min(n, width) * (size.classes - 1)
-        return n * weights * (5e-6 + 3e-8 * weights)
+        return n * weights * (1e-5 + 5e-8 * weights)
     return 0.0
 
 

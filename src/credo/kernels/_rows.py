@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.kernels._jit import TILE
+from credo.linalg import n_threads
 
 # Below this many rows a thread costs more than it saves.
 _FEW_ROWS = 200
@@ -57,7 +58,7 @@ def share(loop: Callable[..., Any], n_rows: int, *arguments: Any) -> list[Any]:
             results[part] = loop(part, _N_PARTS, *arguments)
 
     elsewhere = _other_cores()
-    others = [_executor().submit(work, elsewhere) for _ in range(_n_threads() - 1)]
+    others = [_executor().submit(work, elsewhere) for _ in range(n_threads() - 1)]
     work()
     for other in others:
         # One that hasn't begun has nothing left to do.
@@ -71,17 +72,10 @@ def _other_cores() -> set[int]:
     return os.sched_getaffinity(0) - {_core()} if _core is not None else set()
 
 
-def _n_threads() -> int:
-    """Cores that this process may use, or fewer where OMP_NUM_THREADS says so."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    wish = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(available, int(wish))) if wish.isdigit() else available
-
-
 def _executor() -> ThreadPoolExecutor:
     global _pool
     if _pool is None:
-        _pool = ThreadPoolExecutor(max_workers=max(_n_threads() - 1, 1), thread_name_prefix="credo-rows")
+        _pool = ThreadPoolExecutor(max_workers=max(n_threads() - 1, 1), thread_name_prefix="credo-rows")
     return _pool
 
 

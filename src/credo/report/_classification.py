@@ -55,7 +55,10 @@ def results(
             (number(loss), "log loss", f"shares of the classes: {number(guess.log_loss)}"),
             (percent(sure.stated), "mean probability of the named label", f"right in {percent(sure.share)}"),
         ],
-        "figures": [*held_out_figures(held, target=target), *_figures(best, own, moved, event, models, frame, held.y, target)],
+        "figures": [
+            *held_out_figures(held, target=target),
+            *_figures(best, own, moved, event, models, frame, held.y, target),
+        ],
         "surprises": surprises(held, frame.index),
     }
 
@@ -131,7 +134,8 @@ def _weights_figure(weighed: Weights, target: str) -> Figure:
         weighed.values[rows],
         label="change in log odds",
         answer=_most(weighed, target),
-        reading="Each bar says how much the log odds of a class change when that input rises by one standard deviation (an "
+        reading="Each bar says how much the log odds of a class change when that input rises by one standard deviation "
+        "(an "
         "input with two values: from one to the other) and the others stay. Associations, not causes.",
     )
 

@@ -30,6 +30,8 @@ def in_natural_units(model: Any, preparation: Preparation, *, level: float) -> T
     table = _named(estimator.summary(level=level), _last_names(model, names))
     if not preparation.standardize:
         return table
+    if np.ndim(getattr(estimator, "coef_", ())) == 2 and estimator is model:
+        return _of_classes(table, estimator, preparation)
     parameters = list(table.columns.get("parameter", ()))
     weights = parameters[1:] if parameters[:1] == ["intercept"] else parameters
     if estimator is not model or weights != names or np.shape(getattr(estimator, "coef_", ())) != (len(names),):
@@ -46,6 +48,29 @@ def in_natural_units(model: Any, preparation: Preparation, *, level: float) -> T
     return replace(table, columns=columns)
 
 
+def _of_classes(table: Table, estimator: Any, preparation: Preparation) -> Table:
+    """The weights of each class's score by themselves; of an intercept that moves along, only its place is known."""
+    coef = np.asarray(estimator.coef_)
+    n_scores, n_names = coef.shape
+    with_level = len(table) == n_scores * (n_names + 1)
+    if not with_level and len(table) != coef.size:
+        return table
+    columns = {name: list(values) for name, values in table.columns.items()}
+    for name in _SCALED:
+        if name in columns:
+            values = np.reshape(np.asarray(columns[name], dtype=np.float64), (n_scores, -1))
+            values[:, with_level:] /= preparation.scale_
+            if with_level:
+                moved = coef @ (preparation.center_ / preparation.scale_)
+                values[:, 0] = (
+                    values[:, 0] - moved if name == "estimate" else np.where(moved == 0, values[:, 0], np.nan)
+                )
+            columns[name] = values.ravel().tolist()
+    for name in {"z", "p"} & columns.keys() if with_level else ():
+        columns[name][:: n_names + 1] = [np.nan] * n_scores
+    return replace(table, columns=columns)
+
+
 def _last_names(model: Any, names: list[str]) -> list[str]:
     """The names of the columns that reach the last step of a pipeline, where its steps tell them."""
     if not isinstance(model, Pipeline):
@@ -59,10 +84,13 @@ def _last_names(model: Any, names: list[str]) -> list[str]:
 def _named(table: Table, names: list[str]) -> Table:
     """Names in place of x0, x1, …, which is what an estimator calls the columns of sparse rows."""
     parameters = list(table.columns.get("parameter", ()))
-    start = len(parameters) - len(names)
-    if start < 0 or parameters[start:] != [f"x{j}" for j in range(len(names))]:
+    plain = {f"x{j}": name for j, name in enumerate(names)}
+    # Of more than two classes each has its own, as in "oak: x3".
+    parts = [str(parameter).rpartition(": ") for parameter in parameters]
+    if not parts or not set(plain) <= {last for *_, last in parts}:
         return table
-    return replace(table, columns={**table.columns, "parameter": [*parameters[:start], *names]})
+    named = [f"{label}{colon}{plain.get(last, last)}" for label, colon, last in parts]
+    return replace(table, columns={**table.columns, "parameter": named})
 
 
 def _move_intercept(

@@ -137,7 +137,8 @@ class TableModel(BaseEstimator):
     @available_if(_predicts_classes)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each label, in the order of `classes_`: shape (n_rows, n_classes)."""
-        return np.asarray(self.estimator_.predict_proba(self._rows(X)))
+        rows = self._rows(X)
+        return np.asarray(self.estimator_.predict_proba(rows))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R² of the predictions; of a classifier the share of right labels."""

@@ -131,20 +131,19 @@ def _equals(column: Any, y: NDArray[Any]) -> bool:
 
 
 def _labels(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
-    """Truth values and numbers as they are, whole ones as such; anything else as trimmed words."""
+    """Truth values and whole numbers as they are, anything else as trimmed words."""
     found = column[present].tolist()
     if all(isinstance(value, bool | np.bool_) for value in found):
         labels = np.zeros(len(column), dtype=bool)
         labels[present] = found
         return labels
     values, odd = numbers(column, present)
-    if len(odd):
-        written = words(column, present)
-        return np.array(["" if word is None else word for word in written], dtype=str)
-    _refuse_infinite(values, str(column.name))
     values[~present] = 0.0
-    whole = (values == np.floor(values)).all() and np.abs(values).max() < _EXACT
-    return values.astype(np.int64) if whole else values
+    if not len(odd):
+        _refuse_infinite(values, str(column.name))
+    if len(odd) or not (values == np.floor(values)).all() or np.abs(values).max() > _EXACT:
+        return np.array(["" if word is None else word for word in words(column, present)], dtype=str)
+    return values.astype(np.int64)
 
 
 def _numbers(column: Any, present: NDArray[np.bool_]) -> NDArray[np.float64]:
