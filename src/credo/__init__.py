@@ -61,8 +61,20 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "Ridge",
         "ridge_path",
     ),
-    "metrics": ("calibration_curve", "coverage", "crps", "log_score", "pit", "predictive", "rmse", "scorer"),
-    "selection": ("compare",),
+    "metrics": (
+        "accuracy",
+        "brier",
+        "calibration_curve",
+        "calibration_error",
+        "coverage",
+        "crps",
+        "log_score",
+        "pit",
+        "predictive",
+        "rmse",
+        "scorer",
+    ),
+    "selection": ("bic", "compare", "description_length"),
     "io": ("Preparation", "TableModel", "load", "read_table", "save"),
 }
 _PACKAGES = (

@@ -120,10 +120,8 @@ def test_the_sentence_says_what_a_guess_would_reach(run, trees, tmp_path, withou
 
 
 def test_text_is_learned_through_its_words(fit, run, tmp_path):
-    said = [
-        f"{'win a prize now' if i % 3 == 0 else 'see you at lunch'} {'today' if i % 2 else 'later'} no {i}"
-        for i in range(120)
-    ]
+    openings = ["win a prize now", "see you at lunch", "see you at noon"]
+    said = [f"{openings[i % 3]} {'today' if i % 2 else 'later'} no {i}" for i in range(120)]
     table = pd.DataFrame({"kind": np.where(np.arange(120) % 3 == 0, "spam", "ham"), "text": said})
     record, _ = fit(table, models="logistic,bayes-logistic")
     assert all(line["accuracy"] == 1.0 for line in record["leaderboard"])
@@ -137,7 +135,7 @@ def test_a_class_with_a_single_row_is_left_out_with_a_note(fit, trees):
     odd = trees.copy()
     odd.loc[0, "kind"] = "yew"
     odd.loc[1, "kind"] = None
-    record, said = fit(odd)
+    record, _ = fit(odd)
     assert "Left out 1 row whose target 'kind' is missing." in record["notes"]
     assert any("the only one of its class ('yew')" in note for note in record["notes"])
     assert record["rows"] == N - 2
@@ -202,7 +200,6 @@ def test_copies_of_a_labelled_row_stay_together(fit, trees):
 
 
 def test_a_label_that_a_column_gives_away_is_questioned(fit, trees):
-    record, said = fit(
-        trees.assign(code=trees["kind"].map({"oak": 0.0, "elm": 50.0, "ash": 100.0})), models="discriminant"
-    )
+    code = trees["kind"].map({"oak": 0.0, "elm": 50.0, "ash": 100.0})
+    record, _ = fit(trees.assign(code=code), models="discriminant")
     assert "is one of the columns another form of the target?" in " ".join(record["notes"])

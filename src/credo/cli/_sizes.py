@@ -120,7 +120,7 @@ def _class_seconds(name: str, n: float, size: Size) -> float:
         scales = columns if size.has_lengthscales else 1
         return each * (1.2e-5 * n**2 + 1e-8 * n**3) * (1 + scales / 8) + 1e-9 * n**2 * columns
     if name == "neighbours":
-        return _seconds_of_one("nadaraya-watson", n, columns)
+        return 0.7 * _seconds_of_one("nadaraya-watson", n, columns)
     if name == "discriminant":
         return 4e-9 * n * columns * min(n, columns)
     if name in ("bayes-logistic", "polynomial"):

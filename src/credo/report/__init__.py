@@ -9,8 +9,9 @@ input gives the same bytes; the file appears whole or not at all.
 Members: `write` and `render` (the page as text). Inside: what is found out (`_facts` about held-out rows,
 `_effects` of coefficients, `_inputs` that move the predictions, `_curves` along one input), what is said of it
 (`_sentences`, `_input_sentences`), and the parts of the page (`_answer`, `_leaderboard`, `_figures`, `_surprises`,
-`_glance` at the columns, `_page`, the template with its style sheet). Drawing itself belongs to `plots`, scores to
-`metrics`, folds to `selection`.
+`_glance` at the columns, `_page`, the template with its style sheet). Numbers and classes have a chapter each,
+`_regression` and `_classification`; facts, sentences and figures of classes are in `_class_facts`, `_class_sentences`
+and `_class_figures`. Drawing itself belongs to `plots`, scores to `metrics`, folds to `selection`.
 """
 
 from importlib.util import find_spec

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from credo import plots
 from credo.io.preparation.scale import is_sparse
@@ -67,7 +68,7 @@ def held_out_figures(held: HeldOut, *, target: str) -> list[Figure]:
     return figures
 
 
-def regions_figure(model: Any, frame: Any, y: NDArray[Any]) -> Figure | None:
+def regions_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str) -> Figure | None:
     """The probabilities over two measured inputs, where the model has no others."""
     columns = sources(model)
     if columns is None or len(columns) != 2 or len(set(columns)) != 2:
@@ -76,11 +77,12 @@ def regions_figure(model: Any, frame: Any, y: NDArray[Any]) -> Figure | None:
     if is_sparse(X) or min(len(np.unique(column)) for column in X.T) < 3:
         return None
     names = [shorten(name) for name in model.preparation_.get_feature_names_out()]
-    plane = _Natural(model, X)
+    plane = _Natural(model, X, [facts.called(label, target) for label in model.classes_.tolist()])
+    labels = plane.classes_[np.searchsorted(model.classes_, y)]
     return figure(
         "regions",
         "Where does it draw the line?",
-        lambda ax: plots.decision_regions(plane, plane.rows, y, names=names, max_points=_MAX_POINTS, ax=ax),
+        lambda ax: plots.decision_regions(plane, plane.rows, labels, names=names, max_points=_MAX_POINTS, ax=ax),
         sentences.regions(*names),
         "Fitted to all rows. The stronger a colour, the surer the model of that class; the line is where two are "
         "equally probable. Marks are the rows.",
@@ -88,15 +90,16 @@ def regions_figure(model: Any, frame: Any, y: NDArray[Any]) -> Figure | None:
     )
 
 
-class _Natural:
-    """A fitted estimator of prepared columns, asked in their units before they were scaled."""
+class _Natural(ClassifierMixin, BaseEstimator):
+    """A fitted estimator of prepared columns, asked in their units before they were scaled, with named classes."""
 
-    def __init__(self, model: Any, X: Any) -> None:
+    def __init__(self, model: Any, X: Any, names: list[str]) -> None:
         self.estimator, preparation = model.estimator_, model.preparation_
         scaled = preparation.standardize
         self.center = np.asarray(preparation.center_) if scaled else np.zeros(2)
         self.scale = np.asarray(preparation.scale_) if scaled else np.ones(2)
-        self.classes_ = model.classes_
+        # Names may be shortened to the same: then the labels themselves stand in the picture.
+        self.classes_ = np.array(names) if len(set(names)) == len(names) else model.classes_
         self.n_features_in_ = 2
         self.rows = np.asarray(X) * self.scale + self.center
 

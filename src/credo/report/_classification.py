@@ -113,7 +113,7 @@ def _figures(
     """The pictures of the inputs."""
     made: list[Figure] = []
     if best in models:
-        regions = regions_figure(models[best], frame, y)
+        regions = regions_figure(models[best], frame, y, target=target)
         made += [] if regions is None else [regions]
     if own is not None:
         odds = f"log odds of {event}"
@@ -135,8 +135,7 @@ def _weights_figure(weighed: Weights, target: str) -> Figure:
         label="change in log odds",
         answer=_most(weighed, target),
         reading="Each bar says how much the log odds of a class change when that input rises by one standard deviation "
-        "(an "
-        "input with two values: from one to the other) and the others stay. Associations, not causes.",
+        "(an input with two values: from one to the other) and the others stay. Associations, not causes.",
     )
 
 

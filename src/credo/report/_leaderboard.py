@@ -164,7 +164,9 @@ def _covered(held: HeldOut) -> str:
 
 def _calibrated(held: HeldOut) -> str:
     fact = class_facts.calibration(held)
-    return "" if fact.by_chance else "too sure" if fact.confidence.z < 0 else "too unsure"
+    if fact.by_chance:
+        return ""
+    return "off" if fact.confidence.honest else "too sure" if fact.confidence.z < 0 else "too unsure"
 
 
 def _seconds(value: float | None) -> str:

@@ -21,9 +21,9 @@ pd = pytest.importorskip("pandas")
 RNG = np.random.default_rng(7)
 N = 90
 FRAME = pd.DataFrame({"height": RNG.normal(20, 5, N), "bark": RNG.choice(["smooth", "rough"], N)})
-KIND = np.array(["oak", "elm", "ash"])[
-    (FRAME["height"] + 8 * (FRAME["bark"] == "rough") + RNG.normal(0, 2, N) > 22) + 0
-]
+GROWN = FRAME["height"] + 8 * (FRAME["bark"] == "rough") + RNG.normal(0, 2, N)
+KIND = np.where(GROWN > 22, "elm", "oak")
+CHECKED = [TableModel(None, SoftNeighborsClassifier()), TableModel(Preparation(), LogisticRegression(1.0))]
 
 
 @parametrize_with_checks(
@@ -38,12 +38,9 @@ def fitted(estimator, y=KIND, frame=FRAME):
 
 
 def test_it_is_what_its_estimator_is():
-    assert is_classifier(TableModel(None, LinearDiscriminant())) and not is_regressor(
-        TableModel(None, LinearDiscriminant())
-    )
-    assert is_regressor(TableModel(None, LinearRegression())) and not is_classifier(
-        TableModel(None, LinearRegression())
-    )
+    for estimator, kind in ((LinearDiscriminant(), True), (LinearRegression(), False)):
+        model = TableModel(None, estimator)
+        assert (is_classifier(model), is_regressor(model)) == (kind, not kind)
     assert is_classifier(TableModel(None, make_pipeline(Polynomial(2), LogisticRegression())))
     assert not hasattr(fitted(LinearRegression(), FRAME["height"].to_numpy()), "predict_proba")
     assert not hasattr(fitted(LinearRegression(), FRAME["height"].to_numpy()), "classes_")

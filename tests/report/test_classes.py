@@ -1,0 +1,202 @@
+"""The report of classes: facts against independent numbers, sentences, and the page."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import confusion_matrix, roc_auc_score
+
+from credo.distributions import Bernoulli, Categorical
+from credo.io import Preparation, TableModel
+from credo.linear import BayesianLogisticRegression, LinearDiscriminant, LogisticRegression
+from credo.report import _class_facts as facts
+from credo.report import _class_sentences as sentences
+from credo.report import _facts, render
+from credo.report._classification import surprises
+from credo.report._effects import weights
+from credo.selection import HeldOut, compare
+
+RNG = np.random.default_rng(6)
+CLASSES = np.array(["ash", "elm", "oak"])
+
+
+def honest(n, *, power=1.0):
+    """Labels that come as the probabilities say; of a power above one the probabilities are too sure."""
+    table = RNG.dirichlet([0.5, 0.5, 0.5], size=n)
+    codes = (table.cumsum(axis=1) < RNG.uniform(size=(n, 1))).sum(axis=1)
+    stated = table**power
+    return HeldOut(CLASSES[codes], Categorical(stated / stated.sum(axis=1, keepdims=True), classes=CLASSES))
+
+
+def bits(n, *, shift=0.0):
+    p = RNG.uniform(size=n)
+    y = (RNG.uniform(size=n) < p).astype(int)
+    return HeldOut(y, Bernoulli(np.clip(p + shift, 0.001, 0.999)))
+
+
+def test_confidence_is_standard_normal_where_probabilities_are_honest():
+    found = [facts.confidence(honest(300)).z for _ in range(300)]
+    assert abs(np.mean(found)) < 0.2 and 0.85 < np.std(found) < 1.15
+
+
+def test_too_sure_and_too_unsure_are_told_apart():
+    sure, unsure = facts.confidence(honest(2000, power=2.0)), facts.confidence(honest(2000, power=0.5))
+    assert sure.z < -3 and "surer than it should be" in sentences.confidence(sure)
+    assert unsure.z > 3 and "less sure than it could be" in sentences.confidence(unsure)
+    assert "no sign that its probabilities are wrong" in sentences.confidence(facts.confidence(honest(500)))
+    assert "can't show whether that is honest" in sentences.confidence(facts.confidence(honest(10)))
+
+
+def test_the_error_that_chance_leaves_is_that_of_honest_probabilities():
+    found = [facts.calibration(bits(400)) for _ in range(200)]
+    assert np.mean([fact.error for fact in found]) == pytest.approx(np.mean([fact.chance for fact in found]), rel=0.08)
+    assert sum(not fact.by_chance for fact in found) <= 10
+    assert not facts.calibration(bits(400, shift=0.15)).by_chance
+
+
+def test_the_confusion_is_scikit_learns():
+    held = honest(200)
+    fact = facts.confusion(held)
+    counts = confusion_matrix(held.y, held.dist.mode, labels=CLASSES)
+    np.testing.assert_allclose(fact.recall, np.diag(counts) / counts.sum(axis=1))
+    wrong = counts - np.diag(np.diag(counts))
+    assert (fact.wrong, fact.times) == (wrong.sum(), wrong.max())
+    said = sentences.confusion(fact)
+    assert f"{fact.actual} taken for {fact.named}, {fact.times} times" in said
+
+
+def test_the_area_is_scikit_learns():
+    held = bits(150)
+    area, error = facts.area(held)
+    assert area == pytest.approx(roc_auc_score(held.y, held.dist.probs))
+    assert 0.01 < error < 0.06
+
+
+def test_a_guess_leaves_each_row_out_in_turn():
+    y = np.array(["a"] * 6 + ["b"] * 3 + ["c"])
+    logs, squares = [], []
+    for i, label in enumerate(y):
+        rest = np.delete(y, i)
+        shares = {c: (np.sum(rest == c) + 1) / (len(rest) + 3) for c in "abc"}
+        logs.append(np.log(shares[label]))
+        squares.append(sum((shares[c] - (c == label)) ** 2 for c in "abc"))
+    fact = facts.guess(y)
+    assert fact.log_loss == pytest.approx(-np.mean(logs))
+    assert fact.brier == pytest.approx(np.mean(squares))
+    assert (fact.label, fact.accuracy) == ("a", 0.6)
+
+
+def test_unlikely_labels_are_counted_and_expected():
+    held = HeldOut(np.array([1, 0, 0, 1]), Bernoulli([0.02, 0.01, 0.5, 0.99]))
+    fact = facts.unlikely(held)
+    assert (fact.n, fact.smallest) == (1, 0.02)
+    assert fact.expected == pytest.approx(0.02 + 0.01 + 0.01)
+    assert "came true in one row; by the model's own probabilities it should be about none" in sentences.unlikely(fact)
+
+
+def test_the_accuracy_says_what_a_guess_reaches():
+    y = np.repeat(["ham", "spam"], [80, 20])
+    guess, sure = facts.guess(y), facts.Confidence(100, 95, 0.94, 0.3)
+    text = sentences.accuracy(sure, guess, _facts.Gap(0.3, 0.05), log_loss=0.2)
+    assert "the right class in 95 % (95 of 100); always naming ham, the most frequent, would be right in 80 %." in text
+    assert "Its log loss is 0.200, that of the classes' shares alone 0.51" in text
+    none = sentences.accuracy(sure, guess, _facts.Gap(-0.1, 0.05), log_loss=0.6)
+    assert "the columns are of no help here" in none
+    assert "impossible" in sentences.accuracy(sure, guess, _facts.Gap(-np.inf, np.nan), log_loss=np.inf)
+
+
+def test_surprises_are_the_rows_whose_label_was_held_unlikely():
+    held = honest(100)
+    found = surprises(held, pd.RangeIndex(100))
+    own = held.dist.probs[np.arange(100), np.searchsorted(CLASSES, held.y)]
+    first = int(own.argmin())
+    assert found.lines[0][:3] == (str(first + 1), held.y[first], held.dist.mode[first])
+    assert surprises(honest(10), pd.RangeIndex(10)).lines == []
+
+
+@pytest.mark.parametrize(("label", "name"), [("spam", "spam"), (1, "passed = 1"), (True, "passed = True")])
+def test_classes_are_called_by_their_word_or_with_the_target(label, name):
+    assert facts.called(label, "passed") == name
+
+
+def case(y, estimators, frame, target="kind"):
+    models = {name: TableModel(Preparation(standardize=True), each, target) for name, each in estimators.items()}
+    comparison = compare(models, frame, y, random_state=0)
+    preparation = Preparation(standardize=True).fit(frame)
+    return {
+        "title": f"What predicts {target}?", "sheet_notes": (), "preparation": preparation, "comparison": comparison,
+        "models": comparison.fitted, "target": target, "frame": frame, "y": y, "seed": 0,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    columns = {"warmth": rng.normal(size=120), "rain": rng.normal(size=120)}
+    return pd.DataFrame({**columns, "soil": rng.choice(["sand", "clay"], 120)})
+
+
+def text(page):
+    plain = re.sub(r"<style>.*?</style>|<svg.*?</svg>", " ", page, flags=re.S)
+    return " ".join(re.sub(r"<[^>]+>", " ", plain).split()).replace("\u202f", " ")
+
+
+def test_a_page_of_two_classes(frame):
+    y = np.where(frame["warmth"] + 0.7 * np.random.default_rng(1).normal(size=120) > 0, "bloom", "bare")
+    page = render(**case(y, {"lda": LinearDiscriminant(), "bayes": BayesianLogisticRegression()}, frame))
+    words = text(page)
+    for key in ("reliability", "roc", "confusion"):
+        assert f'id="figure-{key}"' in page
+    assert "How well does it tell bloom from bare?" in words
+    assert "Log loss lower is better Brier score lower is better Accuracy higher is better" in words
+    assert "always the shares" in words and "always naming" in words
+    assert "What matters most: warmth" in words
+    assert "Root mean squared" not in words and "RMSE" not in words
+    assert re.search(r"kind target 0 b\w+ \d+ %, b\w+ \d+ %", words)
+
+
+def test_coefficients_of_a_bayesian_model_speak_of_log_odds(frame):
+    y = np.where(frame["warmth"] + 0.7 * np.random.default_rng(1).normal(size=120) > 0, 1, 0)
+    page = render(**case(y, {"bayes": BayesianLogisticRegression()}, frame, target="bloom"))
+    assert 'id="figure-coefficients"' in page
+    assert "What matters" in text(page) and "the probability of bloom = 1 rises with warmth" in text(page)
+    assert "how much the log odds of bloom = 1 change when" in text(page)
+
+
+def test_a_page_of_three_classes_has_no_curve(frame):
+    y = np.array(["low", "middle", "high"])[np.digitize(frame["warmth"], [-0.5, 0.5])]
+    page = render(**case(y, {"log": LogisticRegression(1.0)}, frame))
+    assert 'id="figure-roc"' not in page and 'id="figure-confusion"' in page
+    assert "class probabilities" in text(page)
+
+
+def test_two_measured_inputs_have_their_plane(frame):
+    y = np.where(frame["warmth"] + frame["rain"] > 0, "wet <b>", "dry")
+    page = render(**case(y, {"lda": LinearDiscriminant()}, frame[["warmth", "rain"]]))
+    assert 'id="figure-regions"' in page
+    # The shades are a picture inside the page, and the page lets in no other.
+    assert "img-src data:" in page and 'href="data:image/png;base64,' in page
+    assert "<b>" not in page
+
+
+def test_words_that_count_are_named():
+    said = [f"{'win cash' if i % 2 else 'see you'} {'now' if i % 3 else 'soon'} number {i}" for i in range(80)]
+    table = pd.DataFrame({"text": said})
+    y = np.where(np.arange(80) % 2, "spam", "ham")
+    arguments = case(y, {"log": LogisticRegression(1.0)}, table)
+    found = weights(arguments["models"]["log"], table)
+    strongest = {found.names[i]: found.classes[i] for i in found.order[:4]}
+    assert strongest == {"text: win": "spam", "text: cash": "spam", "text: see": "ham", "text: you": "ham"}
+    words = text(render(**arguments))
+    assert re.search(r"What counts most: for (ham|spam) text: \w+, text: \w+", words)
+
+
+def test_equal_input_makes_equal_bytes(frame):
+    y = np.where(frame["warmth"] > 0, "bloom", "bare")
+    first, second = (
+        render(**case(y, {"log": LogisticRegression(1.0)}, frame, target="t")).split('<h2 id="made-title">')[0]
+        for _ in range(2)
+    )
+    strip = re.compile(r"<td class=\"num\">[^<]*</td>\s*</tr>")
+    assert strip.sub("", first) == strip.sub("", second)
