@@ -17,7 +17,14 @@ _REHEARSAL, FEW = 400, 600
 
 
 def maximum(
-    problem: Evident, n_rows: int, *, from_data: bool, given: bool, n_restarts: int, rng: np.random.Generator
+    problem: Evident,
+    n_rows: int,
+    *,
+    from_data: bool,
+    given: bool,
+    n_restarts: int,
+    rng: np.random.Generator,
+    rehearsal: int = _REHEARSAL,
 ) -> Search:
     """The highest maximum of the evidence that the starts lead to.
 
@@ -27,17 +34,19 @@ def maximum(
         Start from data-driven values; False starts from those of the kernel.
     given : bool
         Whether the kernel's values are a user's, and worth a start of their own.
+    rehearsal : int
+        Rows of the trial climbs; there is none for fewer than one and a half times as many.
     """
     first = problem.hyperprior.center if from_data else problem.tree.flatten()
     starts = [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
     if from_data and given:
         starts.append(problem.tree.flatten())
     climbed = partial(objective, problem)
-    if n_rows <= FEW:
+    if n_rows <= 1.5 * rehearsal:
         # Where an evaluation costs nothing, the last digits may be had.
         return search(climbed, starts, tolerance=problem.tolerance, small=True)
-    few = problem.subset(np.sort(rng.permutation(n_rows)[:_REHEARSAL]))
-    return search(climbed, starts, rehearsal=partial(objective, few), growth=n_rows / _REHEARSAL, tolerance=1e-8)
+    few = problem.subset(np.sort(rng.permutation(n_rows)[:rehearsal]))
+    return search(climbed, starts, rehearsal=partial(objective, few), growth=n_rows / rehearsal, tolerance=1e-8)
 
 
 def result(found: Search) -> Result:

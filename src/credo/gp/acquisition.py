@@ -17,6 +17,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import erfcx, logsumexp, ndtr
 
 from credo.distributions import Distribution, Mixture, Normal
+from credo.frames import frame
 from credo.inference import Conditioned
 from credo.learning.hyperparameters import climb
 
@@ -73,7 +74,10 @@ def incumbent(model: Any) -> float:
     """The smallest posterior mean of f at the rows that were fitted."""
     if not hasattr(model, "X_train_"):
         raise ValueError(f"{type(model).__name__} doesn't keep the rows it was fitted on: say best=, the value to beat")
-    return float(np.min(model.predict_dist(model.X_train_, latent=True).mean))
+    rows = model.X_train_
+    if hasattr(model, "feature_names_in_"):
+        rows = frame(dict(zip(model.feature_names_in_, rows.T, strict=True)))
+    return float(np.min(model.predict_dist(rows, latent=True).mean))
 
 
 def _log_improvement(dist: Distribution, best: float) -> Array:

@@ -29,6 +29,8 @@ _INFERENCES = ("ep", "laplace", "vi", "mcmc")
 _METHODS = {"ep": "ep", "laplace": "laplace", "vi": "elbo", "mcmc": "annealing"}
 # New rows whose kernel to the training rows is held at a time.
 _BLOCK = 2**22
+# An evaluation takes several factorisations, so that trial climbs have fewer rows than those of a regressor.
+_REHEARSAL = 200
 # Draws of hyperparameters that predictions average over.
 _KERNELS = 48
 
@@ -55,7 +57,7 @@ class GPClassifier(Classifier):
         For more than two classes: one model by Laplace's approximation, or one model for each class against the rest.
     class_weight : "balanced", mapping from label to factor, or None, default None
     n_restarts : int, default 2
-        Further starts, drawn around the first. They climb on at most 600 rows.
+        Further starts, drawn around the first. They climb on at most 300 rows.
     n_draws : int, default 500
         Draws of the latent values that MCMC keeps.
     random_state : int, Generator or None, default 0
@@ -244,6 +246,7 @@ class GPClassifier(Classifier):
             given=self.kernel is not None,
             n_restarts=int(self.n_restarts),
             rng=generator(self.random_state),
+            rehearsal=_REHEARSAL,
         )
         self.theta_, self.result_, self.trace_ = found.best.vector, result(found), np.stack(found.best.trace)
 
