@@ -16,7 +16,7 @@ from credo.gp._class_laws import DrawnLaw, SiteLaw, SoftmaxLaw
 from credo.gp._class_problem import RULES, ClassProblem
 from credo.gp._class_walk import joint_draws, latent_draws
 from credo.gp._data import distinct, weighted_std
-from credo.gp._search import FEW, maximum, result
+from credo.gp._search import maximum, result
 from credo.inference import Approximation, SoftmaxApproximation
 from credo.kernels import RBF, Kernel
 from credo.likelihoods import Bernoulli
@@ -29,8 +29,9 @@ _INFERENCES = ("ep", "laplace", "vi", "mcmc")
 _METHODS = {"ep": "ep", "laplace": "laplace", "vi": "elbo", "mcmc": "annealing"}
 # New rows whose kernel to the training rows is held at a time.
 _BLOCK = 2**22
-# An evaluation takes several factorisations, so that trial climbs have fewer rows than those of a regressor.
-_REHEARSAL = 200
+# An evaluation takes several factorisations: trial climbs have half of the rows, within these limits, and up to so many
+# rows the BLAS keeps to one thread.
+_LEAST, _MOST, _ONE_THREAD = 200, 400, 1000
 # Draws of hyperparameters that predictions average over.
 _KERNELS = 48
 
@@ -57,7 +58,7 @@ class GPClassifier(Classifier):
         For more than two classes: one model by Laplace's approximation, or one model for each class against the rest.
     class_weight : "balanced", mapping from label to factor, or None, default None
     n_restarts : int, default 2
-        Further starts, drawn around the first. They climb on at most 300 rows.
+        Further starts, drawn around the first. They climb on at most 400 rows.
     n_draws : int, default 500
         Draws of the latent values that MCMC keeps.
     random_state : int, Generator or None, default 0
@@ -120,7 +121,7 @@ class GPClassifier(Classifier):
         kept, marks, self.weight_, _ = distinct(rows, codes[:, None].astype(np.float64), weight, merge=True)
         self.X_train_, self.codes_ = kept, marks[:, 0].astype(np.intp)
         problem = self._question = self._problem()
-        with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
+        with one_blas_thread() if len(self.X_train_) <= _ONE_THREAD else nullcontext():
             self._learn(problem)
             self._settle(problem)
         return self
@@ -246,7 +247,7 @@ class GPClassifier(Classifier):
             given=self.kernel is not None,
             n_restarts=int(self.n_restarts),
             rng=generator(self.random_state),
-            rehearsal=_REHEARSAL,
+            rehearsal=min(_MOST, max(_LEAST, len(self.X_train_) // 2)),
         )
         self.theta_, self.result_, self.trace_ = found.best.vector, result(found), np.stack(found.best.trace)
 
