@@ -16,7 +16,7 @@ def hills(vector):
 def test_one_start_climbs_its_own_hill_and_several_find_the_highest():
     low = climb(hills, np.array([-2.5]), tolerance=1e-12, max_evaluations=100)
     assert low.vector[0] == pytest.approx(-2.0, abs=1e-3)
-    found = search(hills, [np.array([-2.5]), np.array([2.0])])
+    found = search(lambda: hills, [np.array([-2.5]), np.array([2.0])])
     assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3) and found.best.converged
     assert [round(gap, 2) for gap in found.gaps] == [1.0]
 
@@ -28,7 +28,7 @@ def test_a_rehearsal_chooses_the_start():
         calls.append(vector)
         return hills(vector)
 
-    found = search(all_rows, [np.array([-2.5]), np.array([2.0])], rehearsal=hills)
+    found = search(lambda: all_rows, [np.array([-2.5]), np.array([2.0])], rehearsal=lambda: hills)
     assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3)
     assert all(call[0] > 2.5 for call in calls)
 
@@ -42,8 +42,12 @@ def test_a_rehearsed_metric_makes_a_narrow_ridge_easy():
         gap = vector - 1.0
         return -0.5 * float(gap @ H @ gap) - 0.1 * float((gap**4).sum()), -H @ gap - 0.4 * gap**3
 
+    def tenth(vector):
+        value, slope = ridge(vector)
+        return 0.1 * value, 0.1 * slope
+
     start = [np.array([0.0, 0.3])]
-    rehearsed = search(ridge, start, rehearsal=lambda v: tuple(0.1 * part for part in ridge(v)), growth=10.0)
+    rehearsed = search(lambda: ridge, start, rehearsal=lambda: tenth, growth=10.0)
     plain = climb(ridge, start[0], tolerance=1e-9, max_evaluations=200)
     np.testing.assert_allclose(rehearsed.best.vector, 1.0, atol=1e-4)
     assert rehearsed.best.n_evaluations < plain.n_evaluations

@@ -52,6 +52,10 @@ class Evident(Protocol):
 
     def subset(self, rows: NDArray[np.intp]) -> "Evident": ...
 
+    def fresh(self) -> "Evident":
+        """The same for one climb, which may begin each evaluation where the last one ended."""
+        ...
+
 
 class Noisy(Evident, Protocol):
     """One whose observations are the latent values and normal noise."""
@@ -111,6 +115,10 @@ class Problem:
     def subset(self, rows: NDArray[np.intp]) -> "Problem":
         """The same problem on some of the rows."""
         return replace(self, marginal=self.marginal.subset(rows), extra=self.extra[rows])
+
+    def fresh(self) -> "Problem":
+        """Itself: an evaluation needs no start."""
+        return self
 
     def at(self, vector: Array) -> Setting:
         """Kernel, noise and evidence at a vector."""

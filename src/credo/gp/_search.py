@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from credo.estimator import Result
 from credo.gp._problem import Evident, objective
-from credo.learning.hyperparameters import Search, search
+from credo.learning.hyperparameters import Objective, Search, search
 
 Array = NDArray[np.float64]
 
@@ -41,12 +41,21 @@ def maximum(
     starts = [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
     if from_data and given:
         starts.append(problem.tree.flatten())
-    climbed = partial(objective, problem)
     if n_rows <= 1.5 * rehearsal:
         # Where an evaluation costs nothing, the last digits may be had.
-        return search(climbed, starts, tolerance=problem.tolerance, small=True)
+        return search(partial(_climbed, problem), starts, tolerance=problem.tolerance, small=True)
     few = problem.subset(np.sort(rng.permutation(n_rows)[:rehearsal]))
-    return search(climbed, starts, rehearsal=partial(objective, few), growth=n_rows / rehearsal, tolerance=1e-8)
+    return search(
+        partial(_climbed, problem),
+        starts,
+        rehearsal=partial(_climbed, few),
+        growth=n_rows / rehearsal,
+        tolerance=1e-8,
+    )
+
+
+def _climbed(problem: Evident) -> Objective:
+    return partial(objective, problem.fresh())
 
 
 def result(found: Search) -> Result:

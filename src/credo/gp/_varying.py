@@ -80,6 +80,10 @@ class VaryingNoise:
         """The same problem on some of the rows."""
         return replace(self, marginal=self.marginal.subset(rows))
 
+    def fresh(self) -> "VaryingNoise":
+        """Itself: an evaluation needs no start."""
+        return self
+
     def at(self, vector: Array) -> Setting:
         """Kernel, noise, its law and the bound at a vector."""
         kernel, noise_kernel, log_level = self._pieces(vector)

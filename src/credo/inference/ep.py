@@ -1,21 +1,23 @@
 """Expectation propagation: every site matches the moments that its likelihood makes of the rest.
 
-All sites are updated at once and damped. A row that was observed k times has k equal sites; one of weight below one has
-one site for a likelihood to that power. Log-concave likelihoods keep every site's precision positive; should a site
-leave that ground, it is held at zero and the message says so.
+All sites are updated at once, damped, and mixed with the last few updates. A row that was observed k times has k equal
+sites; one of weight below one has one site for a likelihood to that power. Log-concave likelihoods keep every site's
+precision positive; should a site leave that ground, it is held at zero and the message says so.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.inference._mixing import Mixing
 from credo.inference.sites import Approximation, SiteGaussian
 from credo.likelihoods import Likelihood, Tempered
 
 Array = NDArray[np.float64]
+Sites = tuple[Array, Array]
 
 _MAX_SWEEPS = 200
-# Changes of mean and standard deviation, in units of the latter, below which the sites have settled.
-_SETTLED = 1e-7
+# Change of mean and variance that a site still wants of its own row, in units of the latter, when it has settled.
+_SETTLED = 1e-8
 _DAMPING = 0.9
 
 
@@ -25,7 +27,8 @@ def ep(
     likelihood: Likelihood,
     *,
     weight: Array,
-    start: tuple[Array, Array] | None = None,
+    start: Sites | None = None,
+    tolerance: float = _SETTLED,
 ) -> Approximation:
     """The normal law whose marginals agree with those of each site's likelihood in place of the site.
 
@@ -33,37 +36,38 @@ def ep(
     ----------
     start : pair of arrays of shape (n,), optional
         First precisions and locations of the sites of one observation.
+    tolerance : float
+        Change of its row's mean and variance, in units of the latter, that no site may still want.
     """
-    n = len(y)
     if (weight < 1.0).any():
         likelihood = Tempered(likelihood, np.minimum(weight, 1.0))
         weight = np.maximum(weight, 1.0)
-    precision, location = (np.zeros(n), np.zeros(n)) if start is None else start
-    posterior = SiteGaussian(K, weight * precision, weight * location)
-    damping, last, negative, converged, sweeps = _DAMPING, np.inf, 0, False, 0
-    while sweeps < _MAX_SWEEPS:
-        sweeps += 1
-        wanted_precision, wanted_location = _matched(posterior, precision, location, y, likelihood)
-        negative = int((wanted_precision < 0).sum())
-        wanted_precision = np.maximum(wanted_precision, 0.0)
-        precision = precision + damping * (wanted_precision - precision)
-        location = location + damping * (wanted_location - location)
-        ahead = SiteGaussian(K, weight * precision, weight * location)
-        change = _change(posterior, ahead)
-        posterior = ahead
-        if change <= _SETTLED:
+    precision, location = (np.zeros(len(y)), np.zeros(len(y))) if start is None else start
+    mixing = Mixing(_DAMPING)
+    negative, converged, sweeps = 0, False, 0
+    while True:
+        posterior = SiteGaussian(K, weight * precision, weight * location)
+        wanted, asked = _matched(posterior, (precision, location), y, likelihood)
+        negative = int((wanted < 0).sum())
+        more, further = np.maximum(wanted, 0.0) - precision, asked - location
+        if _unrest(posterior, more, further) <= tolerance:
             converged = True
             break
-        # Sites that swing from sweep to sweep come to rest in shorter steps.
-        damping = max(0.1, 0.7 * damping) if change > last else min(_DAMPING, 1.1 * damping)
-        last = change
+        if sweeps == _MAX_SWEEPS:
+            break
+        sweeps += 1
+        ahead = mixing.step(np.concatenate([precision, location]), np.concatenate([more, further]))
+        if ahead[: len(y)].min() < 0.0:
+            mixing.forget()
+            ahead[: len(y)], ahead[len(y) :] = precision + mixing.damping * more, location + mixing.damping * further
+        precision, location = ahead[: len(y)], ahead[len(y) :]
     message = "the sites agree with their moments" if converged else (
         f"the sites still moved after {_MAX_SWEEPS} sweeps: try a smaller kernel variance or Laplace's method"
     )  # fmt: skip
     if negative:
         message += f"; {negative} sites asked for a negative precision and were held at zero"
     value = _log_evidence(posterior, precision, location, y, likelihood, weight)
-    return Approximation(posterior, value, sweeps, converged and not negative, message)
+    return Approximation(posterior, value, sweeps, converged and not negative, message, start=(precision, location))
 
 
 def _cavity(posterior: SiteGaussian, precision: Array, location: Array) -> tuple[Array, Array]:
@@ -73,22 +77,20 @@ def _cavity(posterior: SiteGaussian, precision: Array, location: Array) -> tuple
     return np.maximum(left, 1e-10 / variance), posterior.mean / variance - location
 
 
-def _matched(
-    posterior: SiteGaussian, precision: Array, location: Array, y: Array, likelihood: Likelihood
-) -> tuple[Array, Array]:
+def _matched(posterior: SiteGaussian, sites: Sites, y: Array, likelihood: Likelihood) -> Sites:
     """The sites whose moments the tilted laws have (Rasmussen & Williams 3.59, in terms of derivatives of ln Z)."""
-    cavity_precision, cavity_location = _cavity(posterior, precision, location)
+    cavity_precision, cavity_location = _cavity(posterior, *sites)
     mean, var = cavity_location / cavity_precision, 1.0 / cavity_precision
     _, slope, curvature = likelihood.tilted(y, mean, var)
     rest = np.maximum(1.0 + curvature * var, 1e-12)
     return -curvature / rest, (slope - curvature * mean) / rest
 
 
-def _change(before: SiteGaussian, after: SiteGaussian) -> float:
-    std = np.sqrt(after.variance)
-    moved = np.abs(after.mean - before.mean) / std
-    widened = np.abs(np.sqrt(before.variance) / std - 1.0)
-    return float(max(moved.max(), widened.max()))
+def _unrest(posterior: SiteGaussian, more: Array, further: Array) -> float:
+    """How far changes of the sites would move their own marginals: the mean in standard deviations, the variance."""
+    variance = posterior.variance
+    moved = np.sqrt(variance) * np.abs(further - more * posterior.mean)
+    return float(max(moved.max(), (variance * np.abs(more)).max()))
 
 
 def _log_evidence(

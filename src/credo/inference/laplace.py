@@ -7,17 +7,24 @@ including how the mode moves (alg. 5.1).
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.inference._newton import mode
 from credo.inference.sites import Approximation, SiteGaussian
 from credo.likelihoods import Likelihood
 
 Array = NDArray[np.float64]
 
-_MAX_STEPS = 100
-# The mode is found when a step gains less than this many nats.
 _GAIN = 1e-10
 
 
-def laplace(K: Array, y: Array, likelihood: Likelihood, *, weight: Array, start: Array | None = None) -> Approximation:
+def laplace(
+    K: Array,
+    y: Array,
+    likelihood: Likelihood,
+    *,
+    weight: Array,
+    start: Array | None = None,
+    tolerance: float = _GAIN,
+) -> Approximation:
     """The normal law around the mode.
 
     Parameters
@@ -28,38 +35,27 @@ def laplace(K: Array, y: Array, likelihood: Likelihood, *, weight: Array, start:
     weight : array of shape (n,)
         How often each row was observed.
     start : array of shape (n,), optional
-        A first guess of a = K⁻¹f.
+        A first guess of a = K⁻¹f, taken if it is better than zero.
+    tolerance : float
+        The mode is found when a step gains less than this many nats.
     """
-    a = np.zeros(len(y)) if start is None else start
-    f = K @ a
-    height = _height(likelihood, y, f, a, weight)
-    converged, steps = False, 0
-    while steps < _MAX_STEPS:
-        steps += 1
+
+    def height(f: Array, a: Array) -> float:
+        return float(weight @ likelihood.log_prob(y, f)) - 0.5 * float(a @ f)
+
+    def target(f: Array) -> tuple[Array, Array]:
         sites = _sites(K, y, likelihood, f, weight)
-        ahead, forward = sites.alpha - a, sites.mean - f
-        size, gained = 1.0, -np.inf
-        while size > 1e-8:
-            gained = _height(likelihood, y, f + size * forward, a + size * ahead, weight) - height
-            if gained >= -1e-12 * abs(height):
-                break
-            size *= 0.5
-        a, f, height = a + size * ahead, f + size * forward, height + gained
-        if gained < _GAIN:
-            converged = True
-            break
-    sites = _sites(K, y, likelihood, f, weight)
+        return sites.alpha, sites.mean
+
+    guess = None if start is None else (start, K @ start)
+    top = mode(height, target, shape=(len(y),), guess=guess, tolerance=tolerance)
+    sites = _sites(K, y, likelihood, top.f, weight)
     # At the mode a = ∇ ln p(y|f); the variance of f times the change of curvature moves it (5.23).
-    third = weight * likelihood.derivatives(y, f)[2]
+    third = weight * likelihood.derivatives(y, top.f)[2]
     pull = 0.5 * sites.variance * third
     tilt = pull - sites.root * sites.factor.solve(sites.root * (K @ pull))
-    message = "the mode was found" if converged else f"no mode after {_MAX_STEPS} steps: try a smaller kernel variance"
-    return Approximation(sites, height - 0.5 * sites.factor.logdet, steps, converged, message, tilt)
-
-
-def _height(likelihood: Likelihood, y: Array, f: Array, a: Array, weight: Array) -> float:
-    """ln p(y|f) − ½fᵀK⁻¹f."""
-    return float(weight @ likelihood.log_prob(y, f)) - 0.5 * float(a @ f)
+    value = top.height - 0.5 * sites.factor.logdet
+    return Approximation(sites, value, top.n_iter, top.converged, top.message, tilt, start=top.a)
 
 
 def _sites(K: Array, y: Array, likelihood: Likelihood, f: Array, weight: Array) -> SiteGaussian:

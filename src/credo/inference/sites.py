@@ -9,6 +9,7 @@ have precision zero.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +90,7 @@ class Approximation:
     """What a rule found: the law of f, ln p(y) as the rule sees it, and how it ended.
 
     `tilt` is Laplace's u of ∂ ln p/∂K = ½(aaᵀ − R) + ½(uaᵀ + auᵀ): how the mode moves with the kernel. The other rules
-    are stationary in their sites, and have none.
+    are stationary in their sites, and have none. `start` is what the same rule may begin with under a kernel nearby.
     """
 
     posterior: SiteGaussian
@@ -98,6 +99,7 @@ class Approximation:
     converged: bool
     message: str
     tilt: Array | None = None
+    start: Any = None
 
     def kernel_weights(self) -> Array:
         """∂ ln p(y)/∂K, symmetric: what a kernel pulls back to its parameters."""

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from credo.inference._newton import mode
 from credo.linalg import Factor, factorize
 
 Array = NDArray[np.float64]
 
-_MAX_STEPS = 100
 _GAIN = 1e-10
 
 
@@ -94,6 +94,11 @@ class SoftmaxApproximation:
     converged: bool
     message: str
 
+    @property
+    def start(self) -> Array:
+        """What the same rule may begin with under a kernel nearby."""
+        return self.alpha
+
     def kernel_weights(self) -> Array:
         """∂ ln p(y)/∂K, with the way that the mode moves (Rasmussen & Williams 5.5 for several classes)."""
         q, a = self.posterior, self.alpha
@@ -115,7 +120,13 @@ class SoftmaxApproximation:
 
 
 def softmax_laplace(
-    K: Array, codes: NDArray[np.intp], n_classes: int, *, weight: Array, start: Array | None = None
+    K: Array,
+    codes: NDArray[np.intp],
+    n_classes: int,
+    *,
+    weight: Array,
+    start: Array | None = None,
+    tolerance: float = _GAIN,
 ) -> SoftmaxApproximation:
     """The normal law around the mode of all classes' latent functions.
 
@@ -124,40 +135,29 @@ def softmax_laplace(
     codes : array of shape (n,)
         The class of each row.
     start : array of shape (n_classes, n), optional
-        A first guess of a = K⁻¹f.
+        A first guess of a = K⁻¹f, taken if it is better than zero.
+    tolerance : float
+        The mode is found when a step gains less than this many nats.
     """
     hits = (codes == np.arange(n_classes)[:, None]).astype(np.float64)
-    a = np.zeros(hits.shape) if start is None else start
-    f = a @ K
-    height = _height(f, a, hits, weight)
-    converged, steps = False, 0
-    while steps < _MAX_STEPS:
-        steps += 1
+
+    def height(f: Array, a: Array) -> float:
+        likelihood = (hits * f).sum(axis=0) - logsumexp(f, axis=0)
+        return float(weight @ likelihood) - 0.5 * float((a * f).sum())
+
+    def target(f: Array) -> tuple[Array, Array]:
         q = SoftmaxGaussian(K, _softmax(f), weight)
         D = weight * q.probabilities
         b = D * f - D / weight * (D * f).sum(axis=0) + weight * (hits - q.probabilities)
-        ahead = b - q.shrunk(b @ K) - a
-        forward = ahead @ K
-        size, gained = 1.0, -np.inf
-        while size > 1e-8:
-            gained = _height(f + size * forward, a + size * ahead, hits, weight) - height
-            if gained >= -1e-12 * abs(height):
-                break
-            size *= 0.5
-        a, f, height = a + size * ahead, f + size * forward, height + gained
-        if gained < _GAIN:
-            converged = True
-            break
-    q = SoftmaxGaussian(K, _softmax(f), weight)
-    message = "the mode was found" if converged else f"no mode after {_MAX_STEPS} steps: try a smaller kernel variance"
-    return SoftmaxApproximation(q, a, height - 0.5 * q.logdet, steps, converged, message)
+        a = b - q.shrunk(b @ K)
+        return a, a @ K
+
+    guess = None if start is None else (start, start @ K)
+    top = mode(height, target, shape=hits.shape, guess=guess, tolerance=tolerance)
+    q = SoftmaxGaussian(K, _softmax(top.f), weight)
+    return SoftmaxApproximation(q, top.a, top.height - 0.5 * q.logdet, top.n_iter, top.converged, top.message)
 
 
 def _softmax(f: Array) -> Array:
     # Far from the mode a class may have no probability left; a floor keeps its block regular.
     return np.maximum(np.exp(f - logsumexp(f, axis=0)), 1e-14)
-
-
-def _height(f: Array, a: Array, hits: Array, weight: Array) -> float:
-    likelihood = (hits * f).sum(axis=0) - logsumexp(f, axis=0)
-    return float(weight @ likelihood) - 0.5 * float((a * f).sum())

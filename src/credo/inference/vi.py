@@ -13,7 +13,6 @@ from credo.likelihoods import Likelihood
 Array = NDArray[np.float64]
 
 _MAX_STEPS = 200
-# The bound is at its maximum when a step gains less than this many nats.
 _GAIN = 1e-9
 
 
@@ -24,6 +23,7 @@ def vi(
     *,
     weight: Array,
     start: tuple[Array, Array] | None = None,
+    tolerance: float = _GAIN,
 ) -> Approximation:
     """The normal law of the highest bound on ln p(y).
 
@@ -31,6 +31,8 @@ def vi(
     ----------
     start : pair of arrays of shape (n,), optional
         First precisions and locations of the sites of each row.
+    tolerance : float
+        The bound is at its maximum when a step gains less than this many nats.
     """
     precision, location = (weight * 0.25, weight * 0.0) if start is None else start
     here = SiteGaussian(K, precision, location)
@@ -53,11 +55,11 @@ def vi(
                 break
             size *= 0.5
         here, bound, size = ahead, bound + gained, min(1.0, 2.0 * size)
-        if gained < _GAIN:
+        if gained < tolerance:
             converged = True
             break
     message = "the bound is at its maximum" if converged else f"the bound still rose after {_MAX_STEPS} steps"
-    return Approximation(here, bound, steps, converged, message)
+    return Approximation(here, bound, steps, converged, message, start=(here.precision, here.location))
 
 
 def _bound(q: SiteGaussian, y: Array, likelihood: Likelihood, weight: Array) -> float:

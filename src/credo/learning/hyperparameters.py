@@ -19,6 +19,8 @@ from credo.linalg import n_threads, one_blas_thread
 Array = NDArray[np.float64]
 # value and gradient at a vector; value −inf where the model can't be evaluated
 Objective = Callable[[Array], tuple[float, Array]]
+# An objective for one climb, which may remember where that climb has been.
+Fresh = Callable[[], Objective]
 
 # Two ends are the same maximum when their values differ by less than this.
 _SAME = 0.05
@@ -98,10 +100,10 @@ class Search:
 
 
 def search(
-    objective: Objective,
+    objective: Fresh,
     starts: Sequence[Array],
     *,
-    rehearsal: Objective | None = None,
+    rehearsal: Fresh | None = None,
     growth: float = 1.0,
     tolerance: float = 1e-9,
     max_evaluations: int = 200,
@@ -111,8 +113,8 @@ def search(
 
     Parameters
     ----------
-    objective : callable(vector) -> value, gradient
-        May be called by several threads at once, as may the rehearsal.
+    objective : callable() -> (callable(vector) -> value, gradient)
+        Makes the objective of one climb. Several climb at once, each in a thread of its own.
     starts : sequence of vectors
     rehearsal : callable, optional
         The same on fewer rows: all starts climb it first, and only the best end climbs the objective itself, in the
@@ -132,22 +134,25 @@ def search(
         return Search(ends[0], _gaps(ends))
     with one_blas_thread():
         ends = _ends(rehearsal, starts, 1e-7, max_evaluations, parallel=True)
-        metric = metric_at(rehearsal, ends[0].vector, growth=growth)
+        metric = metric_at(rehearsal(), ends[0].vector, growth=growth)
     rehearsed = ends[0]
-    best = climb(objective, rehearsed.vector, tolerance=tolerance, max_evaluations=max_evaluations, metric=metric)
+    best = climb(objective(), rehearsed.vector, tolerance=tolerance, max_evaluations=max_evaluations, metric=metric)
     return Search(replace(best, trace=rehearsed.trace + best.trace), _gaps(ends))
 
 
 def _ends(
-    objective: Objective, starts: Sequence[Array], tolerance: float, max_evaluations: int, *, parallel: bool
+    objective: Fresh, starts: Sequence[Array], tolerance: float, max_evaluations: int, *, parallel: bool
 ) -> list[Maximum]:
     """Where the starts end, the highest first; of many, only those that look best after a heat climb on."""
-    ahead = partial(climb, objective, tolerance=tolerance, max_evaluations=max_evaluations)
+
+    def ahead(start: Array, tolerance: float = tolerance, max_evaluations: int = max_evaluations) -> Maximum:
+        return climb(objective(), start, tolerance=tolerance, max_evaluations=max_evaluations)
+
     with ThreadPoolExecutor(n_threads() if parallel else 1, thread_name_prefix="credo-starts") as pool:
         ends = list(starts)
         heats: list[Maximum] = []
         if len(starts) > 1 / _FINALISTS:
-            heat = partial(climb, objective, tolerance=1e3 * tolerance, max_evaluations=_HEAT)
+            heat = partial(ahead, tolerance=1e3 * tolerance, max_evaluations=_HEAT)
             heats = sorted(pool.map(heat, starts), key=lambda end: -end.value)
             heats = heats[: max(2, round(_FINALISTS * len(starts)))]
             ends = [end.vector for end in heats]

@@ -1,0 +1,51 @@
+"""Anderson's mixing: fixed points z = g(z) of slow maps, from the last few steps taken together.
+
+With residuals r = g(z) − z and their differences ΔR over the last steps, the next point is the one whose residual would
+vanish were g affine (Walker & Ni, 2011): z + βr − (ΔZ + βΔR)γ with γ = argmin ‖r − ΔRγ‖.
+"""
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_DEPTH = 6
+# A residual that grows by more than this shows that the last steps say nothing about the next.
+_GROWTH = 1.5
+_SHORTEST, _SHORTER, _LONGER = 0.1, 0.6, 1.2
+
+
+class Mixing:
+    """The memory of one iteration: steps are damped by β, and more so when residuals grow."""
+
+    def __init__(self, damping: float) -> None:
+        self.damping = self._most = damping
+        self._points: deque[Array] = deque(maxlen=_DEPTH)
+        self._residuals: deque[Array] = deque(maxlen=_DEPTH)
+        self._last = np.inf
+
+    def step(self, z: Array, residual: Array) -> Array:
+        """The next point."""
+        size = float(np.linalg.norm(residual))
+        if size > _GROWTH * self._last:
+            self.forget()
+            self.damping = max(_SHORTEST, _SHORTER * self.damping)
+        else:
+            self.damping = min(self._most, _LONGER * self.damping)
+        self._last = size
+        self._points.append(z)
+        self._residuals.append(residual)
+        ahead = z + self.damping * residual
+        if len(self._points) < 2:
+            return ahead
+        dR = np.diff(np.stack(self._residuals), axis=0).T
+        dZ = np.diff(np.stack(self._points), axis=0).T
+        mix = np.linalg.lstsq(dR, residual, rcond=1e-10)[0]
+        return ahead - (dZ + self.damping * dR) @ mix
+
+    def forget(self) -> None:
+        """Take the next step without the past."""
+        self._points.clear()
+        self._residuals.clear()

@@ -1,0 +1,67 @@
+"""Newton's method for the mode of ln p(y|f) − ½fᵀK⁻¹f, in a = K⁻¹f and f together, with a line search."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+MAX_STEPS = 100
+NO_MODE = f"no mode after {MAX_STEPS} steps: try a smaller kernel variance"
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Where the climb ended: a = K⁻¹f, f, the height there, and how it went."""
+
+    a: Array
+    f: Array
+    height: float
+    n_iter: int
+    converged: bool
+
+    @property
+    def message(self) -> str:
+        return "the mode was found" if self.converged else NO_MODE
+
+
+def mode(
+    height: Callable[[Array, Array], float],
+    target: Callable[[Array], tuple[Array, Array]],
+    *,
+    shape: tuple[int, ...],
+    guess: tuple[Array, Array] | None,
+    tolerance: float,
+) -> Mode:
+    """The maximum of a concave height.
+
+    Parameters
+    ----------
+    height : callable(f, a) -> float
+    target : callable(f) -> a, f
+        Where a full step from f leads.
+    guess : pair of arrays, optional
+        a and f, taken as the start if they are higher than zero.
+    tolerance : float
+        The mode is found when a step gains less than this many nats.
+    """
+    a, f = np.zeros(shape), np.zeros(shape)
+    here = height(f, a)
+    if guess is not None and height(guess[1], guess[0]) > here:
+        a, f = guess
+        here = height(f, a)
+    for n_iter in range(1, MAX_STEPS + 1):
+        wanted, there = target(f)
+        ahead, forward = wanted - a, there - f
+        size, gained = 1.0, -np.inf
+        while size > 1e-8:
+            gained = height(f + size * forward, a + size * ahead) - here
+            if gained >= -1e-12 * abs(here):
+                break
+            size *= 0.5
+        a, f, here = a + size * ahead, f + size * forward, here + gained
+        if gained < tolerance:
+            return Mode(a, f, here, n_iter, True)
+    return Mode(a, f, here, MAX_STEPS, False)
