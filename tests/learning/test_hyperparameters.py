@@ -66,3 +66,20 @@ def test_walls_are_backed_away_from():
 def test_the_trace_leads_to_the_summit():
     end = climb(hills, np.array([2.0]), tolerance=1e-12, max_evaluations=100)
     assert end.trace[0][0] == 2.0 and end.trace[-1][0] == pytest.approx(3.0, abs=1e-3)
+
+
+def test_a_plateau_of_the_rehearsal_does_not_hide_the_summit():
+    """A few rows pull a parameter out to where the slope of all rows is lost; the climb begins where it is felt."""
+
+    def few(vector):
+        x = vector[0]
+        return 0.01 * np.tanh(x - 2.0), np.array([0.01 / np.cosh(x - 2.0) ** 2])
+
+    def many(vector):
+        bump = np.exp(-0.5 * (vector[0] - 1.0) ** 2)
+        return bump, np.array([-(vector[0] - 1.0) * bump])
+
+    strayed = search(lambda: few, [np.array([0.0])], tolerance=1e-12).best.vector
+    assert strayed[0] > 4.0 and abs(many(strayed)[1][0]) < 0.05
+    found = search(lambda: many, [np.array([0.0])], rehearsal=lambda: few)
+    assert found.best.vector[0] == pytest.approx(1.0, abs=1e-3)

@@ -248,6 +248,8 @@ class GPClassifier(Classifier):
             n_restarts=int(self.n_restarts),
             rng=generator(self.random_state),
             rehearsal=min(_MOST, max(_LEAST, len(self.X_train_) // 2)),
+            # Evaluations that begin where the last one ended are cheap.
+            tolerance=problem.tolerance,
         )
         self.theta_, self.result_, self.trace_ = found.best.vector, result(found), np.stack(found.best.trace)
 

@@ -26,6 +26,8 @@ Fresh = Callable[[], Objective]
 _SAME = 0.05
 # With many starts each first climbs this far, and only the best share of them climbs on.
 _HEAT, _FINALISTS = 30, 1 / 3
+# Further than this many e-foldings from where it began a parameter may be on a plateau; there it is as well nearer.
+_FAR, _AS_WELL = 3.0, 0.02
 # A slope of less than this for an e-folding of a parameter is level ground.
 _LEVEL = 0.01
 # A step of more than this many e-foldings in one parameter is a leap into the dark.
@@ -134,9 +136,10 @@ def search(
         return Search(ends[0], _gaps(ends))
     with one_blas_thread():
         ends = _ends(rehearsal, starts, 1e-7, max_evaluations, parallel=True)
-        metric = metric_at(rehearsal(), ends[0].vector, growth=growth)
-    rehearsed = ends[0]
-    best = climb(objective(), rehearsed.vector, tolerance=tolerance, max_evaluations=max_evaluations, metric=metric)
+        rehearsed, few = ends[0], rehearsal()
+        begin = _nearer(few, rehearsed, starts[0])
+        metric = metric_at(few, begin, growth=growth)
+    best = climb(objective(), begin, tolerance=tolerance, max_evaluations=max_evaluations, metric=metric)
     return Search(replace(best, trace=rehearsed.trace + best.trace), _gaps(ends))
 
 
@@ -165,6 +168,21 @@ def _ends(
 def _joined(first: Maximum, last: Maximum) -> Maximum:
     """Two stretches of one climb."""
     return replace(last, n_evaluations=first.n_evaluations + last.n_evaluations, trace=first.trace + last.trace)
+
+
+def _nearer(objective: Objective, end: Maximum, origin: Array) -> Array:
+    """The end of a climb, with what strayed onto a plateau brought back to where a slope can be felt.
+
+    A length scale a thousand times the spread of its column costs nothing on a few rows; the slope on all of them that
+    would call it back is lost in the last digits out there.
+    """
+    vector = end.vector
+    for i in np.flatnonzero(np.abs(vector - origin) > _FAR):
+        back = vector.copy()
+        back[i] = origin[i] + np.clip(vector[i] - origin[i], -_FAR, _FAR)
+        if objective(back)[0] > end.value - _AS_WELL:
+            vector = back
+    return vector
 
 
 def metric_at(objective: Objective, vector: Array, *, growth: float = 1.0, step: float = 1e-3) -> Array:
