@@ -9,6 +9,7 @@ from credo.distributions import Bernoulli, Categorical
 from credo.gp import GPClassifier
 from credo.gp._class_problem import ClassProblem
 from credo.gp._class_walk import latent_draws
+from credo.gp._problem import objective
 from credo.kernels import RBF, Matern52
 from credo.likelihoods import Bernoulli as BernoulliLikelihood
 
@@ -37,7 +38,7 @@ def test_published_evidences(rule, kernel, value):
 
 @pytest.mark.parametrize("rule", ["laplace", "ep", "vi"])
 @pytest.mark.parametrize("link", ["logit", "probit"])
-def test_gradient_and_stationarity(rule, link):
+def test_gradient_is_the_slope_and_vanishes_where_the_search_ended(rule, link):
     X, y = table(30)
     model = GPClassifier(inference=rule, link=link, hyperpriors=True, n_restarts=0).fit(X, y)
     theta = model.theta_ + 0.2
@@ -46,6 +47,7 @@ def test_gradient_and_stationarity(rule, link):
         ends = [model.log_evidence(theta + s * 1e-4 * axis, gradient=False) for s in (1, -1)]
         assert gradient[i] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-3, abs=1e-4)
     assert model.log_evidence(model.theta_)[0] == pytest.approx(model.log_evidence_, rel=1e-9)
+    assert np.abs(objective(model._asked(), model.theta_)[1]).max() < 2e-2
 
 
 def test_ep_and_vi_agree_with_a_long_chain_better_than_laplace():
@@ -117,8 +119,7 @@ def test_three_classes(multiclass, tmp_path):
     np.testing.assert_array_equal(credo.load(tmp_path / "model.credo").predict_proba(X), probabilities)
 
 
-def test_two_classes_by_the_softmax_integral_are_the_logit():
-    """Class probabilities by quasi-random points against one-dimensional quadrature."""
+def test_class_probabilities_by_quasi_random_points_are_those_of_many_random_ones():
     X, y = table(40)
     kernel = RBF([0.7, 2.0], variance=3.0)
     codes = (y == "up").astype(np.intp)
@@ -189,7 +190,29 @@ def test_messages():
         GPClassifier(hyperparameters="sample").fit(X, y)
     with pytest.raises(ValueError, match="link"):
         GPClassifier(link="cauchit").fit(X, y)
-    with pytest.raises(TypeError, match="must be a Kernel"):
+    with pytest.raises(TypeError, match="must be a kernel"):
         GPClassifier("rbf").fit(X, y)
     with pytest.raises(ValueError, match="one normal law"):
         GPClassifier(inference="mcmc", n_restarts=0, n_draws=10).fit(X, y).latent(X)
+
+
+def test_what_is_for_two_classes_is_refused_for_three():
+    X, _ = table(30)
+    y = np.arange(30) % 3
+    with pytest.raises(ValueError, match='y has 3: take multiclass="one_vs_rest"'):
+        GPClassifier(inference="mcmc").fit(X, y)
+    model = GPClassifier(inference="ep", hyperparameters="fixed").fit(X, y)
+    assert "joined by Laplace" in model.result_.message and model.evidence_method_ == "laplace"
+
+
+def test_nothing_of_an_earlier_fit_answers():
+    X, y = table(30)
+    model = GPClassifier(n_restarts=0).fit(X, y)
+    model.set_params(multiclass="one_vs_rest").fit(X, np.arange(30) % 3)
+    assert not {"kernel_", "theta_", "law_", "log_evidence_"} & set(vars(model))
+
+
+@pytest.mark.parametrize("number", [-3, 1.5, True])
+def test_a_number_of_restarts_is_a_number(number):
+    with pytest.raises(ValueError, match="n_restarts must be a whole number"):
+        GPClassifier(n_restarts=number).fit(*table(20))

@@ -232,7 +232,7 @@ def test_prediction_far_away_returns_to_the_mean():
 def test_messages():
     X, y = table(10)
     for options, message in [
-        ({"kernel": "rbf"}, "kernel must be a Kernel"),
+        ({"kernel": "rbf"}, "kernel must be a kernel"),
         ({"noise": "lots"}, 'noise must be "learn"'),
         ({"noise": -1.0}, "noise must be a finite number that is not negative"),
         ({"mean": "quadratic"}, "mean must be one of 'zero', 'constant', 'linear'"),
@@ -249,7 +249,7 @@ def test_summary_names_columns():
 
     X, y = table(20)
     text = str(GPRegressor().fit(pd.DataFrame(X, columns=["depth", "width"]), y).summary())
-    assert "lengthscale[depth]" in text and "noise variance" in text
+    assert "lengthscale of depth" in text and "noise variance" in text
 
 
 def test_files_bring_it_back_bit_for_bit(tmp_path):

@@ -37,6 +37,11 @@ class Estimator(BaseEstimator):
         """The fitted parameters, with intervals of that level, in a table that a person reads."""
         raise NotImplementedError
 
+    def _forget(self) -> None:
+        """Drop what an earlier fit left, so that nothing of it can answer for the new one."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
     def _predict_rows(self, X: ArrayLike) -> Any:
         """X as a finite float64 array with the columns that were fitted."""
         check_is_fitted(self)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.gp._hyperpriors import Hyperprior
+from credo.gp._hyperpriors import Hyperprior, kernel_habits
 from credo.inference import Approximation, SoftmaxApproximation, ep, laplace, softmax_laplace, vi
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli
@@ -51,7 +51,7 @@ class ClassProblem:
     @cached_property
     def hyperprior(self) -> Hyperprior:
         """Around data-driven values."""
-        return Hyperprior.of(self.tree, self.X, self.weight)
+        return Hyperprior.of(self.tree, kernel_habits(self.kernel, self.X, self.weight))
 
     @cached_property
     def labels(self) -> Array:

@@ -39,9 +39,7 @@ def latent_draws(
 
     walk = elliptical_slice(factor, ratio, n_draws=n_draws, n_tune=_TUNE, thin=_THIN, rng=rng)
     value, error = annealed_evidence(factor, ratio, rng=rng, n_temperatures=100)
-    # ln ∫ N(f|0, K) Π sites, which the ratio is an average over.
-    own = 0.5 * float(base.location @ base.mean) - 0.5 * base.factor.logdet
-    return base.mean + walk.draws, own + value, error
+    return base.mean + walk.draws, base.log_normalizer + value, error
 
 
 def joint_draws(problem: ClassProblem, start: Array, *, n_draws: int, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -271,12 +271,15 @@ class FittedProcess(Regressor):
 
     def _log_density(self, process: Process) -> float:
         """ln p(y) of a process, in the units of y."""
-        seen = ~np.isnan(process.Y)
         copies, _ = Marginal(process.X, process.Y, process.basis(process.X), self.weight_).copies(
             process.noise * self.weight_
         )
-        dimensions = (self.weight_[:, None] * seen).sum(axis=0) - process.basis(process.X[:1]).shape[1]
-        return process.log_evidence() + copies - float(dimensions @ np.log(self.unit_))
+        return process.log_evidence() + copies - float(self._dimensions() @ np.log(self.unit_))
+
+    def _dimensions(self) -> Array:
+        """Observations of each target, less the coefficients of the mean."""
+        seen = ~np.isnan(self.y_train_.reshape(len(self.X_train_), -1))
+        return (self.weight_[:, None] * seen).sum(axis=0) - self._basis(self.X_train_[:1]).shape[1]
 
     def _processes(self) -> tuple[Process, ...]:
         """The factored processes, one for each draw of the hyperparameters; built again after a file was loaded."""

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.gp._data import weighted_std
-from credo.params import Parameter, ParameterTree
+from credo.kernels import Kernel
+from credo.params import Parameter, ParameterTree, Positive
 
 Array = NDArray[np.float64]
 
-_WIDTHS = {"lengthscale": 2.0, "noise": 3.0, "variance": 3.0}
-_FIRST_NOISE = 0.05
+_FIRST_NOISE, _NOISE_WIDTH = 0.05, 3.0
 
 
 @dataclass(frozen=True)
@@ -32,28 +32,29 @@ class Hyperprior:
     own: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, tree: ParameterTree, X: Array, weight: Array) -> "Hyperprior":
-        """Length scales ∝ spread·√D, unit variances, a little noise; other parameters as the tree has them."""
-        spread = weighted_std(X, weight)
-        spread = np.where(spread > 0, spread, 1.0) * math.sqrt(X.shape[1])
-        center, width = tree.flatten(), np.full(len(tree.names), np.inf)
-        own = np.array([_parameter(tree, name).prior is not None for name in tree.names], dtype=bool)
-        for i, (name, kind) in enumerate(zip(tree.names, _kinds(tree), strict=True)):
-            if kind not in _WIDTHS:
-                continue
-            width[i] = np.inf if own[i] else _WIDTHS[kind]
-            if kind == "lengthscale":
-                entry = int(name.split("[")[1][:-1]) if "[" in name else None
-                scale = spread[entry] if entry is not None and entry < len(spread) else spread.mean()
-                center[i] = math.log(scale)
-            else:
-                center[i] = math.log(_FIRST_NOISE) if kind == "noise" else 0.0
+    def of(cls, tree: ParameterTree, *habits: Array) -> "Hyperprior":
+        """Around what is expected of each entry; entries of which nothing is known begin where the tree has them.
+
+        `habits` are the logarithm and the width of every free entry, one part of the tree after the other.
+        """
+        center, width = np.concatenate(habits).T
+        leaves = [_parameter(tree, name) for name in tree.names]
+        own = np.array([leaf.prior is not None for leaf in leaves], dtype=bool)
+        center = np.where(np.isnan(center), tree.flatten(), center)
+        width = np.where(own, np.inf, width)
+        for i, leaf in enumerate(leaves):
+            if np.isfinite(width[i]) and not isinstance(leaf.bijector, Positive):
+                # Bounds say what a prior would; a start beyond them is none.
+                value = math.exp(center[i])
+                inside = bool(leaf.bijector.contains(value))
+                center[i] = float(leaf.bijector.inverse(value)) if inside else tree.flatten()[i]
+                width[i] = np.inf
         return cls(center, width, own)
 
     @cached_property
     def proper(self) -> "Hyperprior":
         """With a width for every entry, as a sampler needs it: a parameter without one stays near its start."""
-        filled = np.where(np.isfinite(self.width) | self.own, self.width, max(_WIDTHS.values()))
+        filled = np.where(np.isfinite(self.width) | self.own, self.width, _NOISE_WIDTH)
         return Hyperprior(self.center, filled, self.own)
 
     def log_density(self, vector: Array) -> tuple[float, Array]:
@@ -68,14 +69,12 @@ def _parameter(tree: ParameterTree, name: str) -> Parameter:
     return found
 
 
-def _kinds(tree: ParameterTree) -> list[str]:
-    """What each entry of the vector is: the last part of its name, for stationary kernels and the noise."""
-    kinds = []
-    for name in tree.names:
-        path = name.split("[")[0]
-        owner, _, kind = path.rpartition(".")
-        periodic = any(other.startswith(f"{owner}.period") for other in tree.paths)
-        linear = f"{owner}.lengthscale" not in tree.paths and kind == "variance"
-        kind = "noise" if path == "noise.level" else kind
-        kinds.append("other" if (periodic and kind == "lengthscale") or linear else kind)
-    return kinds
+def kernel_habits(kernel: Kernel, X: Array, weight: Array) -> Array:
+    """What a kernel's free parameters are expected to be on this table."""
+    spread = weighted_std(X, weight)
+    return kernel._habits(np.where(spread > 0, spread, 1.0))[kernel._free()]
+
+
+def noise_habits(n_entries: int = 1) -> Array:
+    """What a noise variance is expected to be beside a variance of one."""
+    return np.tile([math.log(_FIRST_NOISE), _NOISE_WIDTH], (n_entries, 1))

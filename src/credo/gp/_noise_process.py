@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.inference import SiteGaussian
 from credo.kernels import Kernel
-from credo.linalg import Factor, factorize
 
 Array = NDArray[np.float64]
 
@@ -29,22 +29,18 @@ class NoiseProcess:
     def log_variance(self, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of ln σ² at new rows."""
         cross = self.kernel._cross(np.ascontiguousarray(rows), self.X)
-        half = self._factor.half_solve((cross * np.sqrt(self.precision)).T)
-        variance = self.kernel._diagonal(rows) - np.einsum("ij,ij->j", half, half)
-        return self.log_level + cross @ self.pull, np.maximum(variance, 0.0)
+        mean, variance = self._law.latent(cross, self.kernel._diagonal(rows))
+        return self.log_level + mean, variance
 
     def stretched(self, factor: float) -> "NoiseProcess":
         """The law of the logarithm of factor·σ²."""
         return replace(self, log_level=self.log_level + math.log(factor))
 
     @cached_property
-    def _factor(self) -> Factor:
-        return site_factor(self.kernel.gram(self.X), self.precision)
+    def _law(self) -> SiteGaussian:
+        return noise_law(self.kernel.gram(self.X), self.pull, self.precision)
 
 
-def site_factor(K: Array, precision: Array) -> Factor:
-    """The factor of I + Λ^½K_gΛ^½, whose eigenvalues are at least one."""
-    root = np.sqrt(precision)
-    B = root[:, None] * K * root
-    B.flat[:: len(B) + 1] += 1.0
-    return factorize(B, overwrite=True, assume_symmetric=True)
+def noise_law(K: Array, pull: Array, precision: Array) -> SiteGaussian:
+    """The sites of that precision whose mean is K_g·pull."""
+    return SiteGaussian(K, precision, pull + precision * (K @ pull))

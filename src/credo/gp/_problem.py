@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.gp._hyperpriors import Hyperprior
+from credo.gp._hyperpriors import Hyperprior, kernel_habits, noise_habits
 from credo.gp._marginal import Marginal
 from credo.gp._noise_process import NoiseProcess
 from credo.kernels import Kernel
@@ -20,14 +20,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Setting:
-    """What follows from one vector: the kernel, the noise variance of one observation at each row, and the evidence.
+    """What follows from one vector: the kernel, and the noise variance of one observation at each row.
 
-    `noise_process` is the law of a noise that varies; None stands for one that doesn't.
+    A noise that varies has a law, `noise_process`, and a `bound` on the evidence.
     """
 
     kernel: Kernel
     noise: Array
-    evidence: float
+    bound: float = math.nan
     noise_process: NoiseProcess | None = None
 
 
@@ -110,7 +110,8 @@ class Problem:
     @cached_property
     def hyperprior(self) -> Hyperprior:
         """Around data-driven values."""
-        return Hyperprior.of(self.tree, self.marginal.X, self.marginal.weight)
+        own = kernel_habits(self.kernel, self.marginal.X, self.marginal.weight)
+        return Hyperprior.of(self.tree, own, noise_habits(int(self.learns_noise)))
 
     def subset(self, rows: NDArray[np.intp]) -> "Problem":
         """The same problem on some of the rows."""
@@ -121,9 +122,8 @@ class Problem:
         return self
 
     def at(self, vector: Array) -> Setting:
-        """Kernel, noise and evidence at a vector."""
-        kernel, noise = self.pieces(vector)
-        return Setting(kernel, noise, self.marginal.evidence(kernel, noise, gradient=False).value)
+        """Kernel and noise at a vector."""
+        return Setting(*self.pieces(vector))
 
     def pieces(self, vector: Array) -> tuple[Kernel, Array]:
         """Kernel and noise of one observation at each row."""

@@ -96,4 +96,4 @@ def _named(name: str, columns: list[str], names: tuple[str, ...]) -> str:
     if not entry:
         return plain
     each = sum(other.startswith(f"{path}[") for other in names) == len(columns)
-    return f"{plain}[{columns[int(entry[:-1])]}]" if each else f"{plain}[{entry}"
+    return f"{plain} of {columns[int(entry[:-1])]}" if each else f"{plain}[{entry}"

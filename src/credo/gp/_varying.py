@@ -20,13 +20,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.gp._hyperpriors import Hyperprior
+from credo.gp._hyperpriors import Hyperprior, kernel_habits, noise_habits
 from credo.gp._marginal import Marginal
-from credo.gp._noise_process import NoiseProcess, site_factor
+from credo.gp._noise_process import NoiseProcess, noise_law
 from credo.gp._problem import Setting
-from credo.inference import Evidence
+from credo.inference import Evidence, SiteGaussian
 from credo.kernels import Kernel
-from credo.linalg import Factor
 from credo.params import Parameter, ParameterTree
 
 Array = NDArray[np.float64]
@@ -42,11 +41,14 @@ _EXTREME = 60.0
 class _Bound:
     """F and what it was made of, at one vector of site precisions."""
 
-    precision: Array
-    factor: Factor
+    law: SiteGaussian
     value: float
     noise: Array
     evidence: Evidence
+
+    @property
+    def precision(self) -> Array:
+        return self.law.precision
 
     @property
     def target(self) -> Array:
@@ -74,7 +76,10 @@ class VaryingNoise:
     @cached_property
     def hyperprior(self) -> Hyperprior:
         """Around data-driven values."""
-        return Hyperprior.of(self.tree, self.marginal.X, self.marginal.weight)
+        own, noise_own = (
+            kernel_habits(kernel, self.marginal.X, self.marginal.weight) for kernel in (self.kernel, self.noise_kernel)
+        )
+        return Hyperprior.of(self.tree, own, noise_habits(), noise_own)
 
     def subset(self, rows: NDArray[np.intp]) -> "VaryingNoise":
         """The same problem on some of the rows."""
@@ -100,10 +105,8 @@ class VaryingNoise:
             return sites.value, np.empty(0)
         pull = sites.precision - 0.5 * self.marginal.count
         X = self.marginal.X
-        half = sites.factor.half_solve(np.diag(np.sqrt(sites.precision)))
-        W = 0.5 * (np.outer(pull, pull) - half.T @ half)
         by_level = pull.sum() / math.exp(log_level)
-        by_noise_kernel = noise_kernel._pull(X, W)[noise_kernel._free()]
+        by_noise_kernel = noise_kernel._pull(X, sites.law.kernel_weights())[noise_kernel._free()]
         by_kernel = sites.evidence.by_kernel[self.kernel._free()]
         natural = np.concatenate([by_kernel, [by_level], by_noise_kernel])
         return sites.value, natural * self.tree.derivative(vector)
@@ -128,8 +131,8 @@ class VaryingNoise:
             gap = here.target + half_count - here.precision
             if np.abs(gap).max() <= _SETTLED * (1.0 + here.precision.max()):
                 break
-            root = np.sqrt(here.precision)
-            move = root * here.factor.solve(gap / root)
+            root = here.law.root
+            move = root * here.law.factor.solve(gap / root)
             ahead = self._bound(kernel, K, log_level, np.maximum(here.precision + step * move, 1e-12))
             if ahead.value >= here.value - 1e-9 * abs(here.value):
                 here, step = ahead, min(1.0, 1.5 * step)
@@ -141,13 +144,7 @@ class VaryingNoise:
 
     def _bound(self, kernel: Kernel, K: Array, log_level: float, precision: Array) -> _Bound:
         count = self.marginal.count
-        pull = precision - 0.5 * count
-        factor = site_factor(K, precision)
-        half = factor.half_solve(np.sqrt(precision)[:, None] * K)
-        variance = np.maximum(np.diagonal(K) - np.einsum("ij,ij->j", half, half), 0.0)
-        shift = K @ pull
-        noise = np.exp(np.clip(log_level + shift - 0.5 * variance, -_EXTREME, _EXTREME))
+        law = noise_law(K, precision - 0.5 * count, precision)
+        noise = np.exp(np.clip(log_level + law.mean - 0.5 * law.variance, -_EXTREME, _EXTREME))
         found = self.marginal.evidence(kernel, noise)
-        # tr B⁻¹ − n = −Σ λᵢΣᵢᵢ, as B⁻¹ = I − Λ^½ΣΛ^½ for B = I + Λ^½K_gΛ^½.
-        divergence = 0.5 * (float(pull @ shift) - float(precision @ variance) + factor.logdet)
-        return _Bound(precision, factor, found.value - 0.25 * float(count @ variance) - divergence, noise, found)
+        return _Bound(law, found.value - 0.25 * float(count @ law.variance) - law.divergence, noise, found)

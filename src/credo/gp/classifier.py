@@ -10,15 +10,15 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Classifier, FitWarning, Result, choice, positive_integer
+from credo.estimator import Classifier, FitWarning, Result, choice
 from credo.frames import Table
 from credo.gp._class_laws import DrawnLaw, SiteLaw, SoftmaxLaw
 from credo.gp._class_problem import RULES, ClassProblem
 from credo.gp._class_walk import joint_draws, latent_draws
-from credo.gp._data import distinct, weighted_std
-from credo.gp._search import maximum, result
+from credo.gp._data import distinct
+from credo.gp._learned import LearnedKernel
 from credo.inference import Approximation, SoftmaxApproximation
-from credo.kernels import RBF, Kernel
+from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli
 from credo.linalg import one_blas_thread
 from credo.seeds import generator
@@ -36,7 +36,7 @@ _LEAST, _MOST, _ONE_THREAD = 200, 400, 1000
 _KERNELS = 48
 
 
-class GPClassifier(Classifier):
+class GPClassifier(Classifier, LearnedKernel):
     """Classification by a latent Gaussian process.
 
     P(y = +1 | x) = s(f(x)) with f ~ GP(0, k) and s the normal distribution function (probit) or the logistic function;
@@ -55,7 +55,8 @@ class GPClassifier(Classifier):
     hyperpriors : bool, default True
         Weak priors that keep the search from endless variances and length scales, as separable classes ask for.
     multiclass : {"softmax", "one_vs_rest"}, default "softmax"
-        For more than two classes: one model by Laplace's approximation, or one model for each class against the rest.
+        For more than two classes: one model by Laplace's approximation with the logistic link, whatever `inference`
+        says, or one model for each class against the rest.
     class_weight : "balanced", mapping from label to factor, or None, default None
     n_restarts : int, default 2
         Further starts, drawn around the first. They climb on at most 400 rows.
@@ -113,17 +114,27 @@ class GPClassifier(Classifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from a table; a weight of k is the same as k copies of the row."""
         self._check_arguments()
+        self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         self.members_: list[GPClassifier] | None = None
-        if len(self.classes_) > 2 and self.multiclass == "one_vs_rest":
-            return self._fit_members(rows, codes, weight)
+        if len(self.classes_) > 2:
+            if self.multiclass == "one_vs_rest":
+                return self._fit_members(rows, codes, weight)
+            if self.inference == "mcmc":
+                raise ValueError(
+                    f'inference="mcmc" is for two classes, and y has {len(self.classes_)}: take '
+                    'multiclass="one_vs_rest", or inference="laplace"'
+                )
         weight = np.ones(len(codes)) if weight is None else weight
         kept, marks, self.weight_, _ = distinct(rows, codes[:, None].astype(np.float64), weight, merge=True)
         self.X_train_, self.codes_ = kept, marks[:, 0].astype(np.intp)
         problem = self._question = self._problem()
+        rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= _ONE_THREAD else nullcontext():
-            self._learn(problem)
-            self._settle(problem)
+            # Evaluations that begin where the last one ended are cheap, and may go on to more digits.
+            rehearsal = min(_MOST, max(_LEAST, len(self.X_train_) // 2))
+            self._learn(problem, rng, rehearsal=rehearsal, tolerance=problem.tolerance)
+            self._settle(problem, rng)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -146,10 +157,7 @@ class GPClassifier(Classifier):
         check_is_fitted(self)
         if self.members_ is not None:
             raise ValueError("one model for each class has no evidence in common; ask a member of members_")
-        question = getattr(self, "_question", None)
-        if question is None:
-            question = self._question = self._problem()
-        value, slope = question.evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
+        value, slope = self._asked().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
         return (value, slope) if gradient else value
 
     @property
@@ -157,24 +165,19 @@ class GPClassifier(Classifier):
         check_is_fitted(self)
         if self.members_ is not None:
             return np.mean([member.relevance_ for member in self.members_], axis=0)
-        for path, value in self.kernel_.params.items():
-            if path.rpartition(".")[2] == "lengthscale" and np.ndim(value) and len(value) == self.n_features_in_:
-                return weighted_std(self.X_train_, self.weight_) / np.asarray(value)
-        raise AttributeError("the kernel has no length scale for each column; give it one, as in RBF([1.0, 1.0])")
+        return super().relevance_
 
     def summary(self, *, level: float = 0.95) -> Table:
         """The fitted kernel in natural units."""
         check_is_fitted(self)
         members = [("", self)] if self.members_ is None else zip(map(str, self.classes_), self.members_, strict=True)
-        names, values = [], []
         columns = self._feature_names()
-        for owner, member in members:
-            for path, value in member.kernel_.params.items():
-                for i, entry in enumerate(np.atleast_1d(value)):
-                    each = np.ndim(value) and len(np.atleast_1d(value)) == len(columns)
-                    name = f"{path}[{columns[i]}]" if each else path
-                    names.append(f"{owner}: {name}" if owner else name)
-                    values.append(float(entry))
+        lines = [
+            (f"{owner}: {name}" if owner else name, value)
+            for owner, member in members
+            for name, value in member.kernel_.entries(columns)
+        ]
+        names, values = map(list, zip(*lines, strict=True))
         notes = [self.result_.message]
         if hasattr(self, "log_evidence_"):
             notes.insert(0, f"log evidence {self.log_evidence_:.2f} by {self.evidence_method_}")
@@ -197,16 +200,12 @@ class GPClassifier(Classifier):
         return np.concatenate(parts)
 
     def _check_arguments(self) -> None:
+        self._check_learning()
         choice("inference", self.inference, _INFERENCES)
-        choice("hyperparameters", self.hyperparameters, ("optimize", "fixed", "sample"))
+        choice("link", self.link, ("probit", "logit"))
         choice("multiclass", self.multiclass, ("softmax", "one_vs_rest"))
-        positive_integer("n_draws", self.n_draws)
-        if self.kernel is not None and not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be a Kernel such as credo.kernels.RBF(); got {self.kernel!r}")
         if self.hyperparameters == "sample" and self.inference != "mcmc":
             raise ValueError('sampled hyperparameters go with inference="mcmc"')
-        if self.hyperparameters == "sample" and not self.hyperpriors:
-            raise ValueError("a posterior of hyperparameters needs their priors: leave hyperpriors=True to sample")
 
     def _fit_members(self, rows: Array, codes: NDArray[np.intp], weight: Array | None) -> Self:
         self.members_ = []
@@ -216,15 +215,12 @@ class GPClassifier(Classifier):
         ends = [member.result_ for member in self.members_]
         worst = next((end for end in ends if not end.converged), ends[0])
         self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), worst.message)
-        for name in ("log_evidence_", "evidence_method_"):
-            self.__dict__.pop(name, None)
         return self
 
     def _problem(self) -> ClassProblem:
-        kernel = RBF(np.ones(self.X_train_.shape[1])) if self.kernel is None else self.kernel
         rule = self.inference if self.inference in RULES else "ep"
         return ClassProblem(
-            kernel,
+            self._first_kernel(),
             self.X_train_,
             self.codes_,
             len(self.classes_),
@@ -234,30 +230,11 @@ class GPClassifier(Classifier):
             hyperpriors=self.hyperpriors,
         )
 
-    def _learn(self, problem: ClassProblem) -> None:
-        self.theta_names_ = problem.tree.names
-        if self.hyperparameters == "fixed" or not problem.tree.names:
-            self.theta_, self.result_ = problem.tree.flatten(), Result(True, 0, "the hyperparameters were given")
-            self.trace_ = self.theta_[None]
-            return
-        found = maximum(
-            problem,
-            len(self.X_train_),
-            from_data=True,
-            given=self.kernel is not None,
-            n_restarts=int(self.n_restarts),
-            rng=generator(self.random_state),
-            rehearsal=min(_MOST, max(_LEAST, len(self.X_train_) // 2)),
-            # Evaluations that begin where the last one ended are cheap.
-            tolerance=problem.tolerance,
-        )
-        self.theta_, self.result_, self.trace_ = found.best.vector, result(found), np.stack(found.best.trace)
-
-    def _settle(self, problem: ClassProblem) -> None:
+    def _settle(self, problem: ClassProblem, rng: np.random.Generator) -> None:
         """The law of the latent functions at the hyperparameters that were found."""
         self.kernel_ = problem.kernel_at(self.theta_)
-        if self.inference == "mcmc" and len(self.classes_) == 2:
-            self._walk(problem)
+        if self.inference == "mcmc":
+            self._walk(problem, rng)
             return
         found = problem.approximation(self.kernel_)
         self.law_: Any
@@ -273,15 +250,14 @@ class GPClassifier(Classifier):
 
     def _report(self, found: Approximation | SoftmaxApproximation) -> None:
         """What the inference has to say joins what the search said."""
-        message = f"{self.result_.message}; {found.message}"
+        joined = len(self.classes_) > 2 and self.inference != "laplace"
+        how = "the classes are joined by Laplace's approximation; " if joined else ""
+        message = f"{self.result_.message}; {how}{found.message}"
         self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, message)
         if not found.converged:
             warnings.warn(found.message, FitWarning, stacklevel=4)
 
-    def _walk(self, problem: ClassProblem) -> None:
-        rng = generator(self.random_state)
-        for name in ("log_evidence_", "evidence_method_"):
-            self.__dict__.pop(name, None)
+    def _walk(self, problem: ClassProblem, rng: np.random.Generator) -> None:
         if self.hyperparameters == "sample":
             thetas, draws = joint_draws(problem, self.theta_, n_draws=int(self.n_draws), rng=rng)
             kept = np.unique(np.linspace(0, len(thetas) - 1, min(_KERNELS, len(thetas))).round().astype(int))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from credo.estimator import FitWarning, Result, choice, nonnegative, positive_integer
+from credo.estimator import FitWarning, Result, choice, nonnegative
 from credo.frames import Table
 from credo.gp._data import (
     MeanBasis,
@@ -18,14 +18,14 @@ from credo.gp._data import (
     refuse_contradictions,
     rounding_variance,
     targets,
-    weighted_std,
 )
 from credo.gp._fitted import FittedProcess
+from credo.gp._learned import LearnedKernel
 from credo.gp._marginal import Marginal
 from credo.gp._problem import Noisy, Problem
 from credo.gp._process import Process
 from credo.gp._sampling import drawn_summary, sampled
-from credo.gp._search import FEW, maximum, result
+from credo.gp._search import FEW
 from credo.gp._varying import VaryingNoise
 from credo.kernels import RBF, Kernel
 from credo.learning import Draws
@@ -39,7 +39,7 @@ _MEANS = ("zero", "constant", "linear")
 _LARGEST = 40_000
 
 
-class GPRegressor(FittedProcess):
+class GPRegressor(FittedProcess, LearnedKernel):
     """Gaussian-process regression, exact, with hyperparameters at the maximum of the evidence.
 
     y = m(x) + f(x) + ε with f ~ GP(0, k), ε ~ N(0, σ²), and the coefficients of the mean m integrated out under flat
@@ -135,10 +135,15 @@ class GPRegressor(FittedProcess):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from a table; a weight of k is the same as k copies of the row."""
         self._check_arguments()
+        self._forget()
         self._keep_table(X, y, sample_weight)
         problem = self._question = self._problem()
+        rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
-            self._learn(problem)
+            self._learn(problem, rng, from_data=self.standardize)
+            self.draws_: Draws | None = None
+            if self.hyperparameters == "sample" and problem.tree.names:
+                self._sample_hyperparameters(problem, rng)
             self._settle(problem)
         return self
 
@@ -150,33 +155,23 @@ class GPRegressor(FittedProcess):
         return (natural, slope) if gradient else natural
 
     @property
-    def relevance_(self) -> Array:
-        check_is_fitted(self)
-        return weighted_std(self.X_train_, self.weight_) / np.asarray(self.kernel_.params[self._scales_path()])
-
-    @property
     def relevance_trace_(self) -> Array:
         path = f"kernel.{self._scales_path()}"
         entries = [i for i, name in enumerate(self.theta_names_) if name.split("[")[0] == path]
         if len(entries) != self.n_features_in_:
             raise AttributeError("the length scales were fixed, so that they left no trace")
-        return weighted_std(self.X_train_, self.weight_) / np.exp(self.trace_[:, entries])
+        natural = [self._asked().tree.unflatten(vector)[path].value for vector in self.trace_]
+        return self._relevances(natural)
 
     def summary(self, *, level: float = 0.95) -> Table:
         """The fitted parameters in natural units."""
         check_is_fitted(self)
         if self.draws_ is not None:
             return drawn_summary(self.draws_, self.kernel_, self._feature_names(), level=level)
-        names, values = [], []
-        columns = self._feature_names()
-        for path, value in self.kernel_.params.items():
-            for i, entry in enumerate(np.atleast_1d(value)):
-                each = np.ndim(value) and len(np.atleast_1d(value)) == len(columns)
-                names.append(f"{path}[{columns[i]}]" if each else path)
-                values.append(float(entry))
+        lines = self.kernel_.entries(self._feature_names())
         for j, variance in enumerate(np.atleast_1d(self.noise_variance_)):
-            names.append("noise variance" if self.single_ else f"noise variance of y{j}")
-            values.append(float(variance))
+            lines.append(("noise variance" if self.single_ else f"noise variance of y{j}", float(variance)))
+        names, values = map(list, zip(*lines, strict=True))
         bound = "" if self.evidence_method_ == "exact" else "at least "
         return Table(
             f"Gaussian process, {self.kernel_!r}",
@@ -188,14 +183,15 @@ class GPRegressor(FittedProcess):
         )
 
     def _check_arguments(self) -> None:
+        self._check_learning()
         choice("mean", self.mean, _MEANS)
-        choice("hyperparameters", self.hyperparameters, ("optimize", "fixed", "sample"))
         choice("method", self.method, ("auto", "exact"))
-        if self.kernel is not None and not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be a Kernel such as credo.kernels.RBF(); got {self.kernel!r}")
         self._known_noise()
-        if self.hyperparameters == "sample" and not self.hyperpriors:
-            raise ValueError("a posterior of hyperparameters needs their priors: leave hyperpriors=True to sample")
+        if self.hyperparameters == "sample" and self._varies():
+            raise ValueError('sampled hyperparameters need noise="learn" or a known noise')
+
+    def _varies(self) -> bool:
+        return isinstance(self.noise, str) and self.noise == "heteroscedastic"
 
     def _keep_table(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         """The rows that carry weight and a target, each distinct one once, and how y is standardised."""
@@ -226,32 +222,10 @@ class GPRegressor(FittedProcess):
             self.scale_ = np.full(n_targets, np.sqrt(np.mean(self.scale_**2)))
         self.unit_ = np.ones(1) if self.single_ else self.scale_
 
-    def _learn(self, problem: Noisy) -> None:
-        self.theta_names_ = problem.tree.names
-        self.draws_: Draws | None = None
-        if self.hyperparameters == "fixed" or not problem.tree.names:
-            self.theta_, self.result_ = problem.tree.flatten(), Result(True, 0, "the hyperparameters were given")
-            self.trace_ = self.theta_[None]
-            return
-        rng = generator(self.random_state)
-        found = maximum(
-            problem,
-            len(self.X_train_),
-            from_data=self.standardize,
-            given=self.kernel is not None,
-            n_restarts=int(self.n_restarts),
-            rng=rng,
-        )
-        self.theta_, self.result_, self.trace_ = found.best.vector, result(found), np.stack(found.best.trace)
-        if self.hyperparameters == "sample":
-            self._sample_hyperparameters(problem, rng)
-
     def _sample_hyperparameters(self, problem: Noisy, rng: np.random.Generator) -> None:
         """Chains from around the maximum; `theta_` becomes the mean of their draws."""
-        if not isinstance(problem, Problem):
-            raise ValueError('sampled hyperparameters need noise="learn" or a known noise')
-        n_draws = positive_integer("n_draws", self.n_draws)
-        found = sampled(problem, self.theta_, stretch=self._stretch(), n_draws=n_draws, rng=rng)
+        assert isinstance(problem, Problem)
+        found = sampled(problem, self.theta_, stretch=self._stretch(), n_draws=int(self.n_draws), rng=rng)
         self.draws_, self.thetas_, self.theta_ = found.draws, found.thetas, found.center
         self.result_ = Result(self.draws_.converged, self.draws_.n_evaluations, self.draws_.message)
         if not self.draws_.converged:
@@ -267,20 +241,21 @@ class GPRegressor(FittedProcess):
         stretch = self._stretch()
         self.kernel_ = stretch * found.kernel if stretch != 1.0 else found.kernel
         self.noises_ = stretch * found.noise / self.weight_
-        level = float(np.average(stretch * found.noise, weights=problem.marginal.count))
+        level = self._level(problem, found.noise)
         self.noise_levels_ = np.array([level])
+        if self.draws_ is not None:
+            assert isinstance(problem, Problem)
+            self.noise_levels_ = np.array([self._level(problem, problem.pieces(theta)[1]) for theta in self.thetas_])
         variance = level * self.unit_**2
         self.noise_variance_ = float(variance[0]) if self.single_ else variance
         law = found.noise_process
         self.noise_process_ = None if law is None else law.stretched(stretch)
-        if self.draws_ is None:
-            self.log_evidence_ = self._natural(found.evidence)
-            self.evidence_method_ = "exact" if law is None else "elbo"
-        elif hasattr(self, "log_evidence_"):
-            # Of an earlier fit: no number stands for the evidence of all draws.
-            del self.log_evidence_, self.evidence_method_
         self._held = None
-        self._processes()
+        process = self._processes()[0]
+        if self.draws_ is None:
+            # No number stands for the evidence of all draws.
+            self.log_evidence_ = self._log_density(process) if law is None else self._natural(found.bound)
+            self.evidence_method_ = "exact" if law is None else "elbo"
 
     def _build(self) -> tuple[Process, ...]:
         Y = (self.y_train_.reshape(len(self.X_train_), -1) - self.center_) / self.unit_
@@ -289,13 +264,14 @@ class GPRegressor(FittedProcess):
             return (Process.of(self.kernel_, self.noises_, self.X_train_, Y, basis),)
         problem, stretch = self._asked(), self._stretch()
         assert isinstance(problem, Problem)
-        pieces = [problem.pieces(theta) for theta in self.thetas_]
-        levels = [np.average(stretch * noise, weights=problem.marginal.count) for _, noise in pieces]
-        self.noise_levels_ = np.array(levels)
         return tuple(
             Process.of(stretch * kernel, stretch * noise / self.weight_, self.X_train_, Y, basis)
-            for kernel, noise in pieces
+            for kernel, noise in map(problem.pieces, self.thetas_)
         )
+
+    def _level(self, problem: Noisy, noise: Array) -> float:
+        """The noise variance of an observation, in the processes' units and on average over rows."""
+        return float(np.average(self._stretch() * noise, weights=problem.marginal.count))
 
     def _mean_basis(self) -> MeanBasis:
         return MeanBasis.of(self.mean, self.X_train_, self.weight_)
@@ -317,11 +293,11 @@ class GPRegressor(FittedProcess):
 
     def _problem(self) -> Noisy:
         n, n_features = self.X_train_.shape
-        kernel = RBF(np.ones(n_features)) if self.kernel is None else self.kernel
+        kernel = self._first_kernel()
         Y = (self.y_train_.reshape(n, -1) - self.center_) / self.scale_
         basis = self._mean_basis()(self.X_train_)
         marginal = Marginal(np.ascontiguousarray(self.X_train_), Y, basis, self.weight_)
-        if isinstance(self.noise, str) and self.noise == "heteroscedastic":
+        if self._varies():
             return VaryingNoise(kernel, marginal, RBF(np.ones(n_features)), hyperpriors=self.hyperpriors)
         known = self._known_noise()
         scale = self.scale_[0] ** 2
@@ -337,25 +313,9 @@ class GPRegressor(FittedProcess):
             hyperpriors=self.hyperpriors,
         )
 
-    def _asked(self) -> Noisy:
-        """The problem that was solved; made again where a file brought the model, or rows were added."""
-        question = getattr(self, "_question", None)
-        if question is None:
-            question = self._question = self._problem()
-        return question
-
     def _natural(self, value: float) -> float:
         """A log evidence of standardised targets as one of y: each dimension stretches by the scale."""
-        seen = ~np.isnan(self.y_train_.reshape(len(self.X_train_), -1))
-        dimensions = (self.weight_[:, None] * seen).sum(axis=0) - self._mean_basis()(self.X_train_[:1]).shape[1]
-        return value - float(dimensions @ np.log(self.scale_))
-
-    def _scales_path(self) -> str:
-        """The parameter with one length scale for each column."""
-        for path, value in self.kernel_.params.items():
-            if path.rpartition(".")[2] == "lengthscale" and np.ndim(value) and len(value) == self.n_features_in_:
-                return path
-        raise AttributeError("the kernel has no length scale for each column; give it one, as in RBF([1.0, 1.0])")
+        return value - float(self._dimensions() @ np.log(self.scale_))
 
 
 def _of_rows(noise: Array, used: NDArray[np.bool_]) -> Array:

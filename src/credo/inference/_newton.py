@@ -61,6 +61,9 @@ def mode(
             if gained >= -1e-12 * abs(here):
                 break
             size *= 0.5
+        else:
+            # Nothing climbs: the last digits of the height, unless it fell by more than those.
+            return Mode(a, f, here, n_iter, -gained <= 1e-9 * abs(here))
         a, f, here = a + size * ahead, f + size * forward, here + gained
         if gained < tolerance:
             return Mode(a, f, here, n_iter, True)

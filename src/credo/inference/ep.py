@@ -106,5 +106,4 @@ def _log_evidence(
         - 0.5 * np.log(cavity_precision / total)
         - 0.5 * (joint**2 / total - cavity_location**2 / cavity_precision)
     )
-    normal = 0.5 * float(posterior.location @ posterior.mean) - 0.5 * posterior.factor.logdet
-    return float(weight @ scaled) + normal
+    return float(weight @ scaled) + posterior.log_normalizer

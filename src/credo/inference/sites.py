@@ -66,6 +66,24 @@ class SiteGaussian:
             variance[faint] = prior[faint] - np.einsum("ij,ij->j", half, half)
         return np.clip(variance, 1e-12 * prior, prior)
 
+    @property
+    def log_normalizer(self) -> float:
+        """ln ∫ N(f | 0, K) Π sites df."""
+        return 0.5 * (float(self.location @ self.mean) - self.factor.logdet)
+
+    @property
+    def divergence(self) -> float:
+        """KL[N(μ, Σ) ‖ N(0, K)]: tr(K⁻¹Σ) − n = −Σ τᵢΣᵢᵢ and ln|K| − ln|Σ| = ln|B|."""
+        spread = float(self.precision @ self.variance)
+        return 0.5 * (float(self.alpha @ self.mean) - spread + self.factor.logdet)
+
+    def kernel_weights(self) -> Array:
+        """½(aaᵀ − R), the derivative by K of an evidence that is stationary in the sites; symmetric."""
+        W = self.shrinkage()
+        W *= -0.5
+        W += 0.5 * np.outer(self.alpha, self.alpha)
+        return W
+
     def shrinkage(self) -> Array:
         """R = (K + T⁻¹)⁻¹ = T^½B⁻¹T^½, whole."""
         inverse = self.factor.inverse()
@@ -103,11 +121,8 @@ class Approximation:
 
     def kernel_weights(self) -> Array:
         """∂ ln p(y)/∂K, symmetric: what a kernel pulls back to its parameters."""
-        a = self.posterior.alpha
-        W = self.posterior.shrinkage()
-        W *= -0.5
-        W += 0.5 * np.outer(a, a)
+        W = self.posterior.kernel_weights()
         if self.tilt is not None:
-            cross = np.outer(self.tilt, a)
+            cross = np.outer(self.tilt, self.posterior.alpha)
             W += 0.5 * (cross + cross.T)
         return W

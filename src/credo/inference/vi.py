@@ -54,6 +54,9 @@ def vi(
             if gained >= -1e-11 * abs(bound):
                 break
             size *= 0.5
+        else:
+            converged = -gained <= 1e-9 * abs(bound)
+            break
         here, bound, size = ahead, bound + gained, min(1.0, 2.0 * size)
         if gained < tolerance:
             converged = True
@@ -63,7 +66,6 @@ def vi(
 
 
 def _bound(q: SiteGaussian, y: Array, likelihood: Likelihood, weight: Array) -> float:
-    """E ln p(y|f) − KL; tr(K⁻¹Σ) − n = −Σ τᵢΣᵢᵢ and ln|K| − ln|Σ| = ln|B|."""
+    """E ln p(y|f) − KL."""
     expected, _, _ = likelihood.expected(y, q.mean, q.variance)
-    divergence = 0.5 * (float(q.alpha @ q.mean) - float(q.precision @ q.variance) + q.factor.logdet)
-    return float(weight @ expected) - divergence
+    return float(weight @ expected) - q.divergence

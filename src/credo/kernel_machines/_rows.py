@@ -37,15 +37,6 @@ def cross(kernel: Kernel, rows: Array, training: Array) -> Array:
         return kernel.cross(rows, training)
 
 
-def require_kernel(kernel: Any) -> Kernel:
-    """The argument as a kernel, or a word about what it is instead."""
-    if isinstance(kernel, Kernel):
-        return kernel
-    if callable(kernel):
-        raise TypeError(f"kernel is a function; credo.kernels.from_function makes a kernel of it: got {kernel!r}")
-    raise TypeError(f"kernel must be a kernel such as credo.kernels.RBF(), or None; got {kernel!r}")
-
-
 def distinct(X: Array) -> Array:
     """The rows in one order, each once: what is computed of them knows neither weights nor copies."""
     return np.unique(X, axis=0)

@@ -11,9 +11,8 @@ from credo.estimator import Regressor, Result
 from credo.frames import Table
 from credo.kernel_machines._bandwidth import choose, given, has_bandwidth, no_choice_message, scaled
 from credo.kernel_machines._neighbours import Neighbours, Spread
-from credo.kernel_machines._rows import blocks, cross, require_kernel
-from credo.kernel_machines._table import kernel_parameters
-from credo.kernels import RBF, Kernel
+from credo.kernel_machines._rows import blocks, cross
+from credo.kernels import RBF, Kernel, require_kernel
 
 Array = NDArray[np.float64]
 
@@ -95,7 +94,7 @@ class NadarayaWatson(Regressor):
         check_is_fitted(self)
         lines: list[tuple[str, Any]] = [
             ("bandwidth", self.bandwidth_),
-            *kernel_parameters(self.kernel_, self._feature_names()),
+            *self.kernel_.entries(self._feature_names()),
             ("noise sd", self.noise_std_),
         ]
         names, estimates = zip(*lines, strict=True)

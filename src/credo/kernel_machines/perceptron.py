@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from credo.estimator import Classifier, FitWarning, Result, choice, positive_integer
+from credo.estimator import Absent, Classifier, FitWarning, Result, choice, positive_integer
 from credo.frames import Table
 from credo.kernel_machines._mistakes import Lesson, contradictory, learn, merged
-from credo.kernel_machines._rows import blocks, cross, median_distance, require_kernel
-from credo.kernel_machines._table import kernel_parameters
-from credo.kernels import RBF, Kernel
+from credo.kernel_machines._rows import blocks, cross, median_distance
+from credo.kernels import RBF, Kernel, require_kernel
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
@@ -20,16 +19,10 @@ Index = NDArray[np.intp]
 
 # Of the median distance between rows: classes are narrower than the table.
 _DEFAULT_SCALE = 0.5
-
-
-class _Absent:
-    """A method that the class has not, the way `hasattr` understands it."""
-
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        raise AttributeError(
-            "KernelPerceptron has no probabilities, only scores: use decision_function, or SoftNeighborsClassifier or "
-            "GPClassifier for probabilities"
-        )
+_NO_PROBABILITIES = (
+    "KernelPerceptron has no probabilities, only scores: use decision_function, or SoftNeighborsClassifier or "
+    "GPClassifier for probabilities"
+)
 
 
 class KernelPerceptron(Classifier):
@@ -86,9 +79,9 @@ class KernelPerceptron(Classifier):
     kernel_: Kernel
     support_: Index
 
-    predict_proba: Any = _Absent()
-    predict_log_proba: Any = _Absent()
-    predict_dist: Any = _Absent()
+    predict_proba = Absent(_NO_PROBABILITIES)
+    predict_log_proba = Absent(_NO_PROBABILITIES)
+    predict_dist = Absent(_NO_PROBABILITIES)
 
     def __init__(
         self,
@@ -145,7 +138,7 @@ class KernelPerceptron(Classifier):
         """Kernel, support and mistakes, and how the visits went; none of them comes with an interval."""
         check_is_fitted(self)
         lines: list[tuple[str, Any]] = [
-            *kernel_parameters(self.kernel_, self._feature_names()),
+            *self.kernel_.entries(self._feature_names()),
             ("rows", len(self.mistakes_)),
             ("support rows", len(self.support_)),
             ("epochs", self.result_.n_iter),

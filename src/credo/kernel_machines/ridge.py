@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import Distribution, StudentT
 from credo.estimator import FitWarning, Regressor, Result, interval_level, nonnegative
 from credo.frames import Table
-from credo.kernel_machines._rows import blocks, cross, median_distance, require_kernel
+from credo.kernel_machines._rows import blocks, cross, median_distance
 from credo.kernel_machines._spectrum import Spectrum, spectrum
-from credo.kernel_machines._table import kernel_parameters
-from credo.kernels import RBF, Kernel
+from credo.kernels import RBF, Kernel, require_kernel
 
 Array = NDArray[np.float64]
 
@@ -117,7 +116,7 @@ class KernelRidge(Regressor):
         """Kernel, penalty and noise, with an interval of that level for the noise, and how the fit went."""
         check_is_fitted(self)
         lines: list[tuple[Any, ...]] = [("intercept", self.intercept_)] if self.fit_intercept else []
-        lines += kernel_parameters(self.kernel_, self._feature_names())
+        lines += self.kernel_.entries(self._feature_names())
         lines += [("alpha", self.alpha_), ("effective parameters", self.effective_parameters_)]
         # σ̂²·dof/σ² has the χ² law of that many degrees of freedom.
         tail = (1 - interval_level(level)) / 2

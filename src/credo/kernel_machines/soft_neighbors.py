@@ -11,10 +11,9 @@ from credo.estimator import Classifier, Result, nonnegative
 from credo.frames import Table
 from credo.kernel_machines._bandwidth import choose, given, has_bandwidth, no_choice_message, scaled
 from credo.kernel_machines._neighbours import Index, Neighbours
-from credo.kernel_machines._rows import cross, require_kernel
-from credo.kernel_machines._table import kernel_parameters
+from credo.kernel_machines._rows import cross
 from credo.kernel_machines._votes import Votes
-from credo.kernels import RBF, Kernel
+from credo.kernels import RBF, Kernel, require_kernel
 
 Array = NDArray[np.float64]
 
@@ -112,7 +111,7 @@ class SoftNeighborsClassifier(Classifier):
         lines: list[tuple[str, Any]] = [
             ("bandwidth", self.bandwidth_),
             ("smoothing", self.smoothing_),
-            *kernel_parameters(self.kernel_, self._feature_names()),
+            *self.kernel_.entries(self._feature_names()),
             *((f"frequency of {label}", float(p)) for label, p in zip(self.classes_, self.class_prior_, strict=True)),
         ]
         if hasattr(self, "loo_losses_"):

@@ -16,6 +16,9 @@ from credo.kernels.spectra import Features, Term, random_features
 
 Array = NDArray[np.float64]
 
+# By how many e-foldings a length scale and a variance may differ from what the data's spread suggests.
+LENGTHSCALE_WIDTH, VARIANCE_WIDTH = 2.0, 3.0
+
 
 class Covariance(Parametrized):
     """A positive semidefinite function k(x, x′) with named parameters.
@@ -45,6 +48,13 @@ class Covariance(Parametrized):
     @abstractmethod
     def _pull_inputs(self, X: Array, W: Array) -> Array:
         """Σᵢⱼ Wᵢⱼ ∂K/∂X, of X's shape; W is symmetric and given whole."""
+
+    def _habits(self, spread: Array) -> Array:
+        """Where each entry of each parameter is expected on data of this spread, one number for each column.
+
+        Two columns, the logarithm and by how many e-foldings it may be off; NaN and ∞ where the kernel has no idea.
+        """
+        return np.tile([np.nan, np.inf], (len(self._free()), 1))
 
     def _spectrum(self, center: Array) -> list[Term]:
         """The kernel as terms of waves and finite maps; `center` is a row near which digits count."""

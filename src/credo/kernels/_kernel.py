@@ -62,6 +62,15 @@ class Kernel(Covariance):
         return Product(Constant(factor), self)
 
 
+def require_kernel(kernel: Any) -> Kernel:
+    """The argument as a kernel, or a word about what it is instead."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        raise TypeError(f"kernel is a function; credo.kernels.from_function makes a kernel of it: got {kernel!r}")
+    raise TypeError(f"kernel must be a kernel such as credo.kernels.RBF(), or None; got {kernel!r}")
+
+
 class Constant(Kernel):
     """k(x, x′) = c: functions that are one unknown number.
 
@@ -123,6 +132,9 @@ class _Composed(Kernel):
     def _with_tree(self, tree: ParameterTree) -> Self:
         terms = [term._with_tree(tree[label]) for label, term in zip(labels(self.terms), self.terms, strict=True)]  # type: ignore[arg-type]
         return type(self)(*terms)
+
+    def _habits(self, spread: Array) -> Array:
+        return np.concatenate([term._habits(spread) for term in self.terms])
 
     def _key(self) -> Any:
         return tuple(self.terms)
@@ -253,6 +265,9 @@ class Exp(Kernel):
         self._fill(X, weights, MULTIPLY)
         return weights
 
+    def _habits(self, spread: Array) -> Array:
+        return self.kernel._habits(spread)
+
     def _scaled(self, factor: float) -> Kernel:
         # The variance in the tree is that of the exponent.
         return Product(Constant(factor), self)
@@ -307,6 +322,9 @@ class Columns(Kernel):
 
     def _spectrum(self, center: Array) -> list[Term]:
         return [term.on(self._pick) for term in self.kernel._spectrum(self._pick(center[None, :])[0])]
+
+    def _habits(self, spread: Array) -> Array:
+        return self.kernel._habits(self._pick(spread[None, :])[0])
 
     def _scaled(self, factor: float) -> Kernel:
         return Columns(self.kernel._scaled(factor), self.columns)

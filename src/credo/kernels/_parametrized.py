@@ -33,6 +33,18 @@ class Parametrized(ABC):
         """The free parameters, entry by entry, in the order of `pullback`."""
         return self.tree.names
 
+    def entries(self, columns: Sequence[str]) -> list[tuple[str, float]]:
+        """Name and value of every number; where there is one for each column of a table, with that column's name."""
+        lines = []
+        for path, value in self.params.items():
+            if not np.ndim(value):
+                lines.append((path, float(value)))
+                continue
+            each = len(value) == len(columns)
+            tails = [f" of {name}" for name in columns] if each else [f"[{i}]" for i in range(len(value))]
+            lines += [(path + tail, float(entry)) for tail, entry in zip(tails, value, strict=True)]
+        return lines
+
     def with_params(self, **values: Any) -> Self:
         """The kernel at other parameter values; "a__b" stands for the parameter "a.b" of a composed kernel."""
         return self._with_tree(self.tree.with_values({_path(name): value for name, value in values.items()}))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.kernels import _jit
+from credo.kernels._contract import VARIANCE_WIDTH
 from credo.kernels._kernel import Kernel
 from credo.kernels._parametrized import replanted
 from credo.kernels._rows import share
@@ -58,6 +59,11 @@ class Periodic(Kernel):
 
     def _diagonal(self, X: Array) -> Array:
         return np.full(len(X), float(self.params["variance"]))
+
+    def _habits(self, spread: Array) -> Array:
+        habits = super()._habits(spread)
+        habits[-1] = 0.0, VARIANCE_WIDTH
+        return habits
 
     def _pull(self, X: Array, W: Array) -> Array:
         n_columns = X.shape[1]

@@ -4,6 +4,7 @@ A vector length scale is automatic relevance determination: one length scale for
 length scale grows without end has no say.
 """
 
+import math
 from abc import abstractmethod
 from functools import partial
 from typing import ClassVar, Self
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.kernels import _jit
+from credo.kernels._contract import LENGTHSCALE_WIDTH, VARIANCE_WIDTH
 from credo.kernels._kernel import Kernel
 from credo.kernels._parametrized import replanted
 from credo.kernels._rows import share, tiles
@@ -77,6 +79,17 @@ class Stationary(Kernel):
 
     def _pull_shape(self, bend: float) -> Array:
         return np.empty(0)
+
+    def _habits(self, spread: Array) -> Array:
+        # The distance between two rows grows with the square root of the number of columns.
+        reach = math.sqrt(len(spread)) * spread
+        lengthscale = self.params["lengthscale"]
+        habits = super()._habits(spread)
+        n_scales = np.size(lengthscale)
+        habits[:n_scales, 0] = np.log(reach if np.ndim(lengthscale) and n_scales == len(spread) else reach.mean())
+        habits[:n_scales, 1] = LENGTHSCALE_WIDTH
+        habits[n_scales] = 0.0, VARIANCE_WIDTH
+        return habits
 
     def _pull_inputs(self, X: Array, W: Array) -> Array:
         (Z,) = self._tiles(X)

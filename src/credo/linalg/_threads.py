@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from threading import Lock
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -15,15 +17,43 @@ def n_threads() -> int:
     return max(1, min(available, int(wish))) if wish.isdigit() else available
 
 
+class _Limit:
+    """One limit for the process, held by as many callers as are inside: the last one out lifts it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._holders = 0
+        self._limiter: Any = None
+
+    def take(self) -> None:
+        with self._lock:
+            if self._holders == 0:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+            self._holders += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._limiter.restore_original_limits()
+
+
+_LIMIT = _Limit()
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Let the BLAS work in the calling threads alone, and restore what was before.
 
     The BLAS' own threads wait by spinning. Where a matrix of some hundred rows is factored again and again, or
-    several callers work side by side, they cost more than they give: on a busy machine a hundred times more.
+    several callers work side by side, they cost more than they give: on a busy machine a hundred times more. The limit
+    is one of the whole process; where several threads ask for it, it lasts until the last of them has left.
     """
-    with _controller().limit(limits=1, user_api="blas"):
+    _LIMIT.take()
+    try:
         yield
+    finally:
+        _LIMIT.leave()
 
 
 @lru_cache(maxsize=1)
