@@ -222,3 +222,11 @@ def test_bad_arguments_are_refused_in_words():
         Minimizer([(0, 1)], model="gp")
     with pytest.raises(ValueError, match="n must be a whole number of at least 1"):
         Minimizer([(0, 1)]).ask(0)
+
+
+def test_named_dimensions_are_told_by_name():
+    search = Minimizer({"dose": (0.0, 10.0), "heat": (1.0, 2.0)}).tell({"heat": 1.5, "dose": 2.0}, 0.1)
+    assert search.history_.X.tolist() == [[2.0, 1.5]]
+    assert repr(search) == "<Minimizer over dose in [0, 10], heat in [1, 2]: 1 points told>"
+    with pytest.raises(ValueError, match="must name the dimensions dose, heat"):
+        search.tell({"dose": 2.0}, 0.1)

@@ -286,3 +286,20 @@ def test_contradictions_without_noise_are_refused():
     with pytest.raises(ValueError, match="2 different values at x = "):
         GPRegressor(noise=0.0).fit([[1.0], [1.0], [2.0]], [2.0, 3.0, 4.0])
     GPRegressor(noise=0.0).fit([[1.0], [1.0], [2.0]], [2.0, 2.0, 4.0])
+
+
+def test_one_length_scale_for_unequal_columns_is_remarked_on():
+    X, y = table(30)
+    X = X * np.geomspace(1.0, 1e4, X.shape[1])
+    assert "one length scale serves columns" in GPRegressor(RBF(), n_restarts=0).fit(X, y).result_.message
+    for quiet in (None, RBF(np.ones(X.shape[1])), RBF().on(0)):
+        assert "serves columns" not in GPRegressor(quiet, n_restarts=0).fit(X, y).result_.message
+
+
+def test_noise_std_is_what_observations_have_beside_the_function():
+    X, y = table(40)
+    for model in (GPRegressor(n_restarts=0).fit(X, y), GPRegressor(n_restarts=0).fit(X, np.column_stack([y, -3 * y]))):
+        whole, inner = model.predict_dist(X[:5]), model.predict_dist(X[:5], latent=True)
+        pairs = zip(whole, inner, strict=True) if isinstance(whole, list) else [(whole, inner)]
+        expected = np.column_stack([np.sqrt(a.var - b.var) for a, b in pairs])
+        np.testing.assert_allclose(model.noise_std(X[:5]).reshape(5, -1), expected, rtol=1e-8)

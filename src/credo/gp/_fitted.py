@@ -161,6 +161,17 @@ class FittedProcess(Regressor):
         self.log_evidence_ = self._log_density(process)
         return self
 
+    def noise_std(self, X: ArrayLike) -> Array:
+        """The standard deviation of the noise of a new observation at each row, as far as the data tell.
+
+        One number over and over, unless the noise is heteroscedastic. Several columns of y add an axis at the end.
+        """
+        rows = self._predict_rows(X)
+        laws = [self._noises(rows, k) for k in range(len(self._processes()))]
+        variance = np.mean([sum(w * v for w, v in law) / sum(w for w, _ in law) for law in laws], axis=0)
+        noise = np.sqrt(np.broadcast_to(variance, len(rows)))
+        return noise * self.unit_[0] if self.single_ else noise[:, None] * self.unit_
+
     def suggest(self, X_pool: ArrayLike, n: int = 1) -> NDArray[np.intp]:
         """Which n rows of a pool to measure next: the one of largest variance, then each given those before it.
 

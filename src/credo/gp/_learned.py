@@ -1,5 +1,7 @@
 """What the Gaussian-process regressor and classifier share: a kernel that is learned, and what it says of the table."""
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,12 @@ from credo.estimator import Estimator, Result, choice, positive_integer
 from credo.gp._data import weighted_std
 from credo.gp._problem import Evident
 from credo.gp._search import maximum, result
-from credo.kernels import RBF, Kernel, require_kernel
+from credo.kernels import RBF, Columns, Kernel, require_kernel
 
 Array = NDArray[np.float64]
+
+# Columns whose spreads differ by less than this factor may well share a length scale.
+_UNEQUAL = math.log(10.0)
 
 
 class LearnedKernel(Estimator):
@@ -81,7 +86,21 @@ class LearnedKernel(Estimator):
             rng=rng,
             **how,
         )
-        self.theta_, self.result_, self.trace_ = found.best.vector, result(found), np.stack(found.best.trace)
+        self.theta_, self.trace_ = found.best.vector, np.stack(found.best.trace)
+        ending = result(found)
+        self.result_ = replace(ending, message=ending.message + self._one_for_all())
+
+    def _one_for_all(self) -> str:
+        """A word on a single length scale that has to serve columns of very different spreads."""
+        shared = self.kernel is not None and np.ndim(self.kernel.params.get("lengthscale", [])) == 0
+        spread = weighted_std(self.X_train_, self.weight_)
+        spread = spread[spread > 0]
+        if not shared or isinstance(self.kernel, Columns) or not len(spread) or np.ptp(np.log(spread)) < _UNEQUAL:
+            return ""
+        return (
+            f"; one length scale serves columns whose spreads differ by a factor of {spread.max() / spread.min():.3g}: "
+            f"an array of {self.n_features_in_} has one for each"
+        )
 
     def _scales_path(self) -> str:
         """The parameter with one length scale for each column."""

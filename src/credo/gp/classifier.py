@@ -40,7 +40,7 @@ class GPClassifier(Classifier, LearnedKernel):
     """Classification by a latent Gaussian process.
 
     P(y = +1 | x) = s(f(x)) with f ~ GP(0, k) and s the normal distribution function (probit) or the logistic function;
-    more than two classes have a latent function each, joined by the softmax (Rasmussen & Williams, chapter 3).
+    more than two classes have a latent function each (Rasmussen & Williams, chapter 3).
 
     Parameters
     ----------
@@ -54,15 +54,16 @@ class GPClassifier(Classifier, LearnedKernel):
         "optimize" climbs the evidence of the inference (that of EP, for MCMC); "sample" goes with MCMC.
     hyperpriors : bool, default True
         Weak priors that keep the search from endless variances and length scales, as separable classes ask for.
-    multiclass : {"softmax", "one_vs_rest"}, default "softmax"
-        For more than two classes: one model by Laplace's approximation with the logistic link, whatever `inference`
-        says, or one model for each class against the rest.
+    multiclass : {"auto", "softmax", "one_vs_rest"}, default "auto"
+        For more than two classes: one model of all, joined by the softmax under Laplace's approximation, or one model
+        for each class against the rest, by any inference. "auto" takes the softmax for ``inference="laplace"`` and one
+        against the rest otherwise: Laplace's law is too wide where classes hardly overlap, and EP's isn't.
     class_weight : "balanced", mapping from label to factor, or None, default None
     n_restarts : int, default 2
         Further starts, drawn around the first. They climb on at most 400 rows.
     n_draws : int, default 500
         Draws of the latent values that MCMC keeps.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator or None, default None
 
     Attributes
     ----------
@@ -94,11 +95,11 @@ class GPClassifier(Classifier, LearnedKernel):
         link: str = "probit",
         hyperparameters: str = "optimize",
         hyperpriors: bool = True,
-        multiclass: str = "softmax",
+        multiclass: str = "auto",
         class_weight: Any = None,
         n_restarts: int = 2,
         n_draws: int = 500,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.inference = inference
@@ -118,7 +119,8 @@ class GPClassifier(Classifier, LearnedKernel):
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         self.members_: list[GPClassifier] | None = None
         if len(self.classes_) > 2:
-            if self.multiclass == "one_vs_rest":
+            joined = "softmax" if self.inference == "laplace" else "one_vs_rest"
+            if (joined if self.multiclass == "auto" else self.multiclass) == "one_vs_rest":
                 return self._fit_members(rows, codes, weight)
             if self.inference == "mcmc":
                 raise ValueError(
@@ -203,7 +205,7 @@ class GPClassifier(Classifier, LearnedKernel):
         self._check_learning()
         choice("inference", self.inference, _INFERENCES)
         choice("link", self.link, ("probit", "logit"))
-        choice("multiclass", self.multiclass, ("softmax", "one_vs_rest"))
+        choice("multiclass", self.multiclass, ("auto", "softmax", "one_vs_rest"))
         if self.hyperparameters == "sample" and self.inference != "mcmc":
             raise ValueError('sampled hyperparameters go with inference="mcmc"')
 

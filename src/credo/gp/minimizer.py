@@ -98,7 +98,11 @@ class Box:
         return self.unit(self.natural(U)) if self.integer.any() else U
 
     def rows(self, X: Any) -> Array:
-        """X as points inside the box, a single point as one row."""
+        """X as points inside the box, a single point as one row; named dimensions take a mapping too."""
+        if isinstance(X, Mapping) and self.names is not None:
+            if set(map(str, X)) != set(self.names):
+                raise ValueError(f"X must name the dimensions {', '.join(self.names)}; it has {list(X)}")
+            X = np.column_stack([np.atleast_1d(X[name]) for name in self.names])
         columns = getattr(X, "columns", None)
         if self.names is not None and columns is not None and [str(c) for c in columns] != list(self.names):
             raise ValueError(f"X must have the columns {', '.join(self.names)} in this order; it has {list(columns)}")
@@ -116,6 +120,12 @@ class Box:
                 f"{self.low[d]:.6g} to {self.high[d]:.6g}: leave the row out, or make a Minimizer with wider bounds"
             )
         return np.clip(rows, self.low, self.high)
+
+    def title(self) -> str:
+        """The dimensions in words."""
+        return ", ".join(
+            f"{_title(self.names, d)} in [{self.low[d]:.6g}, {self.high[d]:.6g}]" for d in range(self.n_dims)
+        )
 
     def _ends(self) -> tuple[Array, Array]:
         margin = np.where(self.integer, 0.5, 0.0)
@@ -212,6 +222,11 @@ class Minimizer:
         self._fitted: GPRegressor | None = None
         self._n_known = self._n_learned = 0
 
+    def __repr__(self) -> str:
+        told = f"{len(self._y)} points told"
+        best = f", best y={self.best_.y:.6g}" if np.isfinite(self._y).any() and self._fitted is not None else ""
+        return f"<Minimizer over {self._box.title()}: {told}{best}>"
+
     def ask(self, n: int = 1) -> Array:
         """The n points to measure next: shape (n, n_dims). Tell their values, or NaN for those that fail."""
         chosen = []
@@ -291,7 +306,10 @@ class Minimizer:
         self._n_learned = len(y)
         # Restarts are spared: a search of many fits gets its second chances by new points.
         default = GPRegressor(Matern52(np.ones(U.shape[1])), n_restarts=0)
-        return clone(default if self.model is None else self.model).fit(U, y)
+        model = clone(default if self.model is None else self.model)
+        if model.random_state is None:
+            model.set_params(random_state=self._rng.spawn(1)[0])
+        return model.fit(U, y)
 
     def _design_row(self) -> Array:
         if not self._drawn:

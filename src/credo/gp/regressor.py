@@ -70,7 +70,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         Further starts, drawn around the first. They climb on at most 600 rows.
     n_draws : int, default 500
         Of each of four chains, where hyperparameters are sampled.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator or None, default None
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         method: str = "auto",
         n_restarts: int = 6,
         n_draws: int = 500,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.mean = mean

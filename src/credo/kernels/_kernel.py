@@ -38,7 +38,19 @@ class Kernel(Covariance):
         return Exp(self)
 
     def on(self, columns: int | Sequence[int] | slice) -> "Kernel":
-        """The kernel on some of the columns only."""
+        """The kernel on some of the columns only.
+
+        Parameters
+        ----------
+        columns : int, sequence of int, or slice
+            By place, from zero; a kernel knows no names.
+
+        Examples
+        --------
+        >>> from credo.kernels import RBF, Periodic
+        >>> RBF(2.0).on(0) + Periodic(period=12.0).on(1)
+        RBF(lengthscale=2).on(0) + Periodic(lengthscale=1, period=12).on(1)
+        """
         return Columns(self, columns)
 
     def __add__(self, other: Any) -> "Kernel":
@@ -288,6 +300,13 @@ class Columns(Kernel):
     _fields = ("kernel", "columns", "tree")
 
     def __init__(self, kernel: Kernel, columns: int | Sequence[int] | slice) -> None:
+        if not isinstance(columns, slice):
+            given = np.asarray(columns)
+            if given.size == 0 or not np.issubdtype(given.dtype, np.integer):
+                raise TypeError(
+                    f"columns are chosen by their places, such as .on(0) or .on([0, 2]); got {columns!r}. "
+                    "A frame's column has the place X.columns.get_loc(name)"
+                )
         self.kernel, self.columns = kernel, columns
         self.tree = kernel.tree
 

@@ -1,0 +1,6 @@
+
+
+@pytest.mark.parametrize("columns", ["times", ["times"], 1.5, []])
+def test_columns_are_chosen_by_place(columns):
+    with pytest.raises(TypeError, match=r"by their places, such as .on\(0\)"):
+        RBF().on(columns)
