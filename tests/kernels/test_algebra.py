@@ -1,3 +1,8 @@
+"""Kernels made of kernels."""
+
+import pytest
+
+from credo.kernels import RBF
 
 
 @pytest.mark.parametrize("columns", ["times", ["times"], 1.5, []])
