@@ -27,6 +27,16 @@ def test_the_example_runs_and_shows_what_it_says():
     assert inside.mean() > 0.9
 
 
+def test_the_further_examples_run_and_show_what_they_say():
+    matplotlib.use("agg")
+    scope = {}
+    for block in re.findall(r"^```python\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL):
+        exec(compile(block, "README.md", "exec"), scope)
+    assert scope["gp"].relevance_.argmin() == 2
+    assert scope["gp"].noise_std(scope["X"][:1])[0] == pytest.approx(0.1, rel=0.3)
+    np.testing.assert_allclose(scope["curved"].predict_proba([[50.0, 0.0, 0.0]]), 0.5, atol=0.1)
+
+
 @pytest.mark.parametrize("package", re.findall(r"^\| `credo\.(\w+)`", README, flags=re.MULTILINE))
 def test_the_box_holds_what_the_table_lists(package):
     row = next(line for line in README.splitlines() if line.startswith(f"| `credo.{package}`"))
