@@ -15,7 +15,7 @@ from tests.reference.polya_gamma import Grid, gibbs
 import credo
 from credo.estimator import FitWarning
 from credo.linear import BayesianLogisticRegression
-from credo.linear._laplace import find_mode, log_evidence, log_evidence_slope, log_posterior
+from credo.linear._laplace import log_evidence, log_evidence_slope, log_posterior, posterior_mode
 
 RULES = ("quadrature", "probit", "monte_carlo", "plugin")
 
@@ -180,10 +180,10 @@ def test_slope_of_the_evidence_follows_the_mode(n_classes, alpha):
 
     def height(u):
         here = task.at(float(np.exp(u)))
-        return log_evidence(here, find_mode(here))
+        return log_evidence(here, posterior_mode(here))
 
     here, u = task.at(alpha), np.log(alpha)
-    slope = log_evidence_slope(here, find_mode(here))
+    slope = log_evidence_slope(here, posterior_mode(here))
     assert slope == pytest.approx((height(u + 1e-4) - height(u - 1e-4)) / 2e-4, abs=1e-6)
 
 

@@ -149,3 +149,22 @@ def test_bad_arguments_are_refused_in_words(options, message):
 def test_one_row_for_each_class_is_refused_in_words():
     with pytest.raises(ValueError, match="no column varies within a class, in 2 rows of 2 classes"):
         LinearDiscriminant().fit([[0.0], [1.0]], ["a", "b"])
+    with pytest.raises(ValueError, match="in 4 rows of 2 classes with n_features=1"):
+        LinearDiscriminant().fit([[2.0]] * 4, ["a", "a", "b", "b"])
+
+
+@pytest.mark.parametrize("units", [1.0, 1e-6, 1e6])
+def test_classes_that_are_points_go_to_the_nearest_mean(units):
+    points = np.array([[0.0, 5.0, 1.0], [1.0, 5.0, 1.0], [1.0, 5.0, 3.0]]) * [1.0, 1.0, units]
+    y = np.repeat([0, 1, 2], [1, 3, 40])
+    with pytest.warns(FitWarning, match="no column varies within a class"):
+        model = LinearDiscriminant().fit(points[y], y)
+    assert model.rank_ == 0 and model.score(points[y], y) == 1.0
+    new = np.array([[0.3, 5.0, 1.2], [0.8, 7.0, 1.9], [0.9, 0.0, 2.5]]) * [1.0, 1.0, units]
+    spread = points[y].std(axis=0)
+    spread[1] = np.inf
+    gaps = np.square((new[:, None] - points) / spread).sum(axis=2)
+    np.testing.assert_array_equal(model.predict(new), gaps.argmin(axis=1))
+    with pytest.warns(FitWarning, match="no column varies"):
+        weighted = LinearDiscriminant().fit(points, [0, 1, 2], [1, 3, 40])
+    np.testing.assert_allclose(weighted.coef_, model.coef_, rtol=1e-9)

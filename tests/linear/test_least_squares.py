@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from tests.reference.nist import FILIP, LONGLEY, WAMPLER
 
+import credo
 from credo.estimator import FitWarning
 from credo.linear import LinearRegression
 
@@ -220,3 +221,24 @@ def test_the_hat_matrix_of_a_model_without_rows_is_refused(table):
     model._kept = None
     with pytest.raises(ValueError, match="doesn't hold its training rows"):
         model.leverage()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_likelihood_is_that_of_normal_noise_at_its_best_variance(intercept):
+    """The last column is twice the first, so that one weight less is free."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(30, 2)) @ [[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]]
+    y, weight = X[:, 0] + 1.0 + rng.normal(size=30), rng.integers(1, 4, size=30)
+    with pytest.warns(FitWarning, match="rank 2"):
+        model = LinearRegression(fit_intercept=intercept).fit(X, y, weight)
+    assert model.n_parameters_ == 2 + intercept + 1 and model.n_observations_ == weight.sum()
+    left = np.repeat(y - model.predict(X), weight)
+    best = max(stats.norm.logpdf(left, scale=s).sum() for s in np.sqrt(np.mean(left**2)) * np.linspace(0.9, 1.1, 201))
+    assert model.log_likelihood_ == pytest.approx(best, rel=1e-9)
+
+
+def test_without_residuals_the_likelihood_has_no_bound(tmp_path):
+    model = LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0])
+    assert model.log_likelihood_ == np.inf
+    credo.save(model, tmp_path / "model.credo")
+    assert credo.load(tmp_path / "model.credo").log_likelihood_ == np.inf

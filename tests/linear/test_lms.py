@@ -349,3 +349,23 @@ def test_wrong_arguments_are_named(settings, message):
     for learn in (LMSRegression(**settings).fit, LMSRegression(**settings).partial_fit):
         with pytest.raises(ValueError, match=message):
             learn(X, y)
+
+
+@pytest.mark.parametrize("kind", [np.random.default_rng, np.random.RandomState])
+def test_random_states_of_every_kind(kind):
+    X, y = table()
+    first, again = (LMSRegression(0.01, n_epochs=2, random_state=kind(4)).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(first.coef_, again.coef_)
+    seeded, other = (LMSRegression(0.01, n_epochs=2, random_state=seed).fit(X, y) for seed in (4, 5))
+    assert (seeded.coef_ != other.coef_).any()
+    if kind is np.random.default_rng:
+        np.testing.assert_array_equal(seeded.coef_, first.coef_)
+    with pytest.raises(ValueError, match=r"random_state must be .* got 'dice'"):
+        LMSRegression(random_state="dice").fit(X, y)
+
+
+def test_the_summary_has_no_spread_and_checks_its_level():
+    model = LMSRegression().fit(*table())
+    assert set(model.summary().columns["sd"]) == {None}
+    with pytest.raises(ValueError, match="level must lie strictly between 0 and 1"):
+        model.summary(level=95)

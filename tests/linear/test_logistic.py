@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import credo
 from credo.estimator import FitWarning
-from credo.linear import LogisticRegression, _mode
+from credo.linear import LogisticRegression, _maximum
 from credo.linear._conjugate import WideTask
 from credo.linear._softmax import Task
 
@@ -200,7 +200,7 @@ def test_sparse_rows_and_many_parameters(n_classes, monkeypatch):
     y = np.argmax(X @ rng.normal(size=(60, n_classes)) + 0.3 * rng.gumbel(size=(400, n_classes)), axis=1)
     dense = LogisticRegression(0.1).fit(X.toarray(), y)
     np.testing.assert_allclose(LogisticRegression(0.1).fit(X, y).coef_, dense.coef_, atol=1e-8)
-    monkeypatch.setattr(_mode, "_FEW_PARAMETERS", 10)
+    monkeypatch.setattr(_maximum, "_FEW_PARAMETERS", 10)
     wide = LogisticRegression(0.1).fit(X, y)
     np.testing.assert_allclose(wide.coef_, dense.coef_, atol=1e-7)
     np.testing.assert_allclose(LogisticRegression(0.1).fit(X.toarray(), y).coef_, dense.coef_, atol=1e-7)
@@ -349,7 +349,13 @@ def test_a_new_fit_forgets_the_old_one():
     model = LogisticRegression().fit(X, y)
     assert hasattr(model, "coef_std_error_")
     model.set_params(alpha=1.0).fit(X, y)
-    assert not hasattr(model, "coef_std_error_") and np.isnan(model.summary().columns["sd"]).all()
+    assert not hasattr(model, "coef_std_error_") and set(model.summary().columns["sd"]) == {None}
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_summary_checks_its_level_with_intervals_and_without(alpha):
+    with pytest.raises(ValueError, match="level must lie strictly between 0 and 1"):
+        LogisticRegression(alpha).fit(*table()).summary(level=95)
 
 
 @pytest.mark.parametrize(

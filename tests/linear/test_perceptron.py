@@ -173,3 +173,14 @@ def test_bad_arguments_are_refused_in_words():
         Perceptron(0).fit(*separable())
     with pytest.raises(ValueError, match="needs at least two classes"):
         Perceptron().fit([[0.0], [1.0]], [1, 1])
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_random_states_of_every_kind():
+    X, y = blobs(80)
+    seeded = Perceptron(3, random_state=7).fit(X, y)
+    np.testing.assert_array_equal(Perceptron(3, random_state=np.random.default_rng(7)).fit(X, y).coef_, seeded.coef_)
+    legacy = [Perceptron(3, random_state=np.random.RandomState(7)).fit(X, y).coef_ for _ in range(2)]
+    np.testing.assert_array_equal(*legacy)
+    with pytest.raises(ValueError, match=r"random_state must be .* got 'dice'"):
+        Perceptron(random_state="dice").fit(X, y)

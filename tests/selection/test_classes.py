@@ -6,11 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import log_loss
 
 from credo.distributions import Bernoulli, Categorical, Normal, StudentT
-from credo.linear import BayesianLogisticRegression, LinearDiscriminant, LinearRegression, LogisticRegression
+from credo.io import TableModel
+from credo.kernel_machines import KernelPerceptron
+from credo.linear import (
+    BayesianLogisticRegression,
+    LinearDiscriminant,
+    LinearRegression,
+    LogisticRegression,
+    Perceptron,
+)
 from credo.selection import compare
 from credo.selection._folds import folds
 from credo.selection._stacked import Stacked, stacked
@@ -164,6 +172,32 @@ def test_a_class_of_one_group():
 def test_numbers_and_classes_are_not_compared():
     with pytest.raises(ValueError, match="'log' predicts classes and 'line' doesn't"):
         compare({"log": LogisticRegression(), "line": LinearRegression()}, np.zeros((4, 1)), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("machine", [Perceptron(), KernelPerceptron()], ids=lambda machine: type(machine).__name__)
+@pytest.mark.parametrize("wrapped", [False, True], ids=["array", "table"])
+def test_a_perceptron_has_its_accuracy_and_a_note_that_says_why_no_more(machine, wrapped):
+    X = np.random.default_rng(2).normal(size=(60, 2))
+    y = np.where(X[:, 0] - X[:, 1] > 0, "up", "down")
+    table = pd.DataFrame(X, columns=["a", "b"]) if wrapped else X
+    models = {"machine": TableModel(None, machine, "y") if wrapped else machine}
+    models["lda"] = TableModel(None, LinearDiscriminant(), "y") if wrapped else LinearDiscriminant()
+    comparison = compare(models, table, y, cv=3, random_state=0)
+    score = comparison["machine"]
+    assert score.error is None and set(score.held_out) == {"accuracy"}
+    cut, _ = folds(60, 3, np.random.default_rng(0), classes=y)
+    right = 0
+    for test in cut:
+        train = np.setdiff1d(np.arange(60), test)
+        rows = (X - X[train].mean(axis=0)) / X[train].std(axis=0) if wrapped else X
+        right += np.sum(clone(machine).fit(rows[train], y[train]).predict(rows[test]) == y[test])
+    assert score.held_out["accuracy"] == pytest.approx(right / 60, abs=1 / 60)
+    assert comparison.best == "lda" and "machine" not in comparison.held_out
+    assert (
+        "machine predicts labels without probabilities (it has no predict_dist): no log loss, Brier score or "
+        "calibration error." in comparison.notes
+    )
+    assert comparison.records()[1]["log_loss"] is None
 
 
 def test_stacked_parts_answer_as_each_alone():

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import Normal
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.metrics import point
-from credo.selection import Comparison, HeldOut, Score, compare
+from credo.selection import Comparison, HeldOut, Score, compare, gap
 
 
 class Average(BaseEstimator):
@@ -156,6 +156,74 @@ def test_a_clear_lead_needs_no_order():
     }
     comparison = Comparison([Score("a"), Score("b")], held)
     assert comparison.tied == ["a"] and comparison.best == "a"
+
+
+def ahead(mean, spread):
+    """Two models of 25 rows whose log scores differ by `mean`, give or take `spread`, named the worse one first."""
+    shift = mean + spread * np.tile([-1.0, 1.0, 0.0, -1.0, 1.0], 5)
+    # The log density of a standard normal is −½ z² + a constant.
+    base = 3.0 + 0 * shift
+    held = {
+        name: HeldOut(np.sqrt(2 * (base + down)), Normal(0 * base, 1 + 0 * base))
+        for name, down in [("simple", shift), ("rich", 0 * shift)]
+    }
+    return Comparison([Score("rich"), Score("simple")], held)
+
+
+def test_what_chance_could_explain_is_a_tie_up_to_two_standard_errors():
+    # The standard error of 25 shifts of standard deviation s is s/5.
+    for times, tied in ((1.9, ["simple", "rich"]), (2.1, ["rich"])):
+        comparison = ahead(times * np.tile([-1.0, 1.0, 0.0, -1.0, 1.0], 5).std(ddof=1) / 5 * 0.1, 0.1)
+        assert comparison.gap("rich", "simple").mean / comparison.gap("rich", "simple").error == pytest.approx(times)
+        assert comparison.tied == tied
+        assert comparison.best == tied[0]
+        assert comparison.gap("rich", "simple").clear == (tied == ["rich"])
+
+
+def test_the_gap_is_that_of_a_paired_t_test():
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, 40))
+    found = gap(first, second)
+    assert found.mean / found.error == pytest.approx(stats.ttest_rel(first, second).statistic)
+
+
+def test_an_outcome_held_impossible_is_a_clear_loss_and_equal_infinities_are_none():
+    infinite = np.full(5, np.inf)
+    assert gap(infinite, infinite).mean == 0.0
+    assert not gap(infinite, infinite).clear
+    assert gap(np.zeros(5), np.array([0.0, 0.0, -np.inf, 0.0, 0.0])).clear
+    assert not gap(np.array([np.inf, 0.0]), np.array([0.0, np.inf])).clear
+
+
+class Pointwise(BaseEstimator):
+    """Predicts a number and no distribution."""
+
+    def __init__(self, value=0.0):
+        self.value = value
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.value)
+
+
+def test_a_regressor_without_distributions_has_its_rmse_and_dashes(table):
+    X, y = table
+    models = {"seven": Pointwise(7.0), "zero": Pointwise(), "average": Average(), "broken": Broken()}
+    comparison = compare(models, X, y, random_state=0)
+    assert [score.name for score in comparison.scores] == ["average", "seven", "zero", "broken"]
+    assert comparison["zero"].held_out == {"rmse": pytest.approx(np.sqrt(np.mean(y**2)))}
+    assert comparison.best == "average"
+    assert set(comparison.held_out) == {"average"} and set(comparison.fitted) == {"average", "seven", "zero"}
+    assert comparison.measures == ("log_score", "rmse", "crps", "coverage")
+    assert comparison.table().columns["log score"][1:] == [None, None, None]
+    assert (
+        "zero predicts numbers without saying how sure it is (it has no predict_dist): no log score, CRPS or "
+        "95 % coverage." in comparison.notes
+    )
+    alone = compare({"zero": Pointwise(), "seven": Pointwise(7.0)}, X, y)
+    assert alone.best == "seven" and alone.measures == ("rmse",)
 
 
 def test_a_seed_that_the_user_set_is_kept(table):

@@ -74,3 +74,14 @@ def test_compare_shows_them_where_they_exist():
     assert comparison["gp"].bic is None
     table = comparison.table()
     assert table.columns["BIC"] == [score.bic for score in comparison.scores]
+
+
+def test_a_fit_without_residuals_costs_nothing_but_has_no_end():
+    assert bic(LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0])) == -np.inf
+
+
+def test_any_model_with_the_three_numbers_will_do():
+    class Anything:
+        log_likelihood_, n_parameters_, n_observations_ = -10.0, 2, 50.0
+
+    assert bic(Anything()) == pytest.approx(20 + 2 * np.log(50))

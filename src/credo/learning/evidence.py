@@ -7,8 +7,7 @@ sum of squares rss (Bishop 3.77–3.86, rotated to the singular basis),
 
 with ν = n − 1 where a flat intercept was integrated out and ν = n (and no last term) where there is none.
 In terms of the ratio ρ = α/β the bracket is D(ρ) = rss + Σ qᵢ² ρ/(ρ + λᵢ) and the best β is ν/D(ρ), so
-that maximising over both precisions is a search along one line. A scan finds every local maximum; a root
-of the derivative pins the best one down to rounding error.
+that maximising over both precisions is a search along one line, to rounding error by `highest`.
 """
 
 import math
@@ -17,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import gammaln
+
+from credo.learning.peak import highest
 
 Array = NDArray[np.float64]
 
@@ -124,18 +124,19 @@ def log_evidence_gradient(line: Line, *, prior: float, noise: float) -> tuple[fl
 def maximize_precisions(line: Line, *, prior: float | None, noise: float | Gamma | None) -> Precisions:
     """The precisions of largest evidence; a number is kept as it is, None is maximised over."""
     if prior is not None and noise is None:
-        v, n_iter, place = _best(_noise_slope(line, prior), _noise_value(line, prior), *_noise_range(line))
-        return Precisions(prior, math.exp(v), n_iter, _NOISE_MESSAGES[place])
+        top = highest(_noise_value(line, prior), _noise_slope(line, prior), _noise_grid(line))
+        return Precisions(prior, math.exp(top.place), top.n_iter, _NOISE_MESSAGES[top.kind])
     if prior is not None:
         ratio = prior if isinstance(noise, Gamma) else math.nan
-        n_iter, place, message = 0, "given", "the precisions were given"
+        n_iter, kind, message = 0, "given", "the precisions were given"
     else:
-        u, n_iter, place = _best(_ratio_slope(line, noise), _ratio_value(line, noise), *_ratio_range(line))
-        ratio, message = math.exp(u), _PRIOR_MESSAGES[place]
+        top = highest(_ratio_value(line, noise), _ratio_slope(line, noise), _ratio_grid(line))
+        n_iter, kind = top.n_iter, top.kind
+        ratio, message = math.exp(top.place), _PRIOR_MESSAGES[kind]
     if isinstance(noise, Gamma):
         shape, rate = gamma_posterior(line, noise, ratio)
         return Precisions(ratio, shape / rate, n_iter, message)
-    noiseless = noise is None and (place == "low" or _is_noiseless(line, ratio))
+    noiseless = noise is None and (kind == "low" or _is_noiseless(line, ratio))
     message = _PRIOR_MESSAGES["low"] if noiseless else message
     if noise is None:
         noise = line.dof / line.misfit(ratio)
@@ -161,21 +162,21 @@ _Function = Callable[[Array], Array]
 
 
 def _ratio_value(line: Line, noise: float | Gamma | None) -> _Function:
-    """Minus the log evidence along u = ln ρ, up to a constant, for many u at once."""
+    """The log evidence along u = ln ρ, up to a constant, for many u at once."""
 
     def value(u: Array) -> Array:
         misfit, price = _scan_terms(line, u)
         if isinstance(noise, Gamma):
-            return (noise.shape + 0.5 * line.dof) * np.log(2 * noise.rate + misfit) + price
+            return -(noise.shape + 0.5 * line.dof) * np.log(2 * noise.rate + misfit) - price
         if noise is not None:
-            return 0.5 * noise * misfit + price
-        return 0.5 * line.dof * np.log(misfit) + price
+            return -0.5 * noise * misfit - price
+        return -0.5 * line.dof * np.log(misfit) - price
 
     return value
 
 
 def _ratio_slope(line: Line, noise: float | Gamma | None) -> Callable[[float], float]:
-    """The derivative of `_ratio_value`: half the growth of the misfit less half the effective weights."""
+    """The derivative of `_ratio_value`: half the effective weights less half the growth of the misfit."""
 
     def slope(u: float) -> float:
         ratio = math.exp(u)
@@ -186,43 +187,41 @@ def _ratio_slope(line: Line, noise: float | Gamma | None) -> Callable[[float], f
             beta = shape / rate
         else:
             beta = noise if noise is not None else line.dof / line.misfit(ratio)
-        return 0.5 * beta * growth - 0.5 * float(share.sum())
+        return 0.5 * float(share.sum()) - 0.5 * beta * growth
 
     return slope
 
 
-def _ratio_range(line: Line) -> tuple[float, float]:
+def _ratio_grid(line: Line) -> Array:
     if not len(line.eigenvalues):
-        return 0.0, 0.0
-    return (
-        math.log(float(line.eigenvalues.min())) - _REACH_DOWN,
-        math.log(float(line.eigenvalues.max())) + _REACH_UP,
-    )
+        return np.zeros(1)
+    low, high = math.log(float(line.eigenvalues.min())), math.log(float(line.eigenvalues.max()))
+    return np.linspace(low - _REACH_DOWN, high + _REACH_UP, _SCAN)
 
 
 def _noise_value(line: Line, prior: float) -> _Function:
-    """Minus the log evidence along v = ln β with α given."""
+    """The log evidence along v = ln β with α given, up to a constant."""
 
     def value(v: Array) -> Array:
         misfit, price = _scan_terms(line, math.log(prior) - v)
-        return -0.5 * line.dof * v + price + 0.5 * np.exp(v) * misfit
+        return 0.5 * line.dof * v - price - 0.5 * np.exp(v) * misfit
 
     return value
 
 
 def _noise_slope(line: Line, prior: float) -> Callable[[float], float]:
     def slope(v: float) -> float:
-        return -log_evidence_gradient(line, prior=prior, noise=math.exp(v))[1]
+        return log_evidence_gradient(line, prior=prior, noise=math.exp(v))[1]
 
     return slope
 
 
-def _noise_range(line: Line) -> tuple[float, float]:
+def _noise_grid(line: Line) -> Array:
     """The noise variance lies between the smallest misfit the data allow and all of the target's spread."""
     total = line.rss + float(line.projections.sum())
     smallest = max(line.rss, total * 1e-20, np.finfo(float).tiny)
     low, high = math.log(line.dof / max(total, smallest)), math.log(line.dof / smallest)
-    return low - _REACH_UP, high + _REACH_UP
+    return np.linspace(low - _REACH_UP, high + _REACH_UP, _SCAN)
 
 
 def _scan_terms(line: Line, u: Array) -> tuple[Array, Array]:
@@ -231,29 +230,3 @@ def _scan_terms(line: Line, u: Array) -> tuple[Array, Array]:
     misfit = [line.misfit(r) for r in ratio]
     price = [line.complexity(r) for r in ratio]
     return np.array(misfit), np.array(price)
-
-
-def _best(
-    slope: Callable[[float], float], value: _Function, low: float, high: float
-) -> tuple[float, int, str]:  # fmt: skip
-    """The global minimum on [low, high] as (place, iterations, kind of place).
-
-    A scan finds every valley, a root of the derivative the floor of each.
-    """
-    if high <= low:
-        return high, 0, "flat"
-    grid = np.linspace(low, high, _SCAN)
-    heights = value(grid)
-    valleys = 1 + np.flatnonzero((heights[1:-1] < heights[:-2]) & (heights[1:-1] <= heights[2:]))
-    found = []
-    for left, right in zip(grid[valleys - 1].tolist(), grid[valleys + 1].tolist(), strict=True):
-        # What rounding makes of a plateau is no valley.
-        if slope(left) < 0 < slope(right):
-            root, outcome = brentq(slope, left, right, xtol=1e-14, rtol=8.9e-16, full_output=True)
-            found.append((float(root), int(outcome.iterations)))
-    floors = value(np.array([root for root, _ in found]))
-    if len(found) and floors.min() <= min(heights[0], heights[-1]):
-        root, n_iter = found[int(np.argmin(floors))]
-        return root, n_iter, "several" if len(found) > 1 else "inner"
-    # Monotone towards an end: the scan runs out on a plateau whose height is all that counts.
-    return (low, 0, "low") if heights[0] < heights[-1] else (high, 0, "high")

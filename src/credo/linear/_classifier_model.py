@@ -23,7 +23,7 @@ class LinearClassifier(Classifier):
 
     Here scores are log odds (two classes) or logits (more): a subclass for which that is not so writes
     `_probabilities` and `_log_probabilities`. It says its `_title` and `_notes`, and where it knows standard errors of
-    its weights and intercepts, `_scales`.
+    its weights and intercepts, `_scales`; where these aren't those of an estimator, it leaves the `_tests` out.
     """
 
     coef_: Array
@@ -50,18 +50,15 @@ class LinearClassifier(Classifier):
     def summary(self, *, level: float = 0.95) -> Table:
         """Every weight with what is known about its spread, and how the fit went."""
         check_is_fitted(self)
+        level = interval_level(level)
         names, estimate = self._parameters()
         columns: dict[str, Any] = {"parameter": names, "estimate": list(estimate)}
         scales = self._scales()
         if scales is None:
-            columns["sd"] = [np.nan] * len(names)
-            return Table(self._title, columns, notes=self._notes())
+            return Table(self._title, {**columns, "sd": [None] * len(names)}, notes=self._notes())
         scale = self._interleaved(*scales)
-        # Wald: estimates are normal for many rows.
-        half = stats.norm.isf((1 - interval_level(level)) / 2) * scale
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = estimate / scale
-        columns |= {"sd": list(scale), "z": list(z), "p": list(2 * stats.norm.sf(np.abs(z)))}
+        half = stats.norm.isf((1 - level) / 2) * scale
+        columns |= {"sd": list(scale), **self._tests(estimate, scale)}
         columns |= {"lower": list(estimate - half), "upper": list(estimate + half)}
         return Table(self._title, columns, notes=(f"intervals at {100 * level:g} %", *self._notes()))
 
@@ -81,6 +78,12 @@ class LinearClassifier(Classifier):
     def _scales(self) -> tuple[Array, Array] | None:
         """Standard errors of weights and intercepts, in their shapes; None where there are none."""
         return None
+
+    def _tests(self, estimate: Array, scale: Array) -> dict[str, list[float]]:
+        """The columns between sd and interval: Wald's z and two-sided p, as estimates are normal for many rows."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = estimate / scale
+        return {"z": list(z), "p": list(2 * stats.norm.sf(np.abs(z)))}
 
     def _notes(self) -> tuple[str, ...]:
         return (self.result_.message,)

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from credo.linear._newton import Summit, Watch, advance
 from credo.linear._rows import is_sparse
-from credo.linear._softmax import Point, Task
+from credo.linear._softmax import Point, Sums, Task, multinomial_terms
 
 Array = NDArray[np.float64]
 
@@ -29,22 +28,13 @@ class WideTask(Task):
 
     def evaluate(self, theta: Array, *, curvature: bool = True) -> Point:
         """The objective at Θ, without curvature."""
-        logits = self._images(theta) @ self.contrasts.T
-        places = np.arange(len(logits))
-        own = logits[places, self.codes]
-        log_likelihood = float(self.weight @ (own - logsumexp(logits, axis=1)))
-        residual = -self._probabilities(theta)
-        residual[places, self.codes] += 1.0
-        gradient = self._pulled((self.weight[:, None] * residual) @ self.contrasts)
-        W = theta[:, : self.X.shape[1]]
-        gradient[:, : self.X.shape[1]] -= self.penalty * W
-        logits[places, self.codes] = -np.inf
-        value = log_likelihood - 0.5 * self.penalty * float(np.einsum("ij,ij->", W, W))
-        return Point(theta, value, log_likelihood, gradient, None, float((own - logits.max(axis=1)).min()))
+        value, pull, least = self._terms(self._images(theta), slice(None))
+        return self._joined(theta, [Sums(value, self._pulled(pull), None, least)])
 
     def product(self, theta: Array) -> tuple[Callable[[Array], Array], Array]:
         """v ↦ Hv at Θ, and the diagonal of H."""
-        C, P = self.contrasts, self._probabilities(theta)
+        C = self.contrasts
+        *_, P = multinomial_terms(C, self._images(theta), self.codes, self.weight)
         n_features = self.X.shape[1]
         pull = self.weight[:, None] * (P @ np.square(C) - np.square(P @ C))
         diagonal = self._squares(pull)
@@ -61,13 +51,6 @@ class WideTask(Task):
             return out
 
         return times, diagonal
-
-    def _probabilities(self, theta: Array) -> Array:
-        logits = self._images(theta) @ self.contrasts.T
-        logits -= logits.max(axis=1)[:, None]
-        np.exp(logits, out=logits)
-        logits /= logits.sum(axis=1)[:, None]
-        return logits
 
     def _images(self, theta: Array) -> Array:
         """Θφ for all rows."""
@@ -105,7 +88,7 @@ def climb(
         slope = float(np.sqrt(np.vdot(point.gradient, point.gradient / diagonal)))
         first = first or slope
         forcing = min(0.5, np.sqrt(slope / first)) if slope > 0 else 0.5
-        step = solve(times, point.gradient, diagonal, forcing * slope)
+        step = conjugate_gradients(times, point.gradient, diagonal, forcing * slope)
         square = max(float(np.vdot(step, point.gradient)), 0.0)
         end = Summit(point, None, n_iter, False, float(np.sqrt(square)))
         if watch is not None and (obstacle := watch(task, point, step, square, n_iter)):
@@ -119,7 +102,7 @@ def climb(
     return end
 
 
-def solve(times: Callable[[Array], Array], b: Array, diagonal: Array, target: float) -> Array:
+def conjugate_gradients(times: Callable[[Array], Array], b: Array, diagonal: Array, target: float) -> Array:
     """H⁻¹b by preconditioned conjugate gradients, until the residual's norm is at the target."""
     x = np.zeros_like(b)
     r = b.copy()

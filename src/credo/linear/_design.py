@@ -58,6 +58,19 @@ class Solution:
         """Explained share of the sum of squares; a constant target has nothing to explain."""
         return 1.0 - self.rss / self.tss if self.tss > 0 else np.nan
 
+    @property
+    def n_parameters(self) -> int:
+        """Independent weights, the intercept among them, and the variance of the noise."""
+        return self.rank + self.centered + 1
+
+    @property
+    def log_likelihood(self) -> float:
+        """The largest that normal noise gives, at the variance RSS/n; infinite for a fit without residuals."""
+        if not self.dof > 0 or not self.rss > 0:
+            return np.inf
+        variance = self.rss / self.n_observations
+        return -0.5 * self.n_observations * float(np.log(2.0 * np.pi * variance) + 1.0)
+
     def mean(self, X: Array) -> Array:
         # About the mean of the inputs: b + wᵀx would lose the digits that an offset takes.
         return (X - self.x_mean) @ self.coef + self.y_mean
@@ -100,7 +113,7 @@ class Solution:
         return inside @ inside.T + (1.0 / self.n_observations if self.centered else 0.0)
 
 
-def solve(X: Array, y: Array, weight: Array | None, *, center: bool) -> Solution:
+def least_squares(X: Array, y: Array, weight: Array | None, *, center: bool) -> Solution:
     """The least-squares solution, of smallest norm where there are many."""
     n_samples, n_features = X.shape
     total = float(n_samples if weight is None else weight.sum())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy.linalg import lapack
 
-from credo.linear._rows import EPS, column_norms
+from credo.linear._rows import EPS, centred, column_norms, flat_columns, triangle
 
 Array = NDArray[np.float64]
 
@@ -51,3 +51,21 @@ def graded_svd(A: Array, *, order: int = 0) -> tuple[Array, Array, Array]:
     V = np.zeros((A.shape[1], rank))
     V[pivots[falling]] = W @ Z
     return Q[:, :rank] @ Y, s * (work[0] / work[1]), V
+
+
+def graded_axes(X: Array, weight: Array | None, *, center: Array, size: Array) -> tuple[Array, Array, Array]:
+    """R, s and V with √w(X − c) = Q R and R = U diag(s) Vᵀ.
+
+    R is a triangle, or the rows themselves where they are few. Columns whose spread is rounding, for numbers of their
+    `size`, are zero in it.
+    """
+    n_samples, n_features = X.shape
+    nothing = np.zeros(n_samples)
+    if n_samples > n_features:
+        R = triangle(X, nothing, weight, x_mean=center, y_mean=0.0)[:-1, :-1]
+    else:
+        R, _ = centred(X, nothing, weight, x_mean=center, y_mean=0.0)
+    total = n_samples if weight is None else float(weight.sum())
+    R[:, flat_columns(column_norms(R), size, total)] = 0.0
+    _, s, V = graded_svd(R, order=n_samples)
+    return R, s, V

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from credo.learning import highest
 from credo.linear._newton import Curvature, Summit, climb
 from credo.linear._softmax import Point, Task
 from credo.linear._spectrum import Spectrum, spectrum
@@ -34,7 +35,6 @@ _STRIDE, _PRECISE = 2.5, 1e-9
 # How far the scan reaches, in natural logs: from weights that move no log odds by a thousandth (above the largest
 # squared singular value) to log odds of ten thousand (below the mean square of the rows).
 _REACH = (14.0, 19.0)
-_MAX_ITER = 100
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def log_posterior(
 
 
 @dataclass(frozen=True)
-class Mode:
+class PosteriorMode:
     """The parameters Θ̂ of largest posterior density, and the curvature H there."""
 
     summit: Summit
@@ -129,19 +129,19 @@ class Mode:
         return self.curvature.factor.half_solve(np.eye(len(self.curvature.scale))) / self.curvature.scale
 
 
-def find_mode(task: LogPosterior, *, start: Array | None = None, tol: float = _TOL) -> Mode:
+def posterior_mode(task: LogPosterior, *, start: Array | None = None, tol: float = _TOL) -> PosteriorMode:
     """By Newton's method; the posterior is strictly log-concave, so there is one maximum."""
-    return Mode(climb(task, start=start, tol=tol, independent=True))
+    return PosteriorMode(climb(task, start=start, tol=tol, independent=True))
 
 
-def log_evidence(task: LogPosterior, mode: Mode) -> float:
+def log_evidence(task: LogPosterior, mode: PosteriorMode) -> float:
     """ln p(y | α) by Laplace's approximation."""
     return (
         mode.summit.point.value + 0.5 * task.shape[0] * float(np.log(task.prior()).sum()) - 0.5 * mode.curvature.logdet
     )
 
 
-def log_evidence_slope(task: LogPosterior, mode: Mode) -> float:
+def log_evidence_slope(task: LogPosterior, mode: PosteriorMode) -> float:
     """d ln p(y | α)/d ln α, with the mode moving along: dΘ̂/d ln α = −H⁻¹(αW, 0).
 
     The curvature of a row is Σ_{k<l} p_k p_l c_kl c_klᵀ with c_kl = C_k − C_l, so that −½ d ln|H| along that move is
@@ -167,7 +167,7 @@ def log_evidence_slope(task: LogPosterior, mode: Mode) -> float:
     return 0.5 * total
 
 
-def effective_weights(task: LogPosterior, mode: Mode) -> float:
+def effective_weights(task: LogPosterior, mode: PosteriorMode) -> float:
     """The number of weights that the data determine: one less α times its variance for each (Bishop 3.91)."""
     m, width = task.shape
     rank = task.X.shape[1]
@@ -175,81 +175,53 @@ def effective_weights(task: LogPosterior, mode: Mode) -> float:
 
 
 @dataclass(frozen=True)
-class Approximation:
+class LaplaceFit:
     """The task at its prior precision, its mode, where on the range of precisions it lies, and Newton's steps."""
 
     task: LogPosterior
-    mode: Mode
+    mode: PosteriorMode
     place: str
     n_iter: int
 
 
-def given_precision(task: LogPosterior, alpha: float) -> Approximation:
+def given_precision(task: LogPosterior, alpha: float) -> LaplaceFit:
     """The approximation at a prior precision."""
     task = task.at(alpha)
-    mode = find_mode(task)
-    return Approximation(task, mode, "given", mode.summit.n_iter)
+    mode = posterior_mode(task)
+    return LaplaceFit(task, mode, "given", mode.summit.n_iter)
 
 
-def best_precision(task: LogPosterior, data: Spectrum) -> Approximation:
-    """The approximation at the highest maximum of the evidence over α.
-
-    A scan from large precisions, where the weights are zero, to small ones follows the mode; a root of the slope
-    pins the maximum down.
-    """
+def best_precision(task: LogPosterior, data: Spectrum) -> LaplaceFit:
+    """The approximation at the highest maximum of the evidence over α."""
     if not len(data.s):
         return replace(given_precision(task, 1.0), place="flat")
     squares = data.s**2
     high, low = math.log(squares.max()) + _REACH[0], math.log(squares.sum() / data.weight) - _REACH[1]
-    grid = np.arange(high, low, -_STRIDE)
-    thetas: list[Array] = []
-    heights: list[float] = []
-    n_iter = 0
-    for u in grid:
-        here = task.at(math.exp(u))
-        mode = find_mode(here, start=thetas[-1] if thetas else None, tol=_SCAN_TOL)
-        thetas.append(mode.theta)
-        heights.append(log_evidence(here, mode))
-        n_iter += mode.summit.n_iter
-    best = int(np.argmax(heights))
-    if 0 < best < len(grid) - 1:
-        u, theta, steps = _peak(task, grid[best - 1 : best + 2].tolist(), thetas[best])
-    else:
-        u, theta, steps = grid[best], thetas[best], 0
-    task = task.at(math.exp(u))
-    mode = find_mode(task, start=theta)
-    place = "high" if best == 0 else "low" if best == len(grid) - 1 else "inner"
-    return Approximation(task, mode, place, n_iter + steps + mode.summit.n_iter)
+    profile = _Profile(task)
+    top = highest(profile.value, profile.slope, np.arange(high, low, -_STRIDE)[::-1], precision=_PRECISE)
+    task, mode = profile.at(top.place)
+    return LaplaceFit(task, mode, top.kind, profile.n_iter)
 
 
-def _peak(task: LogPosterior, u: list[float], theta: Array) -> tuple[float, Array, int]:
-    """The maximum between three points of falling u = ln α, the middle one the highest: a root of the slope.
+class _Profile:
+    """The log evidence along u = ln α; each mode is sought from the nearest known one."""
 
-    By the Illinois rule: false position, with the end that stays counted half (Dowell & Jarratt 1971).
-    """
-    n_iter = 0
+    def __init__(self, task: LogPosterior) -> None:
+        self._task = task
+        self._known: dict[float, Array] = {}
+        self.n_iter = 0
 
-    def visit(u: float, start: Array) -> tuple[float, Array]:
-        nonlocal n_iter
-        here = task.at(math.exp(u))
-        mode = find_mode(here, start=start)
-        n_iter += mode.summit.n_iter
-        return log_evidence_slope(here, mode), mode.theta
+    def value(self, u: Array) -> Array:
+        # Modes are followed from large precisions, where all weights are zero.
+        return np.array([log_evidence(*self.at(each, tol=_SCAN_TOL)) for each in u[::-1].tolist()])[::-1]
 
-    b, (at_b, theta) = u[1], visit(u[1], theta)
-    a = u[0] if at_b > 0 else u[2]
-    at_a, _ = visit(a, theta)
-    for _ in range(_MAX_ITER):
-        # A slope of one sign at both ends is that of a second maximum between the strides: the scan's best stays.
-        if at_a * at_b >= 0 or abs(a - b) <= _PRECISE:
-            break
-        middle = (a * at_b - b * at_a) / (at_b - at_a)
-        slope, theta = visit(middle, theta)
-        if slope * at_b < 0:
-            a, at_a = b, at_b
-        else:
-            at_a *= 0.5
-        step, b, at_b = abs(middle - b), middle, slope
-        if step <= _PRECISE:
-            break
-    return b, theta, n_iter
+    def slope(self, u: float) -> float:
+        return log_evidence_slope(*self.at(u))
+
+    def at(self, u: float, *, tol: float = _TOL) -> tuple[LogPosterior, PosteriorMode]:
+        task = self._task.at(math.exp(u))
+        near = min(self._known, key=lambda known: abs(known - u), default=None)
+        mode = posterior_mode(task, start=None if near is None else self._known[near], tol=tol)
+        self._known[u] = mode.theta
+        self.n_iter += mode.summit.n_iter
+        return task, mode

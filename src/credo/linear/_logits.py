@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.linear._laplace import LogPosterior, Mode
+from credo.linear._laplace import LogPosterior, PosteriorMode
 from credo.linear._rows import BLOCK_ENTRIES, is_sparse
 from credo.linear._spectrum import Spectrum
 
@@ -31,7 +31,7 @@ class LogitPosterior:
     centered: bool
 
     @classmethod
-    def of(cls, task: LogPosterior, mode: Mode, data: Spectrum) -> "LogitPosterior":
+    def of(cls, task: LogPosterior, mode: PosteriorMode, data: Spectrum) -> "LogitPosterior":
         """The posterior at a mode."""
         return cls(
             V=data.V,

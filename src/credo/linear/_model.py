@@ -31,11 +31,12 @@ class LinearModel(Regressor):
         check_is_fitted(self)
         self._require_noise()
         scale, _ = self._scales()
-        return _ends(self.coef_, scale, self._df(), level)
+        return _ends(self.coef_, scale, self._df(), interval_level(level))
 
     def summary(self, *, level: float = 0.95) -> Table:
         """Estimate, standard deviation and interval of every weight, and how the fit went."""
         check_is_fitted(self)
+        level = interval_level(level)
         (scale, intercept_scale), df = self._scales(), self._df()
         names, estimate = self._feature_names(), self.coef_
         if self.fit_intercept:
@@ -75,5 +76,5 @@ def inflation(df: float) -> float:
 
 def _ends(estimate: Array, scale: Array, df: float, level: float) -> Array:
     # A tail's own probability keeps its digits where 1 − tail would not; no degrees of freedom, no interval.
-    half = stats.t.isf((1 - interval_level(level)) / 2, df if df > 0 else np.nan) * scale
+    half = stats.t.isf((1 - level) / 2, df if df > 0 else np.nan) * scale
     return np.column_stack([estimate - half, estimate + half])

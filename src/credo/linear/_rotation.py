@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg as sla
 
-from credo.linear._graded import graded_svd
-from credo.linear._rows import EPS, centred, column_norms, flat_columns, is_sparse, triangle
+from credo.linear._graded import graded_axes
+from credo.linear._rows import EPS, column_norms, is_sparse
 from credo.linear._softmax import Task
 
 Array = NDArray[np.float64]
@@ -35,23 +35,16 @@ class Rotation:
 def rotate(task: Task) -> Rotation:
     """The task in coordinates of the rows' span."""
     X = task.X.toarray() if is_sparse(task.X) else task.X
-    n_samples, n_features = X.shape
-    if n_samples > n_features:
-        R = triangle(X, np.zeros(n_samples), None, x_mean=task.center, y_mean=0.0)[:-1, :-1]
-    else:
-        R, _ = centred(X, np.zeros(n_samples), None, x_mean=task.center, y_mean=0.0)
-    norms = column_norms(R)
-    flat = flat_columns(norms, task.center, float(n_samples))
-    R = np.where(flat, 0.0, R)
-    _, _, V = graded_svd(R, order=n_samples)
+    R, _, V = graded_axes(X, None, center=task.center, size=task.center)
     Z = (X - task.center) @ V
     center = np.zeros(V.shape[1])
     rotated = Task(Z, task.codes, task.weight, task.n_classes, center, task.penalty, task.intercept)
-    return Rotation(rotated, V, _determined(R, np.where(flat, 1.0, norms), n_samples))
+    return Rotation(rotated, V, _determined(R, len(X)))
 
 
-def _determined(R: Array, norms: Array, n_samples: int) -> NDArray[np.bool_]:
+def _determined(R: Array, n_samples: int) -> NDArray[np.bool_]:
     """Weights whose axis lies in the span of the rows, with columns of unit length."""
-    _, s, Vt = sla.svd(R / norms, full_matrices=False, check_finite=False)
+    norms = column_norms(R)
+    _, s, Vt = sla.svd(R / np.where(norms > 0, norms, 1.0), full_matrices=False, check_finite=False)
     span = Vt[s > EPS * max(n_samples, len(norms)) * s.max(initial=0.0)]
     return 1.0 - np.einsum("ij,ij->j", span, span) <= 1e-8

@@ -27,7 +27,7 @@ _LARGEST = 400
 _GONE = 1e-7
 
 
-class Watch:
+class SeparationWatch:
     """Looks at each step of a climb; says in words that there is no maximum once that is certain."""
 
     def __init__(self) -> None:

@@ -46,7 +46,9 @@ class Point:
 
 
 @dataclass(frozen=True)
-class _Sums:
+class Sums:
+    """What some rows add to the objective."""
+
     log_likelihood: float
     gradient: Array
     curvature: Array | None
@@ -111,7 +113,7 @@ class Task:
                     parts = list(pool.map(work, spans))
         return self._joined(theta, parts)
 
-    def _joined(self, theta: Array, parts: list[_Sums]) -> Point:
+    def _joined(self, theta: Array, parts: list[Sums]) -> Point:
         n_features = self.X.shape[1]
         W = theta[:, :n_features]
         log_likelihood = float(sum(part.log_likelihood for part in parts))
@@ -141,7 +143,7 @@ class Task:
         sample = self.X[:: max(1, len(self.X) // _SAMPLE)]
         return bool((np.abs(self.center) <= _FAR * np.abs(sample - self.center).mean(axis=0)).all())
 
-    def _sums(self, theta: Array, curvature: bool, span: tuple[int, int]) -> _Sums:
+    def _sums(self, theta: Array, curvature: bool, span: tuple[int, int]) -> Sums:
         """What the rows of a span add to the objective."""
         if not curvature and self._plain:
             return self._slope(theta, span)
@@ -153,9 +155,9 @@ class Task:
             add = _binary if m == 1 else partial(_multinomial, self.contrasts)
             ll, least = add(rows, theta, self.codes[part], self.weight[part], gradient, H)
             value, lead = value + ll, min(lead, least)
-        return _Sums(value, gradient, None if H is None else H.reshape(m * width, m * width), lead)
+        return Sums(value, gradient, None if H is None else H.reshape(m * width, m * width), lead)
 
-    def _slope(self, theta: Array, span: tuple[int, int]) -> _Sums:
+    def _slope(self, theta: Array, span: tuple[int, int]) -> Sums:
         """The same without curvature, from the rows as they stand: Σ r(x − c)ᵀ = Σ r xᵀ − (Σ r)cᵀ."""
         m, width = self.shape
         n_features = self.X.shape[1]
@@ -166,16 +168,21 @@ class Task:
         for first in range(span[0], span[1], step):
             part = slice(first, min(first + step, span[1]))
             images = self.X[part] @ W.T + level
-            if m == 1:
-                ll, pull, least, _ = _binary_terms(images[:, 0], self.codes[part], self.weight[part])
-                pull = pull[:, None]
-            else:
-                ll, pull, least, _ = _multinomial_terms(self.contrasts, images, self.codes[part], self.weight[part])
+            ll, pull, least = self._terms(images, part)
             total = pull.sum(axis=0)
             gradient[:, :n_features] += pull.T @ self.X[part] - np.outer(total, self.center)
             gradient[:, n_features:] += total[:, None]
             value, lead = value + ll, min(lead, least)
-        return _Sums(value, gradient, None, lead)
+        return Sums(value, gradient, None, lead)
+
+    def _terms(self, images: Array, part: slice) -> tuple[float, Array, float]:
+        """Log likelihood of some rows, its slope by their images Θφ, and the least lead."""
+        codes, weight = self.codes[part], self.weight[part]
+        if images.shape[1] == 1:
+            value, pull, least, _ = _binary_terms(images[:, 0], codes, weight)
+            return value, pull[:, None], least
+        value, pull, least, _ = multinomial_terms(self.contrasts, images, codes, weight)
+        return value, pull, least
 
     def blocks(self, span: tuple[int, int]) -> Iterator[tuple[Array, slice]]:
         """The centred rows of a span with their column of ones, block by block, in a buffer that may be spent."""
@@ -225,7 +232,7 @@ def _multinomial(
     C: Array, rows: Array, theta: Array, codes: NDArray[np.intp], weight: Array, gradient: Array, H: Array | None
 ) -> tuple[float, float]:
     """K > 2 classes."""
-    value, pull, least, P = _multinomial_terms(C, rows @ theta.T, codes, weight)
+    value, pull, least, P = multinomial_terms(C, rows @ theta.T, codes, weight)
     gradient += pull.T @ rows
     if H is not None:
         mean = P @ C
@@ -240,7 +247,7 @@ def _multinomial(
     return value, least
 
 
-def _multinomial_terms(
+def multinomial_terms(
     C: Array, images: Array, codes: NDArray[np.intp], weight: Array
 ) -> tuple[float, Array, float, Array]:
     """Log likelihood, its slope by the contrasts, the least lead, and the probabilities."""

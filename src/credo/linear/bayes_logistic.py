@@ -6,16 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import FitWarning, Result, choice, interval_level, positive, positive_integer
-from credo.frames import Table
 from credo.linear import _moderated as moderated
 from credo.linear._classifier_model import LinearClassifier
 from credo.linear._laplace import (
-    Approximation,
+    LaplaceFit,
     best_precision,
     effective_weights,
     given_precision,
@@ -35,6 +33,7 @@ _PREDICTIVES = ("quadrature", "probit", "monte_carlo", "plugin")
 _PLACES = {
     "given": "the prior precision was given",
     "inner": "the evidence is stationary in the prior precision",
+    "several": "the evidence has several local maxima in the prior precision; this is the highest",
     "flat": "the inputs don't vary, so the data say nothing about the prior precision",
     "high": "the evidence is largest with all weights at zero: the inputs say nothing about the classes",
     "low": "the evidence grows as the prior widens, as it can where a plane separates the classes: "
@@ -142,6 +141,7 @@ class BayesianLogisticRegression(LinearClassifier):
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
         """
+        self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         choice("predictive", self.predictive, _PREDICTIVES)
         task, data = log_posterior(
@@ -194,25 +194,12 @@ class BayesianLogisticRegression(LinearClassifier):
         draws = np.moveaxis(scores + intercepts, 1, 0)
         return draws[..., 0] if len(self.classes_) == 2 else draws
 
-    def summary(self, *, level: float = 0.95) -> Table:
-        """Most probable value, standard deviation and interval of every weight, and how the fit went."""
-        check_is_fitted(self)
-        names, estimate = self._parameters()
-        scale = self._interleaved(self.coef_std_, self.intercept_std_)
-        half = stats.norm.isf((1 - interval_level(level)) / 2) * scale
-        columns = {"estimate": estimate, "sd": scale, "lower": estimate - half, "upper": estimate + half}
-        return Table(
-            self._title,
-            {"parameter": names, **{name: list(values) for name, values in columns.items()}},
-            notes=(f"intervals at {100 * level:g} %", *self._notes()),
-        )
-
     @property
     def coef_cov_(self) -> Array:
         check_is_fitted(self)
         return self.posterior_.coef_cov()
 
-    def _keep(self, found: Approximation, data: Spectrum) -> None:
+    def _keep(self, found: LaplaceFit, data: Spectrum) -> None:
         """Fitted attributes from the approximation."""
         task, mode = found.task, found.mode
         self.posterior_ = LogitPosterior.of(task, mode, data)
@@ -230,8 +217,6 @@ class BayesianLogisticRegression(LinearClassifier):
             )
         self.result_ = Result(mode.summit.converged, found.n_iter, message)
         n_latent = task.shape[0]
-        if hasattr(self, "nodes_"):
-            del self.nodes_
         if self.predictive == "monte_carlo":
             draws = positive_integer("n_draws", self.n_draws)
             self.nodes_ = generator(self.random_state).standard_normal((draws, n_latent))
@@ -239,7 +224,7 @@ class BayesianLogisticRegression(LinearClassifier):
             self.nodes_ = moderated.normal_points(n_latent)
 
     def _doubts(
-        self, found: Approximation, rows: Any, codes: NDArray[np.intp], weight: Array | None
+        self, found: LaplaceFit, rows: Any, codes: NDArray[np.intp], weight: Array | None
     ) -> Iterator[str]:  # fmt: skip
         """What a user should know about this fit.
 
@@ -307,6 +292,13 @@ class BayesianLogisticRegression(LinearClassifier):
             std = np.sqrt(np.einsum("njx,njx->n", half, half))
             return moderated.interval(mean[:, 0], std, level)
         return moderated.softmax_interval(self.nodes_, mean, triangular_roots(half), self.posterior_.contrasts, level)
+
+    def _scales(self) -> tuple[Array, Array]:
+        return self.coef_std_, self.intercept_std_
+
+    def _tests(self, estimate: Array, scale: Array) -> dict[str, list[float]]:
+        """None: a posterior has no z and no p."""
+        return {}
 
     def _notes(self) -> tuple[str, ...]:
         n_weights = (len(self.classes_) - 1) * self.n_features_in_

@@ -10,10 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import FitWarning, Result
 from credo.linear._classifier_model import LinearClassifier
-from credo.linear._graded import graded_svd
-from credo.linear._rows import centred, column_norms, flat_columns, triangle
+from credo.linear._graded import graded_axes
+from credo.linear._rows import centred, column_norms, flat_columns, means
 
 Array = NDArray[np.float64]
+
+# The standard deviation within classes that have none, as a part of a column's own: too small for a prior to outweigh.
+_POINT = 1e-4
 
 
 class LinearDiscriminant(LinearClassifier):
@@ -30,7 +33,7 @@ class LinearDiscriminant(LinearClassifier):
     shrinkage : None, "auto" or float in [0, 1], default None
         λ of (1 − λ)Σ + λ (tr Σ/p) I; "auto" takes Ledoit & Wolf's (2004), which suits tables with few rows. With None,
         a singular Σ is inverted on its span only (the pseudo-inverse), with a warning: directions in which no class
-        varies don't count.
+        varies don't count. Where no column varies within any class, a row goes to the nearest mean, with a warning.
     priors : array of shape (n_classes,), optional
         πₖ in the order of `classes_`; by default the classes' shares of the rows.
     class_weight : "balanced", dict or None, default None
@@ -91,13 +94,11 @@ class LinearDiscriminant(LinearClassifier):
         self.priors_ = self._checked_priors(mass)
         self.means_ = _class_means(rows, codes, weight, mass)
         inner = rows - self.means_[codes]
-        self.axes_, singular = _axes(inner, weight, np.abs(rows).max(axis=0))
+        origin, size = np.zeros(rows.shape[1]), np.abs(rows).max(axis=0)
+        _, singular, self.axes_ = graded_axes(inner, weight, center=origin, size=size)
         self.axis_std_, self.rank_ = singular / np.sqrt(self.n_observations_), len(singular)
         if not self.rank_:
-            raise ValueError(
-                f"no column varies within a class, in {len(rows)} rows of {len(mass)} classes: there is no spread to "
-                "measure differences by. Use more rows than classes, or another classifier"
-            )
+            self.axes_, self.axis_std_ = _points(rows, weight, len(mass))
         self.shrinkage_ = self._amount(inner, weight)
         self._weigh()
         table = self._log_probabilities(rows)
@@ -166,6 +167,13 @@ class LinearDiscriminant(LinearClassifier):
         return f"priors: {priors}; shrinkage {self.shrinkage_:.4g}", self.result_.message
 
     def _outcome(self) -> Result:
+        if not self.rank_:
+            message = (
+                "no column varies within a class, so that the classes are points and their covariance isn't known: a "
+                "row goes to the nearest mean, measured by the columns' spread, and how sure that looks means nothing"
+            )
+            warnings.warn(message, FitWarning, stacklevel=3)
+            return Result(True, 1, message)
         if self.rank_ == self.n_features_in_ or self.shrinkage_ > 0:
             return Result(True, 1, "solved in closed form")
         message = (
@@ -183,17 +191,19 @@ def _class_means(X: Array, codes: NDArray[np.intp], weight: Array, mass: Array) 
     return means + np.asarray(member @ (X - means[codes]))
 
 
-def _axes(inner: Array, weight: Array, size: Array) -> tuple[Array, Array]:
-    """V and s with the weighted sum of squares within the classes = V diag(s²) Vᵀ, rounding left out."""
-    n_samples, n_features = inner.shape
-    zeros = np.zeros(n_features)
-    if n_samples > n_features:
-        R = triangle(inner, np.zeros(n_samples), weight, x_mean=zeros, y_mean=0.0)[:-1, :-1]
-    else:
-        R, _ = centred(inner, np.zeros(n_samples), weight, x_mean=zeros, y_mean=0.0)
-    flat = flat_columns(column_norms(R), size, float(weight.sum()))
-    _, s, V = graded_svd(np.where(flat, 0.0, R), order=n_samples)
-    return V, s
+def _points(X: Array, weight: Array, n_classes: int) -> tuple[Array, Array]:
+    """Axes and standard deviations for classes without spread: the columns, and a small part of their own spread."""
+    total, n_features = float(weight.sum()), X.shape[1]
+    x_mean = means(X, weight)
+    rows, _ = centred(X, np.zeros(len(X)), weight, x_mean=x_mean, y_mean=0.0)
+    norms = column_norms(rows)
+    varies = ~flat_columns(norms, x_mean, total)
+    if total <= n_classes or not varies.any():
+        raise ValueError(
+            f"no column varies within a class, in {len(X)} rows of {n_classes} classes with n_features={n_features}: "
+            "there is no spread to measure differences by. Use more rows than classes, or another classifier"
+        )
+    return np.eye(n_features)[:, varies], _POINT * norms[varies] / np.sqrt(total)
 
 
 def _ledoit_wolf(inner: Array, weight: Array) -> float:

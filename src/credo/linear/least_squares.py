@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import StudentT
 from credo.estimator import FitWarning, Result
-from credo.linear._design import Solution, orthonormal_rows, solve
+from credo.linear._design import Solution, least_squares, orthonormal_rows
 from credo.linear._model import LinearModel, inflation
 from credo.linear._rows import KEPT_ENTRIES, Kept
 
@@ -38,6 +38,8 @@ class LinearRegression(LinearModel):
     noise_std_, dof_ : σ̂ and its degrees of freedom; σ̂ is nan when no degrees of freedom are left
     r2_ : share of the target's variance that the fit explains (about zero without an intercept)
     rank_ : numerical rank of the design (without the intercept)
+    log_likelihood_ : Σ ωᵢ ln p(yᵢ|xᵢ) at its maximum, where the variance of the noise is RSS/n
+    n_parameters_, n_observations_ : independent weights and the variance, and the sum of the weights
     result_ : how the fit ended
 
     Examples
@@ -60,10 +62,12 @@ class LinearRegression(LinearModel):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from a table; a weight of k is the same as k copies of the row."""
         rows, target, weight = self._training_rows(X, y, sample_weight)
-        self.solution_ = solve(rows, target, weight, center=self.fit_intercept)
+        self.solution_ = least_squares(rows, target, weight, center=self.fit_intercept)
         self.coef_, self.intercept_ = self.solution_.coef, self.solution_.intercept
         self.rank_, self.dof_ = self.solution_.rank, self.solution_.dof
         self.noise_std_, self.r2_ = self.solution_.noise_std, self.solution_.r2
+        self.log_likelihood_, self.n_parameters_ = self.solution_.log_likelihood, self.solution_.n_parameters
+        self.n_observations_ = self.solution_.n_observations
         self.coef_std_error_ = self.noise_std_ * self.solution_.coef_scale()
         self.intercept_std_error_ = self.noise_std_ * self.solution_.intercept_scale()
         self.result_ = self._outcome()

@@ -65,7 +65,7 @@ class LeastSquaresClassifier(LinearClassifier):
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         n_classes = len(self.classes_)
         targets = np.eye(n_classes)[codes] if n_classes > 2 else np.where(codes[:, None] == 1, 1.0, -1.0)
-        coef, self.intercept_, self.rank_ = solve(rows, targets, weight, center=bool(self.fit_intercept))
+        coef, self.intercept_, self.rank_ = joint_least_squares(rows, targets, weight, center=bool(self.fit_intercept))
         self.coef_ = coef.T.copy()
         self.result_ = self._outcome()
         return self
@@ -106,7 +106,7 @@ def nearest_simplex(V: Array) -> Array:
     return np.maximum(V - tau[np.arange(len(V)), kept - 1][:, None], 0.0)
 
 
-def solve(X: Array, Y: Array, weight: Array | None, *, center: bool) -> tuple[Array, Array, int]:
+def joint_least_squares(X: Array, Y: Array, weight: Array | None, *, center: bool) -> tuple[Array, Array, int]:
     """Weights (n_features, n_targets), intercepts and rank of the least-squares fit to several targets at once."""
     n_samples, n_features = X.shape
     total = float(n_samples if weight is None else weight.sum())

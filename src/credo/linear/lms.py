@@ -6,15 +6,24 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Normal
-from credo.estimator import FitWarning, Regressor, Result, choice, nonnegative, positive, positive_integer
+from credo.estimator import (
+    FitWarning,
+    Regressor,
+    Result,
+    choice,
+    interval_level,
+    nonnegative,
+    positive,
+    positive_integer,
+)
 from credo.frames import Table
 from credo.linear._batch import Batch, Memory
 from credo.linear._jit import correction_pass, lms_pass
 from credo.linear._rows import same_intercept
+from credo.seeds import generator
 
 Array = NDArray[np.float64]
 Order = NDArray[np.intp]
@@ -59,7 +68,7 @@ class LMSRegression(Regressor):
         Whether `fit` visits the rows in random order, a new one each pass; equal rows are then taken
         together, so that neither the order of the rows nor whether one is repeated or weighted shows. False
         keeps the given order, as `partial_fit` always does.
-    random_state : int, RandomState or None, default 0
+    random_state : None, int, Generator or RandomState, default 0
     tol : float, default 1e-7
         `fit` ends when no column's inner product with the residuals is above this, relative to the lengths of
         the column and of the centred target.
@@ -121,7 +130,7 @@ class LMSRegression(Regressor):
         """Learn from a table; a weight of k is the same as k copies of the row."""
         self._check_arguments()
         rows, target, weight = self._training_rows(X, y, sample_weight)
-        rng = check_random_state(self.random_state)
+        rng = generator(self.random_state)
         with np.errstate(all="ignore"):
             memory, batch = self._enter(None, rows, target, weight)
             batch = batch.merged() if self.shuffle else batch
@@ -155,12 +164,13 @@ class LMSRegression(Regressor):
     def summary(self, *, level: float = 0.95) -> Table:
         """The weights; the rule keeps no covariance, so they have no standard deviations at any level."""
         check_is_fitted(self)
+        interval_level(level)
         names, estimates = self._feature_names(), list(self.coef_)
         if self.fit_intercept:
             names, estimates = ["intercept", *names], [self.intercept_, *estimates]
         return Table(
             "Linear regression by least mean squares",
-            {"parameter": names, "estimate": estimates, "sd": [np.nan] * len(names)},
+            {"parameter": names, "estimate": estimates, "sd": [None] * len(names)},
             notes=(
                 f"noise sd {self.noise_std_:.4g}; the rule keeps no covariance of the weights, LinearRegression "
                 f"gives standard errors; {self.result_.message}",
@@ -227,7 +237,7 @@ class LMSRegression(Regressor):
         self.coef_, self.intercept_, self.n_iter_ = chosen[:-1].copy(), intercept, n_iter
         self.centered_ = bool(self.fit_intercept)
 
-    def _order(self, visits: Order, rng: np.random.RandomState) -> Order:
+    def _order(self, visits: Order, rng: np.random.Generator) -> Order:
         return rng.permutation(visits) if self.shuffle else visits
 
     def _pass(self, memory: Memory, batch: Batch, order: Order) -> Memory:
@@ -250,7 +260,7 @@ class LMSRegression(Regressor):
             )
         return replace(memory, n_seen=float(track[0]), last=last, average=average, noise=float(np.sqrt(track[1])))
 
-    def _repeated(self, memory: Memory, batch: Batch, rng: np.random.RandomState) -> tuple[Memory, int, float]:
+    def _repeated(self, memory: Memory, batch: Batch, rng: np.random.Generator) -> tuple[Memory, int, float]:
         """Further passes of the plain rule, until least squares or the last pass."""
         for n_iter in range(1, self.n_epochs + 1):
             residual = batch.residual(self._chosen(memory.last, memory.average))
@@ -260,7 +270,7 @@ class LMSRegression(Regressor):
             memory = self._pass(memory, batch, self._order(batch.visits, rng))
         return replace(memory, n_seen=batch.total()), n_iter, correlation
 
-    def _corrected(self, memory: Memory, batch: Batch, rng: np.random.RandomState) -> tuple[Memory, int, float]:
+    def _corrected(self, memory: Memory, batch: Batch, rng: np.random.Generator) -> tuple[Memory, int, float]:
         """Further passes without the rows' noise; a pass that makes the fit worse is undone and its step halved."""
         w = self._chosen(memory.last, memory.average)
         step, squares = 0.5 / batch.power(), batch.squares()

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import FitWarning, Result, choice, nonnegative, positive, positive_integer
 from credo.linear._classifier_model import LinearClassifier
-from credo.linear._mode import Mode, maximize, posed
-from credo.linear._separable import Watch
+from credo.linear._maximum import Maximum, maximize, posed
+from credo.linear._separable import SeparationWatch
 from credo.linear._softmax import Task
 from credo.linear._steepest import Path, ascend
 
@@ -106,46 +106,40 @@ class LogisticRegression(LinearClassifier):
         alpha, tol = nonnegative("alpha", self.alpha), positive("tol", self.tol)
         choice("solver", self.solver, ("newton", "ascent"))
         max_iter = positive_integer("max_iter", self.max_iter)
+        self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         task = posed(
             rows, codes, weight, n_classes=len(self.classes_), penalty=alpha, intercept=bool(self.fit_intercept)
         )
-        watch = Watch() if alpha == 0 else None
-        self._forget()
+        watch = SeparationWatch() if alpha == 0 else None
         if self.solver == "newton":
-            mode = maximize(task, tol=tol, max_iter=max_iter, watch=watch, curved=alpha == 0)
+            top = maximize(task, tol=tol, max_iter=max_iter, watch=watch, curved=alpha == 0)
         else:
-            mode = self._ascended(task, tol, max_iter, watch)
-        point = mode.summit.point
-        self.coef_, self.intercept_ = mode.coef, mode.intercept
-        self.log_likelihood_, self.n_parameters_ = point.log_likelihood, mode.n_parameters
-        self.n_observations_, self.n_iter_ = task.total, max(mode.summit.n_iter, 1)
-        if alpha == 0 and mode.summit.curvature is not None:
-            self.coef_std_error_, self.intercept_std_error_ = mode.std_errors()
-            if mode.summit.obstacle:
+            top = self._ascended(task, tol, max_iter, watch)
+        point = top.summit.point
+        self.coef_, self.intercept_ = top.coef, top.intercept
+        self.log_likelihood_, self.n_parameters_ = point.log_likelihood, top.n_parameters
+        self.n_observations_, self.n_iter_ = task.total, max(top.summit.n_iter, 1)
+        if alpha == 0 and top.summit.curvature is not None:
+            self.coef_std_error_, self.intercept_std_error_ = top.std_errors()
+            if top.summit.obstacle:
                 self.coef_std_error_[:], self.intercept_std_error_[:] = np.inf, np.inf
-        self.result_ = self._outcome(mode)
+        self.result_ = self._outcome(top)
         return self
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit with other settings has left."""
-        for name in ("coef_std_error_", "intercept_std_error_", "path_"):
-            if hasattr(self, name):
-                delattr(self, name)
-
-    def _ascended(self, task: Task, tol: float, max_iter: int, watch: Watch | None) -> Mode:
+    def _ascended(self, task: Task, tol: float, max_iter: int, watch: SeparationWatch | None) -> Maximum:
         if task.intercept:
             # Unlike Newton's, this way depends on the centre.
             task = replace(task, center=np.asarray(task.weight @ task.X) / task.total)
         summit, visited = ascend(task, tol=tol, max_iter=max_iter, watch=watch)
-        mode = Mode(task, summit, None, task.center)
-        steps = [mode.natural(point.theta) for point in visited]
+        top = Maximum(task, summit, None, task.center)
+        steps = [top.natural(point.theta) for point in visited]
         self.path_ = Path(
             np.array([coef for coef, _ in steps]),
             np.array([level for _, level in steps]),
             np.array([point.value for point in visited]),
         )
-        return mode
+        return top
 
     def _scales(self) -> tuple[Array, Array] | None:
         if not hasattr(self, "coef_std_error_"):
@@ -156,8 +150,8 @@ class LogisticRegression(LinearClassifier):
         fit = f"log likelihood {self.log_likelihood_:.4f} of {self.n_observations_:g} observations"
         return f"{fit}, {self.n_parameters_} free parameters, alpha {self.alpha:g}", self.result_.message
 
-    def _outcome(self, mode: Mode) -> Result:
-        summit, steps = mode.summit, f"{mode.summit.n_iter} steps"
+    def _outcome(self, top: Maximum) -> Result:
+        summit, steps = top.summit, f"{top.summit.n_iter} steps"
         if summit.obstacle:
             warnings.warn(summit.obstacle, FitWarning, stacklevel=3)
             return Result(False, summit.n_iter, summit.obstacle)
@@ -171,10 +165,10 @@ class LogisticRegression(LinearClassifier):
             warnings.warn(message, FitWarning, stacklevel=3)
             return Result(False, summit.n_iter, message)
         message = f"{'Newton' if self.solver == 'newton' else 'steepest ascent'} converged in {steps}"
-        if mode.rotation is None or self.alpha > 0 or mode.rotation.rank == len(mode.center):
+        if top.rotation is None or self.alpha > 0 or top.rotation.rank == len(top.center):
             return Result(True, summit.n_iter, message)
         message = (
-            f"the {len(mode.center)} columns have rank {mode.rotation.rank}: the weights are those of smallest norm "
+            f"the {len(top.center)} columns have rank {top.rotation.rank}: the weights are those of smallest norm "
             "among all that fit equally well; drop columns, or use alpha>0 to tell them apart"
         )
         warnings.warn(message, FitWarning, stacklevel=3)

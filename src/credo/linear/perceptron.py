@@ -5,25 +5,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
-from credo.estimator import FitWarning, Result, positive_integer
+from credo.estimator import Absent, FitWarning, Result, positive_integer
 from credo.linear._classifier_model import LinearClassifier
 from credo.linear._jit import perceptron_pass
 from credo.linear._separable import separable
+from credo.seeds import generator
 
 Array = NDArray[np.float64]
-
-
-class _Absent:
-    """A method of the other classifiers that this one doesn't have, so that `hasattr` says no."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        raise AttributeError(self._reason)
-
 
 _NO_PROBABILITIES = (
     "the perceptron has scores (decision_function) but no probabilities: use LogisticRegression or LinearDiscriminant, "
@@ -62,7 +51,7 @@ class Perceptron(LinearClassifier):
         Whether each pass visits the rows in a new random order; equal rows are then taken together, so that neither the
         order of the rows nor whether one is repeated or weighted shows. False keeps the given order.
     class_weight : "balanced", dict or None, default None
-    random_state : int, RandomState or None, default 0
+    random_state : None, int, Generator or RandomState, default 0
 
     Attributes
     ----------
@@ -88,9 +77,9 @@ class Perceptron(LinearClassifier):
     training_error_: float
     n_iter_: int
 
-    predict_proba = _Absent(_NO_PROBABILITIES)
-    predict_log_proba = _Absent(_NO_PROBABILITIES)
-    predict_dist = _Absent(_NO_PROBABILITIES)
+    predict_proba = Absent(_NO_PROBABILITIES)
+    predict_log_proba = Absent(_NO_PROBABILITIES)
+    predict_dist = Absent(_NO_PROBABILITIES)
 
     def __init__(
         self,
@@ -111,7 +100,7 @@ class Perceptron(LinearClassifier):
         """Learn from a table; a weight of k is the same as k copies of the row."""
         n_epochs = positive_integer("n_epochs", self.n_epochs)
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
-        rng = check_random_state(self.random_state)
+        rng = generator(self.random_state)
         rows = np.ascontiguousarray(rows)
         weight = np.ones(len(rows)) if weight is None else weight
         visits = np.arange(len(rows))

@@ -3,7 +3,6 @@
 import math
 from typing import Any, NamedTuple
 
-from credo.linear import LinearRegression
 from credo.metrics import final_step
 
 
@@ -23,8 +22,7 @@ def bic(model: Any) -> float:
     Parameters
     ----------
     model : fitted estimator
-        With `log_likelihood_`, `n_parameters_` and `n_observations_`, or a `LinearRegression` (whose parameters are
-        its weights and the variance of the noise); also inside a Pipeline or a fitted search.
+        With `log_likelihood_`, `n_parameters_` and `n_observations_`; also inside a Pipeline or a fitted search.
 
     Examples
     --------
@@ -69,24 +67,10 @@ def has_likelihood(model: Any) -> bool:
 
 
 def _likelihood(model: Any) -> _Likelihood:
-    for each in (model, final_step(model)):
-        if hasattr(each, "log_likelihood_"):
-            return _Likelihood(float(each.log_likelihood_), float(each.n_parameters_), float(each.n_observations_))
-        # A table's model keeps its estimator under this name.
-        inner = final_step(getattr(each, "estimator_", each))
-        if isinstance(inner, LinearRegression) and hasattr(inner, "dof_"):
-            return _least_squares(inner)
-    raise TypeError(
-        f"{type(final_step(model)).__name__} has no log_likelihood_ with n_parameters_ and n_observations_: the "
-        "criterion is one of fitted models with a maximal likelihood, such as LinearRegression or LogisticRegression"
-    )
-
-
-def _least_squares(model: LinearRegression) -> _Likelihood:
-    """Normal noise of variance RSS/n, which is where the likelihood is largest; RSS = dof · noise_std²."""
-    n_weights = model.rank_ + bool(model.fit_intercept)
-    n = model.dof_ + n_weights
-    if not model.dof_ > 0 or not model.noise_std_ > 0:
-        return _Likelihood(math.inf, n_weights + 1, n)
-    variance = model.dof_ * model.noise_std_**2 / n
-    return _Likelihood(-0.5 * n * (math.log(2.0 * math.pi * variance) + 1.0), n_weights + 1, n)
+    fitted = final_step(model)
+    if not hasattr(fitted, "log_likelihood_"):
+        raise TypeError(
+            f"{type(fitted).__name__} has no log_likelihood_ with n_parameters_ and n_observations_: the criterion is "
+            "one of fitted models with a maximal likelihood, such as LinearRegression or LogisticRegression"
+        )
+    return _Likelihood(float(fitted.log_likelihood_), float(fitted.n_parameters_), float(fitted.n_observations_))

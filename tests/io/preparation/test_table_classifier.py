@@ -23,14 +23,24 @@ N = 90
 FRAME = pd.DataFrame({"height": RNG.normal(20, 5, N), "bark": RNG.choice(["smooth", "rough"], N)})
 GROWN = FRAME["height"] + 8 * (FRAME["bark"] == "rough") + RNG.normal(0, 2, N)
 KIND = np.where(GROWN > 22, "elm", "oak")
-CHECKED = [TableModel(None, SoftNeighborsClassifier()), TableModel(Preparation(), LogisticRegression(1.0))]
 
 
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 @parametrize_with_checks(
-    [TableModel(None, SoftNeighborsClassifier()), TableModel(Preparation(), LogisticRegression(1.0))]
+    [
+        TableModel(None, SoftNeighborsClassifier()),
+        TableModel(Preparation(), LogisticRegression(1.0)),
+        TableModel(None, LinearDiscriminant()),
+    ]
 )
 def test_scikit_learn_s_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_a_spread_that_is_not_known_stays_absent(standardize):
+    model = TableModel(Preparation(standardize=standardize), LogisticRegression(1.0)).fit(FRAME, KIND)
+    assert set(model.summary().columns["sd"]) == {None} and "—" in str(model.summary())
 
 
 def fitted(estimator, y=KIND, frame=FRAME):

@@ -89,6 +89,7 @@ def test_weights_in_natural_units_reproduce_the_predictions(estimator):
     rows = Preparation().fit_transform(FRAME)
     intercept, *weights = table["estimate"]
     np.testing.assert_allclose(rows @ weights + intercept, model.predict(FRAME), rtol=1e-9)
+    assert (set(table["sd"]) == {None}) == isinstance(estimator, LMSRegression)
 
 
 def test_text_goes_sparse_to_those_who_take_it_and_dense_to_the_others():

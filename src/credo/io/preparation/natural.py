@@ -39,9 +39,8 @@ def in_natural_units(model: Any, preparation: Preparation, *, level: float) -> T
         return replace(table, notes=(*table.notes, note))
     columns = {name: list(values) for name, values in table.columns.items()}
     start = len(parameters) - len(names)
-    for name in _SCALED:
-        if name in columns:
-            columns[name][start:] = list(np.asarray(columns[name][start:], dtype=np.float64) / preparation.scale_)
+    for name in _known(columns):
+        columns[name][start:] = list(np.asarray(columns[name][start:], dtype=np.float64) / preparation.scale_)
     if start:
         origin = -preparation.center_ / preparation.scale_
         _move_intercept(columns, estimator, origin, level=level)
@@ -56,19 +55,21 @@ def _of_classes(table: Table, estimator: Any, preparation: Preparation) -> Table
     if not with_level and len(table) != coef.size:
         return table
     columns = {name: list(values) for name, values in table.columns.items()}
-    for name in _SCALED:
-        if name in columns:
-            values = np.reshape(np.asarray(columns[name], dtype=np.float64), (n_scores, -1))
-            values[:, with_level:] /= preparation.scale_
-            if with_level:
-                moved = coef @ (preparation.center_ / preparation.scale_)
-                values[:, 0] = (
-                    values[:, 0] - moved if name == "estimate" else np.where(moved == 0, values[:, 0], np.nan)
-                )
-            columns[name] = values.ravel().tolist()
+    for name in _known(columns):
+        values = np.reshape(np.asarray(columns[name], dtype=np.float64), (n_scores, -1))
+        values[:, with_level:] /= preparation.scale_
+        if with_level:
+            moved = coef @ (preparation.center_ / preparation.scale_)
+            values[:, 0] = values[:, 0] - moved if name == "estimate" else np.where(moved == 0, values[:, 0], np.nan)
+        columns[name] = values.ravel().tolist()
     for name in {"z", "p"} & columns.keys() if with_level else ():
         columns[name][:: n_names + 1] = [np.nan] * n_scores
     return replace(table, columns=columns)
+
+
+def _known(columns: dict[str, list[Any]]) -> list[str]:
+    """The columns in the weights' units that hold numbers: a model that knows no spread has None for each."""
+    return [name for name in _SCALED if name in columns and None not in columns[name]]
 
 
 def _last_names(model: Any, names: list[str]) -> list[str]:
@@ -115,5 +116,5 @@ def _move_intercept(
             moved |= {"sd": sd, "lower": lower, "upper": upper, "p": 2.0 * min(below, 1.0 - below)}
             moved["t"] = mean / sd if sd > 0 else np.nan
     for name, value in moved.items():
-        if name in columns:
+        if name in columns and columns[name][0] is not None:
             columns[name][0] = float(value)

@@ -27,7 +27,7 @@ _SAMPLE = 256
 
 
 @dataclass(frozen=True)
-class Mode:
+class Maximum:
     """A maximum: where, in which coordinates, and how the climb there ended."""
 
     task: Task
@@ -98,7 +98,7 @@ def maximize(
     max_iter: int = 100,
     watch: Watch | None = None,
     curved: bool = True,
-) -> Mode:
+) -> Maximum:
     """The maximum of a task by Newton's method; `start` is in the task's coordinates.
 
     Without `curved`, the curvature that comes with it may be that of a point close by.
@@ -109,20 +109,20 @@ def maximize(
         return rotated(task, tol=tol, max_iter=max_iter, watch=watch)
     if isinstance(task, WideTask):
         end = _conjugate.climb(task, start=start, tol=tol, max_iter=max_iter, watch=watch)
-        return Mode(task, end, None, task.center)
+        return Maximum(task, end, None, task.center)
     end = _newton.climb(
         task, start=start, tol=tol, max_iter=max_iter, watch=watch, independent=start is not None, curved=curved
     )
     if end.obstacle == DEPENDENT:
         return rotated(task, tol=tol, max_iter=max_iter, watch=watch)
-    return Mode(task, end, None, task.center)
+    return Maximum(task, end, None, task.center)
 
 
-def rotated(task: Task, *, tol: float, max_iter: int, watch: Watch | None) -> Mode:
+def rotated(task: Task, *, tol: float, max_iter: int, watch: Watch | None) -> Maximum:
     """The maximum in coordinates of the rows' span."""
     turned = rotate(task)
     end = _newton.climb(turned.task, tol=tol, max_iter=max_iter, watch=watch, independent=True)
-    return Mode(turned.task, end, turned, task.center)
+    return Maximum(turned.task, end, turned, task.center)
 
 
 def _center(X: Any) -> Array:

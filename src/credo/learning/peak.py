@@ -1,0 +1,72 @@
+"""The highest point of a function of one number that knows its slope.
+
+A scan finds every peak that is wider than its strides, a root of the slope the top of each.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+Array = NDArray[np.float64]
+
+# Heights that differ by less than this share of their size are one plateau.
+_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Where a function is highest, after how many steps, and what `kind` of place that is.
+
+    "inner" is the only maximum, "several" the highest of more; "low" and "high" are ends of a range towards which the
+    function rises; a "flat" range is a point.
+    """
+
+    place: float
+    n_iter: int
+    kind: str
+
+
+def highest(
+    value: Callable[[Array], Array], slope: Callable[[float], float], grid: Array, *, precision: float = 1e-14
+) -> Peak:  # fmt: skip
+    """The highest point between the ends of a rising grid.
+
+    Parameters
+    ----------
+    value : the function, at many points at once
+    slope : its derivative, at one
+    grid : array of points, rising, at which to look
+    precision : float
+        How far a top is pinned down.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> highest(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).place  # π/2
+    1.5707963267948966
+    """
+    if grid[-1] <= grid[0]:
+        return Peak(float(grid[-1]), 0, "flat")
+    heights, slope = value(grid), cache(slope)
+    tops = []
+    for i in 1 + np.flatnonzero((heights[1:-1] > heights[:-2]) & (heights[1:-1] >= heights[2:])):
+        left, right = grid[i : i + 2].tolist() if slope(float(grid[i])) > 0 else grid[i - 1 : i + 1].tolist()
+        # What rounding makes of a plateau is no peak.
+        if slope(left) > 0 > slope(right):
+            root, outcome = brentq(slope, left, right, xtol=precision, rtol=8.9e-16, full_output=True)
+            tops.append((float(root), int(outcome.iterations)))
+    ends = max(heights[0], heights[-1])
+    found = value(np.array([root for root, _ in tops]))
+    if len(tops) and found.max() >= ends:
+        root, n_iter = tops[int(np.argmax(found))]
+        return Peak(root, n_iter, "several" if len(tops) > 1 else "inner")
+    best = int(np.argmax(heights))
+    if heights[best] - ends > _ROUNDING * abs(heights[best]):
+        # Between the strides the slope turns more than once: what the scan has seen stays.
+        return Peak(float(grid[best]), 0, "inner")
+    # The scan runs out on a plateau whose height is all that counts.
+    return Peak(float(grid[0]), 0, "low") if heights[0] > heights[-1] else Peak(float(grid[-1]), 0, "high")
