@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 
 import credo
 from credo.distributions import MultivariateNormal
@@ -303,3 +304,46 @@ def test_noise_std_is_what_observations_have_beside_the_function():
         pairs = zip(whole, inner, strict=True) if isinstance(whole, list) else [(whole, inner)]
         expected = np.column_stack([np.sqrt(a.var - b.var) for a, b in pairs])
         np.testing.assert_allclose(model.noise_std(X[:5]).reshape(5, -1), expected, rtol=1e-8)
+
+
+def test_a_linear_mean_leaves_out_columns_without_a_slope_of_their_own():
+    X, y = table(25)
+    plain = GPRegressor(mean="linear", n_restarts=0).fit(X, y)
+    for more in (np.ones(25), X[:, 0] - 2 * X[:, 1]):
+        wide = np.column_stack([X, more])
+        kernel = RBF(np.ones(2)).on([0, 1])
+        model = GPRegressor(kernel, mean="linear", n_restarts=0).fit(wide, y)
+        assert model.log_evidence_ == pytest.approx(plain.log_evidence_, abs=0.01)
+        assert model.predict(wide[:1] + [0, 0, 1.0], return_std=True)[1][0] < 2 * y.std()
+    with pytest.raises(ValueError, match='mean="linear" has 3 coefficients, and 3 different rows'):
+        GPRegressor(mean="linear").fit(X[:3], y[:3])
+
+
+def test_without_noise_the_data_can_be_drawn_and_asked_jointly():
+    X, y = table(25, noise=0.0)
+    model = GPRegressor(noise=0.0, n_restarts=0).fit(X, y)
+    np.testing.assert_allclose(model.sample(X, 3, random_state=0), np.tile(y, (3, 1)), atol=1e-4)
+    joint = model.predict_dist(np.vstack([X[:2], np.full((3, 2), 0.3)]), joint=True)
+    assert (np.diagonal(joint.cov) >= 0).all()
+    assert sorted(model.suggest(X, 25)) == list(range(25))
+
+
+def test_a_row_that_holds_the_mean_up_cannot_be_left_out():
+    with pytest.raises(ValueError, match=r"row 0 can't be left out.*mean=\"zero\""):
+        GPRegressor().fit([[0.0]], [1.0]).loo()
+
+
+def test_an_update_of_a_linear_mean_is_a_refit():
+    X, y = table(25)
+    grown = GPRegressor(RBF([1.0, 2.0]), mean="linear", noise=0.01, hyperparameters="fixed", standardize=False)
+    whole = clone(grown).fit(X, y)
+    grown.fit(X[:15], y[:15]).update(X[15:], y[15:])
+    assert grown.log_evidence_ == pytest.approx(whole.log_evidence_, abs=1e-8)
+    np.testing.assert_allclose(grown.predict(X + 0.1), whole.predict(X + 0.1), atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-8, 1e8, 1e200])
+def test_the_unit_of_the_inputs_does_not_matter(scale):
+    X, y = table(25)
+    first, other = (GPRegressor(n_restarts=0).fit(Z, y).predict(Z) for Z in (X, scale * X))
+    np.testing.assert_allclose(other, first, atol=1e-3)

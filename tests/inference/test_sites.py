@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 
-from credo.inference import ep, laplace, vi
+from credo.inference import ep, laplace, softmax_laplace, vi
 from credo.kernels import RBF
 from credo.likelihoods import Bernoulli, Gaussian
 
@@ -96,7 +96,7 @@ def test_two_rows_by_brute_force(link):
     assert errors["ep"] < errors["vi"] < errors["laplace"]
 
 
-@each_rule
+@pytest.mark.parametrize("rule", [laplace, vi])
 def test_weights_are_copies(rule):
     X, y = table(12)
     K = RBF(1.0, variance=3.0).gram(X)
@@ -108,6 +108,44 @@ def test_weights_are_copies(rule):
     np.testing.assert_allclose(
         weighted.posterior.mean[np.arange(12)], copied.posterior.mean[np.cumsum(weight) - 1], atol=1e-5
     )
+
+
+@pytest.mark.parametrize("weight", [0.3, 4.0, 100.0])
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_one_site_for_a_power_of_the_likelihood_is_exact_for_one_row(weight, link):
+    """With a single row EP's tilted law is the posterior: its evidence is the integral."""
+    variance = 50.0
+    found = ep(np.array([[variance]]), np.ones(1), Bernoulli(link), weight=np.array([weight]))
+
+    def mass(f):
+        return np.exp(weight * Bernoulli(link).log_prob(np.ones(1), np.array([f]))[0]) * stats.norm.pdf(f, 0, 50**0.5)
+
+    truth = np.log(integrate.quad(mass, -60, 80, points=[-1, 0, 1, 3, 8], limit=500)[0])
+    assert found.converged and found.log_evidence == pytest.approx(truth, abs=1e-7)
+
+
+def test_ep_settles_where_rows_repeat_a_hundred_times():
+    X, y = table(40)
+    for kernel in (RBF(0.3, variance=100.0), RBF(1e-4, variance=100.0)):
+        assert ep(kernel.gram(X), y, Bernoulli("probit"), weight=np.full(40, 100.0)).converged
+
+
+@pytest.mark.parametrize("variance", [1e2, 1e6, 1e10])
+@pytest.mark.parametrize("weight", [1.0, 1e2, 1e6])
+def test_a_mode_that_is_reported_is_one(variance, weight):
+    """At a mode a = w∇ ln p(y|f); where the digits don't suffice for that, it is said."""
+    X, y = table(40)
+    K, weights = RBF(3.0, variance=variance).gram(X), np.full(40, weight)
+    found = laplace(K, y, Bernoulli("logit"), weight=weights)
+    f = K @ found.start
+    gap = np.abs(weights * Bernoulli("logit").derivatives(y, f)[0] - found.start).max() / weight
+    assert not found.converged or gap < 1e-3
+    codes = np.arange(40) % 3
+    several = softmax_laplace(K, codes, 3, weight=weights)
+    f = several.alpha @ K
+    pi = np.exp(f - f.max(axis=0)) / np.exp(f - f.max(axis=0)).sum(axis=0)
+    gap = np.abs(weights * ((codes == np.arange(3)[:, None]) - pi) - several.alpha).max() / weight
+    assert not several.converged or gap < 1e-3
 
 
 @each_rule

@@ -1,16 +1,17 @@
 """What every classifier shares: labels of any kind, `predict`, `predict_proba` and `predict_dist`."""
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from credo.distributions import Bernoulli, Categorical
 from credo.estimator._estimator import Estimator
+from credo.estimator._labels import labels_of
 
 Array = NDArray[np.float64]
 
@@ -65,8 +66,7 @@ class Classifier(ClassifierMixin, Estimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         rows: Any = validate_data(self, X, dtype=np.float64, accept_sparse=self._sparse_format())
-        labels = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
+        labels = labels_of(y)
         if len(labels) != rows.shape[0]:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {rows.shape[0]} rows and y has "
@@ -76,17 +76,24 @@ class Classifier(ClassifierMixin, Estimator):
         if weight is not None and not (weight > 0).all():
             used = weight > 0
             rows, labels, weight = rows[used], labels[used], weight[used]
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        codes = codes.ravel()
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but every label is {self.classes_.tolist()[0]!r}: "
-                "1 class can't be told from another"
-            )
+        codes = self._coded(labels)
         if class_weight is not None:
-            factors = self._class_factors(class_weight, labels, codes, weight)
-            weight = factors[codes] if weight is None else weight * factors[codes]
+            factors = self._class_factors(class_weight, labels, codes, weight)[codes]
+            weight = factors if weight is None else weight * factors
+            if not factors.all():
+                rows, labels, weight = rows[factors > 0], labels[factors > 0], weight[factors > 0]
+                codes = self._coded(labels)
         return rows, codes, weight
+
+    def _coded(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+        """The labels' places among the classes, of which there have to be two."""
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            every = f"but every label is {self.classes_.tolist()[0]!r}" if len(labels) else "but no row has any weight"
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, {every}: 1 class can't be told from another"
+            )
+        return codes.ravel()
 
     def _class_factors(
         self, class_weight: Any, labels: NDArray[Any], codes: NDArray[np.intp], weight: Array | None
@@ -95,4 +102,10 @@ class Classifier(ClassifierMixin, Estimator):
         if isinstance(class_weight, str) and class_weight == "balanced":
             totals = np.bincount(codes, weight)
             return totals.sum() / (len(totals) * totals)
-        return compute_class_weight(class_weight, classes=self.classes_, y=labels)
+        factors = compute_class_weight(class_weight, classes=self.classes_, y=labels)
+        for label, factor in zip(self.classes_.tolist(), factors.tolist(), strict=True):
+            if not (math.isfinite(factor) and factor >= 0):
+                raise ValueError(
+                    f"class_weight gives class {label!r} the factor {factor:g}; it must be finite, and >= 0"
+                )
+        return factors

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# A variance of less than this share of the largest is rounding error.
+_NOTHING = 1e-12
+
 
 def greedy_batch(variance: Array, column: Callable[[int], Array], noise: Array, n: int) -> NDArray[np.intp]:
     """Rows of largest joint entropy, one after the other: each the most uncertain given those before it.
@@ -21,7 +24,7 @@ def greedy_batch(variance: Array, column: Callable[[int], Array], noise: Array, 
     noise : array of shape (n_rows,)
         Variance of an observation at each candidate.
     """
-    variance = variance.copy()
+    variance, largest = variance.copy(), float(variance.max(initial=0.0))
     taken: list[Array] = []
     chosen: list[int] = []
     for _ in range(n):
@@ -31,7 +34,9 @@ def greedy_batch(variance: Array, column: Callable[[int], Array], noise: Array, 
         left = column(best)
         for earlier in taken:
             left = left - earlier * earlier[best]
-        left = left / math.sqrt(max(left[best] + noise[best], np.finfo(float).tiny))
+        whole = left[best] + noise[best]
+        # Where nothing is left to learn, a point tells nothing of the others.
+        left = left / math.sqrt(whole) if whole > _NOTHING * (largest + noise[best]) else np.zeros_like(left)
         taken.append(left)
         variance = np.maximum(variance - left**2, 0.0)
     return np.array(chosen, dtype=np.intp)

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import qr
 from sklearn.utils import check_array, check_consistent_length
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+# Below this share of their size columns don't vary, or don't differ from a combination of others.
+_FLAT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -30,25 +34,46 @@ def groups(Y: Array) -> tuple[Group, ...]:
 
 @dataclass(frozen=True)
 class MeanBasis:
-    """The columns H of the mean function, centred by the training rows for the sake of digits."""
+    """The columns H of the mean function, centred by the training rows for the sake of digits.
+
+    Columns of X that don't vary, or depend on others, have no slope of their own and are left out: `columns` are the
+    rest.
+    """
 
     kind: str
     center: Array
     spread: Array
+    columns: Index
 
     @classmethod
     def of(cls, kind: str, X: Array, weight: Array) -> "MeanBasis":
         """The basis for these training rows."""
-        spread = weighted_std(X, weight)
-        return cls(kind, np.average(X, axis=0, weights=weight), np.where(spread > 0, spread, 1.0))
+        center, spread = np.average(X, axis=0, weights=weight), weighted_std(X, weight)
+        columns = _independent(X, center, spread) if kind == "linear" else np.empty(0, dtype=np.intp)
+        if kind == "linear" and len(columns) + 1 >= len(X):
+            raise ValueError(
+                f'mean="linear" has {len(columns) + 1} coefficients, and {len(X)} different rows leave nothing to '
+                'learn the rest from: take mean="constant", or more rows'
+            )
+        return cls(kind, center, np.where(spread > 0, spread, 1.0), columns)
 
     def __call__(self, rows: Array) -> Array:
         """H at some rows."""
         if self.kind == "zero":
             return np.empty((len(rows), 0))
-        if self.kind == "constant":
-            return np.ones((len(rows), 1))
-        return np.column_stack([np.ones(len(rows)), (rows - self.center) / self.spread])
+        scaled = (rows[:, self.columns] - self.center[self.columns]) / self.spread[self.columns]
+        return np.column_stack([np.ones(len(rows)), scaled])
+
+
+def _independent(X: Array, center: Array, spread: Array) -> Index:
+    """Columns that vary and don't depend on each other, in their order."""
+    varying = np.flatnonzero(spread > _FLAT * np.abs(center))
+    if not len(varying):
+        return varying
+    scaled = (X[:, varying] - center[varying]) / spread[varying]
+    _, R, order = qr(scaled, mode="economic", pivoting=True)
+    sizes = np.abs(np.diagonal(R))
+    return np.sort(varying[order[: int((sizes > _FLAT * sizes[0]).sum())]])
 
 
 def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
@@ -119,8 +144,11 @@ def center_and_scale(Y: Array, weight: Array) -> tuple[Array, Array]:
 
 def weighted_std(X: Array, weight: Array) -> Array:
     """Standard deviation of each column, a weight of k standing for k rows."""
-    mean = np.average(X, axis=0, weights=weight)
-    return np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    gap = X - np.average(X, axis=0, weights=weight)
+    # Squares of what is very large or very small leave double precision.
+    unit = np.abs(gap).max(axis=0, initial=0.0)
+    unit = np.where(unit > 0, unit, 1.0)
+    return unit * np.sqrt(np.average((gap / unit) ** 2, axis=0, weights=weight))
 
 
 def rounding_variance(Y: Array) -> float:

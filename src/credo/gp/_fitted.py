@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from credo.distributions import Distribution, Mixture, MultivariateNormal, Normal
 from credo.estimator import Regressor, positive_integer
 from credo.gp._batch import greedy_batch
-from credo.gp._data import targets
+from credo.gp._data import MeanBasis, targets
 from credo.gp._marginal import Marginal
 from credo.gp._noise_process import NoiseProcess
 from credo.gp._problem import Noisy
@@ -139,7 +139,8 @@ class FittedProcess(Regressor):
     def update(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from further rows at the same hyperparameters, by extending the factor.
 
-        Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row.
+        Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row; a linear mean is
+        fitted anew.
         """
         check_is_fitted(self)
         if self.row_noise_ is not None or self.noise_process_ is not None:
@@ -147,15 +148,18 @@ class FittedProcess(Regressor):
         process = self._only_process("update")
         rows: Any = validate_data(self, X, reset=False, dtype=np.float64)
         given = targets(y, rows, name=type(self).__name__)
+        self._refuse_extremes(given)
         if given.ndim != self.y_train_.ndim or given.shape[1:] != self.y_train_.shape[1:]:
             raise ValueError(f"y has shape {given.shape}, but the model was fitted to y of shape {self.y_train_.shape}")
         seen = ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
         rows, given = rows[seen], given[seen]
         Y = (given.reshape(len(rows), -1) - self.center_) / self.unit_
-        process = process.extended(rows, Y, np.full(len(rows), self.noise_levels_[0]))
+        weight = np.append(self.weight_, np.ones(len(rows)))
+        basis = MeanBasis.of(process.basis.kind, np.vstack([self.X_train_, rows]), weight)
+        process = process.extended(rows, Y, np.full(len(rows), self.noise_levels_[0]), basis)
         self.X_train_, self.y_train_ = process.X, np.concatenate([self.y_train_, given])
         self.place_ = np.append(self.place_, len(self.weight_) + np.arange(len(rows)))
-        self.weight_, self.noises_ = np.append(self.weight_, np.ones(len(rows))), process.noise
+        self.weight_, self.noises_ = weight, process.noise
         self._held: tuple[Process, ...] | None = (process,)
         self._question: Noisy | None = None
         self.log_evidence_ = self._log_density(process)

@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 
 # Entries of the kernel between new and training rows that are held at a time.
 _BLOCK = 2**23
+# A left-out target whose precision is less than this share of what it would be under a known mean has none.
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,11 @@ class Process:
             parts.append((group, given))
         return cls(kernel, noise, X, Y, basis, tuple(parts))
 
-    def extended(self, rows: Array, Y: Array, noise: Array) -> "Process":
-        """With further rows: the factor grows where nothing is missing, and is made again where something is."""
+    def extended(self, rows: Array, Y: Array, noise: Array, basis: MeanBasis) -> "Process":
+        """With further rows: the factor grows, and is made again where something is missing or the mean has slopes."""
         X, every_Y, every_noise = np.vstack([self.X, rows]), np.vstack([self.Y, Y]), np.append(self.noise, noise)
-        if len(self.parts) > 1 or np.isnan(every_Y).any():
-            return Process.of(self.kernel, every_noise, X, every_Y, self.basis)
+        if len(self.parts) > 1 or np.isnan(every_Y).any() or basis.kind == "linear":
+            return Process.of(self.kernel, every_noise, X, every_Y, basis)
         group, given = self.parts[0]
         own = self.kernel.gram(rows)
         own.flat[:: len(own) + 1] += noise
@@ -104,7 +106,14 @@ class Process:
         variance += self.noise[:, None]
         for group, given in self.parts:
             slack = given.mean_root()
-            precision = given.factor.inverse_diagonal() - np.einsum("ij,ij->i", slack, slack)
+            whole = given.factor.inverse_diagonal()
+            precision = whole - np.einsum("ij,ij->i", slack, slack)
+            if (precision <= _NOTHING * whole).any():
+                row = int(group.rows[np.argmin(precision / whole)])
+                raise ValueError(
+                    f"training row {row} can't be left out: without it the others don't determine the mean; "
+                    'take mean="zero", or more rows'
+                )
             place = np.ix_(group.rows, group.columns)
             mean[place] = self.Y[place] - given.alpha / precision[:, None]
             variance[place] = 1.0 / precision[:, None]

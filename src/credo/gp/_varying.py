@@ -58,7 +58,10 @@ class _Bound:
 
 @dataclass(frozen=True)
 class VaryingNoise:
-    """Standardised data, the function's kernel, and the kernel of the log noise with its level."""
+    """Standardised data, the function's kernel, and the kernel of the log noise with its level.
+
+    `trail` remembers the sites at which the last evaluation of a climb ended; without one each begins from nothing.
+    """
 
     kernel: Kernel
     marginal: Marginal
@@ -66,6 +69,7 @@ class VaryingNoise:
     level: float = 0.1
     hyperpriors: bool = True
     tolerance: float = 1e-8
+    trail: dict[str, Array] | None = None
 
     @cached_property
     def tree(self) -> ParameterTree:
@@ -86,8 +90,8 @@ class VaryingNoise:
         return replace(self, marginal=self.marginal.subset(rows))
 
     def fresh(self) -> "VaryingNoise":
-        """Itself: an evaluation needs no start."""
-        return self
+        """The same for one climb: an evaluation begins with the sites of the last."""
+        return replace(self, trail={})
 
     def at(self, vector: Array) -> Setting:
         """Kernel, noise, its law and the bound at a vector."""
@@ -126,6 +130,9 @@ class VaryingNoise:
         K = noise_kernel.gram(self.marginal.X)
         half_count = 0.5 * self.marginal.count
         here = self._bound(kernel, K, log_level, half_count)
+        if self.trail:
+            there = self._bound(kernel, K, log_level, self.trail["precision"])
+            here = there if there.value > here.value else here
         step = 1.0
         for _ in range(_MAX_STEPS):
             gap = here.target + half_count - here.precision
@@ -140,6 +147,8 @@ class VaryingNoise:
                 break
             else:
                 step *= 0.5
+        if self.trail is not None:
+            self.trail["precision"] = here.precision
         return here
 
     def _bound(self, kernel: Kernel, K: Array, log_level: float, precision: Array) -> _Bound:

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 MAX_STEPS = 100
-NO_MODE = f"no mode after {MAX_STEPS} steps: try a smaller kernel variance"
+# A full step of less than this share of f, at the mode.
+_NOWHERE = 1e-4
+NO_MODE = f"no mode was found within {MAX_STEPS} steps: try a smaller kernel variance, or smaller weights"
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,10 @@ def mode(
                 break
             size *= 0.5
         else:
-            # Nothing climbs: the last digits of the height, unless it fell by more than those.
-            return Mode(a, f, here, n_iter, -gained <= 1e-9 * abs(here))
+            # Nothing climbs: at the mode, where a full step leads nowhere, or where the step itself has lost its digits.
+            return Mode(a, f, here, n_iter, bool(np.abs(forward).max() <= _NOWHERE * (1.0 + np.abs(f).max())))
         a, f, here = a + size * ahead, f + size * forward, here + gained
         if gained < tolerance:
-            return Mode(a, f, here, n_iter, True)
+            arrived = size == 1.0 or np.abs(forward).max() <= _NOWHERE * (1.0 + np.abs(f).max())
+            return Mode(a, f, here, n_iter, bool(arrived))
     return Mode(a, f, here, MAX_STEPS, False)

@@ -1,7 +1,7 @@
 """Expectation propagation: every site matches the moments that its likelihood makes of the rest.
 
-All sites are updated at once, damped, and mixed with the last few updates. A row that was observed k times has k equal
-sites; one of weight below one has one site for a likelihood to that power. Log-concave likelihoods keep every site's
+All sites are updated at once, damped, and mixed with the last few updates. A row of weight k has one site, for the
+likelihood to that power: k equal sites would be a coarser law, and fight each other. Log-concave likelihoods keep every site's
 precision positive; should a site leave that ground, it is held at zero and the message says so.
 """
 
@@ -35,19 +35,18 @@ def ep(
     Parameters
     ----------
     start : pair of arrays of shape (n,), optional
-        First precisions and locations of the sites of one observation.
+        First precisions and locations of the sites.
     tolerance : float
         Change of its row's mean and variance, in units of the latter, that no site may still want.
     """
-    if (weight < 1.0).any():
-        likelihood = Tempered(likelihood, np.minimum(weight, 1.0))
-        weight = np.maximum(weight, 1.0)
+    if (weight != 1.0).any():
+        likelihood = Tempered(likelihood, weight)
     precision, location = (np.zeros(len(y)), np.zeros(len(y))) if start is None else start
     mixing = Mixing(_DAMPING)
     negative, converged, sweeps = 0, False, 0
     while True:
-        posterior = SiteGaussian(K, weight * precision, weight * location)
-        wanted, asked = _matched(posterior, (precision, location), y, likelihood)
+        posterior = SiteGaussian(K, precision, location)
+        wanted, asked = _matched(posterior, y, likelihood)
         negative = int((wanted < 0).sum())
         more, further = np.maximum(wanted, 0.0) - precision, asked - location
         if _unrest(posterior, more, further) <= tolerance:
@@ -66,21 +65,21 @@ def ep(
     )  # fmt: skip
     if negative:
         message += f"; {negative} sites asked for a negative precision and were held at zero"
-    value = _log_evidence(posterior, precision, location, y, likelihood, weight)
+    value = _log_evidence(posterior, y, likelihood)
     return Approximation(posterior, value, sweeps, converged and not negative, message, start=(precision, location))
 
 
-def _cavity(posterior: SiteGaussian, precision: Array, location: Array) -> tuple[Array, Array]:
-    """Precision and location of each marginal with one of its sites taken away."""
+def _cavity(posterior: SiteGaussian) -> tuple[Array, Array]:
+    """Precision and location of each marginal without its site."""
     variance = posterior.variance
-    left = 1.0 / variance - precision
-    return np.maximum(left, 1e-10 / variance), posterior.mean / variance - location
+    left = 1.0 / variance - posterior.precision
+    return np.maximum(left, 1e-10 / variance), posterior.mean / variance - posterior.location
 
 
-def _matched(posterior: SiteGaussian, sites: Sites, y: Array, likelihood: Likelihood) -> Sites:
+def _matched(posterior: SiteGaussian, y: Array, likelihood: Likelihood) -> Sites:
     """The sites whose moments the tilted laws have (Rasmussen & Williams 3.59, in terms of derivatives of ln Z)."""
-    cavity_precision, cavity_location = _cavity(posterior, *sites)
-    mean, var = cavity_location / cavity_precision, 1.0 / cavity_precision
+    precision, location = _cavity(posterior)
+    mean, var = location / precision, 1.0 / precision
     _, slope, curvature = likelihood.tilted(y, mean, var)
     rest = np.maximum(1.0 + curvature * var, 1e-12)
     return -curvature / rest, (slope - curvature * mean) / rest
@@ -93,17 +92,10 @@ def _unrest(posterior: SiteGaussian, more: Array, further: Array) -> float:
     return float(max(moved.max(), (variance * np.abs(more)).max()))
 
 
-def _log_evidence(
-    posterior: SiteGaussian, precision: Array, location: Array, y: Array, likelihood: Likelihood, weight: Array
-) -> float:
+def _log_evidence(posterior: SiteGaussian, y: Array, likelihood: Likelihood) -> float:
     """ln ∫ N(f|0, K) Π sites, each site scaled so that its cavity's normalising constant is the likelihood's."""
-    cavity_precision, cavity_location = _cavity(posterior, precision, location)
-    log_z, _, _ = likelihood.tilted(y, cavity_location / cavity_precision, 1.0 / cavity_precision)
-    total = cavity_precision + precision
-    joint = cavity_location + location
-    scaled = (
-        log_z
-        - 0.5 * np.log(cavity_precision / total)
-        - 0.5 * (joint**2 / total - cavity_location**2 / cavity_precision)
-    )
-    return float(weight @ scaled) + posterior.log_normalizer
+    precision, location = _cavity(posterior)
+    log_z, _, _ = likelihood.tilted(y, location / precision, 1.0 / precision)
+    total, joint = precision + posterior.precision, location + posterior.location
+    scaled = log_z - 0.5 * np.log(precision / total) - 0.5 * (joint**2 / total - location**2 / precision)
+    return float(scaled.sum()) + posterior.log_normalizer

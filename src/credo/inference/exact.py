@@ -65,6 +65,10 @@ def log_evidence(
     return Evidence(value, kernel._pull(X, V), np.diagonal(V).copy())
 
 
+# The share of a prior variance that differences of covariances can't tell from zero.
+_ROUNDING = 1e-13
+
+
 @dataclass(frozen=True)
 class _MeanTerms:
     alpha: Array
@@ -147,9 +151,12 @@ class Conditioned:
         return np.maximum(inner, 0.0) + np.einsum("ij,ij->j", slack, slack)
 
     def covariance(self, prior: Array, cross: Array, basis: Array) -> Array:
-        """cov f between new rows."""
+        """cov f between new rows; what rounding takes from a variance that is nearly used up is given back."""
         half, slack = self.half(cross), self.mean_slack(cross, basis)
-        return prior - half.T @ half + slack.T @ slack
+        cov = prior - half.T @ half
+        diagonal = np.einsum("ii->i", cov)
+        np.maximum(diagonal, _ROUNDING * np.diagonal(prior), out=diagonal)
+        return cov + slack.T @ slack
 
 
 def condition(K: Array, Y: Array, *, noise: Array | float, basis: Array) -> Conditioned:

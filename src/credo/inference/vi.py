@@ -55,7 +55,6 @@ def vi(
                 break
             size *= 0.5
         else:
-            converged = -gained <= 1e-9 * abs(bound)
             break
         here, bound, size = ahead, bound + gained, min(1.0, 2.0 * size)
         if gained < tolerance:
