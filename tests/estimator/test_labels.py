@@ -31,7 +31,7 @@ def test_labels_of_any_kind(y, expected):
     "y", [["a", None], pd.Series(["a", pd.NA], dtype="string"), [1.0, np.nan], pd.Series([1, pd.NA], dtype="Int64")]
 )
 def test_a_missing_label_is_named(y):
-    with pytest.raises(ValueError, match="y has no label in row 1: .*leave such rows out"):
+    with pytest.raises(ValueError, match=r"y has no label in row 1: .*leave such rows out"):
         labels_of(y)
 
 

@@ -314,7 +314,7 @@ def test_a_linear_mean_leaves_out_columns_without_a_slope_of_their_own():
         kernel = RBF(np.ones(2)).on([0, 1])
         model = GPRegressor(kernel, mean="linear", n_restarts=0).fit(wide, y)
         assert model.log_evidence_ == pytest.approx(plain.log_evidence_, abs=0.01)
-        assert model.predict(wide[:1] + [0, 0, 1.0], return_std=True)[1][0] < 2 * y.std()
+        assert model.predict(wide[:1] + np.array([0, 0, 1.0]), return_std=True)[1][0] < 2 * y.std()
     with pytest.raises(ValueError, match='mean="linear" has 3 coefficients, and 3 different rows'):
         GPRegressor(mean="linear").fit(X[:3], y[:3])
 

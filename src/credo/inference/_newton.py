@@ -64,7 +64,7 @@ def mode(
                 break
             size *= 0.5
         else:
-            # Nothing climbs: at the mode, where a full step leads nowhere, or where the step itself has lost its digits.
+            # Nothing climbs: at the mode, where a full step leads nowhere, or where the step has lost its digits.
             return Mode(a, f, here, n_iter, bool(np.abs(forward).max() <= _NOWHERE * (1.0 + np.abs(f).max())))
         a, f, here = a + size * ahead, f + size * forward, here + gained
         if gained < tolerance:

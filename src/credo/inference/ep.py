@@ -1,8 +1,8 @@
 """Expectation propagation: every site matches the moments that its likelihood makes of the rest.
 
 All sites are updated at once, damped, and mixed with the last few updates. A row of weight k has one site, for the
-likelihood to that power: k equal sites would be a coarser law, and fight each other. Log-concave likelihoods keep every site's
-precision positive; should a site leave that ground, it is held at zero and the message says so.
+likelihood to that power: k equal sites would be a coarser law, and fight each other. Log-concave likelihoods keep every
+site's precision positive; should a site leave that ground, it is held at zero and the message says so.
 """
 
 import numpy as np
