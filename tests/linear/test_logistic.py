@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import log_expit
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.linear_model import LogisticRegression as Peer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -378,3 +378,12 @@ def test_digits_in_many_classes():
     P = model.predict_proba(X)
     slope = (np.eye(4)[y] - P).T @ X - 10.0 * model.coef_
     assert np.abs(slope).max() < 1e-6 and model.score(X, y) > 0.99
+
+
+def test_weights_separate_what_a_linear_program_says_can_be_separated():
+    """Newton's first steps leave two rows on the wrong side; a boundary with a margin exists."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    with pytest.warns(FitWarning, match="the classes are separated perfectly"):
+        model = LogisticRegression().fit(X, y)
+    assert model.score(X, y) == 1.0

@@ -73,3 +73,37 @@ def separation(
             return Separation(None, True)
         direction = found.x
     return Separation(None, False)
+
+
+def margin(
+    leads: Callable[[Array], Array], constraints: Callable[[NDArray[np.intp]], Array], direction: Array
+) -> float:
+    """The largest least lead of any direction with |d| ≤ 1: positive where all rows can be told apart, without ties.
+
+    Zero where the solver gives up, too.
+
+    Parameters
+    ----------
+    direction : array of shape (n,)
+        Where to begin: one that separates, as `separation` finds it.
+
+    Examples
+    --------
+    >>> A = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
+    >>> round(margin(lambda d: A @ d, lambda places: A[places], np.array([1.0, 0.0])), 6)
+    1.0
+    """
+    lead, held = leads(direction), np.empty(0, dtype=np.intp)
+    for _ in range(_MOST_ROUNDS):
+        worst = np.argpartition(lead, min(_FIRST, len(lead) - 1))[:_FIRST]
+        held = np.union1d(held, worst)
+        A = constraints(held)
+        goal = np.append(np.zeros(A.shape[1]), -1.0)
+        table = np.column_stack([-A, np.ones(len(A))])
+        found = linprog(goal, A_ub=table, b_ub=np.zeros(len(A)), bounds=[(-1.0, 1.0)] * A.shape[1] + [(0.0, 1.0)])
+        if found.status != 0 or found.x is None or found.x[-1] <= _ZERO:
+            return 0.0
+        lead = leads(found.x[:-1])
+        if lead.min() >= found.x[-1] - _ZERO:
+            return float(found.x[-1])
+    return 0.0

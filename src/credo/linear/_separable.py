@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.learning.separation import separation
+from credo.learning.separation import margin, separation
 from credo.linear._softmax import Point, Task
 
 Array = NDArray[np.float64]
@@ -15,12 +15,22 @@ COMPLETE = (
     "the likelihood has no maximum: the classes are separated perfectly, and larger weights always fit better. "
     f"{CURE} The weights are those of a separating boundary, of no particular size"
 )
+SEPARABLE = (
+    "the likelihood has no maximum: a linear program finds a boundary that separates the classes perfectly, and larger "
+    f"weights always fit better. {CURE} The weights' present size means nothing"
+)
+TIED = (
+    "the likelihood has no maximum: a boundary separates the classes without error, if with ties on it, and "
+    f"weights across it fit better the larger they are. {CURE} Their present size means nothing"
+)
 ENDLESS = (
     "the likelihood has no maximum, as far as can be told: the scores of some rows keep growing where hardly any "
     f"curvature is left. {CURE} The weights' present size means nothing"
 )
 # Doubt begins after this many steps, when scores still grow by this much where the curvature has gone.
 _PATIENCE, _GROWTH, _FLAT = 8, 0.5, 1e-3
+# Steps that a climb gets to find what is known to be there.
+_FURTHER = 40
 # Linear programs in more dimensions take too long.
 _LARGEST = 400
 # Without one, this much of the curvature must have gone.
@@ -32,10 +42,14 @@ class SeparationWatch:
 
     def __init__(self) -> None:
         self._decided = False
+        # The step at which all rows were known to be separable: the climb goes on until it separates them.
+        self._known: int | None = None
 
     def __call__(self, task: Task, point: Point, step: Array, square: float, n_iter: int) -> str:
         if point.least_lead > 0:
             return COMPLETE
+        if self._known is not None:
+            return SEPARABLE if n_iter >= self._known + _FURTHER or square < _GONE else ""
         if self._decided or n_iter < _PATIENCE:
             return ""
         moves = scores(task, step)
@@ -45,7 +59,14 @@ class SeparationWatch:
         if step.size > _LARGEST:
             return ENDLESS if square < _GONE * flat else ""
         self._decided = True
-        return _quasi(task)
+        constraints = _Constraints(task)
+        found = separation(constraints.leads, constraints.at, constraints.total())
+        if found.direction is None:
+            return ""
+        if margin(constraints.leads, constraints.at, found.direction) > 0:
+            self._known = n_iter
+            return ""
+        return TIED
 
 
 def separable(X: Any, codes: NDArray[np.intp], *, n_classes: int, intercept: bool) -> bool | None:
@@ -63,18 +84,6 @@ def scores(task: Task, theta: Array) -> Array:
     """Θφ for all rows, (n_samples, n_contrasts)."""
     parts = [rows @ theta.T for rows, _ in task.blocks((0, task.X.shape[0]))]
     return np.concatenate(parts)
-
-
-def _quasi(task: Task) -> str:
-    """Quasi-complete separation, in words, or "" where a maximum exists."""
-    constraints = _Constraints(task)
-    found = separation(constraints.leads, constraints.at, constraints.total())
-    if found.direction is None:
-        return ""
-    return (
-        "the likelihood has no maximum: a boundary separates the classes without error, if with ties on it, and "
-        f"weights across it fit better the larger they are. {CURE} Their present size means nothing"
-    )
 
 
 class _Constraints:
