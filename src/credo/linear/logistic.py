@@ -29,7 +29,8 @@ class LogisticRegression(LinearClassifier):
 
     Where a linear boundary tells the classes apart without error, the likelihood has no maximum. That is found out, by
     a boundary that does it or by a linear program, and said in a `FitWarning`; the fit ends with weights that separate,
-    or, where the boundary has ties on it, on the way there. Columns that depend on one another get the weights of smallest norm, and a warning.
+    or, where the boundary has ties on it, on the way there. Columns that depend on one another get the weights of
+    smallest norm, and a warning.
 
     Parameters
     ----------
