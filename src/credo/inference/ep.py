@@ -5,10 +5,13 @@ likelihood to that power: k equal sites would be a coarser law, and fight each o
 site's precision positive; should a site leave that ground, it is held at zero and the message says so.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.inference._mixing import Mixing
+from credo.inference.laplace import laplace
 from credo.inference.sites import Approximation, SiteGaussian
 from credo.likelihoods import Likelihood, Tempered
 
@@ -18,7 +21,20 @@ Sites = tuple[Array, Array]
 _MAX_SWEEPS = 200
 # Change of mean and variance that a site still wants of its own row, in units of the latter, when it has settled.
 _SETTLED = 1e-8
-_DAMPING = 0.9
+_DAMPING, _SHORTEST = 0.9, 0.005
+# A step after which the sites want to move this many times further than before was too long.
+_GROWTH = 2.0
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The law at one set of sites, precisions before locations, and how far they want to move."""
+
+    posterior: SiteGaussian
+    z: Array
+    move: Array
+    unrest: float
+    n_negative: int
 
 
 def ep(
@@ -35,38 +51,54 @@ def ep(
     Parameters
     ----------
     start : pair of arrays of shape (n,), optional
-        First precisions and locations of the sites.
+        First precisions and locations of the sites; Laplace's, unless given.
     tolerance : float
         Change of its row's mean and variance, in units of the latter, that no site may still want.
     """
     if (weight != 1.0).any():
         likelihood = Tempered(likelihood, weight)
-    precision, location = (np.zeros(len(y)), np.zeros(len(y))) if start is None else start
-    mixing = Mixing(_DAMPING)
-    negative, converged, sweeps = 0, False, 0
-    while True:
-        posterior = SiteGaussian(K, precision, location)
-        wanted, asked = _matched(posterior, y, likelihood)
-        negative = int((wanted < 0).sum())
-        more, further = np.maximum(wanted, 0.0) - precision, asked - location
-        if _unrest(posterior, more, further) <= tolerance:
-            converged = True
-            break
-        if sweeps == _MAX_SWEEPS:
-            break
+    n = len(y)
+
+    def at(z: Array) -> _Place:
+        posterior = SiteGaussian(K, z[:n], z[n:])
+        precision, location = _matched(posterior, y, likelihood)
+        move = np.concatenate([np.maximum(precision, 0.0), location]) - z
+        return _Place(posterior, z, move, _unrest(posterior, move[:n], move[n:]), int((precision < 0).sum()))
+
+    if start is None:
+        # From nothing all sites would pull at once, each as if it were alone.
+        mode = laplace(K, y, likelihood, weight=np.ones(n)).posterior
+        start = mode.precision, mode.location
+    here = at(np.concatenate(start))
+    mixing, damping, sweeps = Mixing(_DAMPING), _DAMPING, 0
+    while here.unrest > tolerance and sweeps < _MAX_SWEEPS:
         sweeps += 1
-        ahead = mixing.step(np.concatenate([precision, location]), np.concatenate([more, further]))
-        if ahead[: len(y)].min() < 0.0:
+        leap = mixing.step(here.z, here.move)
+        ahead = at(leap) if leap[:n].min() >= 0.0 else None
+        if ahead is None or not ahead.unrest <= _GROWTH * here.unrest:
+            # Sites that swing come to rest in shorter steps; a step that is short enough is taken whatever it does.
             mixing.forget()
-            ahead[: len(y)], ahead[len(y) :] = precision + mixing.damping * more, location + mixing.damping * further
-        precision, location = ahead[: len(y)], ahead[len(y) :]
+            ahead = at(here.z + damping * here.move)
+            while not ahead.unrest <= _GROWTH * here.unrest and damping > _SHORTEST and sweeps < _MAX_SWEEPS:
+                sweeps, damping = sweeps + 1, 0.4 * damping
+                ahead = at(here.z + damping * here.move)
+            if not np.isfinite(ahead.unrest):
+                break
+            damping = min(_DAMPING, 1.5 * damping)
+        here = ahead
+    return _reported(here, sweeps, tolerance, y, likelihood)
+
+
+def _reported(end: _Place, sweeps: int, tolerance: float, y: Array, likelihood: Likelihood) -> Approximation:
+    converged = end.unrest <= tolerance
     message = "the sites agree with their moments" if converged else (
-        f"the sites still moved after {_MAX_SWEEPS} sweeps: try a smaller kernel variance or Laplace's method"
+        f"the sites still moved after {sweeps} sweeps: try a smaller kernel variance or Laplace's method"
     )  # fmt: skip
-    if negative:
-        message += f"; {negative} sites asked for a negative precision and were held at zero"
-    value = _log_evidence(posterior, y, likelihood)
-    return Approximation(posterior, value, sweeps, converged and not negative, message, start=(precision, location))
+    if end.n_negative:
+        message += f"; {end.n_negative} sites asked for a negative precision and were held at zero"
+    sites = end.posterior.precision, end.posterior.location
+    value = _log_evidence(end.posterior, y, likelihood)
+    return Approximation(end.posterior, value, sweeps, converged and not end.n_negative, message, start=sites)
 
 
 def _cavity(posterior: SiteGaussian) -> tuple[Array, Array]:

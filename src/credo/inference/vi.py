@@ -1,12 +1,16 @@
 """Variational inference with a full normal law, by natural-gradient steps in its sites.
 
 The bound E_q ln p(y|f) − KL[q ‖ N(0, K)] is largest where every site is τ = −2 ∂E/∂var, ν = ∂E/∂mean + τ·mean (Opper &
-Archambeau, 2009), and a step towards those values is one along the natural gradient (Khan & Lin, 2017).
+Archambeau, 2009), and a step towards those values is one along the natural gradient (Khan & Lin, 2017). Steps are mixed
+with the last few.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.inference._mixing import Mixing
 from credo.inference.sites import Approximation, SiteGaussian
 from credo.likelihoods import Likelihood
 
@@ -14,6 +18,19 @@ Array = NDArray[np.float64]
 
 _MAX_STEPS = 200
 _GAIN = 1e-9
+
+
+_SHORTEST, _ROUNDING = 1e-6, 1e-11
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The law at one set of sites, precisions before locations; the bound there, and the sites that a step leads to."""
+
+    q: SiteGaussian
+    bound: float
+    z: Array
+    target: Array
 
 
 def vi(
@@ -34,37 +51,33 @@ def vi(
     tolerance : float
         The bound is at its maximum when a step gains less than this many nats.
     """
-    precision, location = (weight * 0.25, weight * 0.0) if start is None else start
-    here = SiteGaussian(K, precision, location)
-    bound, size = _bound(here, y, likelihood, weight), 1.0
-    converged, steps = False, 0
-    while steps < _MAX_STEPS:
-        steps += 1
-        _, by_mean, by_var = likelihood.expected(y, here.mean, here.variance)
+
+    def at(z: Array) -> _Place:
+        q = SiteGaussian(K, z[: len(y)], z[len(y) :])
+        expected, by_mean, by_var = likelihood.expected(y, q.mean, q.variance)
         wanted = np.maximum(-2.0 * weight * by_var, 0.0)
-        wanted_location = weight * by_mean + wanted * here.mean
-        gained = -np.inf
-        while size > 1e-6:
-            ahead = SiteGaussian(
-                K,
-                here.precision + size * (wanted - here.precision),
-                here.location + size * (wanted_location - here.location),
-            )
-            gained = _bound(ahead, y, likelihood, weight) - bound
-            if gained >= -1e-11 * abs(bound):
+        target = np.concatenate([wanted, weight * by_mean + wanted * q.mean])
+        return _Place(q, float(weight @ expected) - q.divergence, z, target)
+
+    here = at(np.concatenate((weight * 0.25, weight * 0.0) if start is None else start))
+    mixing, size, converged, steps = Mixing(1.0), 1.0, False, 0
+    while steps < _MAX_STEPS and not converged:
+        steps += 1
+        move = here.target - here.z
+        leap = mixing.step(here.z, move)
+        ahead = at(leap) if leap[: len(y)].min() >= 0.0 else here
+        if ahead.bound <= here.bound:
+            mixing.forget()
+            while size > _SHORTEST:
+                ahead = at(here.z + size * move)
+                if ahead.bound >= here.bound - _ROUNDING * abs(here.bound):
+                    break
+                size *= 0.5
+            else:
                 break
-            size *= 0.5
-        else:
-            break
-        here, bound, size = ahead, bound + gained, min(1.0, 2.0 * size)
-        if gained < tolerance:
-            converged = True
-            break
-    message = "the bound is at its maximum" if converged else f"the bound still rose after {_MAX_STEPS} steps"
-    return Approximation(here, bound, steps, converged, message, start=(here.precision, here.location))
-
-
-def _bound(q: SiteGaussian, y: Array, likelihood: Likelihood, weight: Array) -> float:
-    """E ln p(y|f) − KL."""
-    expected, _, _ = likelihood.expected(y, q.mean, q.variance)
-    return float(weight @ expected) - q.divergence
+            size = min(1.0, 2.0 * size)
+        converged, here = ahead.bound - here.bound < tolerance, ahead
+    message = "the bound is at its maximum" if converged else (
+        f"the bound still rose after {steps} steps: try a smaller kernel variance"
+    )  # fmt: skip
+    return Approximation(here.q, here.bound, steps, converged, message, start=(here.q.precision, here.q.location))
