@@ -5,7 +5,12 @@ from importlib import import_module
 
 from benchmarks.timing import show
 
-SUITES = {"linear": "Linear models", "gp": "Gaussian processes", "classification": "Classifiers"}
+SUITES = {
+    "linear": "Linear models",
+    "gp": "Gaussian processes",
+    "classification": "Classifiers",
+    "sparse": "Sparse models",
+}
 
 
 def main(names: list[str]) -> int:

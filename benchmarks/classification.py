@@ -59,7 +59,9 @@ def processes(n: int) -> list[Line]:
 
     def ours(inference: str, link: str) -> Callable[[], None]:
         def once() -> None:
-            model = GPClassifier(RBF(np.ones(8)), inference=inference, link=link, hyperpriors=False, n_restarts=0)
+            model = GPClassifier(
+                RBF(np.ones(8)), inference=inference, link=link, hyperpriors=False, n_restarts=0, random_state=0
+            )
             model.fit(X, y).predict_proba(X)
             reached[inference] = model.log_evidence_
 
@@ -92,7 +94,9 @@ def gpy(n: int, X: np.ndarray, y: np.ndarray, seconds: float, evidence: float) -
         kernel = GPy.kern.RBF(8, ARD=True)
         model = GPy.models.GPClassification(X, y[:, None], kernel=kernel)
         model.optimize("lbfgsb", max_iters=200)
-        reached.append(float(model.log_likelihood()))
+        ended = RBF(np.asarray(kernel.lengthscale), variance=float(kernel.variance[0]))
+        # By our own function: GPy's number is that of sites that haven't settled.
+        reached.append(GPClassifier(ended, hyperparameters="fixed").fit(X, y).log_evidence_)
 
     times = best_times({"GPy": once}, rounds=0) | {"credo": seconds}
     return [faster(f"GP classifier, EP, N={n} D=8 ({evidence - reached[-1]:+.2f} nats)", times, "GPy", 1.0)]

@@ -25,7 +25,6 @@ def maximum(
     n_restarts: int,
     rng: np.random.Generator,
     rehearsal: int = _REHEARSAL,
-    tolerance: float = 1e-8,
 ) -> Search:
     """The highest maximum of the evidence that the starts lead to.
 
@@ -37,8 +36,6 @@ def maximum(
         Whether the kernel's values are a user's, and worth a start of their own.
     rehearsal : int
         Rows of the trial climbs; there is none for fewer than one and a half times as many.
-    tolerance : float
-        Relative change of the objective that ends the climb after a rehearsal.
     """
     first = problem.hyperprior.center if from_data else problem.tree.flatten()
     starts = [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
@@ -53,7 +50,7 @@ def maximum(
         starts,
         rehearsal=partial(_climbed, few),
         growth=n_rows / rehearsal,
-        tolerance=tolerance,
+        tolerance=1e-8,
     )
 
 

@@ -133,9 +133,8 @@ class GPClassifier(Classifier, LearnedKernel):
         problem = self._question = self._problem()
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= _ONE_THREAD else nullcontext():
-            # Evaluations that begin where the last one ended are cheap, and may go on to more digits.
             rehearsal = min(_MOST, max(_LEAST, len(self.X_train_) // 2))
-            self._learn(problem, rng, rehearsal=rehearsal, tolerance=problem.tolerance)
+            self._learn(problem, rng, rehearsal=rehearsal)
             self._settle(problem, rng)
         return self
 

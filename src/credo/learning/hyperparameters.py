@@ -27,7 +27,7 @@ _SAME = 0.05
 # With many starts each first climbs this far, and only the best share of them climbs on.
 _HEAT, _FINALISTS = 30, 1 / 3
 # Further than this many e-foldings from where it began a parameter may be on a plateau; there it is as well nearer.
-_FAR, _AS_WELL = 3.0, 0.02
+_FAR, _AS_WELL = 2.5, 0.2
 # A slope of less than this for an e-folding of a parameter is level ground.
 _LEVEL = 0.01
 # A step of more than this many e-foldings in one parameter is a leap into the dark.
