@@ -28,11 +28,11 @@ def test_linear_models_come_before_the_others():
 def test_polynomial_is_left_out_of_a_wide_table_with_a_note():
     chosen, notes = estimators(None, Size(100, 500))
     assert "polynomial" not in chosen
-    assert notes[0] == "polynomial was left out: 500 columns would make 125750 quadratic features for 100 rows."
+    assert notes[0] == "polynomial was left out: 500 columns would make 125,750 quadratic features for 100 rows."
 
 
 def test_polynomial_by_name_is_refused_for_a_wide_table():
-    with pytest.raises(ValueError, match="'polynomial' can't be used here: 500 columns would make 125750"):
+    with pytest.raises(ValueError, match="'polynomial' can't be used here: 500 columns would make 125,750"):
         estimators(("polynomial",), Size(100, 500))
 
 

@@ -10,7 +10,8 @@ import pytest
 from credo.cli._models import CLASSIFIERS, REGRESSORS
 from credo.cli._screen import Screen, cells, plain, size
 from credo.distributions import Normal
-from credo.selection import Comparison, HeldOut, Score
+from credo.report._leaderboard import head
+from credo.selection import MEASURES, Comparison, HeldOut, Score
 
 
 def held(log_score):
@@ -24,7 +25,7 @@ def line(name, log_score, rmse, crps, coverage, log_evidence, evidence_method, s
     return Score(name, measured, log_evidence, evidence_method, seconds=seconds)
 
 
-# Named first is what is simpler, and here as good as the top one by one standard error.
+# Named first is what is simpler, and here within two standard errors of the top one.
 BOARD = Comparison(
     [
         line("bayes", -5.42051, 54.6493, 30.9, 0.959, -2403.907, "exact", 0.0041),
@@ -53,6 +54,15 @@ def test_a_leaderboard_without_a_terminal_is_plain_lines(capsys):
     assert lines[2][:4] == ["[bold]odd", "-6.0000", "123457", "0.001230"]
     assert lines[3] == ["lms", "—", "—", "—", "—", "—", "failed"]
     assert "\x1b" not in out
+
+
+def test_table_terminal_and_report_call_a_score_by_one_name(capsys):
+    Screen().leaderboard(BOARD)
+    header = " ".join(capsys.readouterr().out.splitlines()[0].split())
+    keys = ("log_score", "rmse", "crps", "coverage", "log_evidence", "seconds")
+    assert header == " ".join(["model", *(MEASURES[key].short for key in keys)])
+    assert [measure.title.lower() for measure in head(BOARD)] == [MEASURES[key].title.lower() for key in keys]
+    assert {MEASURES[key].title for key in keys} <= set(BOARD.table().columns)
 
 
 def test_a_terminal_gets_colours_and_the_model_taken_stands_out(capsys, terminal):

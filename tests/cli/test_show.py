@@ -87,12 +87,37 @@ def test_all_shows_every_column_and_parameter(run, wide):
     assert len(record["parameters"]["estimate"]) == 62
 
 
-def test_without_intervals_the_first_parameters_are_shown(run, tmp_path):
+def test_without_intervals_the_parameters_of_the_largest_effect_are_shown(run, tmp_path):
     X = np.random.default_rng(1).normal(size=(80, 30))
-    credo.save(credo.LMSRegression().fit(X, X[:, 0]), tmp_path / "lms.credo")
+    credo.save(credo.LMSRegression().fit(X, X[:, 27] - 2 * X[:, 3]), tmp_path / "lms.credo")
     out = run("show", tmp_path / "lms.credo").stdout
-    assert "… and 10 more; --all shows every one" in out
-    assert "sd" not in out[out.index("parameter") :].splitlines()[0]
+    assert "… and 10 more, of less effect than these; --all shows every one" in out
+    lines = out[out.index("parameter") :].splitlines()
+    assert "sd" not in lines[0]
+    assert [line.split()[0] for line in lines[1:4]] == ["intercept", "x3", "x27"]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_words_of_a_penalised_model_come_by_their_effect(run, tmp_path, n_classes):
+    rng = np.random.default_rng(0)
+    words = [f"w{i:02d}" for i in range(40)]
+    said = [" ".join(rng.choice(words, size=12)) for _ in range(300)]
+    frame = pd.DataFrame({"text": said, "dose": 1000 * rng.normal(size=300)})
+    has = np.array([("w33" in text) + 2 * ("w07" in text) for text in said]) + 0.002 * frame["dose"].to_numpy()
+    y = np.digitize(has, [1.0] if n_classes == 2 else [0.5, 2.0])
+    model = credo.io.TableModel(None, credo.LogisticRegression(alpha=1.0), "y").fit(frame, y)
+    credo.save(model, tmp_path / "text.credo")
+    out = run("show", tmp_path / "text.credo").stdout
+    lines = out[out.index("parameter") :].splitlines()[1:]
+    strong = ("w33", "w07", "dose")
+    if n_classes == 2:
+        # In the units of the table the weight of the dose is a thousand times smaller than what it does.
+        assert lines[0].startswith("intercept")
+        assert sorted(next(name for name in strong if name in line) for line in lines[1:4]) == sorted(strong)
+    else:
+        assert all(any(name in line for name in strong) for line in lines[:6])
+        assert not any("intercept" in line for line in lines)
+    assert "of less effect than these" in out
 
 
 def test_a_pipeline_is_told_with_its_steps_and_its_short_name(run, data, tmp_path, without_report):

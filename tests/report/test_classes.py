@@ -1,6 +1,7 @@
 """The report of classes: facts against independent numbers, sentences, and the page."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,13 +10,15 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from credo.distributions import Bernoulli, Categorical
 from credo.io import Preparation, TableModel
-from credo.linear import BayesianLogisticRegression, LinearDiscriminant, LogisticRegression
+from credo.linear import BayesianLogisticRegression, LinearDiscriminant, LogisticRegression, Perceptron
 from credo.report import _class_facts as facts
 from credo.report import _class_sentences as sentences
-from credo.report import _facts, render
+from credo.report import _leaderboard as leaderboard
+from credo.report import render
 from credo.report._classification import surprises
+from credo.report._curves import curves, probability
 from credo.report._effects import weights
-from credo.selection import HeldOut, compare
+from credo.selection import Gap, HeldOut, compare
 
 RNG = np.random.default_rng(6)
 CLASSES = np.array(["ash", "elm", "oak"])
@@ -41,11 +44,36 @@ def test_confidence_is_standard_normal_where_probabilities_are_honest():
 
 
 def test_too_sure_and_too_unsure_are_told_apart():
-    sure, unsure = facts.confidence(honest(2000, power=2.0)), facts.confidence(honest(2000, power=0.5))
-    assert sure.z < -3 and "surer than it should be" in sentences.confidence(sure)
-    assert unsure.z > 3 and "less sure than it could be" in sentences.confidence(unsure)
-    assert "no sign that its probabilities are wrong" in sentences.confidence(facts.confidence(honest(500)))
-    assert "can't show whether that is honest" in sentences.confidence(facts.confidence(honest(10)))
+    sure, unsure = facts.calibration(honest(2000, power=2.0)), facts.calibration(honest(2000, power=0.5))
+    assert sure.confidence.z < -3 and "surer than it should be" in sentences.confidence(sure)
+    assert unsure.confidence.z > 3 and "less sure than it could be" in sentences.confidence(unsure)
+    assert (sure.verdict, unsure.verdict) == ("too sure", "too unsure")
+    assert "no sign that its probabilities are wrong" in sentences.confidence(facts.calibration(honest(500)))
+    assert "can't show whether that is honest" in sentences.confidence(facts.calibration(honest(10)))
+
+
+@pytest.mark.parametrize(
+    ("error", "z", "right", "verdict"),
+    [(0.003, 0.5, 0.2, ""), (0.009, 5.0, 0.2, "slightly off"), (0.05, 5.0, 0.2, "off"), (0.003, 0.5, -4.0, "too sure")],
+)
+def test_answer_board_and_picture_share_one_judgement(error, z, right, verdict):
+    # 0.9 points off where chance makes 0.3, and labels as sure as they are right: the page once said both yes and no.
+    fact = facts.Calibration(error, 0.003, z, facts.Confidence(5574, 5500, 0.986, right))
+    assert fact.verdict == verdict
+    answer, picture = sentences.confidence(fact), sentences.reliability(fact)
+    assert ("no sign" in answer) == ("no sign" in picture) == (verdict == "")
+    if verdict == "slightly off":
+        assert answer.endswith(
+            "That is honest on the whole, though predicted and observed shares differ by 0.90 percentage points on "
+            "average; chance alone makes 0.30, too little to matter for most uses."
+        )
+
+
+def test_the_board_flags_what_the_answer_says():
+    held = bits(3000, shift=0.15)
+    fact = facts.calibration(held)
+    assert fact.verdict and leaderboard._calibrated(held) == fact.verdict
+    assert "no sign" not in sentences.confidence(fact) + sentences.reliability(fact)
 
 
 def test_the_error_that_chance_leaves_is_that_of_honest_probabilities():
@@ -98,12 +126,12 @@ def test_unlikely_labels_are_counted_and_expected():
 def test_the_accuracy_says_what_a_guess_reaches():
     y = np.repeat(["ham", "spam"], [80, 20])
     guess, sure = facts.guess(y), facts.Confidence(100, 95, 0.94, 0.3)
-    text = sentences.accuracy(sure, guess, _facts.Gap(0.3, 0.05), log_loss=0.2)
+    text = sentences.accuracy(sure, guess, Gap(0.3, 0.05), log_loss=0.2)
     assert "the right class in 95 % (95 of 100); always naming ham, the most frequent, would be right in 80 %." in text
     assert "Its log loss is 0.200, that of the classes' shares alone 0.51" in text
-    none = sentences.accuracy(sure, guess, _facts.Gap(-0.1, 0.05), log_loss=0.6)
+    none = sentences.accuracy(sure, guess, Gap(-0.1, 0.05), log_loss=0.6)
     assert "the columns are of no help here" in none
-    assert "impossible" in sentences.accuracy(sure, guess, _facts.Gap(-np.inf, np.nan), log_loss=np.inf)
+    assert "impossible" in sentences.accuracy(sure, guess, Gap(-np.inf, np.nan), log_loss=np.inf)
 
 
 def test_surprises_are_the_rows_whose_label_was_held_unlikely():
@@ -187,9 +215,56 @@ def test_words_that_count_are_named():
     arguments = case(y, {"log": LogisticRegression(1.0)}, table)
     found = weights(arguments["models"]["log"], table)
     strongest = {found.names[i]: found.classes[i] for i in found.order[:4]}
-    assert strongest == {"text: win": "spam", "text: cash": "spam", "text: see": "ham", "text: you": "ham"}
+    assert strongest == {"win": "spam", "cash": "spam", "see": "ham", "you": "ham"}
     words = text(render(**arguments))
-    assert re.search(r"What counts most: for (ham|spam) text: \w+, text: \w+", words)
+    assert re.search(
+        r"What counts most: the words \w+, .*? speak for (ham|spam); the words? \w+.*? for (ham|spam)\.", words
+    )
+
+
+def test_words_and_columns_are_told_apart():
+    said = sentences.weights(["0800", "ac", "dose", "you"], ["spam", "spam", "spam", "ham"], [True, True, False, True])
+    assert said == "What counts most: dose and the words 0800 and ac speak for spam; the word you speaks for ham."
+
+
+def test_the_probability_has_a_curve_along_each_input(frame):
+    rng = np.random.default_rng(1)
+    y = np.where(frame["warmth"] + 0.7 * rng.normal(size=120) > 0, "bloom", "bare")
+    page = render(**case(y, {"bayes": BayesianLogisticRegression()}, frame))
+    words = text(page)
+    assert page.count('id="figure-curve-') == 3
+    assert "The probability of bloom that bayes , fitted to all rows, gives along one input" in words
+    assert "it holds the probability 95 times in 100" in words
+    assert re.search(r"Rises, from \d[\d.]* % to \d[\d.]* %\.", words)
+    plain = text(render(**case(y, {"log": LogisticRegression(1.0)}, frame)))
+    assert "How each input acts" in plain and "95 times in 100" not in plain
+
+
+def test_curves_are_the_probabilities_that_the_model_gives(frame):
+    y = np.array(["low", "middle", "high"])[np.digitize(frame["warmth"] + frame["rain"], [-0.5, 0.5])]
+    model = TableModel(Preparation(standardize=True), BayesianLogisticRegression(), "y").fit(frame, y)
+    (curve,) = curves(model, frame, 7, ["rain"], ask=partial(probability, place=2))
+    table = frame.iloc[[7] * len(curve.x)].assign(rain=curve.x)
+    np.testing.assert_allclose(curve.mean, model.predict_proba(table)[:, 2], rtol=1e-9)
+    assert ((curve.lower < curve.mean) & (curve.mean < curve.upper)).all()
+
+
+@pytest.mark.parametrize("estimator", [BayesianLogisticRegression(), LinearDiscriminant()])
+def test_a_table_of_one_measured_input_has_one_figure_of_the_probability_along_it(frame, estimator):
+    y = np.where(frame["warmth"] > 0.2, "bloom", "bare")
+    page = render(**case(y, {"model": estimator}, frame[["warmth"]]))
+    assert 'id="figure-line"' in page and 'id="figure-curve-' not in page
+    assert "How does the probability go with warmth?" in page and "Rises, from" in page
+    assert ("The band holds it" in page) == hasattr(estimator, "proba_interval")
+
+
+def test_a_model_without_probabilities_has_its_line_and_the_page_says_why(frame):
+    y = np.where(frame["warmth"] + 0.5 * np.random.default_rng(2).normal(size=120) > 0, "bloom", "bare")
+    words = text(render(**case(y, {"lda": LinearDiscriminant(), "perceptron": Perceptron()}, frame)))
+    assert re.search(r"perceptron Perceptron — — \d\d[\d.]* % — — ", words)
+    assert "perceptron predicts labels without probabilities (it has no predict_dist)" in words
+    alone = text(render(**case(y, {"perceptron": Perceptron()}, frame)))
+    assert "None of these models says how sure it is; the leaderboard has their errors." in alone
 
 
 def test_equal_input_makes_equal_bytes(frame):

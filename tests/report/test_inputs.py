@@ -14,11 +14,14 @@ from credo.io import Preparation, TableModel
 from credo.kernel_machines import KernelRidge, NadarayaWatson
 from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression, LinearRegression, Ridge
+from credo.metrics import Influence
 from credo.report import _input_sentences as words
 from credo.report import _sentences as sentences
 from credo.report import render
-from credo.report._curves import Curve, curves, latent, line, typical
-from credo.report._inputs import Influence, Process, influence, process
+from credo.report._curves import Curve, Shares, curves, latent, line, typical
+from credo.report._figures import curve_figures, influence_figure
+from credo.report._inputs import Process, influence, process
+from credo.report._numbers import percent
 from credo.selection import compare
 
 
@@ -50,24 +53,23 @@ def grown(farm):
 
 def test_the_influence_of_a_column_is_that_of_moving_it_in_the_table(farm, grown):
     frame, y = farm
-    found = influence("gp", grown, frame, spread=y.std())
+    found = influence(grown, frame, spread=y.std())
     low, high = frame.copy(), frame.copy()
     half = 0.5 * frame["warmth"].std(ddof=0)
     low["warmth"] = (frame["warmth"] - half).clip(lower=frame["warmth"].min())
     high["warmth"] = (frame["warmth"] + half).clip(upper=frame["warmth"].max())
     change = np.sqrt(np.mean((grown.predict(high) - grown.predict(low)) ** 2))
-    assert found.names == ["warmth", "soil", "wind", "day"]
+    assert found.members == [["warmth"], ["soil"], ["wind"], ["day"]]
     assert found.values[0] == pytest.approx(change, rel=1e-6)
     assert found.measured == [True, False, True, True]
     assert found.order.tolist()[:2] == [0, 1]
-    assert found.alone.all()
 
 
 def test_levels_and_numbers_of_a_linear_model_are_on_one_scale():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.uniform(size=4000), "b": rng.choice(["no", "yes"], size=4000)})
     y = 2 * frame["a"].to_numpy() + 0.5 * (frame["b"] == "yes").to_numpy()
-    found = influence("m", fitted(Ridge(alpha=1e-8), frame, y), frame, spread=y.std())
+    found = influence(fitted(Ridge(alpha=1e-8), frame, y), frame, spread=y.std())
     # |w| · sd of a fair coin is 0.25; rows exchange with rows at random, which 500 of them average to about 5 %.
     assert found.values[1] == pytest.approx(0.25, rel=0.15)
     # Moved by sd/2 = 1/√48 to either side, rows nearer to an end stop there: E(step²) = ⅓ − … is at most the full one.
@@ -75,44 +77,49 @@ def test_levels_and_numbers_of_a_linear_model_are_on_one_scale():
     assert 0.75 * full < found.values[0] < full
 
 
-def test_columns_that_go_together_are_not_ranked():
+def test_columns_that_go_together_are_moved_together():
     rng = np.random.default_rng(1)
     x, z = rng.normal(size=(2, 60))
     frame = pd.DataFrame({"x": x, "twin": x + 1e-4 * rng.normal(size=60), "z": z})
     y = x + z + rng.normal(size=60)
     model = fitted(LinearRegression(), frame, y)
-    found = influence("linear", model, frame, spread=y.std())
-    assert found.alone.tolist() == [False, False, True]
+    found = influence(model, frame, spread=y.std())
+    assert found.members == [["x", "twin"], ["z"]]
+    # Together they are worth what x alone would be: its coefficient of one times its spread, exchanged at random.
+    assert found.values[0] == pytest.approx(x.std(), rel=0.35)
     text = words.influences(found, best="linear", target="y")
     assert text.startswith("x and twin go together in these rows, which don't tell what one of them does alone. ")
-    assert "What matters most of the others: z." in text
+    assert "x together with twin" in text
+    figure = influence_figure(found, best="linear", target="y")
+    assert ">x + 1 together<" in figure.svg and "have one bar" in figure.reading
 
 
-def test_a_sum_of_others_is_not_ranked_however_calm_the_model_is():
+def test_a_sum_of_others_goes_with_them_however_calm_the_model_is():
     rng = np.random.default_rng(7)
     frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["wall", "roof", "height"])
     frame["surface"] = frame["wall"] + 2 * frame["roof"]
     y = frame["surface"].to_numpy() + frame["height"].to_numpy()
-    found = influence("ridge", fitted(Ridge(alpha=10.0), frame, y), frame, spread=y.std())
-    assert found.together == ["wall", "roof", "surface"]
-    assert [found.names[i] for i in found.order] == ["height"]
+    found = influence(fitted(Ridge(alpha=10.0), frame, y), frame, spread=y.std())
+    assert found.together == [["wall", "roof", "surface"]]
+    # The surface has a variance of five, and height of one: the group, though no row tells its parts apart, leads.
+    assert [found.members[i][0] for i in found.order] == ["wall", "height"]
 
 
 def test_too_many_columns_are_not_tried_one_by_one():
     rng = np.random.default_rng(2)
     frame = pd.DataFrame(rng.normal(size=(30, 101))).add_prefix("x")
     model = fitted(Ridge(), frame, frame["x0"].to_numpy())
-    assert influence("ridge", model, frame, spread=1.0) is None
+    assert influence(model, frame, spread=1.0) is None
 
 
-def test_relevances_are_grouped_by_the_columns_of_the_table(grown):
+def test_bends_are_grouped_by_the_columns_of_the_table(grown):
     found = process("gp", grown)
     each = dict(zip(grown.preparation_.get_feature_names_out(), grown.estimator_.relevance_, strict=True))
     levels = [value for name, value in each.items() if name.startswith("soil=")]
     assert len(levels) == 2
     assert found.names == ["warmth", "soil", "wind", "day"]
-    assert found.relevance[1] == pytest.approx(np.hypot(*levels))
-    assert found.relevance[2] == pytest.approx(np.hypot(each["wind"], each["wind is missing"]))
+    assert found.bends[1] == pytest.approx(np.hypot(*levels))
+    assert found.bends[2] == pytest.approx(np.hypot(each["wind"], each["wind is missing"]))
     assert found.noise == pytest.approx(np.sqrt(grown.estimator_.noise_variance_))
     # The noise of the data has a deviation of one.
     assert 0.7 < found.noise < 1.4
@@ -121,7 +128,7 @@ def test_relevances_are_grouped_by_the_columns_of_the_table(grown):
 def test_a_shared_length_scale_ranks_nothing(farm):
     frame, y = farm
     found = process("gp", fitted(GPRegressor(RBF(), n_restarts=0), frame, y))
-    assert found.relevance is None
+    assert found.bends is None
     assert process("ridge", fitted(Ridge(), frame, y)) is None
 
 
@@ -199,6 +206,26 @@ def test_what_a_curve_does(fact, text):
     assert words.curve(fact) == text
 
 
+def test_a_line_without_a_band_that_hardly_rises_before_it_falls_falls():
+    """As the probability of a class between two others does: 99.9 %, 100 %, and down to nothing."""
+    bare = np.r_[0.999, np.ones(20), np.linspace(1.0, 0.0, 20)]
+    fact = Curve("x", "x", np.arange(41.0), Shares(bare, bare, bare))
+    assert words.curve(fact, write=percent) == "Falls, from 100 % to 0 %."
+    up_and_down = Curve("x", "x", np.arange(41.0), Shares(hill, hill, hill))
+    assert words.curve(up_and_down).startswith("Rises to 10.0")
+    flat = np.full(41, 0.5)
+    assert words.curve(Curve("x", "x", np.arange(41.0), Shares(flat, flat, flat))) == "Doesn't change."
+
+
+def test_what_is_as_good_as_flat_is_not_enlarged():
+    tiny = 0.999 + 1e-5 * up
+    fact = Curve("x", "x", up, Shares(tiny, tiny, tiny))
+    (shown,) = curve_figures([fact], target="p", whole=(0.0, 1.0), at_most=25.0, write=percent)
+    assert "Enlarged" not in shown.answer
+    (shown,) = curve_figures([fact], target="p", whole=(0.0, 1.0), write=percent)
+    assert "Enlarged" in shown.answer
+
+
 def test_a_small_curve_says_that_it_is_enlarged():
     assert words.curve(curve(up, 1.0), enlarged=12.3).endswith(" Enlarged 12 times.")
 
@@ -207,7 +234,7 @@ def test_influences_in_words():
     def say(values, measured=None):
         values = np.asarray(values)
         names = ["froude", "beam", "length", "draught", "soil"][: len(values)]
-        fact = Influence("gp", names, values, measured or [True] * len(values), np.ones(len(values), dtype=bool))
+        fact = Influence([[name] for name in names], values, measured or [True] * len(values))
         return words.influences(fact, best="gp", target="y")
 
     assert say([20.0, 0.5, 0.4]) == (
@@ -266,7 +293,10 @@ def test_every_small_picture_has_its_sentence_and_words_for_the_blind(farm):
         assert re.search(r'<svg [^>]*role="img" aria-label="[^"]{20,}"', figure)
         assert len(re.search(r'<p class="said">(.+?)</p>', figure, flags=re.DOTALL)[1]) > 15
     assert text.index('id="figure-curve-0"') < text.index(">soil</h3>")
-    assert "figure-relevances" in text
+    # What moves the predictions comes first; how they bend is another matter.
+    assert text.index('id="figure-influences"') < text.index('id="figure-bends"')
+    assert "how wiggly it is along that input, not how far it moves" in text
+    assert "relevance" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
     assert "figure-coefficients" not in text
     assert "noise that the inputs leave" in text
     assert "<dt>Gaussian process</dt>" in text
@@ -276,7 +306,7 @@ def test_every_small_picture_has_its_sentence_and_words_for_the_blind(farm):
 def test_models_without_length_scales_for_each_column_show_influences(farm, estimator):
     text = page(*farm, {"model": estimator})
     assert "Which inputs matter?" in text
-    assert "figure-relevances" not in text
+    assert "figure-bends" not in text
     assert "<dt>Gaussian process</dt>" not in text
 
 

@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,6 +13,7 @@ from credo.features import Polynomial
 from credo.io import Preparation, TableModel
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.report import render, write
+from credo.report._page import _mark
 from credo.selection import Comparison, compare
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -221,7 +223,7 @@ def test_wide_and_long_tables_stay_small(make_case):
     assert max(len(wide.encode()), len(long.encode())) < 1_000_000
     assert "200 more columns are not listed." in wide
     assert "Shown are the 20 that are largest" in wide
-    assert "500 of the 100\u202f000 rows are drawn." in long
+    assert "500 of the 100,000 rows are drawn." in long
     Reader(wide)
 
 
@@ -290,6 +292,29 @@ def test_without_jinja_the_words_are_clear():
     code = "import sys; sys.modules['jinja2'] = None; import credo.report"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "credo.report needs Jinja2, which is not installed: pip install 'credo[report]'" in ended.stderr
+
+
+def test_a_name_stands_out_whole_or_not_at_all():
+    assert _mark("bayes-logistic is ahead of logistic.", "logistic") == (
+        "bayes-logistic is ahead of <strong>logistic</strong>."
+    )
+    assert _mark("gp-matern & gp", "gp") == "gp-matern &amp; <strong>gp</strong>"
+    assert _mark("nothing", "gp") == "nothing"
+
+
+def test_a_seed_that_was_drawn_is_said_to_be(make_case):
+    class Seeded(Opaque):
+        random_state = 1801460861
+
+    case = make_case()
+    case["models"] = {"bayes": replace(case["models"]["bayes"], estimator_=Seeded())}
+    words = Reader(render(**case)).words
+    assert "given a seed of their own, which was drawn with that of the rows (1801460861)." in " ".join(words.split())
+    assert "given a seed" not in Reader(render(**make_case())).words
+
+
+class Opaque:
+    """A model without coefficients."""
 
 
 def test_an_endless_title_stays_a_heading(make_case):

@@ -13,16 +13,16 @@ from credo.report._effects import Effects, effects, step
 from credo.report._facts import Predicted
 from credo.report._numbers import aligned, fixed, listing, number, percent
 from credo.report._surprises import surprises
-from credo.selection import Comparison
+from credo.selection import Comparison, Score
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
         (0.0, "0"),
-        (999.96, "1\u202f000"),
+        (999.96, "1,000"),
         (-0.012345, "−0.0123"),
-        (123456.0, "123\u202f456"),
+        (123456.0, "123,456"),
         (1.5e6, "1.5×10⁶"),
         (-2e-7, "−2×10⁻⁷"),
         (np.inf, "∞"),
@@ -37,7 +37,7 @@ def test_numbers(value, text):
 def test_cells():
     assert aligned([0.00123, -0.5, np.inf]) == ["0.0012", "−0.5000", "∞"]
     assert aligned([1e9, None]) == ["1×10⁹", "—"]
-    assert fixed(-1234.56, decimals=1) == "−1\u202f234.6"
+    assert fixed(-1234.56, decimals=1) == "−1,234.6"
     assert percent(0.99996) == "100 %" or percent(0.99996).startswith("99.")
     assert listing(["a"]) == "a"
 
@@ -182,12 +182,24 @@ def test_the_leaderboard_marks_the_best_number_of_each_column(make_case):
     assert rows[2].cells == []
 
 
-def test_a_lead_is_clear_or_not(make_case):
+def test_the_sentence_under_the_board_and_the_model_taken_go_by_one_rule(make_case):
     case = make_case()
     held = case["comparison"].held_out
-    assert leaderboard.clear_lead(case["comparison"])
-    same = Comparison(case["comparison"].scores, {"bayes": held["bayes"], "ridge": held["bayes"]})
-    assert not leaderboard.clear_lead(same)
+    clear = case["comparison"]
+    assert clear.tied == ["bayes"]
+    assert "more than chance alone would explain" in leaderboard.words(clear, None)[0]
+    same = Comparison(clear.scores, {"bayes": held["bayes"], "ridge": held["bayes"]})
+    assert same.tied == ["bayes", "ridge"]
+    assert leaderboard.words(same, None)[0] == "bayes and ridge give the same predictions."
+
+
+def test_a_model_without_distributions_has_dashes(make_case):
+    case = make_case()
+    comparison = case["comparison"]
+    bare = Score("nearest", {"rmse": 1.5}, seconds=0.1)
+    rows = leaderboard.rows(Comparison([*comparison.scores, bare], comparison.held_out), {})
+    assert [cell.text for cell in rows[2].cells] == ["—", "1.5000", "—", "—", "—", "0.10"]
+    assert rows[2].cells[3].flag == ""
 
 
 def test_coverage_that_chance_does_not_explain_is_flagged(make_case, make_held_out):

@@ -5,10 +5,11 @@ from scipy import stats
 from credo.report import _facts as facts
 from credo.report import _sentences as sentences
 from credo.report._effects import Effects
+from credo.selection import Gap
 
 
 def coverage(inside, n):
-    low, high = (int(stats.binom.ppf(q, n, 0.95)) for q in (0.025, 0.975))
+    low, high = (int(stats.binom.ppf(q, n, 0.95)) for q in (0.005, 0.995))
     return facts.Coverage(inside, n, low, high)
 
 
@@ -32,13 +33,13 @@ def residuals(left, mean, useful=True):
         (
             94,
             100,
-            "94 of 100 held-out rows fell inside their 95 % interval: about what it should be (chance allows 90–99).",
+            "94 of 100 held-out rows fell inside their 95 % interval: about what it should be (chance allows 89–100).",
         ),
         (80, 100, "too few, so the intervals are too narrow"),
         (940, 1000, "about what it should be"),
         (9_400, 10_000, "slightly too few"),
         (1000, 1000, "too many, so the intervals could be narrower"),
-        (5, 5, "about what it should be (chance allows 4–5)"),
+        (5, 5, "about what it should be (chance allows 3–5)"),
     ],
 )
 def test_coverage(inside, n, verdict):
@@ -46,19 +47,18 @@ def test_coverage(inside, n, verdict):
 
 
 @pytest.mark.parametrize(
-    ("n", "failed", "tied", "clear", "text"),
+    ("n", "failed", "tied", "text"),
     [
-        (3, 0, 1, True, "bayes predicts y best of the three models compared, by a clear margin."),
-        (3, 0, 1, False, "bayes predicts y best of the three models compared, though not by much."),
-        (2, 0, 2, False, "bayes is the model to take: both models predict y about equally well on held-out rows, "
-                         "and it is the simplest of them."),
-        (3, 1, 2, False, "bayes is the model to take: two of three models predict y about equally well on held-out "
-                         "rows, and it is the simplest of them. One more model could not be fitted."),
-        (1, 2, 1, False, "bayes is the only model that was fitted. Two more models could not be fitted."),
+        (3, 0, 1, "bayes predicts y best of the three models compared, by a clear margin."),
+        (2, 0, 2, "bayes is the model to take: both models predict y about equally well on held-out rows, as far as "
+                  "chance lets us tell, and it is the simplest of them."),
+        (3, 1, 2, "bayes is the model to take: two of three models predict y about equally well on held-out rows, as "
+                  "far as chance lets us tell, and it is the simplest of them. One more model could not be fitted."),
+        (1, 2, 1, "bayes is the only model that was fitted. Two more models could not be fitted."),
     ],
 )  # fmt: skip
-def test_winner(n, failed, tied, clear, text):
-    assert sentences.winner("bayes", n_models=n, n_failed=failed, n_tied=tied, clear=clear, target="y") == text
+def test_winner(n, failed, tied, text):
+    assert sentences.winner("bayes", n_models=n, n_failed=failed, n_tied=tied, target="y") == text
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_error(rmse, guess, clear, words):
 
 def test_calibration_of_honest_predictions():
     assert calibration() == (
-        "The bars are as level as 300 rows can show (Kolmogorov–Smirnov test, p = 1): "
+        "The bars are as level as 300 rows can show (chi-square test of the bars, p = 1): "
         "no sign that the stated uncertainty is wrong."
     )
 
@@ -92,6 +92,47 @@ def test_calibration_that_is_off():
     assert "too high" in calibration(shift=-0.5)
     assert "; and " in calibration(2.0, 1.0)
     assert "percentage points." in biased
+
+
+def shape(pit):
+    return facts.uniformity(np.asarray(pit))
+
+
+def test_wide_for_most_rows_and_narrow_for_some_is_said_as_both():
+    # Of 308 rows 88 % lie in the middle of their distributions and 12 % far out: a hump between raised ends.
+    middle, ends = np.linspace(0.3, 0.7, 271), np.r_[np.linspace(0.0, 1e-4, 18), np.linspace(1 - 1e-4, 1.0, 19)]
+    fact = shape(np.concatenate([middle, ends]))
+    assert fact.spread > 0 and fact.too_wide and fact.too_narrow
+    text = sentences.calibration(fact)
+    assert text.startswith(
+        "88 % of the observations fell in the middle half of their predictive distributions, where 50 % should, and "
+        "12 % in the outermost 5 %: the stated uncertainty is too wide for most rows and too narrow for some."
+    )
+    assert "surer than it should be" not in text
+    inside = sentences.coverage(fact.coverage, fact)
+    assert "too few, though most of the intervals are wider than they need be" in inside
+    assert "intervals are too narrow" not in inside
+
+
+def test_a_hump_that_the_picture_marks_is_never_called_level():
+    # 58 % instead of 50 in the middle half, tails as they should be: Kolmogorov's distance is 4 points, p = 0.17.
+    n = 768
+    uniform = (np.arange(n) + 0.5) / n
+    knots, values = [0, 0.05, 0.21, 0.79, 0.95, 1], [0, 0.05, 0.25, 0.75, 0.95, 1]
+    fact = shape(np.interp(uniform, knots, values))
+    assert stats.kstest(np.interp(uniform, knots, values), "uniform").pvalue > 0.01
+    assert "less sure than it could be" in sentences.calibration(fact)
+
+
+def test_one_odd_bar_is_seen_by_picture_and_sentence_alike():
+    n = 768
+    uniform = (np.arange(n) + 0.5) / n
+    pit = np.where(uniform > 0.94, 0.15, uniform)
+    fact = shape(pit)
+    counts, _ = np.histogram(pit, bins=fact.bars.n, range=(0, 1))
+    low, high = stats.binom.interval(fact.bars.level, n, 1 / fact.bars.n)
+    assert fact.bars.outside == np.sum((counts < low) | (counts > high)) > 0
+    assert "no sign" not in sentences.calibration(fact)
 
 
 def test_a_small_departure_of_many_rows_is_called_small():
@@ -216,10 +257,10 @@ def test_agreement():
 
 
 def test_lead_and_reference():
-    assert "more than chance alone would explain" in sentences.lead("a", "b", facts.Gap(0.3, 0.1))
-    assert "chance alone could explain it" in sentences.lead("a", "b", facts.Gap(0.1, 0.1))
-    assert sentences.lead("a", "b", facts.Gap(0.0, 0.0)) == "a and b give the same predictions."
-    assert "not finite" in sentences.lead("a", "b", facts.Gap(np.inf, np.nan))
+    assert "more than chance alone would explain" in sentences.lead("a", "b", Gap(0.3, 0.1))
+    assert "chance alone could explain it" in sentences.lead("a", "b", Gap(0.1, 0.1))
+    assert sentences.lead("a", "b", Gap(0.0, 0.0)) == "a and b give the same predictions."
+    assert "not finite" in sentences.lead("a", "b", Gap(np.inf, np.nan))
     assert "2.7 times as probable" in sentences.reference(1.0)
     assert "No model's log score beats" in sentences.reference(-0.5)
     assert sentences.reference(np.inf) == ""

@@ -50,8 +50,8 @@ def fit(
     """Compare models on the table DATA by their held-out predictions of the column NAME, of numbers or classes.
 
     Writes model.credo (fitted on all rows: the simplest of the models whose held-out log scores are too close to
-    the best one to call), report.html and leaderboard.csv into the output folder; files of these names are
-    replaced when the new ones are finished.
+    the best one to call, two standard errors of the difference or less), report.html and leaderboard.csv into the
+    output folder; files of these names are replaced when the new ones are finished.
     """
     screen = Screen(as_json=as_json, quiet=quiet)
     if target is None:
@@ -85,9 +85,12 @@ def _choice(comparison: Any) -> str:
         rest = len(comparison.scores) - good
         return f"Taken: {best}, the only model{' that could be fitted' if rest else ''}."
     if tied == 1:
-        return f"Taken: {best}, which has the best held-out {what}."
+        return f"Taken: {best}, which has the best held-out {what}, by more than chance explains."
     many = "losses" if comparison.task == "classification" else "scores"
-    return f"Taken: {best}, the simplest of {tied} models whose held-out log {many} are too close to call."
+    return (
+        f"Taken: {best}, the simplest of {tied} models whose held-out log {many} are too close to call: chance alone "
+        "could explain how they differ."
+    )
 
 
 def _worth(comparison: Any, target: str) -> str:
@@ -95,10 +98,12 @@ def _worth(comparison: Any, target: str) -> str:
     best = comparison.best
     score, y = comparison[best].held_out, comparison.held_out[best].y
     if comparison.task == "regression":
-        return f"Its 95 % intervals held {100 * score['coverage']:.1f} % of the {len(y)} held-out values of {target!r}."
+        return (
+            f"Its 95 % intervals held {100 * score['coverage']:.1f} % of the {len(y):,} held-out values of {target!r}."
+        )
     (label, count), *_ = Counter(y.tolist()).most_common()
     return (
-        f"It named the right class of {100 * score['accuracy']:.1f} % of the {len(y)} held-out rows; always saying "
+        f"It named the right class of {100 * score['accuracy']:.1f} % of the {len(y):,} held-out rows; always saying "
         f"{str(label)!r} would be right for {100 * count / len(y):.1f} %."
     )
 

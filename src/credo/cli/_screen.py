@@ -6,14 +6,13 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from credo.selection import Comparison, Score
+    from credo.selection import Comparison, Measure, Score
 
 
 class Screen:
@@ -53,7 +52,10 @@ class Screen:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         if console.is_terminal:
             table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        header = ("model", *(_MEASURES[name][0] for name in comparison.measures), "log evidence", "seconds")
+        from credo.selection import MEASURES
+
+        keys = (*comparison.measures, "log_evidence", "seconds")
+        header = ("model", *(MEASURES[key].short for key in keys))
         lines = [cells(score, comparison.measures) for score in comparison.scores]
         shown = _fitting([header, *lines], console.width)
         for i, name in enumerate(header[:shown]):
@@ -134,12 +136,21 @@ def visible(text: str) -> str:
 
 def cells(score: "Score", measures: Sequence[str]) -> tuple[str, ...]:
     """One line of the leaderboard as text."""
+    from credo.selection import MEASURES
+
     return (
         score.name,
-        *(_MEASURES[name][1](score.held_out.get(name)) for name in measures),
-        log(score.log_evidence, digits=2),
+        *(written(MEASURES[name], score.held_out.get(name)) for name in measures),
+        written(MEASURES["log_evidence"], score.log_evidence),
         "failed" if score.error else _digits(score.seconds, ".3f"),
     )
+
+
+def written(measure: "Measure", value: float | None) -> str:
+    """A number of the leaderboard as its kind is written."""
+    if measure.is_share:
+        return share(value)
+    return size(value) if measure.decimals is None else log(value, digits=measure.decimals)
 
 
 def size(value: float | None) -> str:
@@ -173,19 +184,6 @@ def share(value: float | None) -> str:
 
 def _digits(value: float | None, form: str) -> str:
     return "—" if value is None else format(value, form)
-
-
-# What the held-out scores are called, and how they are written.
-_MEASURES: dict[str, tuple[str, Callable[[float | None], str]]] = {
-    "log_score": ("log score", partial(log, digits=4)),
-    "rmse": ("RMSE", size),
-    "crps": ("CRPS", size),
-    "coverage": ("coverage", share),
-    "log_loss": ("log loss", partial(log, digits=4)),
-    "brier": ("Brier", partial(log, digits=4)),
-    "accuracy": ("accuracy", share),
-    "calibration_error": ("calib error", share),
-}
 
 
 def plain(value: Any) -> Any:

@@ -22,7 +22,9 @@ MANY = 20
 def show(model: str, everything: bool, as_json: bool) -> None:
     """Say what MODEL holds, a file that `credo fit` or credo.save wrote: kind, columns and parameters.
 
-    Of a long list of parameters the surest are shown, those that are largest compared with their intervals.
+    Of a process: how much each input moves the predictions, and how it bends along it. Of a long list of parameters the
+    surest are shown, those that are largest compared with their intervals; where there are no intervals, those of the
+    largest effect.
     """
     from credo.io import load
 
@@ -35,11 +37,11 @@ def show(model: str, everything: bool, as_json: bool) -> None:
         if value is not None:
             screen.say(f"{name.replace('_', ' '):<16} {_text(name, value)}")
     screen.say(f"{'columns':<16} {_listed(columns) if everything or len(columns) <= MANY else _counted(columns)}")
-    # Length scales by relevance say what the parameters of a process say, in the units of the table.
+    # Effects and length scales say what the parameters of a process say, in the units of the table.
     for shown in (inputs, table if inputs is None or everything else None):
         if shown is not None:
             screen.say()
-            screen.say(str(_readable(shown, everything=everything)))
+            screen.say(str(_readable(shown, _steps(fitted), everything=everything)))
 
 
 def _facts(fitted: Any) -> dict[str, Any]:
@@ -85,31 +87,70 @@ def _noise(inner: Any) -> float | None:
 
 
 def _inputs(fitted: Any) -> Any:
-    """The length scales of a process in the units of the prepared columns, by relevance; None where it has none."""
+    """What each input of a process does to the predictions, the strongest first; None where there are no length scales.
+
+    Length scales are in the units of the prepared columns.
+    """
     import numpy as np
 
     from credo.frames import Table
     from credo.metrics import final_step
 
     estimator = getattr(fitted, "estimator_", fitted)
-    relevance = getattr(final_step(estimator), "relevance_", None)
+    bends = getattr(final_step(estimator), "relevance_", None)
     preparation = getattr(fitted, "preparation_", None)
-    if relevance is None or preparation is None or estimator is not final_step(estimator):
+    if bends is None or preparation is None or estimator is not final_step(estimator):
         return None
     spread = np.asarray(preparation.scale_ if preparation.standardize else 1.0)
     # Rows that a classifier has merged count as often as they came.
     weight = getattr(estimator, "weight_", None)
     center = np.average(estimator.X_train_, axis=0, weights=weight)
     spread = spread * np.sqrt(np.average((estimator.X_train_ - center) ** 2, axis=0, weights=weight))
-    order = np.argsort(-np.asarray(relevance), kind="stable")
+    effect, notes = _effects(estimator, _origins(preparation))
+    order = np.argsort(-(np.asarray(bends) if effect is None else effect), kind="stable")
     names = [str(name) for name in preparation.get_feature_names_out()]
     columns = {
         "input": [names[i] for i in order],
-        "relevance": np.asarray(relevance)[order].tolist(),
-        "length scale": (spread / np.asarray(relevance))[order].tolist(),
+        **({} if effect is None else {"effect": effect[order].tolist()}),
+        "wiggliness": np.asarray(bends)[order].tolist(),
+        "length scale": (spread / np.asarray(bends))[order].tolist(),
     }
-    note = "length scale: how far to go along an input until the function has changed its course"
-    return Table("Inputs by relevance (standard deviation / length scale)", columns, (note,))
+    notes += [
+        "wiggliness: standard deviation / length scale, how much the function bends along an input",
+        "length scale: how far to go along an input until the function has changed its course",
+    ]
+    return Table("Inputs by what they do to the predictions", columns, tuple(notes))
+
+
+def _origins(preparation: Any) -> list[str]:
+    """The column of the table that each prepared column was made of."""
+    return [str(encoder.name) for encoder in preparation.encoders_ for _ in encoder.names()]
+
+
+def _effects(estimator: Any, origins: list[str]) -> tuple[Any, list[str]]:
+    """How much each prepared column's input moves the predictions, and what that means."""
+    import warnings
+
+    import numpy as np
+
+    from credo.metrics import influence
+
+    classes = hasattr(estimator, "classes_")
+    spread = np.inf if classes else float(np.std(estimator.y_train_))
+    with warnings.catch_warnings():
+        # The rows are those of the fit, without their names.
+        warnings.simplefilter("ignore")
+        predict = estimator.predict_proba if classes else estimator.predict
+        found = influence(predict, np.asarray(estimator.X_train_), origins, spread=spread)
+    if found is None:
+        return None, []
+    value = {name: found.values[i] for i, members in enumerate(found.members) for name in members}
+    what = "class probabilities change" if classes else "prediction changes"
+    notes = [f"effect: how much the {what} over one standard deviation of the input, or with another of its values"]
+    for members in found.together:
+        some = ", ".join(members[:MANY])
+        notes.append(f"{some} go together in the rows, and have the effect of all of them at once")
+    return np.array([value[name] for name in origins]), notes
 
 
 def _plain(table: Any) -> dict[str, list[Any]] | None:
@@ -141,31 +182,61 @@ def _summary(fitted: Any) -> Any:
     return next((m.summary() for m in (fitted, final_step(fitted)) if hasattr(m, "summary")), None)
 
 
-def _readable(table: Any, *, everything: bool) -> Any:
-    """The table without columns that are empty, and of a long one the intercept and the surest rows."""
-    columns = {name: list(values) for name, values in table.columns.items() if not all(map(_is_nan, values))}
+def _steps(fitted: Any) -> Any:
+    """How far each parameter's column moves when parameters are compared; None where nothing is known of the columns.
+
+    One standard deviation of what is measured; a word or a level is there or not.
+    """
+    import numpy as np
+
+    preparation = getattr(fitted, "preparation_", None)
+    if preparation is None or not preparation.standardize:
+        return None
+    kinds = {str(column.name): column.kind for column in preparation.columns_}
+    measured = [kinds.get(name) in ("numeric", "date") for name in _origins(preparation)]
+    return np.where(measured, np.asarray(preparation.scale_), 1.0)
+
+
+def _readable(table: Any, steps: Any, *, everything: bool) -> Any:
+    """The table without columns that are empty, and of a long one the intercept and the surest or largest rows."""
+    columns = {name: list(values) for name, values in table.columns.items() if not all(map(_is_empty, values))}
     if everything or len(table) <= MANY:
         return replace(table, columns=columns)
-    rows, order = _surest(columns)
+    rows, order = _first(columns, steps)
     more = f"… and {len(table) - len(rows):,} more{order}; --all shows every one"
     kept = {name: [values[i] for i in rows] for name, values in columns.items()}
     return replace(table, columns=kept, notes=(more, *table.notes))
 
 
-def _surest(columns: dict[str, list[Any]]) -> tuple[list[int], str]:
-    """The rows to show and, where intervals tell which are surest, a word about the others."""
+def _first(columns: dict[str, list[Any]], steps: Any) -> tuple[list[int], str]:
+    """The rows to show, the surest or, without intervals, those of the largest effect; and a word about the others."""
     import numpy as np
 
-    named = next(iter(columns.values()))
-    n_rows, first = len(named), [0] if named[0] == "intercept" else []
-    if not {"estimate", "lower", "upper"} <= columns.keys():
-        return list(range(len(first) + MANY)), ""
-    estimate, lower, upper = (np.asarray(columns[name], dtype=np.float64) for name in ("estimate", "lower", "upper"))
-    with np.errstate(all="ignore"):
-        strength = np.nan_to_num(np.abs(estimate) / (upper - lower), nan=-1.0)
-    others = np.arange(len(first), n_rows)
-    return [*first, *others[np.argsort(-strength[others], kind="stable")][:MANY].tolist()], ", less sure than these"
+    named = [str(name) for name in next(iter(columns.values()))]
+    if "estimate" not in columns:
+        return list(range(MANY)), ""
+    first = [0] if named[0] == "intercept" else []
+    estimate = np.abs(np.asarray(columns["estimate"], dtype=np.float64))
+    if {"lower", "upper"} <= columns.keys():
+        lower, upper = (np.asarray(columns[name], dtype=np.float64) for name in ("lower", "upper"))
+        with np.errstate(all="ignore"):
+            strength, word = np.nan_to_num(estimate / (upper - lower), nan=-1.0), ", less sure than these"
+    else:
+        strength, word = estimate * _each(steps, named), ", of less effect than these"
+    others = [i for i in range(len(named)) if i not in first and not named[i].endswith(": intercept")]
+    order = sorted(others, key=lambda i: -strength[i])
+    return [*first, *order[:MANY]], word
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and value != value
+def _each(steps: Any, named: list[str]) -> Any:
+    """The step of each parameter: an intercept and the columns, once or for each class."""
+    import numpy as np
+
+    if steps is None or len(named) % (len(steps) + 1):
+        return np.ones(len(named))
+    return np.tile([1.0, *steps], len(named) // (len(steps) + 1))
+
+
+def _is_empty(value: Any) -> bool:
+    """None, or not a number."""
+    return value is None or (isinstance(value, float) and value != value)

@@ -16,7 +16,8 @@ Log score, CRPS and Brier are proper scores: nobody gains by reporting a distrib
 Contract: every function takes the outcomes `y`, then a distribution with one row for each outcome, as
 `predict_dist` returns it. `forecast` reads the classes and their probabilities off one. `scorer` turns a score into a
 scikit-learn scorer, greater is better, and `predictive` is the one place that knows how to ask a model (also a
-Pipeline or a fitted search) for its distribution; `point` is its best single number.
+Pipeline or a fitted search) for its distribution; `point` is its best single number. `influence` measures how much
+each input moves the predictions, in their own units.
 
 Not here: splitting into folds and comparing models (`credo.selection`), pictures (`credo.plots`), and
 the formulas of the single distributions (`credo.distributions`).
@@ -24,12 +25,15 @@ the formulas of the single distributions (`credo.distributions`).
 
 from credo.metrics._calibration import calibration_curve, coverage, pit
 from credo.metrics._classes import Forecast, accuracy, brier, calibration_error, forecast, groups
-from credo.metrics._predictive import final_step, point, predictive
+from credo.metrics._influence import Influence, influence
+from credo.metrics._predictive import NoDistribution, final_step, point, predictive
 from credo.metrics._scorer import Scorer, scorer
 from credo.metrics._scores import crps, log_score, rmse
 
 __all__ = [
     "Forecast",
+    "Influence",
+    "NoDistribution",
     "Scorer",
     "accuracy",
     "brier",
@@ -40,6 +44,7 @@ __all__ = [
     "final_step",
     "forecast",
     "groups",
+    "influence",
     "log_score",
     "pit",
     "point",

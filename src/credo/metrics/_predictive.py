@@ -10,6 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import Distribution
 
 
+class NoDistribution(TypeError):
+    """A model was asked for a distribution and predicts none."""
+
+
 def predictive(model: Any, X: Any) -> Distribution:
     """The predictive distribution of a fitted model at the rows of X.
 
@@ -21,6 +25,11 @@ def predictive(model: Any, X: Any) -> Distribution:
     model : fitted estimator
         Has `predict_dist`, or is a Pipeline or a fitted search around one that has.
     X : array, frame or sparse matrix of shape (n_samples, n_features)
+
+    Raises
+    ------
+    NoDistribution
+        Of a model that has none, such as a perceptron; it is a TypeError.
     """
     if hasattr(model, "predict_dist"):
         return model.predict_dist(X)
@@ -29,9 +38,9 @@ def predictive(model: Any, X: Any) -> Distribution:
         return predictive(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
     if hasattr(model, "best_estimator_"):
         return predictive(model.best_estimator_, X)
-    raise TypeError(
+    raise NoDistribution(
         f"{type(model).__name__} has no predict_dist, so it predicts no distribution; "
-        "use one of Credo's estimators, or a Pipeline that ends in one"
+        "use a model that says how sure it is, as most of Credo's do, or a Pipeline that ends in one"
     )
 
 

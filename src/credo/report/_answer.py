@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from credo.metrics import final_step
+from credo.metrics import Influence, final_step
 from credo.plots import shorten
 from credo.report import _facts as facts
 from credo.report import _input_sentences as words
-from credo.report import _leaderboard as leaderboard
 from credo.report import _sentences as sentences
-from credo.report._curves import Curve, Line, curves, line, typical
+from credo.report._curves import Ask, Curve, Line, curves, latent, line, typical
 from credo.report._effects import Effects, effects
 from credo.report._figures import MAX_CURVES
-from credo.report._inputs import Influence, Process, influence, process, sources
+from credo.report._inputs import Process, influence, process, sources
 from credo.report._numbers import count, number, percent, several
 from credo.selection import Comparison, Score
 
@@ -37,24 +36,30 @@ class Inputs:
     noise: float | None = None
 
 
-def inputs(best: str, others: Sequence[str], models: Mapping[str, Any], frame: Any, *, spread: float) -> Inputs:
-    """Look at the model that is taken, and at the others only where it says nothing of its inputs."""
+def inputs(
+    best: str, others: Sequence[str], models: Mapping[str, Any], frame: Any, *, spread: float, ask: Ask = latent
+) -> Inputs:
+    """Look at the model that is taken, and at the others only where it says nothing of its inputs.
+
+    `ask` is what the curves show; where that isn't the function itself, a single input has a curve and no line.
+    """
     known = {name: models[name] for name in dict.fromkeys([best, *others]) if name in models}
     model = models.get(best)
     if model is None or not hasattr(model, "predict_dist"):
         return Inputs(effects(known, frame), None, None, None, [], None)
-    own, moved = effects({best: model}, frame), influence(best, model, frame, spread=spread)
+    own, moved = effects({best: model}, frame), influence(model, frame, spread=spread)
     if own is None and moved is None:
         own = effects(known, frame)
     law = process(best, model)
     noise = getattr(final_step(model.estimator_), "noise_std_", None) if law is None else law.noise
     only, row, drawn, along = set(sources(model) or ()), None, [], None
-    if len(only) == 1:
+    if len(only) == 1 and ask is latent:
         along = line(model, frame, only.pop())
     elif moved is not None:
         row = typical(model, frame)
-        shown = [moved.names[i] for i in moved.order[:MAX_CURVES] if moved.values[i] > 0]
-        drawn = [] if row is None else curves(model, frame, row, shown)
+        alone = [moved.members[i] for i in moved.order if len(moved.members[i]) == 1 and moved.values[i] > 0]
+        shown = [members[0] for members in alone[:MAX_CURVES]]
+        drawn = [] if row is None else curves(model, frame, row, shown, ask=ask)
     return Inputs(own, moved, law, along, drawn, row, None if noise is None else float(noise))
 
 
@@ -66,14 +71,14 @@ def answer(comparison: Comparison, target: str, guess: facts.Guess | None, found
     said = [
         winner(comparison, target),
         sentences.error(comparison[best].held_out["rmse"], beside, clear=facts.gain(held).clear, target=target),
-        sentences.coverage(facts.coverage(held)),
+        sentences.coverage(facts.coverage(held), facts.uniformity(held.pit)),
     ]
     if found.process is not None:
         said.append(words.process(found.process, target=target, spread=float(np.std(held.y))))
     if found.effects is not None:
         names = [shorten(name) for name in found.effects.names]
         said.append(sentences.inputs(found.effects, best=best, target=target, names=names))
-    elif found.influence is not None and len(found.influence.names) > 1:
+    elif found.influence is not None and len(found.influence.members) > 1:
         said.append(words.influences(found.influence, best=best, target=target))
     return said
 
@@ -86,7 +91,6 @@ def winner(comparison: Comparison, target: str) -> str:
         n_models=len(good),
         n_failed=len(comparison.scores) - len(good),
         n_tied=len(comparison.tied),
-        clear=leaderboard.clear_lead(comparison),
         target=target,
     )
 

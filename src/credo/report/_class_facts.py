@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 from credo.metrics import Forecast, forecast, groups
 from credo.plots import shorten
 from credo.plots._roc import area as area_under_curve
+from credo.report._facts import ALARM_Z
 from credo.selection import HeldOut
 
 # A label of less than this probability is unlikely.
 UNLIKELY = 0.05
-# What chance does less than once in a hundred times.
-_ALARM_Z = 2.5758293035489
+# Fewer rows than this can't show whether probabilities are honest.
+FEW = 20
+# A calibration error below this matters little for most uses.
+SMALL = 0.02
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Confidence:
     @property
     def honest(self) -> bool:
         """Whether chance explains the difference."""
-        return abs(self.z) <= _ALARM_Z
+        return abs(self.z) <= ALARM_Z
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,19 @@ class Calibration:
     @property
     def by_chance(self) -> bool:
         """Whether chance explains the error."""
-        return self.z <= _ALARM_Z
+        return self.z <= ALARM_Z
+
+    @property
+    def verdict(self) -> str:
+        """The one judgement of the probabilities: "", "too sure", "too unsure", "off" or "slightly off".
+
+        Nothing is said where chance explains both the error in groups of rows and the share of right labels.
+        """
+        if self.confidence.n < FEW or (self.by_chance and self.confidence.honest):
+            return ""
+        if not self.confidence.honest:
+            return "too sure" if self.confidence.z < 0 else "too unsure"
+        return "slightly off" if self.error < SMALL else "off"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from credo import plots
 from credo.io.preparation.scale import is_sparse
@@ -90,17 +91,34 @@ def regions_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str) -> F
     )
 
 
+def line_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str, answer: str) -> Figure:
+    """The probability of the second class along the only input, which is measured."""
+    name = shorten(model.preparation_.get_feature_names_out()[0])
+    called = [facts.called(label, target) for label in model.classes_.tolist()]
+    axis = _Natural(model, model.preparation_.transform(frame), called)
+    labels = axis.classes_[np.searchsorted(model.classes_, y)]
+    has_band = hasattr(axis.estimator, "proba_interval")
+    band = " The band holds it 95 times in 100." if has_band else ""
+    return figure(
+        "line",
+        f"How does the probability go with {name}?",
+        lambda ax: plots.sigmoid(axis, axis.rows, labels, name=name, max_points=_MAX_POINTS, ax=ax),
+        answer,
+        f"Fitted to all rows, which lie below 0 and above 1 by their class.{band} At one half the named class changes.",
+    )
+
+
 class _Natural(ClassifierMixin, BaseEstimator):
     """A fitted estimator of prepared columns, asked in their units before they were scaled, with named classes."""
 
     def __init__(self, model: Any, X: Any, names: list[str]) -> None:
         self.estimator, preparation = model.estimator_, model.preparation_
         scaled = preparation.standardize
-        self.center = np.asarray(preparation.center_) if scaled else np.zeros(2)
-        self.scale = np.asarray(preparation.scale_) if scaled else np.ones(2)
+        self.n_features_in_ = X.shape[1]
+        self.center = np.asarray(preparation.center_) if scaled else np.zeros(self.n_features_in_)
+        self.scale = np.asarray(preparation.scale_) if scaled else np.ones(self.n_features_in_)
         # Names may be shortened to the same: then the labels themselves stand in the picture.
         self.classes_ = np.array(names) if len(set(names)) == len(names) else model.classes_
-        self.n_features_in_ = 2
         self.rows = np.asarray(X) * self.scale + self.center
 
     def fit(self) -> Any:
@@ -112,4 +130,13 @@ class _Natural(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, rows: Any) -> NDArray[np.float64]:
         """The class probabilities at rows in their own units."""
-        return np.asarray(self.estimator.predict_proba((np.asarray(rows) - self.center) / self.scale))
+        return np.asarray(self.estimator.predict_proba(self._scaled(rows)))
+
+    @available_if(lambda self: hasattr(self.estimator, "proba_interval"))
+    def proba_interval(self, rows: Any, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The ends of their intervals."""
+        lower, upper = self.estimator.proba_interval(self._scaled(rows), level)
+        return lower, upper
+
+    def _scaled(self, rows: Any) -> NDArray[np.float64]:
+        return (np.asarray(rows) - self.center) / self.scale

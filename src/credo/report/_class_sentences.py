@@ -1,13 +1,11 @@
 """Sentences about predictions of classes: each says what some facts mean for this data, and no more than they show."""
 
 import math
+from collections.abc import Sequence
 
-from credo.report._class_facts import UNLIKELY, Calibration, Confidence, Confusion, Guess, Unlikely
-from credo.report._facts import Gap
+from credo.report._class_facts import FEW, SMALL, UNLIKELY, Calibration, Confidence, Confusion, Guess, Unlikely
 from credo.report._numbers import about, count, listing, number, percent, several, spelled
-
-# Fewer rows than this can't show whether probabilities are honest.
-_FEW = 20
+from credo.selection import Gap
 
 
 def accuracy(fact: Confidence, guess: Guess, gain: Gap, *, log_loss: float) -> str:
@@ -25,28 +23,45 @@ def accuracy(fact: Confidence, guess: Guess, gain: Gap, *, log_loss: float) -> s
     return f"{text} {loss}{'' if gain.clear else ', a difference that chance alone could explain'}."
 
 
-def confidence(fact: Confidence) -> str:
-    """Whether the model was as sure of its labels as it was right."""
-    sure, right = percent(fact.stated), percent(fact.share)
+def confidence(fact: Calibration) -> str:
+    """Whether the model was as sure of its labels as it was right, and whether its probabilities come true."""
+    sure, right = percent(fact.confidence.stated), percent(fact.confidence.share)
     text = f"It was {sure} sure of the labels that it named, on average, and right in {right}"
-    if fact.n < _FEW:
-        return f"{text}; {several(fact.n, 'row')} can't show whether that is honest."
-    if fact.honest:
-        return f"{text}: no sign that its probabilities are wrong, as far as {several(fact.n, 'row')} can show."
-    verdict = "it is surer than it should be" if fact.z < 0 else "it is less sure than it could be"
-    return f"{text}: {verdict}, by more than chance explains."
+    rows = several(fact.confidence.n, "row")
+    if fact.confidence.n < FEW:
+        return f"{text}; {rows} can't show whether that is honest."
+    match fact.verdict:
+        case "":
+            return f"{text}: no sign that its probabilities are wrong, as far as {rows} can show."
+        case "too sure":
+            return f"{text}: it is surer than it should be, by more than chance explains."
+        case "too unsure":
+            return f"{text}: it is less sure than it could be, by more than chance explains."
+    return f"{text}. That is honest on the whole, though {_error(fact)}{_close(fact)}."
 
 
 def reliability(fact: Calibration) -> str:
     """What the reliability diagram shows."""
-    if fact.confidence.n < _FEW:
+    if fact.confidence.n < FEW:
         return f"With {several(fact.confidence.n, 'row')} the points can't tell honest probabilities from others."
+    text = _error(fact)
+    text = text[:1].upper() + text[1:]
+    match fact.verdict:
+        case "":
+            return f"{text}: no sign that the probabilities are wrong."
+        case "too sure" | "too unsure":
+            way = "surer than it should be" if fact.verdict == "too sure" else "less sure than it could be"
+            return f"{text}; the model is {way}{_close(fact)}."
+    return f"{text}, so the probabilities are not quite what they say{_close(fact)}."
+
+
+def _error(fact: Calibration) -> str:
     points, chance = (number(100 * value, digits=2) for value in (fact.error, fact.chance))
-    text = f"Predicted and observed shares differ by {points} percentage points on average; chance alone makes {chance}"
-    if fact.by_chance:
-        return f"{text}: no sign that the probabilities are wrong."
-    close = ", too little to matter for most uses" if fact.error < 0.02 else ""
-    return f"{text}, so the probabilities are not quite what they say{close}."
+    return f"predicted and observed shares differ by {points} percentage points on average; chance alone makes {chance}"
+
+
+def _close(fact: Calibration) -> str:
+    return ", too little to matter for most uses" if fact.error < SMALL else ""
 
 
 def area(value: float, error: float, *, first: str, second: str) -> str:
@@ -82,10 +97,18 @@ def unlikely(fact: Unlikely) -> str:
     )
 
 
-def weights(names: list[str], labels: list[str]) -> str:
-    """Which inputs count most, and for which class; the strongest come first."""
-    groups = {label: [name for name, its in zip(names, labels, strict=True) if its == label] for label in labels}
-    return f"What counts most: {'; '.join(f'for {label} {listing(group)}' for label, group in groups.items())}."
+def weights(names: Sequence[str], labels: Sequence[str], are_words: Sequence[bool]) -> str:
+    """Which inputs, and which words of a text, speak for which class; the strongest come first."""
+    said = []
+    for label in dict.fromkeys(labels):
+        own = [i for i, its in enumerate(labels) if its == label]
+        words = [names[i] for i in own if are_words[i]]
+        parts = [names[i] for i in own if not are_words[i]]
+        parts += [f"the word{'' if len(words) == 1 else 's'} {listing(words)}"] if words else []
+        verb = "speaks" if len(own) == 1 else "speak"
+        said.append(f"{listing(parts)} {verb} for {label}")
+    text = "; ".join(said)
+    return f"What counts most: {text}."
 
 
 def regions(first: str, second: str) -> str:

@@ -1,6 +1,7 @@
 """What the page says of predicted classes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,29 @@ from numpy.typing import NDArray
 from credo.plots import shorten
 from credo.report import _class_facts as facts
 from credo.report import _class_sentences as sentences
-from credo.report import _facts, _sentences
 from credo.report import _input_sentences as words
-from credo.report._answer import winner
-from credo.report._class_figures import held_out_figures, regions_figure
-from credo.report._effects import Effects, Weights, effects, weights
-from credo.report._figures import MAX_COEFFICIENTS, Figure, bar_figure, coefficient_figure, influence_figure
-from credo.report._inputs import Influence, influence
+from credo.report import _sentences
+from credo.report._answer import Inputs, inputs, winner
+from credo.report._class_figures import held_out_figures, line_figure, regions_figure
+from credo.report._curves import probability, typical
+from credo.report._effects import Weights, weights
+from credo.report._figures import (
+    MAX_COEFFICIENTS,
+    Figure,
+    bar_figure,
+    coefficient_figure,
+    curve_figures,
+    influence_figure,
+)
 from credo.report._numbers import number, percent
+from credo.report._regression import together
 from credo.report._surprises import LISTED, ROWS_TO_CHOOSE_FROM, Listing, row_label
-from credo.selection import Comparison, HeldOut
+from credo.selection import Comparison, HeldOut, gap
 
+# Probabilities have one scale, with a little room at its ends.
+_SCALE = (-0.03, 1.03)
+# Less than about four percentage points of it are shown as they are.
+_ENLARGE = 25.0
 # So many inputs are named in a sentence.
 _STRONGEST = 8
 _SURPRISES = ("Row", "Actual", "Predicted", "Probability of the actual", "Probability of the predicted")
@@ -32,20 +45,23 @@ def results(
     best = comparison.best
     held, loss = comparison.held_out[best], comparison[best].held_out["log_loss"]
     good = [score.name for score in comparison.scores if score.error is None]
-    own, moved = _inputs(best, good, models, frame)
+    place = _place(models.get(best), frame)
+    found = inputs(best, good, models, frame, spread=np.inf, ask=partial(probability, place=place))
     event = _event(held, target)
-    sure = facts.confidence(held)
+    honesty = facts.calibration(held)
+    sure = honesty.confidence
     answer = [
         winner(comparison, target),
-        sentences.accuracy(sure, guess, _facts.gap(held.log_score, guess.log_score), log_loss=loss),
-        sentences.confidence(sure),
+        sentences.accuracy(sure, guess, gap(held.log_score, guess.log_score), log_loss=loss),
+        sentences.confidence(honesty),
     ]
-    if own is not None:
-        names = [shorten(name) for name in own.names]
-        answer.append(_sentences.inputs(own, best=best, target=f"the probability of {event}", names=names))
-    elif moved is not None:
-        answer.append(words.influences(moved, best=best, target=_probabilities(event)))
-    elif best in models and (weighed := weights(models[best], frame)) is not None:
+    weighed = weights(models[best], frame) if best in models else None
+    if found.effects is not None:
+        names = [shorten(name) for name in found.effects.names]
+        answer.append(_sentences.inputs(found.effects, best=best, target=f"the probability of {event}", names=names))
+    elif found.influence is not None and len(found.influence.members) > 1:
+        answer.append(words.influences(found.influence, best=best, target=_probabilities(event)))
+    elif weighed is not None:
         answer.append(_most(weighed, target))
     return {
         "best": best,
@@ -57,9 +73,44 @@ def results(
         ],
         "figures": [
             *held_out_figures(held, target=target),
-            *_figures(best, own, moved, event, models, frame, held.y, target),
+            *_figures(best, found, weighed, event, models, frame, held.y, target),
         ],
+        **_curves(found, models.get(best), place, frame, target),
         "surprises": surprises(held, frame.index),
+    }
+
+
+def _place(model: Any, frame: Any) -> int:
+    """The class whose probability the curves show: the second of two, else the likeliest one of the typical row."""
+    if model is None or not hasattr(model, "predict_proba") or len(model.classes_) == 2:
+        return 1
+    row = typical(model, frame)
+    return 0 if row is None else int(model.predict_proba(frame.iloc[[row]]).argmax())
+
+
+def _is_line(found: Inputs, model: Any) -> bool:
+    """Whether the model tells two classes apart by one measured input, which has a larger picture."""
+    return (
+        len(found.curves) == 1
+        and found.curves[0].ticks is None
+        and len(model.classes_) == 2
+        and len(model.preparation_.get_feature_names_out()) == 1
+    )
+
+
+def _curves(found: Inputs, model: Any, place: int, frame: Any, target: str) -> dict[str, Any]:
+    """The probability of a class along each input."""
+    if not found.curves or found.typical is None or _is_line(found, model):
+        return {}
+    event = facts.called(model.classes_[place].item(), target)
+    return {
+        "curves": curve_figures(
+            found.curves, target=f"probability of {event}", whole=_SCALE, at_most=_ENLARGE, write=percent
+        ),
+        "along": f"probability of {event}",
+        "has_band": any((curve.upper > curve.lower).any() for curve in found.curves),
+        "typical": row_label(frame.index[found.typical]),
+        "together": together(found),
     }
 
 
@@ -84,26 +135,10 @@ def surprises(held: HeldOut, index: Any) -> Listing:
     return Listing(_SURPRISES, lines, sentences.unlikely(facts.unlikely(held)) if lines else "")
 
 
-def _inputs(
-    best: str, good: Sequence[str], models: Mapping[str, Any], frame: Any
-) -> tuple[Effects | None, Influence | None]:
-    """The coefficients of the model that is taken, or what moves its probabilities; else another's coefficients."""
-    model = models.get(best)
-    if model is None or not hasattr(model, "predict_dist"):
-        return None, None
-    own = effects({best: model}, frame)
-    if own is not None:
-        return own, None
-    moved = influence(best, model, frame, spread=np.inf)
-    if moved is not None and len(moved.names) > 1:
-        return None, moved
-    return effects({name: models[name] for name in good if name in models}, frame), None
-
-
 def _figures(
     best: str,
-    own: Effects | None,
-    moved: Influence | None,
+    found: Inputs,
+    weighed: Weights | None,
     event: str | None,
     models: Mapping[str, Any],
     frame: Any,
@@ -115,13 +150,17 @@ def _figures(
     if best in models:
         regions = regions_figure(models[best], frame, y, target=target)
         made += [] if regions is None else [regions]
-    if own is not None:
+        if _is_line(found, models[best]):
+            answer = words.curve(found.curves[0], write=percent)
+            made.append(line_figure(models[best], frame, y, target=target, answer=answer))
+    moved = found.influence
+    if found.effects is not None:
         odds = f"log odds of {event}"
-        made.append(coefficient_figure(own, best=best, target=odds, moves=f"the {odds} change"))
-    elif moved is not None and len(moved.order) > 1 and moved.values.max() > 0:
+        made.append(coefficient_figure(found.effects, best=best, target=odds, moves=f"the {odds} change"))
+    elif moved is not None and len(moved.members) > 1 and moved.values.max() > 0:
         moves = f"the predicted {_probabilities(event)} {'changes' if event else 'change'}"
-        made.append(influence_figure(moved, target=_probabilities(event), moves=moves))
-    elif best in models and (weighed := weights(models[best], frame)) is not None:
+        made.append(influence_figure(moved, best=best, target=_probabilities(event), moves=moves))
+    elif weighed is not None:
         made.append(_weights_figure(weighed, target))
     return made
 
@@ -130,6 +169,8 @@ def _weights_figure(weighed: Weights, target: str) -> Figure:
     """The strongest weights of a linear model that has no intervals for them."""
     rows = weighed.order[:MAX_COEFFICIENTS]
     return bar_figure(
+        "weights",
+        "Which inputs matter?",
         [f"{shorten(weighed.names[i])} → {facts.called(weighed.classes[i], target)}" for i in rows],
         weighed.values[rows],
         label="change in log odds",
@@ -142,7 +183,7 @@ def _weights_figure(weighed: Weights, target: str) -> Figure:
 def _most(weighed: Weights, target: str) -> str:
     rows = weighed.order[:_STRONGEST]
     labels = [facts.called(weighed.classes[i], target) for i in rows]
-    return sentences.weights([shorten(weighed.names[i]) for i in rows], labels)
+    return sentences.weights([shorten(weighed.names[i]) for i in rows], labels, [weighed.are_words[i] for i in rows])
 
 
 def _event(held: HeldOut, target: str) -> str | None:

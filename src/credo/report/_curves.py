@@ -1,7 +1,7 @@
 """What a model predicts along one column, the others as they are in a typical row."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from credo.plots import shorten
 from credo.report._numbers import datum
 
 Vector = NDArray[np.float64]
+# What a model says at the rows of a table: something with a mean and an interval.
+Ask = Callable[[Any, Any], Any]
 
 # A column of up to so many values is shown value by value; of a category, so many of its levels.
 _FEW = 8
@@ -27,7 +29,7 @@ _MAX_CELLS = 10**7
 
 @dataclass(frozen=True)
 class Curve:
-    """The function along one column, with its 95 % band, noise left out.
+    """The function, or the probability of a class, along one column, with its 95 % band, noise left out.
 
     `ticks` are the names of the places where the column has few values, and None where it is measured.
     """
@@ -49,6 +51,22 @@ class Curve:
     @property
     def upper(self) -> Vector:
         return np.asarray(self.dist.interval(0.95)[1])
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The probability of one class at some rows, with its 95 % interval; of a model that gives none a line alone."""
+
+    mean: Vector
+    lower: Vector
+    upper: Vector
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def interval(self, level: float) -> tuple[Vector, Vector]:
+        """The interval, which is of 95 % whatever is asked."""
+        return self.lower, self.upper
 
 
 @dataclass(frozen=True)
@@ -74,26 +92,42 @@ def typical(model: Any, frame: Any) -> int | None:
         return int(np.argmin(np.einsum("ij,ij->i", gap, gap)))
 
 
-def curves(model: Any, frame: Any, row: int, columns: Sequence[str]) -> list[Curve]:
-    """The curve of each of these columns around one row; those of text, and those that can't be asked, have none."""
-    kinds = {column.name: column.kind for column in model.preparation_.columns_}
-    found = [_curve(model, frame, row, column) for column in columns if kinds.get(column) != "text"]
-    return [curve for curve in found if curve is not None]
-
-
 def latent(model: Any, frame: Any) -> Any:
     """The distribution of the function itself at the rows of a table."""
     with warnings.catch_warnings():
-        # The rows come in the order of the prepared columns, and what they hold was seen in the fit.
         warnings.simplefilter("ignore")
-        rows = model.preparation_.transform(frame)
-        steps = model.estimator_
-        if final_step(steps) is not steps:
-            rows = steps[:-1].transform(rows)
-        inner = final_step(steps)
-        if is_sparse(rows) and not inner.__sklearn_tags__().input_tags.sparse:
-            rows = rows.toarray()
+        inner, rows = _last_step(model, frame)
         return inner.predict_dist(rows, latent=True)
+
+
+def probability(model: Any, frame: Any, *, place: int) -> Shares:
+    """The probability of one of the classes at the rows of a table."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        inner, rows = _last_step(model, frame)
+        mean = np.asarray(inner.predict_proba(rows))[:, place]
+        if not hasattr(inner, "proba_interval"):
+            return Shares(mean, mean, mean)
+        lower, upper = inner.proba_interval(rows, 0.95)
+        return Shares(mean, lower[:, place], upper[:, place])
+
+
+def _last_step(model: Any, frame: Any) -> tuple[Any, Any]:
+    """The estimator at the end, and the rows as they reach it, in the order of the prepared columns."""
+    rows, steps = model.preparation_.transform(frame), model.estimator_
+    if final_step(steps) is not steps:
+        rows = steps[:-1].transform(rows)
+    inner = final_step(steps)
+    if is_sparse(rows) and not inner.__sklearn_tags__().input_tags.sparse:
+        rows = rows.toarray()
+    return inner, rows
+
+
+def curves(model: Any, frame: Any, row: int, columns: Sequence[str], *, ask: Ask = latent) -> list[Curve]:
+    """The curve of each of these columns around one row; those of text, and those that can't be asked, have none."""
+    kinds = {column.name: column.kind for column in model.preparation_.columns_}
+    found = [_curve(model, frame, row, column, ask) for column in columns if kinds.get(column) != "text"]
+    return [curve for curve in found if curve is not None]
 
 
 def line(model: Any, frame: Any, column: str) -> Line | None:
@@ -120,12 +154,12 @@ class _Places:
     ticks: list[str] | None = None
 
 
-def _curve(model: Any, frame: Any, row: int, column: str) -> Curve | None:
+def _curve(model: Any, frame: Any, row: int, column: str, ask: Ask) -> Curve | None:
     places = _places(model, frame, column)
     if places is None:
         return None
     try:
-        dist = latent(model, _around(frame, row, column, places))
+        dist = ask(model, _around(frame, row, column, places))
     # Without degrees of freedom there is no band, and the model says so in its own words.
     except ValueError:
         return None

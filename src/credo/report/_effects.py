@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from credo.report._inputs import sources
+
 Vector = NDArray[np.float64]
 
 # A normal number lies within so many standard deviations 95 times in 100.
@@ -60,11 +62,15 @@ def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
 
 @dataclass(frozen=True)
 class Weights:
-    """What each prepared column adds to the log odds or logits over one `step`, and the class that it speaks for."""
+    """What each prepared column adds to the log odds or logits over one `step`, and the class that it speaks for.
+
+    A column that stands for a word of a text has that word for its name where there is no other text.
+    """
 
     names: list[str]
     values: Vector
     classes: list[Any]
+    are_words: list[bool]
 
     @property
     def order(self) -> NDArray[np.intp]:
@@ -81,7 +87,16 @@ def weights(model: Any, frame: Any) -> Weights | None:
     # The log odds of two classes are those of the second.
     coef = np.vstack([-coef, coef]) if len(coef) == 1 else coef
     moved = step(model.preparation_.transform(frame)) * coef.max(axis=0)
-    return Weights(names, moved, [model.classes_[k].item() for k in coef.argmax(axis=0)])
+    labels = [model.classes_[k].item() for k in coef.argmax(axis=0)]
+    texts = [column.name for column in model.preparation_.columns_ if column.kind == "text"]
+    origins = sources(model) or names
+    are_words = [origin in texts for origin in origins]
+    if len(texts) == 1:
+        names = [
+            name.removeprefix(f"{texts[0]}: ") if is_word else name
+            for name, is_word in zip(names, are_words, strict=True)
+        ]
+    return Weights(names, moved, labels, are_words)
 
 
 def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:

@@ -6,13 +6,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import binom, kstest, spearmanr
+from scipy.stats import binom, chisquare, kstest, spearmanr
 
 from credo.distributions import StudentT
 from credo.metrics import pit, point
-from credo.selection import HeldOut
+from credo.selection import Gap, HeldOut, gap
 
 Vector = NDArray[np.float64]
+
+# What chance does less than once in a hundred times is called evidence; for a normal z that is |z| > 2.576.
+ALARM = 0.01
+ALARM_Z = 2.5758293035489
+# Half of all normal numbers, and 95 in 100 of them, are no larger than this.
+_QUARTILE, _NEARLY_ALL = 0.6744897501960817, 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Rows inside their 95 % interval, and the central 95 % range of that count under binomial(n, 0.95)."""
+    """Rows inside their 95 % interval, and the central 99 % range of that count under binomial(n, 0.95)."""
 
     inside: int
     n: int
@@ -61,21 +67,53 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class Bars:
+    """A histogram of PIT values, and the range that all bars of an honest model keep to 99 times in 100.
+
+    `p` is that of the chi-square test for level bars.
+    """
+
+    n: int
+    level: float
+    outside: int
+    p: float
+
+    @property
+    def are_level(self) -> bool:
+        """Whether chance explains how they differ."""
+        return self.outside == 0 and self.p >= ALARM
+
+
+@dataclass(frozen=True)
 class Uniformity:
     """How far PIT values are from uniform.
 
     `bias` is their standardised mean: positive means observations above their predictions. `spread` is the
-    standardised variance of their normal scores: positive means observations out in the tails. `above` is the
-    share above ½, and `distance` Kolmogorov's, the largest difference between a stated and an observed
-    probability.
+    standardised variance of their normal scores: positive means observations out in the tails. `middle` is the
+    standardised number of those in the middle half, `central` their share, and `coverage` counts those outside the
+    outermost 5 %; where there is a bias, the middle is that of the values. `above` is the share above ½, and `distance`
+    Kolmogorov's, the largest difference between a stated and an observed probability.
     """
 
     n: int
     above: float
     bias: float
     spread: float
+    middle: float
+    central: float
     distance: float
-    p: float
+    coverage: Coverage
+    bars: Bars
+
+    @property
+    def too_wide(self) -> bool:
+        """Whether the distributions are wider than what happened, by any of three tests."""
+        return self.spread < -ALARM_Z or self.middle > ALARM_Z or self.coverage.inside > self.coverage.high
+
+    @property
+    def too_narrow(self) -> bool:
+        """Whether they are narrower. Both are true where they are too wide for most rows and too narrow for some."""
+        return self.spread > ALARM_Z or self.middle < -ALARM_Z or self.coverage.inside < self.coverage.low
 
 
 @dataclass(frozen=True)
@@ -97,19 +135,6 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class Gap:
-    """Mean difference of held-out scores, first − second, with its standard error over rows."""
-
-    mean: float
-    error: float
-
-    @property
-    def clear(self) -> bool:
-        """Whether the difference is larger than two standard errors."""
-        return abs(self.mean) > 2 * self.error
-
-
-@dataclass(frozen=True)
 class Guess:
     """The scores of always guessing the mean of the other rows, with their spread as its uncertainty."""
 
@@ -121,9 +146,12 @@ class Guess:
 
 def coverage(held: Predicted) -> Coverage:
     """How many rows fell inside their interval, and how many should."""
-    inside = (held.lower <= held.y) & (held.y <= held.upper)
+    return _coverage((held.lower <= held.y) & (held.y <= held.upper))
+
+
+def _coverage(inside: NDArray[np.bool_]) -> Coverage:
     n = len(inside)
-    low, high = (int(binom.ppf(q, n, 0.95)) for q in (0.025, 0.975))
+    low, high = (int(binom.ppf(q, n, 0.95)) for q in (ALARM / 2, 1 - ALARM / 2))
     return Coverage(inside=int(inside.sum()), n=n, low=low, high=high)
 
 
@@ -135,17 +163,36 @@ def uniformity(pit: Vector) -> Uniformity:
     """
     values = np.clip(pit[np.isfinite(pit)], 0.0, 1.0)
     n = len(values)
-    test = kstest(values, "uniform")
     # Values of exactly 0 or 1 count as far out as the first of 2n uniform ones would be.
     normal = ndtri(np.clip(values, 0.25 / n, 1 - 0.25 / n))
+    bias = float((values.mean() - 0.5) * np.sqrt(12 * n))
+    off = np.abs(normal - (normal.mean() if abs(bias) > ALARM_Z else 0.0))
+    central = float(np.mean(off < _QUARTILE))
     return Uniformity(
         n=n,
         above=float(np.mean(values > 0.5)),
-        bias=float((values.mean() - 0.5) * np.sqrt(12 * n)),
+        bias=bias,
         spread=float((normal.var(ddof=1) - 1) * np.sqrt(n / 2)),
-        distance=float(test.statistic),
-        p=float(test.pvalue),
+        middle=float((central - 0.5) * 2 * np.sqrt(n)),
+        central=central,
+        distance=float(kstest(values, "uniform").statistic),
+        coverage=_coverage(off <= _NEARLY_ALL),
+        bars=bars(values),
     )
+
+
+def bars(values: Vector) -> Bars:
+    """The histogram that is drawn, and what can be said of it.
+
+    Any of k bars leaves a range of probability 1 − a/k with a probability of at most a.
+    """
+    n = len(values)
+    k = 5 if n < 50 else 10 if n < 1000 else 20
+    level = 1 - ALARM / k
+    counts, _ = np.histogram(values, bins=k, range=(0.0, 1.0))
+    low, high = (binom.ppf((1 + side * level) / 2, n, 1 / k) for side in (-1, 1))
+    outside = int(np.sum((counts < low) | (counts > high)))
+    return Bars(k, level, outside, float(chisquare(counts).pvalue))
 
 
 def pattern(y: Vector, mean: Vector) -> Pattern:
@@ -157,16 +204,6 @@ def pattern(y: Vector, mean: Vector) -> Pattern:
         bend=_correlation(left, np.abs(mean - np.median(mean))),
         size=_correlation(np.abs(left), mean),
     )
-
-
-def gap(first: Vector, second: Vector) -> Gap:
-    """The paired difference of two models' scores, row by row."""
-    n = len(first)
-    # A point mass that hits has an infinite log score; then the gap is not a number, and never clear.
-    with np.errstate(invalid="ignore"):
-        difference = first - second
-        error = float(difference.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-        return Gap(mean=float(difference.mean()), error=error)
 
 
 def gain(held: Predicted) -> Gap:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from sklearn.base import BaseEstimator
 
 from credo import plots
+from credo.metrics import Influence
 from credo.plots import shorten
 from credo.plots._style import ACCENT, canvas
 from credo.report import _facts as facts
@@ -17,8 +18,8 @@ from credo.report import _input_sentences as words
 from credo.report import _sentences as sentences
 from credo.report._curves import Curve, Line
 from credo.report._effects import Effects
-from credo.report._inputs import Influence, Process
-from credo.report._numbers import count
+from credo.report._inputs import Process
+from credo.report._numbers import count, number
 
 MAX_POINTS = 500
 MAX_COEFFICIENTS = 20
@@ -51,6 +52,7 @@ def held_out_figures(held: facts.Predicted, *, target: str, guess: float | None)
     name = shorten(target)
     interval = (held.lower, held.upper)
     left = held.y - held.mean
+    shape = facts.uniformity(held.pit)
     return [
         figure(
             "agreement",
@@ -64,10 +66,10 @@ def held_out_figures(held: facts.Predicted, *, target: str, guess: float | None)
         figure(
             "calibration",
             "Is the stated uncertainty honest?",
-            lambda ax: plots.calibration(held.pit, ax=ax),
-            sentences.calibration(facts.uniformity(held.pit)),
-            "Level bars are honest; a U is too sure, a hump too unsure, a slope biased. Each bar of an "
-            "honest model stays between the dashed lines 99 times in 100.",
+            lambda ax: plots.calibration(held.pit, bins=shape.bars.n, level=shape.bars.level, ax=ax),
+            sentences.calibration(shape),
+            "Level bars are honest; a U is too sure, a hump too unsure, a hump between raised ends both, a slope "
+            "biased. All bars of an honest model stay between the dashed lines 99 times in 100.",
         ),
         figure(
             "residuals",
@@ -101,44 +103,43 @@ def coefficient_figure(effects: Effects, *, best: str, target: str, moves: str =
     )  # fmt: skip
 
 
-def relevance_figure(process: Process) -> Figure:
-    """How far a process bends along each column of the table."""
-    assert process.relevance is not None
-    rows = min(MAX_COEFFICIENTS, len(process.names))
-    bars = _Columns(process.names, process.relevance)
-    return figure(
-        "relevances",
+def bend_figure(process: Process) -> Figure:
+    """How much a process bends along each column of the table."""
+    assert process.bends is not None
+    return bar_figure(
+        "bends",
         "Along which inputs does the function bend?",
-        lambda ax: plots.relevances(bars, max_rows=MAX_COEFFICIENTS, ax=ax),
-        words.bends(process),
-        "Each bar is the spread of an input divided by its length scale, the distance over which the function "
-        "changes its course. Along an input with a short bar it is straight or flat; the pictures below tell which.",
-        size=(_SIZE[0], 0.9 + 0.24 * rows),
+        process.names,
+        process.bends,
+        label="wiggliness (spread of the input / length scale)",
+        answer=words.bends(process),
+        reading="Each bar is the spread of an input divided by its length scale, the distance over which the function "
+        "changes its course: how wiggly it is along that input, not how far it moves. A short bar is a straight line, "
+        "steep or flat; the pictures below tell which.",
     )
 
 
-def influence_figure(influence: Influence, *, target: str, moves: str = "the prediction changes") -> Figure:
+def influence_figure(
+    influence: Influence, *, best: str, target: str, moves: str = "the prediction changes"
+) -> Figure:  # fmt: skip
     """How much each column of the table moves the predictions."""
     order = influence.order
-    rows = min(MAX_COEFFICIENTS, len(order))
-    bars = _Columns([influence.names[i] for i in order], influence.values[order])
-
-    def draw(ax: Any) -> None:
-        plots.relevances(bars, max_rows=MAX_COEFFICIENTS, ax=ax)
-        ax.set_xlabel(f"change in {target}", parse_math=False)
-
-    return figure(
+    grouped = "; inputs that go together have one bar, for the values of another row" if influence.together else ""
+    return bar_figure(
         "influences",
         "Which inputs matter?",
-        draw,
-        words.influences(influence, best=influence.model, target=target),
-        f"Each bar says how much {moves}, by root mean square over the rows, when that input moves by "
-        "one standard deviation, or takes another of its values. Associations, not causes.",
-        size=(_SIZE[0], 0.9 + 0.24 * rows),
+        [words.bar_name(influence.members[i]) for i in order],
+        influence.values[order],
+        label=f"change in {target}",
+        answer=words.influences(influence, best=best, target=target),
+        reading=f"Each bar says how much {moves}, by root mean square over the rows, when that input moves by "
+        f"one standard deviation, or takes another of its values{grouped}. Associations, not causes.",
     )
 
 
-def bar_figure(names: list[str], values: Any, *, label: str, answer: str, reading: str) -> Figure:
+def bar_figure(
+    key: str, question: str, names: list[str], values: Any, *, label: str, answer: str, reading: str
+) -> Figure:  # fmt: skip
     """Bars, the longest first."""
     rows = min(MAX_COEFFICIENTS, len(names))
     bars = _Columns(names, values)
@@ -147,7 +148,7 @@ def bar_figure(names: list[str], values: Any, *, label: str, answer: str, readin
         plots.relevances(bars, max_rows=MAX_COEFFICIENTS, ax=ax)
         ax.set_xlabel(label, parse_math=False)
 
-    return figure("weights", "Which inputs matter?", draw, answer, reading, size=(_SIZE[0], 0.9 + 0.24 * rows))
+    return figure(key, question, draw, answer, reading, size=(_SIZE[0], 0.9 + 0.24 * rows))
 
 
 def line_figure(line: Line, held: facts.Predicted, *, target: str) -> Figure:
@@ -171,16 +172,28 @@ def line_figure(line: Line, held: facts.Predicted, *, target: str) -> Figure:
     )
 
 
-def curve_figures(curves: list[Curve], *, target: str) -> list[Figure]:
-    """One small picture for each column, on one scale; what would look flat on it is enlarged."""
-    whole = _room(min(curve.lower.min() for curve in curves), max(curve.upper.max() for curve in curves))
+def curve_figures(
+    curves: list[Curve],
+    *,
+    target: str,
+    whole: tuple[float, float] | None = None,
+    at_most: float = np.inf,
+    write: Callable[[float], str] = number,
+) -> list[Figure]:
+    """One small picture for each column, on one scale; what would look flat on it is enlarged.
+
+    `whole` are the ends of that scale, by default those of all curves; what would have to be enlarged more often than
+    `at_most` is as good as flat, and stays so. `write` turns values into text.
+    """
+    if whole is None:
+        whole = _room(min(curve.lower.min() for curve in curves), max(curve.upper.max() for curve in curves))
     figures = []
     for i, curve in enumerate(curves):
         own = _room(curve.lower.min(), curve.upper.max())
         times = (whole[1] - whole[0]) / (own[1] - own[0]) if own[1] > own[0] else 1.0
-        limits, times = (own, times) if times >= ENLARGE_FROM else (whole, 1.0)
+        limits, times = (own, times) if ENLARGE_FROM <= times <= at_most else (whole, 1.0)
         draw = partial(_draw_curve, curve=curve, limits=limits, target=target)
-        said = words.curve(curve, enlarged=times)
+        said = words.curve(curve, enlarged=times, write=write)
         figures.append(figure(f"curve-{i}", shorten(curve.name), draw, said, "", size=_SMALL))
     return figures
 

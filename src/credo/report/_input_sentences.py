@@ -1,16 +1,19 @@
 """Sentences about inputs without coefficients: what matters, how a process bends, what a curve does."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.metrics import Influence
 from credo.plots import shorten
 from credo.report._curves import Curve
-from credo.report._inputs import Influence, Process
+from credo.report._inputs import Process
 from credo.report._numbers import datum, listing, number, spelled
 from credo.report._sentences import capital
 
 # An input with less than this share of the largest influence hardly matters, and along one with less than this share
-# of the largest relevance the function hardly bends.
+# of the strongest bend the function hardly does.
 _HARDLY = 0.05
 _STRAIGHT = 0.1
 # A turn of less than this share of a curve's height is no turn.
@@ -26,26 +29,45 @@ _SMOOTHNESS = {
 
 def influences(fact: Influence, *, best: str, target: str) -> str:
     """Which columns move the prediction most, for the headline."""
-    bound = [shorten(name) for name in fact.together]
-    together = ""
-    if bound:
-        go = "goes together with other inputs" if len(bound) == 1 else "go together"
-        each = "it" if len(bound) == 1 else "one of them"
-        together = f"{listing(bound)} {go} in these rows, which don't tell what {each} does alone."
+    bound = " ".join(
+        f"{listing([shorten(name) for name in members], at_most=8)} go together in these rows, which don't tell what "
+        "one of them does alone."
+        for members in fact.together
+    )
     order = fact.order
-    if not len(order):
-        return together
-    if not fact.values[order[0]] > 0:
-        return f"{together} No {'other ' if bound else ''}input changes what {best} predicts.".strip()
-    return f"{together} {_most(fact, order, target=target, others=bool(bound))}".strip()
+    if not len(order) or not fact.values[order[0]] > 0:
+        return f"{bound} No input changes what {best} predicts.".strip()
+    return f"{bound} {_most(fact, order, target=target)}".strip()
 
 
-def _most(fact: Influence, order: NDArray[np.intp], *, target: str, others: bool) -> str:
-    names, values = [shorten(fact.names[i]) for i in order], fact.values[order]
+def entry(members: Sequence[str]) -> str:
+    """An input by its name; of several that go together, the first and how many go with it.
+
+    >>> entry(["froude"]), entry(["wall", "roof"]), entry(["wall", "roof", "height"])
+    ('froude', 'wall together with roof', 'wall and the two that go with it')
+    """
+    first = shorten(members[0])
+    if len(members) == 2:
+        return f"{first} together with {shorten(members[1])}"
+    return first if len(members) == 1 else f"{first} and the {spelled(len(members) - 1)} that go with it"
+
+
+def bar_name(members: Sequence[str], *, width: int = 28) -> str:
+    """The same beside a bar.
+
+    >>> bar_name(["X1_compactness", "X2_surface", "X3_wall"])
+    'X1_compactness + 2 together'
+    """
+    more = f" + {len(members) - 1} together" if len(members) > 1 else ""
+    return f"{shorten(members[0], width=width - len(more))}{more}"
+
+
+def _most(fact: Influence, order: NDArray[np.intp], *, target: str) -> str:
+    names, values = [entry(fact.members[i]) for i in order], fact.values[order]
     strong = int(np.sum(values >= 0.5 * values[0]))
     some = int(np.sum(values >= _HARDLY * values[0]))
     text = (
-        f"What matters most{' of the others' if others else ''}: {listing(names[:strong], at_most=4)}. "
+        f"What matters most: {listing(names[:strong], at_most=4)}. "
         f"{capital(_change(fact, order[0]))} changes the predicted {target} by "
         f"{number(float(values[0]), digits=2)} (root mean square over the rows)"
     )
@@ -55,7 +77,9 @@ def _most(fact: Influence, order: NDArray[np.intp], *, target: str, others: bool
 
 
 def _change(fact: Influence, i: int) -> str:
-    name = shorten(fact.names[i])
+    name = entry(fact.members[i])
+    if len(fact.members[i]) > 1:
+        return f"another row's {name}"
     return f"one standard deviation of {name}" if fact.measured[i] else f"another value of {name}"
 
 
@@ -82,10 +106,10 @@ def process(fact: Process, *, target: str, spread: float) -> str:
 
 def bends(fact: Process) -> str:
     """Along which columns a process bends, and along which it hardly does."""
-    assert fact.relevance is not None
-    order = np.argsort(-fact.relevance, kind="stable")
+    assert fact.bends is not None
+    order = np.argsort(-fact.bends, kind="stable")
     names = [shorten(fact.names[i]) for i in order]
-    values = fact.relevance[order]
+    values = fact.bends[order]
     strong = int(np.sum(values >= 0.5 * values[0]))
     hardly = [name for name, value in zip(names, values, strict=True) if value < _STRAIGHT * values[0]]
     text = f"The function bends most along {listing(names[:strong], at_most=4)}"
@@ -94,30 +118,33 @@ def bends(fact: Process) -> str:
     return f"{text}, and hardly along {listing(hardly)}." if hardly else f"{text}."
 
 
-def curve(fact: Curve, *, enlarged: float = 1.0) -> str:
+def curve(fact: Curve, *, enlarged: float = 1.0, write: Callable[[float], str] = number) -> str:
     """What a curve does, whether it can be told from a level line, and whether its picture is enlarged.
 
-    A level line stays inside the band everywhere if the highest lower end is below the lowest upper end.
+    A level line stays inside the band everywhere if the highest lower end is below the lowest upper end. `write` turns
+    the curve's values into text.
     """
     size = f" Enlarged {enlarged:.0f} times." if enlarged > 1 else ""
-    return f"{_shape(fact)}{size}"
+    return f"{_shape(fact, write)}{size}"
 
 
-def _shape(fact: Curve) -> str:
+def _shape(fact: Curve, write: Callable[[float], str]) -> str:
     mean, lower, upper = fact.mean, fact.lower, fact.upper
     span = float(np.ptp(mean))
     # Beside the curve's height, what rounding leaves of a zero is nothing.
-    low, high = (number(end if abs(end) > 1e-4 * span else 0.0) for end in (float(mean.min()), float(mean.max())))
+    low, high = (write(end if abs(end) > 1e-4 * span else 0.0) for end in (float(mean.min()), float(mean.max())))
     if lower.max() <= upper.min():
-        return "A level line stays inside the band."
+        return "A level line stays inside the band." if upper.max() > lower.min() else "Doesn't change."
     if fact.ticks is not None:
         return f"Lowest at {fact.ticks[mean.argmin()]} ({low}), highest at {fact.ticks[mean.argmax()]} ({high})."
     tolerance = _TURN * span
     turns = _turns(mean, tolerance)
-    # A line that never falls stays inside the band if no upper end lies below a lower one to its left.
-    if (np.maximum.accumulate(lower) <= upper).all():
+    # A line that never falls stays inside the band if no upper end lies below a lower one to its left. Without a band,
+    # what is no turn doesn't count.
+    way = 0 if turns or (upper > lower).any() else np.sign(mean[-1] - mean[0])
+    if way > 0 or (np.maximum.accumulate(lower) <= upper).all():
         return f"Rises{' on the whole' if turns else ''}, from {low} to {high}."
-    if (np.minimum.accumulate(upper) >= lower).all():
+    if way < 0 or (np.minimum.accumulate(upper) >= lower).all():
         return f"Falls{' on the whole' if turns else ''}, from {high} to {low}."
     if turns == 1 and mean.max() - max(mean[0], mean[-1]) > tolerance:
         return f"Rises to {high} at {datum(float(fact.x[mean.argmax()]))}, then falls."

@@ -2,42 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from credo.report import _class_facts as class_facts
 from credo.report import _facts as facts
 from credo.report import _sentences as sentences
 from credo.report._numbers import aligned, fixed, number, percent
-from credo.selection import Comparison, HeldOut
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A held-out score: its heading, which way is better (and by sign), and how it is written.
-
-    Of a logarithm the difference counts, whatever its size: it has a fixed number of `decimals`.
-    """
-
-    title: str
-    way: str
-    sign: int = 0
-    decimals: int | None = None
-    is_share: bool = False
-
-
-_MEASURES = {
-    "log_score": Measure("Log score", "higher is better", 1, decimals=3),
-    "rmse": Measure("RMSE", "lower is better", -1),
-    "crps": Measure("CRPS", "lower is better", -1),
-    "coverage": Measure("Coverage", "near 95 %", is_share=True),
-    "log_loss": Measure("Log loss", "lower is better", -1, decimals=3),
-    "brier": Measure("Brier score", "lower is better", -1, decimals=4),
-    "accuracy": Measure("Accuracy", "higher is better", 1, is_share=True),
-    "calibration_error": Measure("Calibration error", "near chance", is_share=True),
-}
-_EVIDENCE = Measure("Log evidence", "higher is better", 1, decimals=1)
-_SECONDS = Measure("Seconds", "")
+from credo.selection import MEASURES, Comparison, HeldOut, Measure, Score
 
 
 @dataclass(frozen=True)
@@ -62,14 +34,15 @@ class Row:
 
 def head(comparison: Comparison) -> list[Measure]:
     """The columns; where no model could be fitted there is nothing to measure."""
-    return [*(_MEASURES[measure] for measure in comparison.measures), _EVIDENCE, _SECONDS]
+    shown = [MEASURES[name] for name in (*comparison.measures, "log_evidence", "seconds")]
+    return [replace(measure, title=sentences.capital(measure.title)) for measure in shown]
 
 
 def rows(comparison: Comparison, families: dict[str, str]) -> list[Row]:
     """One row for each model, in the comparison's order."""
     good = [score for score in comparison.scores if score.error is None]
     columns = [_measured(comparison, measure) for measure in comparison.measures]
-    columns.append(_column([score.log_evidence for score in good], _EVIDENCE))
+    columns.append(_column([score.log_evidence for score in good], MEASURES["log_evidence"]))
     columns.append([Cell(_seconds(score.seconds)) for score in good])
     cells = {score.name: [column[i] for column in columns] for i, score in enumerate(good)}
     return [
@@ -91,30 +64,23 @@ def guess_row(guess: Any, comparison: Comparison) -> Row | None:
     good = [score for score in comparison.scores if score.error is None]
     cells = []
     for name in comparison.measures:
-        values = [*(score.held_out[name] for score in good), getattr(guess, name, None)]
-        cells.append(_texts(values, _MEASURES[name])[-1])
+        values = [*(score.held_out.get(name) for score in good), getattr(guess, name, None)]
+        cells.append(_texts(values, MEASURES[name])[-1])
     what = "always the shares" if comparison.task == "classification" else "always the mean"
     return Row(what, "for comparison: looks at no column", [Cell(text) for text in (*cells, "—", "—")])
 
 
-def clear_lead(comparison: Comparison) -> bool:
-    """Whether the top model is ahead of every other by more than chance would explain."""
-    first, *others = [score.name for score in comparison.scores if score.error is None]
-    top = comparison.held_out[first].log_score
-    return all(facts.gap(top, comparison.held_out[name].log_score).clear for name in others)
-
-
 def words(comparison: Comparison, guess: float | None) -> list[str]:
     """The sentences under the leaderboard; `guess` is the log score of a guess that looks at no column."""
-    good = [score for score in comparison.scores if score.error is None]
+    good: list[Score] = [score for score in comparison.scores if score.name in comparison.held_out]
     found: list[str] = []
     if not good:
         return found
     classes = comparison.task == "classification"
     if len(good) > 1:
-        first, second = (comparison.held_out[score.name].log_score for score in good[:2])
         what = "log loss" if classes else "log score"
-        found.append(sentences.lead(good[0].name, good[1].name, facts.gap(first, second), what=what))
+        names = good[0].name, good[1].name
+        found.append(sentences.lead(*names, comparison.gap(*names), what=what))
     logs = {score.name: score.log_evidence for score in good if score.log_evidence is not None}
     found.append(sentences.evidence({name: log for name, log in logs.items() if math.isfinite(log)}, good[0].name))
     if guess is not None:
@@ -126,13 +92,12 @@ def words(comparison: Comparison, guess: float | None) -> list[str]:
 def _measured(comparison: Comparison, name: str) -> list[Cell]:
     """The cells of a held-out score; coverage and calibration are flagged where chance doesn't explain them."""
     good = [score for score in comparison.scores if score.error is None]
-    cells = _column([score.held_out[name] for score in good], _MEASURES[name])
+    cells = _column([score.held_out.get(name) for score in good], MEASURES[name])
     flags = {"coverage": _covered, "calibration_error": _calibrated}.get(name)
     if flags is None:
         return cells
-    return [
-        Cell(cell.text, flag=flags(comparison.held_out[score.name])) for cell, score in zip(cells, good, strict=True)
-    ]
+    held = [comparison.held_out.get(score.name) for score in good]
+    return [cell if each is None else replace(cell, flag=flags(each)) for cell, each in zip(cells, held, strict=True)]
 
 
 def _column(values: Sequence[float | None], measure: Measure) -> list[Cell]:
@@ -163,10 +128,7 @@ def _covered(held: HeldOut) -> str:
 
 
 def _calibrated(held: HeldOut) -> str:
-    fact = class_facts.calibration(held)
-    if fact.by_chance:
-        return ""
-    return "off" if fact.confidence.honest else "too sure" if fact.confidence.z < 0 else "too unsure"
+    return class_facts.calibration(held).verdict
 
 
 def _seconds(value: float | None) -> str:

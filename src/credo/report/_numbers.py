@@ -3,8 +3,6 @@
 import math
 from collections.abc import Sequence
 
-# Groups of three digits are set apart by a narrow space that doesn't break the line.
-_THIN = "\u202f"
 _MINUS = "−"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -62,8 +60,8 @@ def fixed(value: float, *, decimals: int) -> str:
     >>> fixed(-0.5, decimals=2), fixed(-0.001, decimals=2)
     ('−0.50', '0.00')
     """
-    text = f"{value:,.{decimals}f}".replace(",", _THIN)
-    if not text.strip(f"-0.{_THIN}"):
+    text = f"{value:,.{decimals}f}"
+    if not text.strip("-0."):
         text = text.lstrip("-")
     return text.replace("-", _MINUS)
 
@@ -89,10 +87,10 @@ def aligned(values: Sequence[float | None], *, digits: int = 4) -> list[str]:
 def count(n: int) -> str:
     """A count with its digits in groups.
 
-    >>> count(1000) == "1\u202f000"
-    True
+    >>> count(1000)
+    '1,000'
     """
-    return f"{n:,}".replace(",", _THIN)
+    return f"{n:,}"
 
 
 def several(n: int, noun: str, *, spell: bool = False) -> str:
@@ -122,7 +120,7 @@ def percent(share: float) -> str:
     value = 100 * share
     for decimals in (1, 2):
         text = fixed(value, decimals=decimals)
-        if float(text.replace(_MINUS, "-").replace(_THIN, "")) not in (0.0, 100.0) or share in (0.0, 1.0):
+        if float(text.replace(_MINUS, "-").replace(",", "")) not in (0.0, 100.0) or share in (0.0, 1.0):
             break
     return f"{text.rstrip('0').rstrip('.')} %"
 

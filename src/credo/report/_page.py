@@ -82,6 +82,7 @@ def render(
         n_folds=comparison.n_folds,
         dated=[shorten(column.name) for column in columns if column.kind == "date"],
         seed=seed,
+        drawn_seeds=_seeds(models),
         settings={name: _settings(model) for name, model in models.items()},
         versions=_versions(),
     )
@@ -93,8 +94,11 @@ def _results(
     """What depends on there being a model that could be fitted."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "together")}
     nothing |= {"best": "", "typical": None, "has_process": False, "surprises": Listing((), [], "")}
+    nothing |= {"along": "", "has_band": True}
     if all(score.error is not None for score in comparison.scores):
         return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
+    if not comparison.held_out:
+        return nothing | {"answer": ["None of these models says how sure it is; the leaderboard has their errors."]}
     chapter = classification if comparison.task == "classification" else regression
     return nothing | chapter.results(comparison, models, frame, target, guess)
 
@@ -134,6 +138,12 @@ def _settings(model: Any) -> str:
         return " → ".join(" ".join(repr(part).split()) for part in _steps(model.estimator_))
 
 
+def _seeds(models: Mapping[str, Any]) -> list[int]:
+    """The seeds that models were fitted with."""
+    found = [getattr(step, "random_state", None) for model in models.values() for step in _steps(model.estimator_)]
+    return sorted({int(seed) for seed in found if isinstance(seed, int | np.integer)})
+
+
 def _steps(estimator: Any) -> list[Any]:
     return [step for _, step in getattr(estimator, "steps", [])] or [estimator]
 
@@ -168,8 +178,8 @@ def _tie(text: Any) -> Markup:
 
 
 def _mark(text: str, name: str) -> Markup:
-    """A sentence in which its subject stands out."""
-    if not name or name not in text:
+    """A sentence in which its subject stands out; not inside a longer name, as "logistic" in "bayes-logistic"."""
+    parts = re.split(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, maxsplit=1) if name else [text]
+    if len(parts) == 1:
         return _tie(text)
-    before, _, after = text.partition(name)
-    return _tie(before) + Markup("<strong>{}</strong>").format(name) + _tie(after)
+    return _tie(parts[0]) + Markup("<strong>{}</strong>").format(name) + _tie(parts[1])

@@ -10,14 +10,14 @@ from credo.report import _facts as facts
 from credo.report._answer import Inputs, answer, inputs, tiles
 from credo.report._figures import (
     Figure,
+    bend_figure,
     coefficient_figure,
     curve_figures,
     held_out_figures,
     influence_figure,
     line_figure,
-    relevance_figure,
 )
-from credo.report._numbers import datum
+from credo.report._numbers import datum, listing
 from credo.report._surprises import Listing, row_label, surprises
 from credo.selection import Comparison
 
@@ -43,20 +43,27 @@ def results(
         "figures": [*figures, *_input_figures(found, held, best=best, target=target)],
         "curves": curve_figures(found.curves, target=target) if found.curves else [],
         "typical": None if found.typical is None else row_label(frame.index[found.typical]),
-        "together": [] if found.influence is None else [shorten(name) for name in found.influence.together],
+        "together": together(found),
         "has_process": found.process is not None,
         "surprises": Listing(_SURPRISES, [line.cells for line in listed], sentence),
     }
 
 
+def together(found: Inputs) -> list[str]:
+    """The groups of inputs that have no curves of their own, each in words."""
+    groups = [] if found.influence is None else found.influence.together
+    return [listing([shorten(name) for name in members], at_most=8) for members in groups]
+
+
 def _input_figures(found: Inputs, held: facts.Predicted, *, best: str, target: str) -> list[Figure]:
-    """The picture of the inputs: a line, coefficients, how a process bends, or what moves the predictions."""
+    """The pictures of the inputs: a line, coefficients, or what moves the predictions and how a process bends."""
     if found.line is not None:
         return [line_figure(found.line, held, target=target)]
     if found.effects is not None:
         return [coefficient_figure(found.effects, best=best, target=target)]
-    if found.process is not None and found.process.relevance is not None and len(found.process.names) > 1:
-        return [relevance_figure(found.process)]
-    if found.influence is not None and len(found.influence.order) > 1 and found.influence.values.max() > 0:
-        return [influence_figure(found.influence, target=target)]
-    return []
+    made = []
+    if found.influence is not None and len(found.influence.members) > 1 and found.influence.values.max() > 0:
+        made.append(influence_figure(found.influence, best=best, target=target))
+    if found.process is not None and found.process.bends is not None and len(found.process.names) > 1:
+        made.append(bend_figure(found.process))
+    return made

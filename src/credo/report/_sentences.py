@@ -8,31 +8,28 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from credo.report._effects import Effects
-from credo.report._facts import Correlation, Coverage, Gap, Pattern, Uniformity
+from credo.report._facts import ALARM, ALARM_Z, Correlation, Coverage, Pattern, Uniformity
 from credo.report._numbers import about, count, listing, number, p_value, several, spelled, whole_percent
+from credo.selection import Gap
 
-# What chance does less than once in a hundred times is called evidence; for a normal z that is |z| > 2.576.
-_ALARM = 0.01
-_ALARM_Z = 2.5758293035489
 # An effect of about three standard deviations, as a multiple of the width of its 95 % interval.
 _STRONG = 0.75
 # Fewer rows than this can't show a pattern that is worth a sentence.
 _FEW = 20
 
 
-def winner(best: str, *, n_models: int, n_failed: int, n_tied: int, clear: bool, target: str) -> str:
-    """Which model is taken: the best, or the simplest of `n_tied` that are too close to call."""
+def winner(best: str, *, n_models: int, n_failed: int, n_tied: int, target: str) -> str:
+    """Which model is taken: the best, or the simplest of `n_tied` that chance alone could have put in this order."""
     failed = f" {capital(several(n_failed, 'more model', spell=True))} could not be fitted." if n_failed else ""
     if n_models == 1:
         return f"{best} is the only model that was fitted.{failed}"
     if n_tied == 1:
-        margin = "by a clear margin" if clear else "though not by much"
-        return f"{best} predicts {target} best of the {spelled(n_models)} models compared, {margin}.{failed}"
+        return f"{best} predicts {target} best of the {spelled(n_models)} models compared, by a clear margin.{failed}"
     both = "both models predict" if n_models == 2 else f"all {spelled(n_models)} models predict"
     some = f"{spelled(n_tied)} of {spelled(n_models)} models predict"
     return (
         f"{best} is the model to take: {both if n_tied == n_models else some} {target} about equally well on held-out "
-        f"rows, and it is the simplest of them.{failed}"
+        f"rows, as far as chance lets us tell, and it is the simplest of them.{failed}"
     )
 
 
@@ -53,11 +50,16 @@ def error(rmse: float, guess: float | None, *, clear: bool, target: str) -> str:
     return f"{off}, {verdict} that of always guessing the mean ({number(guess)}): the columns are of no help here."
 
 
-def coverage(fact: Coverage) -> str:
-    """Whether the 95 % intervals held what they promised."""
+def coverage(fact: Coverage, shape: Uniformity | None = None) -> str:
+    """Whether the 95 % intervals held what they promised.
+
+    `shape` knows whether most of them are too wide all the same.
+    """
     share = fact.inside / fact.n
     if fact.low <= fact.inside <= fact.high:
         verdict = "about what it should be"
+    elif fact.inside < fact.low and shape is not None and shape.too_wide:
+        verdict = "too few, though most of the intervals are wider than they need be"
     elif fact.inside < fact.low:
         verdict = "slightly too few" if share > 0.93 else "too few, so the intervals are too narrow"
     else:
@@ -89,9 +91,9 @@ def calibration(fact: Uniformity) -> str:
     """What the PIT histogram shows."""
     if fact.n < _FEW:
         return f"With {several(fact.n, 'row')} the bars can't tell honest uncertainty from any other."
-    test = f"Kolmogorov–Smirnov test, {p_value(fact.p)}"
+    test = f"chi-square test of the bars, {p_value(fact.bars.p)}"
     signs = _departures(fact)
-    if not signs and fact.p >= _ALARM:
+    if not signs and fact.bars.are_level:
         return (
             f"The bars are as level as {several(fact.n, 'row')} can show ({test}): "
             "no sign that the stated uncertainty is wrong."
@@ -107,15 +109,8 @@ def calibration(fact: Uniformity) -> str:
 
 
 def _departures(fact: Uniformity) -> list[str]:
-    signs = []
-    if abs(fact.spread) > _ALARM_Z:
-        where, verdict = (
-            ("in the tails", "surer than it should be")
-            if fact.spread > 0
-            else ("near the middle", "less sure than it could be")
-        )
-        signs.append(f"too many observations fell {where} of their predictive distributions: the model is {verdict}")
-    if abs(fact.bias) > _ALARM_Z:
+    signs = [_width(fact)] if fact.too_wide or fact.too_narrow else []
+    if abs(fact.bias) > ALARM_Z:
         side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
         share = fact.above if fact.bias > 0 else 1 - fact.above
         signs.append(
@@ -123,6 +118,28 @@ def _departures(fact: Uniformity) -> list[str]:
             f"distributions: the predictions tend to be too {verdict}"
         )
     return signs
+
+
+def _width(fact: Uniformity) -> str:
+    """Whether the distributions are too wide, too narrow, or too wide for most rows and too narrow for some."""
+    if not fact.too_wide:
+        return (
+            "too many observations fell in the tails of their predictive distributions: the model is surer than it "
+            "should be"
+        )
+    if not fact.too_narrow:
+        return (
+            "too many observations fell near the middle of their predictive distributions: the model is less sure "
+            "than it could be"
+        )
+    outer = 1 - fact.coverage.inside / fact.coverage.n
+    text = (
+        f"{whole_percent(fact.central)} of the observations fell in the middle half of their predictive distributions, "
+        f"where 50 % should, and {whole_percent(outer)} in the outermost 5 %"
+    )
+    if fact.central > 0.5:
+        return f"{text}: the stated uncertainty is too wide for most rows and too narrow for some"
+    return f"{text}: too wide for some rows and too narrow for others"
 
 
 def residuals(fact: Pattern, left: NDArray[np.float64], *, useful: bool) -> str:
@@ -149,17 +166,17 @@ def residuals(fact: Pattern, left: NDArray[np.float64], *, useful: bool) -> str:
 
 def _patterns(fact: Pattern, *, useful: bool) -> list[str]:
     signs = []
-    if useful and fact.level.p < _ALARM:
+    if useful and fact.level.p < ALARM:
         direction, verdict = ("rise", "too close to the middle") if fact.level.rho > 0 else ("fall", "too extreme")
         signs.append(
             f"the residuals {direction} with the predicted value ({_rank(fact.level)}): the predictions are {verdict}"
         )
-    if fact.bend.p < _ALARM:
+    if fact.bend.p < ALARM:
         signs.append(
             f"towards both ends the actual values lie {'above' if fact.bend.rho > 0 else 'below'} the "
             f"predictions ({_rank(fact.bend)}): there is a curve that this model doesn't follow"
         )
-    if fact.size.p < _ALARM:
+    if fact.size.p < ALARM:
         signs.append(
             f"the errors {'grow' if fact.size.rho > 0 else 'shrink'} with the predicted value "
             f"({_rank(fact.size)}): one noise level for all rows doesn't describe them"

@@ -8,9 +8,10 @@
 Contract: `compare` takes named, unfitted models, all of them regressors or all classifiers, and returns a
 `Comparison`: the scores, best first, the held-out predictive distributions row by row, and every model fitted on all
 rows. All models see the same folds. A model that fails is reported with a sentence and doesn't stop the others. `bic`
-and `description_length` take a fitted model.
+and `description_length` take a fitted model. Whether chance alone could explain a lead is said by `Gap.clear` and
+nowhere else, and what a number of the leaderboard is called and how it is written by `MEASURES`.
 
-Members: `compare`, `Comparison`, `Score`, `HeldOut`, `bic`, `description_length`.
+Members: `compare`, `Comparison`, `Score`, `HeldOut`, `gap`, `Gap`, `Measure`, `MEASURES`, `bic`, `description_length`.
 
 Not here: the scores themselves (`credo.metrics`), averaging of models (`credo.ensemble`), pictures.
 """
@@ -18,5 +19,18 @@ Not here: the scores themselves (`credo.metrics`), averaging of models (`credo.e
 from credo.selection._compare import compare
 from credo.selection._comparison import Comparison, HeldOut, Score
 from credo.selection._criteria import bic, description_length
+from credo.selection._gap import Gap, gap
+from credo.selection._measures import MEASURES, Measure
 
-__all__ = ["Comparison", "HeldOut", "Score", "bic", "compare", "description_length"]
+__all__ = [
+    "MEASURES",
+    "Comparison",
+    "Gap",
+    "HeldOut",
+    "Measure",
+    "Score",
+    "bic",
+    "compare",
+    "description_length",
+    "gap",
+]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 from credo.seeds import generator
 from credo.selection._comparison import Comparison, Score
 from credo.selection._folds import folds
-from credo.selection._measures import CLASSIFICATION, REGRESSION, Task
+from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION, Task
 from credo.selection._trial import Trial
 
 Progress = Callable[[str, int, int], None]
@@ -40,8 +40,8 @@ def compare(
     Parameters
     ----------
     models : dict of name to unfitted estimator
-        Each has `predict_dist`, or is a Pipeline that ends in one that has. They are cloned. Either all of them are
-        classifiers or none.
+        Each has `predict_dist`, or is a Pipeline that ends in one that has; of others, such as a perceptron, only the
+        error or accuracy is measured. They are cloned. Either all of them are classifiers or none.
     X : array, frame or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
         Numbers, or for classifiers labels of any kind.
@@ -59,7 +59,7 @@ def compare(
     Returns
     -------
     Comparison
-        A model that fails has a line whose `error` says why.
+        A model that fails has a line whose `error` says why; one without distributions has a note that says so.
 
     Examples
     --------
@@ -100,11 +100,19 @@ def compare(
 
 def _comparison(trials: list[Trial], notes: list[str], n_folds: int, task: Task) -> Comparison:
     good = [trial for trial in trials if trial.error is None]
-    held = {trial.name: trial.held_out() for trial in good}
+    found = {trial.name: trial.held_out() for trial in good}
+    held = {name: each for name, each in found.items() if each is not None}
     scores = [trial.score(held.get(trial.name)) for trial in trials]
-    # Best first; sorting is stable, so equals keep the caller's order and failures come last.
-    scores.sort(key=lambda score: -np.mean(held[score.name].log_score) if score.name in held else np.inf)
-    scores.sort(key=lambda score: score.error is not None)
+    sign = MEASURES[task.bare].sign
+
+    def place(score: Score) -> tuple[bool, bool, float]:
+        """Best first, by the log score or, of models without one, by what they have; failures come last."""
+        known = held.get(score.name)
+        worth = sign * score.held_out.get(task.bare, 0.0) if known is None else float(np.mean(known.log_score))
+        return score.error is not None, known is None, -worth
+
+    # Sorting is stable, so equals keep the caller's order.
+    scores.sort(key=place)
     return Comparison(
         scores=_weighed(scores),
         held_out=held,

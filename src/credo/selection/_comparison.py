@@ -10,20 +10,11 @@ from numpy.typing import NDArray
 
 from credo.distributions import Distribution
 from credo.frames import Table
+from credo.selection._gap import Gap, gap
+from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION
 
-# Held-out scores by the names that a table gives them.
-_TITLES = {
-    "log_score": "log score",
-    "rmse": "RMSE",
-    "crps": "CRPS",
-    "coverage": "95 % coverage",
-    "log_loss": "log loss",
-    "brier": "Brier",
-    "accuracy": "accuracy",
-    "calibration_error": "calibration error",
-}
 # What only some models have: a column of it is shown where one of them does.
-_CRITERIA = {"model_probability": "model probability", "bic": "BIC", "description_length": "description length (bits)"}
+_CRITERIA = ("model_probability", "bic", "description_length")
 
 
 @dataclass(frozen=True)
@@ -31,9 +22,10 @@ class Score:
     """One line of the leaderboard. All numbers are None when the model failed, and `error` says why.
 
     `held_out` are scores of predictions for rows that the model had not seen, by name: of numbers `log_score`, `rmse`,
-    `crps` and `coverage` (of the 95 % interval), of classes `log_loss`, `brier`, `accuracy` and `calibration_error`.
-    The rest is of the fit on all rows. `model_probability` is p(model | data) among the models with an evidence, all of
-    them equally probable beforehand; `description_length` is in bits.
+    `crps` and `coverage` (of the 95 % interval), of classes `log_loss`, `brier`, `accuracy` and `calibration_error`; of
+    a model that predicts no distribution only `rmse` or `accuracy`. The rest is of the fit on all rows.
+    `model_probability` is p(model | data) among the models with an evidence, all of them equally probable beforehand;
+    `description_length` is in bits.
     """
 
     name: str
@@ -62,13 +54,13 @@ class HeldOut:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The scores of several models, best held-out log score first; failed ones last.
+    """The scores of several models, best held-out log score first; then those that have none, failed ones last.
 
     Attributes
     ----------
     scores : list of Score
     held_out : dict of name to HeldOut
-        Of the models that did not fail.
+        Of the models that did not fail and predict distributions.
     fitted : dict of name to model
         The models that did not fail, fitted on all rows.
     notes : sequence of str
@@ -88,19 +80,18 @@ class Comparison:
     def tied(self) -> list[str]:
         """The models that the held-out rows can't tell from the top one, which is among them, in the order named.
 
-        A model ties when its log score, compared row by row, is no more than one standard error below the top.
+        A model ties when its log score, compared row by row, is no more than two standard errors below the top, so that
+        chance alone could explain the difference (`Gap.clear`). The report and the command line speak by this rule.
         """
         self._require_a_model()
         first = self.scores[0].name
-        top = self.held_out[first].log_score
-        tied = []
-        for name, held in self.held_out.items():
-            gap = np.subtract(top, held.log_score, out=np.zeros(len(top)), where=top != held.log_score)
-            # An infinite gap has no standard error, and isn't a tie.
-            error = gap.std(ddof=1) / np.sqrt(len(gap)) if np.isfinite(gap).all() else -np.inf
-            if name == first or gap.mean() <= error:
-                tied.append(name)
-        return tied
+        if first not in self.held_out:
+            return [first]
+        return [name for name in self.held_out if name == first or not self.gap(first, name).clear]
+
+    def gap(self, first: str, second: str) -> Gap:
+        """How far one model's held-out log score is ahead of another's, row by row."""
+        return gap(self.held_out[first].log_score, self.held_out[second].log_score)
 
     @property
     def best(self) -> str:
@@ -116,8 +107,11 @@ class Comparison:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The names of the held-out scores."""
-        return next((tuple(score.held_out) for score in self.scores if score.held_out), ())
+        """The names of the held-out scores; none where no model has any."""
+        found = {name for score in self.scores for name in score.held_out}
+        # Those that a task doesn't know follow those that it does.
+        known = [*REGRESSION.measures, *CLASSIFICATION.measures]
+        return tuple(name for name in [*known, *sorted(found.difference(known))] if name in found)
 
     def records(self) -> list[dict[str, Any]]:
         """The leaderboard as flat records, one for each model; None where it has no such number."""
@@ -152,14 +146,10 @@ class Comparison:
     def table(self) -> Table:
         """The leaderboard as a table that a person reads."""
         lines = self.records()
-        shown = {
-            "name": "model",
-            **{measure: _TITLES.get(measure, measure) for measure in self.measures},
-            "log_evidence": "log evidence",
-            "evidence_method": "evidence by",
-            **{key: title for key, title in _CRITERIA.items() if any(line[key] is not None for line in lines)},
-            "seconds": "seconds",
-        }
-        columns = {title: [line[key] for line in lines] for key, title in shown.items()}
+        held = ["log_evidence", "evidence_method", *_CRITERIA, "seconds"]
+        shown = [key for key in held if key not in _CRITERIA or any(line[key] is not None for line in lines)]
+        columns = {"model": [line["name"] for line in lines]}
+        for key in [*self.measures, *shown]:
+            columns[MEASURES[key].title if key in MEASURES else key] = [line[key] for line in lines]
         failed = [f"{score.name} failed. {score.error}" for score in self.scores if score.error is not None]
         return Table(f"Held out in {self.n_folds} folds", columns, (*failed, *self.notes))

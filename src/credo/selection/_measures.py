@@ -1,7 +1,8 @@
-"""What is measured on held-out rows, of numbers and of classes."""
+"""What is measured on held-out rows, of numbers and of classes: what it is called, and how it is found."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,68 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Measure:
+    """A number of the leaderboard: what a table calls it, `brief` where room is short, and which way is better.
+
+    `sign` is 1 where higher is better, −1 where lower is, and 0 where neither. Of a logarithm the difference counts,
+    whatever its size: it has a fixed number of `decimals`. A share is written in per cent, anything else by its size.
+    """
+
+    title: str
+    way: str = ""
+    sign: int = 0
+    decimals: int | None = None
+    is_share: bool = False
+    brief: str = ""
+
+    @property
+    def short(self) -> str:
+        """The title for a narrow column."""
+        return self.brief or self.title
+
+
+# Every number of the leaderboard by its name, for tables, terminal and report alike.
+MEASURES: Mapping[str, Measure] = {
+    "log_score": Measure("log score", "higher is better", 1, decimals=4),
+    "rmse": Measure("RMSE", "lower is better", -1),
+    "crps": Measure("CRPS", "lower is better", -1),
+    "coverage": Measure("95 % coverage", "near 95 %", is_share=True, brief="coverage"),
+    "log_loss": Measure("log loss", "lower is better", -1, decimals=4),
+    "brier": Measure("Brier score", "lower is better", -1, decimals=4, brief="Brier"),
+    "accuracy": Measure("accuracy", "higher is better", 1, is_share=True),
+    "calibration_error": Measure("calibration error", "near chance", is_share=True, brief="calib error"),
+    "log_evidence": Measure("log evidence", "higher is better", 1, decimals=2),
+    "evidence_method": Measure("evidence by"),
+    "model_probability": Measure("model probability", "higher is better", 1, is_share=True),
+    "bic": Measure("BIC", "lower is better", -1, decimals=2),
+    "description_length": Measure("description length (bits)", "lower is better", -1, decimals=2),
+    "seconds": Measure("seconds"),
+}
+
+
+@dataclass(frozen=True)
 class Task:
-    """What is predicted: `rows` gives numbers for each row of a fold, `scores` the means over all held-out rows."""
+    """What is predicted, and its `measures`.
+
+    `rows` gives numbers for each row of a fold, `scores` the means over all held-out rows. A model that predicts no
+    distribution has only the score `bare`, for a reason that `lacking` says.
+    """
 
     name: str
+    measures: tuple[str, ...]
+    bare: str
+    lacking: str
     rows: Callable[[Vector, Distribution], dict[str, Vector]]
     scores: Callable[[Vector, Distribution, Mapping[str, Vector]], dict[str, float]]
+
+    def bare_score(self, y: NDArray[Any], predicted: NDArray[Any]) -> dict[str, float]:
+        """The score of plain predictions."""
+        return {self.bare: rmse(y, predicted) if self.bare == "rmse" else float(np.mean(y == predicted))}
+
+    def note(self, name: str) -> str:
+        """Why a model that predicts no distribution has no more than one score."""
+        *absent, last = [MEASURES[key].title for key in self.measures if key != self.bare]
+        return f"{name} predicts {self.lacking} (it has no predict_dist): no {', '.join(absent)} or {last}."
 
 
 def _of_numbers(y: Vector, dist: Distribution) -> dict[str, Vector]:
@@ -56,5 +113,19 @@ def _class_scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector]) -> 
     }
 
 
-REGRESSION = Task("regression", _of_numbers, _number_scores)
-CLASSIFICATION = Task("classification", _of_classes, _class_scores)
+REGRESSION = Task(
+    "regression",
+    ("log_score", "rmse", "crps", "coverage"),
+    "rmse",
+    "numbers without saying how sure it is",
+    _of_numbers,
+    _number_scores,
+)
+CLASSIFICATION = Task(
+    "classification",
+    ("log_loss", "brier", "accuracy", "calibration_error"),
+    "accuracy",
+    "labels without probabilities",
+    _of_classes,
+    _class_scores,
+)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from credo.metrics import final_step, predictive
+from credo.metrics import NoDistribution, final_step, predictive
 from credo.selection._comparison import HeldOut, Score
 from credo.selection._criteria import bic, description_length, has_likelihood
 from credo.selection._folds import Folds
@@ -35,6 +35,7 @@ class Trial:
     seconds: float = 0.0
     parts: list[Part] = field(default_factory=list)
     measured: list[Mapping[str, NDArray[np.float64]]] = field(default_factory=list)
+    plain: list[tuple[NDArray[np.intp], NDArray[Any]]] = field(default_factory=list)
     warned: list[list[str]] = field(default_factory=list)
 
     def run(self, folds: Folds) -> Iterator[None]:
@@ -67,7 +68,15 @@ class Trial:
             self.seconds = perf_counter() - start
             return
         model.fit(_safe_indexing(self.X, train), self.y[train])
-        dist = predictive(model, _safe_indexing(self.X, test))
+        part = _safe_indexing(self.X, test)
+        try:
+            dist = predictive(model, part)
+        except NoDistribution:
+            # Something that isn't asked for predictions at all, such as a scaler, has failed.
+            if not hasattr(model, "predict"):
+                raise
+            self.plain.append((test, np.asarray(model.predict(part))))
+            return
         rows = self.task.rows(self.y[test], dist)
         values = np.column_stack(list(rows.values()))
         bad = np.flatnonzero(np.isnan(values).any(axis=1) | ~np.isfinite(values[:, 0]))
@@ -80,32 +89,40 @@ class Trial:
     @property
     def notes(self) -> list[str]:
         """What the fits warned of; the fit on all rows speaks for the folds."""
-        if self.error is not None or not any(self.warned):
+        if self.error is not None:
             return []
+        bare = [self.task.note(self.name)] if self.plain else []
+        if not any(self.warned):
+            return bare
         if self.warned[-1]:
-            return [f"{self.name}: {message}" for message in self.warned[-1]]
+            return bare + [f"{self.name}: {message}" for message in self.warned[-1]]
         messages = [messages for messages in self.warned if messages]
-        return [f"{self.name}, in {len(messages)} of {self.n_fits - 1} folds: {messages[0][0]}"]
+        return [*bare, f"{self.name}, in {len(messages)} of {self.n_fits - 1} folds: {messages[0][0]}"]
 
-    def held_out(self) -> HeldOut:
-        """The predictions of all folds."""
-        return HeldOut(self.y, stacked(self.parts, len(self.y)))
+    def held_out(self) -> HeldOut | None:
+        """The predictions of all folds; None of a model that predicts no distribution."""
+        return None if self.plain else HeldOut(self.y, stacked(self.parts, len(self.y)))
 
     def score(self, held: HeldOut | None) -> Score:
         """The line of the leaderboard; the model's probability is known when all have theirs."""
-        if held is None:
+        if self.error is not None:
             return Score(self.name, error=self.error)
         evidence = next((m for m in (self.fitted, final_step(self.fitted)) if hasattr(m, "log_evidence_")), None)
         likely = has_likelihood(self.fitted)
         return Score(
             self.name,
-            held_out=self.task.scores(self.y, held.dist, self._rows()),
+            held_out=self._bare() if held is None else self.task.scores(self.y, held.dist, self._rows()),
             log_evidence=None if evidence is None else float(evidence.log_evidence_),
             evidence_method=getattr(evidence, "evidence_method_", None),
             bic=bic(self.fitted) if likely else None,
             description_length=description_length(self.fitted) if likely else None,
             seconds=self.seconds,
         )
+
+    def _bare(self) -> dict[str, float]:
+        """The score of predictions without a distribution."""
+        rows = np.concatenate([rows for rows, _ in self.plain])
+        return self.task.bare_score(self.y[rows], np.concatenate([values for _, values in self.plain]))
 
     def _rows(self) -> dict[str, NDArray[np.float64]]:
         """What was measured in the folds, in the order of the rows."""

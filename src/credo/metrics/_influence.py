@@ -1,0 +1,173 @@
+"""How much each input moves a model's predictions: by changing its values, inputs that go together at once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Predict = Callable[[Any], Any]
+
+# An input goes together with others when they tell it up to this share of its variance, or when changing it
+# alone moves the prediction by more than this many standard deviations of the target, which no row does.
+_TOLD = 0.99
+_TOO_MUCH = 2.0
+# Such an input and any other belong to one group when they have this correlation; two of them also when one does at
+# least this part of the telling that the strongest does.
+_ALIKE = 0.95
+_TELLING = 0.5
+_ROWS = 500
+
+
+@dataclass(frozen=True)
+class Influence:
+    """How much the prediction changes with each input, by root mean square over the rows.
+
+    `members` has a list for each entry: one input, or those that go together, so that no row tells what one of them
+    does. Of an input that is `measured` the change is that over one standard deviation, half of it to either side of
+    each row. Of levels, and of inputs that go together: when rows exchange theirs, divided by √2, which for a linear
+    model is the same.
+    """
+
+    members: list[list[str]]
+    values: Vector
+    measured: list[bool]
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """The entries, the most influential first."""
+        return np.argsort(-self.values, kind="stable")
+
+    @property
+    def together(self) -> list[list[str]]:
+        """The groups of inputs that can't be told apart."""
+        return [members for members in self.members if len(members) > 1]
+
+
+def influence(
+    predict: Predict, X: NDArray[np.float64], columns: Sequence[Any], *, spread: float = np.inf
+) -> Influence | None:
+    """How much each input moves the predictions; None where they are no numbers.
+
+    Values are moved not far from where they are, since inputs that go together, as the parts of a mixture do, have no
+    rows where one of them alone is changed by much: those are moved together.
+
+    Parameters
+    ----------
+    predict : callable(rows)
+        Gives a number for each row, or a table of class probabilities: then the change is the part of them that moves
+        to other classes.
+    X : array of shape (n_samples, n_features), n_samples at least 2
+    columns : sequence of n_features labels
+        The input that each feature belongs to: the levels of a category are one input.
+    spread : float, default ∞
+        The standard deviation of the target. Probabilities can't move too far, so that classes need none.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> X[:, 2] = X[:, 1] + 1e-3 * X[:, 2]
+    >>> found = influence(lambda rows: 2 * rows[:, 0] + rows[:, 1] - rows[:, 2], X, ["a", "b", "twin"])
+    >>> found.members
+    [['a'], ['b', 'twin']]
+    """
+    names = list(dict.fromkeys(columns))
+    blocks = [[i for i, column in enumerate(columns) if column == name] for name in names]
+    picked = np.random.default_rng(0).permutation(len(X))[:_ROWS]
+    # The first feature of a measured input is its value; levels have two values each.
+    measured = [len(np.unique(X[:, block[0]])) > 2 for block in blocks]
+    each = np.array(
+        [
+            _moved(predict, X, picked, block[0]) if is_measured else _exchanged(predict, X, picked, block)
+            for block, is_measured in zip(blocks, measured, strict=True)
+        ]
+    )
+    groups = _groups(X, blocks, each > _TOO_MUCH * spread)
+    values = np.array(
+        [
+            each[group[0]]
+            if len(group) == 1
+            else _exchanged(predict, X, picked, [column for i in group for column in blocks[i]])
+            for group in groups
+        ]
+    )
+    if not np.isfinite(values).all():
+        return None
+    members = [[str(names[i]) for i in group] for group in groups]
+    return Influence(members, values, [len(group) == 1 and measured[group[0]] for group in groups])
+
+
+def _groups(X: Vector, blocks: list[list[int]], too_much: NDArray[np.bool_]) -> list[list[int]]:
+    """The inputs as lists of those that go together, in their order."""
+    n = len(blocks)
+    told = [_telling(X, blocks, i) for i in range(n)]
+    bound = too_much | np.array([weight is not None for weight in told])
+    label = np.arange(n)
+
+    def join(i: int, j: int) -> None:
+        label[label == label[i]] = label[j]
+
+    alike = _correlations(X[:, [block[0] for block in blocks]])
+    for i in np.flatnonzero(bound).tolist():
+        for j in np.flatnonzero(alike[i] >= _ALIKE).tolist():
+            join(i, j)
+        weight = told[i]
+        if weight is not None:
+            weight = np.where(bound, weight, 0.0)
+            for j in np.flatnonzero((weight > 0) & (weight >= _TELLING * weight.max())).tolist():
+                join(i, j)
+    for i in np.flatnonzero(bound).tolist():
+        if n > 1 and np.sum(label == label[i]) == 1:
+            join(i, int(np.argmax(np.where(np.arange(n) == i, -1.0, alike[i]))))
+    first = dict.fromkeys(label.tolist())
+    return [np.flatnonzero(label == each).tolist() for each in first]
+
+
+def _telling(X: Vector, blocks: list[list[int]], i: int) -> Vector | None:
+    """How much each other input does to tell this one, where a linear function of them tells it almost exactly.
+
+    Of levels the first is asked for: where that is told by other inputs, so are rows that exchange theirs alone.
+    """
+    block = blocks[i]
+    kept = np.setdiff1d(np.arange(X.shape[1]), block)
+    if len(X) <= 2 * len(kept):
+        return None
+    column, others = X[:, block[0]] - X[:, block[0]].mean(), X[:, kept] - X[:, kept].mean(axis=0)
+    weights = np.linalg.lstsq(others, column, rcond=None)[0]
+    left = column - others @ weights
+    if not left @ left < (1 - _TOLD) * (column @ column):
+        return None
+    feature = np.zeros(X.shape[1])
+    feature[kept] = np.abs(weights) * others.std(axis=0)
+    return np.array([feature[block].sum() for block in blocks])
+
+
+def _correlations(values: Vector) -> Vector:
+    """The sizes of the correlations; none with a column that doesn't vary."""
+    spread = values.std(axis=0)
+    scaled = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.abs(scaled.T @ scaled) / len(values)
+
+
+def _moved(predict: Predict, X: Vector, picked: NDArray[np.intp], column: int) -> float:
+    """The root mean square change over one standard deviation of a column, inside its range."""
+    half = 0.5 * X[:, column].std()
+    low, high = X[picked].copy(), X[picked].copy()
+    low[:, column] = np.maximum(low[:, column] - half, X[:, column].min())
+    high[:, column] = np.minimum(high[:, column] + half, X[:, column].max())
+    return float(np.sqrt(np.mean(_change(predict(high), predict(low)) ** 2)))
+
+
+def _exchanged(predict: Predict, X: Vector, picked: NDArray[np.intp], block: list[int]) -> float:
+    """The root mean square change when rows exchange the columns of a block, over √2."""
+    changed = X[picked].copy()
+    changed[:, block] = X[np.roll(picked, 1)][:, block]
+    return float(np.sqrt(np.mean(_change(predict(changed), predict(X[picked])) ** 2) / 2))
+
+
+def _change(new: Any, old: Any) -> Vector:
+    """The change of each row's prediction; of class probabilities the part of them that moves to other classes."""
+    difference = np.asarray(new) - np.asarray(old)
+    return np.abs(difference).sum(axis=1) / 2 if difference.ndim == 2 else difference
