@@ -75,6 +75,20 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "scorer",
     ),
     "selection": ("bic", "compare", "description_length"),
+    "sparse": (
+        "ElasticNet",
+        "Lasso",
+        "LassoCV",
+        "LassoPath",
+        "Selection",
+        "SparseLogisticRegression",
+        "SpikeSlabClassifier",
+        "SpikeSlabRegressor",
+        "forward_selection",
+        "hard_threshold",
+        "lasso_path",
+        "soft_threshold",
+    ),
     "io": ("Preparation", "TableModel", "load", "read_table", "save"),
 }
 _PACKAGES = (
@@ -95,6 +109,7 @@ _PACKAGES = (
     "plots",
     "report",
     "selection",
+    "sparse",
 )
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 

@@ -24,6 +24,12 @@ VARIANTS = {
     "LogisticRegression": [{"alpha": 1.0}],
     "KernelPerceptron": [{"solution": "pocket"}],
     "SoftNeighborsClassifier": [{"bandwidth": 0.7, "smoothing": 0.1}],
+    "SpikeSlabRegressor": [
+        {"slab": "zellner-siow"},
+        {"slab": "normal"},
+        {"search": "gibbs", "random_state": 0, "n_draws": 300},
+    ],
+    "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
 }
 
 
@@ -42,10 +48,16 @@ def exported_classes() -> list[type]:
 def regressors() -> list[Regressor]:
     """One unfitted instance of each exported regressor, and of its variants."""
     classes = [c for c in exported_classes() if issubclass(c, Regressor) and c is not Regressor]
-    return [c(**options) for c in classes for options in [{}, *VARIANTS.get(c.__name__, [])]]
+    return [_seeded(c, options) for c in classes for options in [{}, *VARIANTS.get(c.__name__, [])]]
 
 
 def classifiers() -> list[Classifier]:
     """One unfitted instance of each exported classifier, and of its variants."""
     classes = [c for c in exported_classes() if issubclass(c, Classifier) and c is not Classifier]
-    return [c(**options) for c in classes for options in [{}, *VARIANTS.get(c.__name__, [])]]
+    return [_seeded(c, options) for c in classes for options in [{}, *VARIANTS.get(c.__name__, [])]]
+
+
+def _seeded(kind: type, options: dict) -> BaseEstimator:
+    """What is fitted twice must come out the same."""
+    model = kind(**options)
+    return model.set_params(random_state=0) if "random_state" in model.get_params() else model

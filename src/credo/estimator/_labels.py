@@ -15,7 +15,8 @@ def labels_of(y: ArrayLike) -> NDArray[Any]:
         for row, label in enumerate(values.tolist()):
             # NaN is the one value that differs from itself; pandas' NA compares as neither.
             if label is None or not isinstance(label == label, bool) or label != label:
-                raise ValueError(f"y has no label in row {row}: {label!r}; leave such rows out")
+                missing = "NaN" if isinstance(label, float) else repr(label)
+                raise ValueError(f"y has no label in row {row}: {missing}; leave such rows out")
     if values.dtype.kind == "O":
         values = _of_one_kind(values)
     check_classification_targets(values)
@@ -31,9 +32,11 @@ def _plain(y: ArrayLike) -> Any:
 
 
 def _of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
-    """Objects as words, truth values or numbers, whichever they all are."""
+    """Objects as truth values or numbers, where they all are; words stay as they are."""
     entries = values.tolist()
-    for kind in (str, bool, int, float):
+    if all(isinstance(label, str) for label in entries):
+        return values
+    for kind in (bool, int, float):
         if all(isinstance(label, kind) for label in entries):
             return np.array(entries)
     kinds = sorted({type(label).__name__ for label in entries})

@@ -1,0 +1,96 @@
+"""The coefficients of a subset, and what they are on the average over models."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from credo.sparse._design import Design
+from credo.sparse._models import Model
+from credo.sparse._slabs import FLOOR, Law, Slab
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A subset's least-squares (or ridge) coefficients in the units of the table, and a root W of A⁻¹ = WWᵀ.
+
+    `rest` is the share of the target that it leaves, and `laws` the posterior of its coefficients.
+    """
+
+    columns: NDArray[np.intp]
+    coef: Array
+    root: Array
+    rest: float
+    laws: Sequence[Law]
+
+    def variance(self, rows: Array) -> Array:
+        """xᵀA⁻¹x of centred rows of the subset's columns."""
+        return np.square(rows @ self.root).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of the coefficients of some columns, over all models: inclusion, mean, covariance; and the noise's variance."""
+
+    inclusion: Array
+    mean: Array
+    cov: Array
+    noise: float
+
+
+def fits_of(design: Design, slab: Slab, models: Sequence[Model]) -> list[Fit]:
+    """The coefficients of subsets of the table's columns."""
+    solved = [solve(design, model, ridge=slab.ridge) for model in models]
+    sizes = np.array([len(model) for model in models], dtype=np.intp)
+    laws = slab.all_laws(sizes, np.array([rest for _, _, rest in solved]))
+    return [
+        Fit(np.asarray(model, dtype=np.intp), coef, root, rest, law)
+        for model, (coef, root, rest), law in zip(models, solved, laws, strict=True)
+    ]
+
+
+def solve(design: Design, model: Model, *, ridge: float = 0.0) -> tuple[Array, Array, float]:
+    """A⁻¹b and a root of A⁻¹ in the units of the table, and the share of the target that is left."""
+    places = design.places(model)
+    k = len(places)
+    rows, target = design.X[:, places], design.y
+    if ridge > 0:
+        rows, target = np.vstack([rows, math.sqrt(ridge) * np.eye(k)]), np.append(target, np.zeros(k))
+    Q, R = np.linalg.qr(rows)
+    c = Q.T @ target
+    # From the residuals themselves: a difference of squares would lose them in a close fit.
+    left = target - Q @ c
+    rest = (float(left @ left) + max(design.yy - float(design.y @ design.y), 0.0)) / design.yy if k else 1.0
+    unit = design.unit[places]
+    coef = solve_triangular(R, c, check_finite=False) / unit if k else c
+    root = solve_triangular(R, np.eye(k), check_finite=False) / unit[:, None] if k else R
+    return coef, root, max(rest, FLOOR)
+
+
+def moments_of(fits: Sequence[Fit], probability: Array, columns: NDArray[np.intp]) -> Moments:
+    """The moments over the listed models alone, whose probabilities are made to sum to one."""
+    share = probability / probability.sum()
+    inclusion, mean, noise = np.zeros(len(columns)), np.zeros(len(columns)), 0.0
+    square = np.zeros((len(columns), len(columns)))
+    for weight, fit in zip(share.tolist(), fits, strict=True):
+        at = np.searchsorted(columns, fit.columns)
+        inverse, outer = fit.root @ fit.root.T, np.outer(fit.coef, fit.coef)
+        inclusion[at] += weight
+        for law in fit.laws:
+            part, spread = weight * law.weight, law.noise * float(inflation(law.df))
+            mean[at] += part * law.shrink * fit.coef
+            square[np.ix_(at, at)] += part * (law.shrink**2 * outer + spread * law.shrink * inverse)
+            noise += part * spread
+    return Moments(inclusion, mean, square - np.outer(mean, mean), noise)
+
+
+def inflation(df: Any) -> Any:
+    """The variance of a Student-t law of unit scale, 1 for a normal one; df is above 2."""
+    df = np.asarray(df, dtype=np.float64)
+    return 1.0 + 2.0 / (df - 2.0)

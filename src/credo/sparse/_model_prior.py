@@ -1,0 +1,71 @@
+"""The prior over subsets of the columns, which depends on a subset's size alone."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ModelPrior:
+    """p(γ) of a subset of d columns: each is in with probability π₀, or π₀ itself has a beta law.
+
+        Bernoulli:       p(γ) = π₀ᵏ (1 − π₀)ᵈ⁻ᵏ
+        beta-binomial:   p(γ) = B(a + k, b + d − k) / B(a, b)        (Scott & Berger 2010)
+
+    Parameters
+    ----------
+    d : int
+        The number of columns.
+    inclusion : float or (a, b)
+        π₀, or the two parameters of its beta law.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> prior = ModelPrior(3, (1.0, 1.0))
+    >>> np.exp(prior.log_prob([0, 1, 2, 3])).round(4)
+    array([0.25  , 0.0833, 0.0833, 0.25  ])
+    """
+
+    d: int
+    inclusion: float | tuple[float, float]
+
+    @classmethod
+    def of(cls, inclusion: Any, d: int) -> "ModelPrior":
+        """From the argument `prior_inclusion` of an estimator."""
+        if isinstance(inclusion, str) and inclusion == "beta-binomial":
+            return cls(d, (1.0, 1.0))
+        if isinstance(inclusion, tuple | list) and len(inclusion) == 2 and all(map(_is_positive, inclusion)):
+            return cls(d, (float(inclusion[0]), float(inclusion[1])))
+        if _is_positive(inclusion) and inclusion < 1:
+            return cls(d, float(inclusion))
+        raise ValueError(
+            'prior_inclusion must be a probability strictly between 0 and 1, "beta-binomial", or the pair (a, b) of '
+            f"its beta law; got {inclusion!r}"
+        )
+
+    def log_prob(self, k: ArrayLike) -> Array:
+        """ln p(γ) of one subset of k columns."""
+        size = np.asarray(k, dtype=np.float64)
+        if isinstance(self.inclusion, tuple):
+            a, b = self.inclusion
+            return np.asarray(betaln(a + size, b + self.d - size) - betaln(a, b))
+        return size * math.log(self.inclusion) + (self.d - size) * math.log1p(-self.inclusion)
+
+    @property
+    def mean(self) -> float:
+        """The probability that a given column is in."""
+        if isinstance(self.inclusion, tuple):
+            return self.inclusion[0] / sum(self.inclusion)
+        return self.inclusion
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf

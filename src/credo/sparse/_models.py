@@ -1,0 +1,61 @@
+"""The posterior over subsets of the columns, whichever search has found it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Model = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ModelPosterior:
+    """p(γ | y): inclusion probabilities, the likeliest models, and the evidence of them all.
+
+    Attributes
+    ----------
+    inclusion : array of shape (d,)
+        p(γⱼ = 1 | y).
+    models : tuple of tuples of column indices, likeliest first
+    probability : array of shape (len(models),)
+        p(γ | y) of each of the models; what is missing to one belongs to models that aren't listed.
+    log_evidence : array of shape (len(models),)
+        ln p(y | γ).
+    log_mass : float
+        ln Σ p(γ) p(y | γ), the evidence of the whole.
+    size_probability : array of shape (d + 1,)
+        The posterior of the number of columns; empty where the search doesn't know it.
+    best_by_size : tuple of models
+        For every size that was seen, smallest first, the subset that leaves the smallest residual.
+    coef_mean, coef_cov : arrays of shape (d,) and (d, d), or None
+        Moments of the coefficients over all models, for searches that gather them.
+    noise_variance : float or None
+        The posterior mean of the noise's variance (of what a prediction adds), likewise.
+    diagnostics : mapping
+        What the search has to say about itself.
+    """
+
+    inclusion: Array
+    models: tuple[Model, ...]
+    probability: Array
+    log_evidence: Array
+    log_mass: float
+    size_probability: Array = field(default_factory=lambda: np.empty(0))
+    best_by_size: tuple[Model, ...] = ()
+    coef_mean: Array | None = None
+    coef_cov: Array | None = None
+    noise_variance: float | None = None
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def map_model(self) -> Model:
+        """The likeliest model."""
+        return self.models[0]
+
+    @property
+    def median_model(self) -> Model:
+        """The columns that are in with a probability of at least one half (Barbieri & Berger 2004)."""
+        return tuple(int(j) for j in np.flatnonzero(self.inclusion >= 0.5))

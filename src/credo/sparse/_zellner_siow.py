@@ -1,0 +1,139 @@
+"""Zellner & Siow's prior of g: the evidence and the shrinkage by exact quadrature.
+
+    g ~ InvGamma(½, n/2),    BF(k, R²) = ∫ (1+g)^((n−1−k)/2) (1 + g(1−R²))^(−(n−1)/2) p(g) dg
+
+(Liang, Paulo, Molina, Clyde & Berger 2008, eq. 6 and 12.) In t = ln g the integrand has one peak; Gauss-Legendre rules
+on either side of it reach rounding error. With x = −ln(1−R²), ln BF − x(n−1)/2 is close to a line of slope −(k+1)/2,
+whatever n: splines of it serve where the evidence of many models is wanted.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import make_interp_spline
+from scipy.special import expit
+
+Array = NDArray[np.float64]
+
+# Beyond this the integrand is below e^-50 of its peak.
+_DEPTH = 50.0
+_STEPS = 60
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+# Cells of the splines for each unit of x.
+_CELLS = 16
+
+
+def moments(n: float, k: float, x: Array) -> Array:
+    """ln BF − x(n−1)/2, E[s] and E[s²] of the shrinkage s = g/(1+g), shape (3, len(x)), by quadrature."""
+    t, log_weight = posterior(n, k, x)
+    peak = log_weight.max(axis=0)
+    weight = np.exp(log_weight - peak)
+    total = weight.sum(axis=0)
+    s = expit(t)
+    return np.stack([peak + np.log(total), (weight * s).sum(axis=0) / total, (weight * s * s).sum(axis=0) / total])
+
+
+def posterior(n: float, k: float | Array, x: Array) -> tuple[Array, Array]:
+    """Nodes t = ln g and the logs of their masses, each of shape (n_nodes, len(x)).
+
+    The masses sum to BF·e^(−x(n−1)/2).
+    """
+    mode = _crossing(lambda t: _slope(t, n, k, x), np.full_like(x, -40.0), np.full_like(x, 120.0))
+    level = _log_integrand(mode, n, k, x) - _DEPTH
+    below = _crossing(lambda t: level - _log_integrand(t, n, k, x), mode - 80.0, mode)
+    above = _crossing(lambda t: _log_integrand(t, n, k, x) - level, mode, mode + 200.0)
+    t = np.concatenate([_between(below, mode), _between(mode, above)])
+    rule = np.log(_WEIGHTS)[:, None]
+    width = np.concatenate([rule + np.log((mode - below) / 2), rule + np.log((above - mode) / 2)])
+    return t, _log_integrand(t, n, k, x) + width
+
+
+@lru_cache(maxsize=4096)
+def spline(n: float, k: int, reach: int) -> Array:
+    """Coefficients of `moments` on 0 ≤ x ≤ reach: shape (3, cells, 6), for Horner's rule in (x·16 − cell)."""
+    x = np.linspace(0.0, reach, _CELLS * reach + 1)
+    values = moments(n, k, x)
+    pieces = make_interp_spline(_CELLS * x, values.T, k=5)
+    nodes = np.arange(_CELLS * reach, dtype=np.float64)
+    # Four derivatives are continuous at the nodes, the fifth is constant between them.
+    coefs = [pieces(nodes, nu=order) for order in range(5)] + [pieces(nodes + 0.5, nu=5)]
+    scale = np.array([1.0, 1.0, 2.0, 6.0, 24.0, 120.0])
+    return np.ascontiguousarray(np.stack(coefs, axis=-1).transpose(1, 0, 2) / scale)
+
+
+def interpolate(n: float, k: Array, x: Array) -> Array:
+    """ln BF − x(n−1)/2 from the splines, for arrays of sizes and x."""
+    reach = reach_of(float(x.max(initial=0.0)))
+    out = np.empty(x.shape)
+    for size in np.unique(k):
+        chosen = k == size
+        out[chosen] = horner(spline(n, int(size), reach)[0], x[chosen])
+    return out
+
+
+def horner(coefs: Array, x: Array) -> Array:
+    """The value at x of a piecewise polynomial of `spline`."""
+    place = _CELLS * x
+    cell = np.minimum(place.astype(np.intp), len(coefs) - 1)
+    rest = place - cell
+    value = coefs[cell, 5]
+    for order in range(4, -1, -1):
+        value = value * rest + coefs[cell, order]
+    return value
+
+
+def reach_of(x: float) -> int:
+    """The whole power of two up to which a spline is made, so that few are made."""
+    return int(2 ** np.ceil(np.log2(max(x, 1.0))))
+
+
+def _log_integrand(t: Array, n: float, k: float | Array, x: Array) -> Array:
+    """In t, with the Jacobian of g = eᵗ, and less x(n−1)/2."""
+    grown, kept = np.logaddexp(0.0, t), np.logaddexp(0.0, t - x)
+    prior = 0.5 * np.log(n / (2 * np.pi)) - 0.5 * t - 0.5 * n * np.exp(-np.maximum(t, -50.0))
+    return 0.5 * (n - 1) * (grown - x - kept) - 0.5 * k * grown + prior
+
+
+def _slope(t: Array, n: float, k: float | Array, x: Array) -> Array:
+    g_share = expit(t)
+    return 0.5 * (n - 1) * (g_share - expit(t - x)) - 0.5 * k * g_share - 0.5 + 0.5 * n * np.exp(-t)
+
+
+def _crossing(f: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """Where f falls through zero between low and high, by bisection."""
+    for _ in range(_STEPS):
+        middle = 0.5 * (low + high)
+        up = f(middle) > 0
+        low, high = np.where(up, middle, low), np.where(up, high, middle)
+    return 0.5 * (low + high)
+
+
+def _between(low: Array, high: Array) -> Array:
+    """Gauss-Legendre nodes of each interval, shape (64, len(low))."""
+    return 0.5 * (low + high) + 0.5 * (high - low) * _NODES[:, None]
+
+
+def rule(n: float, k: NDArray[np.intp], x: Array) -> tuple[Array, Array]:
+    """Three shrinkages s with weights that have the same five moments as s given the data; each of shape (len(x), 3).
+
+    Gauss' rule of the discrete law on the quadrature's nodes, from its Jacobi matrix (Golub & Welsch 1969).
+    """
+    t, log_weight = posterior(n, np.asarray(k, dtype=np.float64), x)
+    s, weight = expit(t), np.exp(log_weight - log_weight.max(axis=0))
+    weight /= weight.sum(axis=0)
+    jacobi = np.zeros((len(x), 3, 3))
+    before, now, norm, ratio = np.zeros_like(s), np.ones_like(s), np.ones(len(x)), np.zeros(len(x))
+    for i in range(3):
+        # Where s hardly varies, fewer nodes carry the whole law.
+        spread = norm > 1e-280
+        safe = np.where(spread, norm, 1.0)
+        jacobi[:, i, i] = np.where(spread, (weight * s * now * now).sum(axis=0) / safe, jacobi[:, 0, 0])
+        before, now = now, (s - jacobi[:, i, i]) * now - ratio * before
+        length = (weight * now * now).sum(axis=0)
+        ratio, norm = np.where(spread, length / safe, 0.0), length
+        if i < 2:
+            jacobi[:, i, i + 1] = jacobi[:, i + 1, i] = np.sqrt(ratio)
+    nodes, vectors = np.linalg.eigh(jacobi)
+    return np.clip(nodes, 0.0, 1.0), np.square(vectors[:, 0, :])

@@ -1,0 +1,177 @@
+"""Logistic regression with an ℓ₁ penalty, for features of which most don't matter."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.utils.validation import check_is_fitted
+
+from credo.estimator import Classifier, FitWarning, Result, positive, positive_integer
+from credo.frames import Table
+from credo.learning.coordinate import Labels, Verdict, classify, column_squares
+from credo.sparse.lasso import SHOWN, penalty
+
+Array = NDArray[np.float64]
+
+
+class SparseLogisticRegression(Classifier):
+    """Log odds that are linear in a few of many features.
+
+        min (1/n) Σᵢ −ln p(yᵢ | xᵢ) + α‖w‖₁,    p(1 | x) = σ(b + wᵀx)
+
+    The intercept is free. More than two classes have the softmax of one linear logit each (not one against the rest),
+    all their weights penalised. Equivalent to scikit-learn's `LogisticRegression(l1_ratio=1, solver="saga")` with
+    C = 1/(nα). Bring columns to one scale first, unless they are indicators.
+
+    The probabilities are those of the estimate itself: how unsure the weights are is left out.
+
+    Parameters
+    ----------
+    alpha : float, default 0.01
+        The penalty, above zero. All weights are zero from α = max_j |x_jᵀ(y − ȳ)|/n on (two classes).
+    fit_intercept : bool, default True
+    class_weight : "balanced", dict or None, default None
+        Factors for the weights of the rows by their label.
+    tol : float, default 1e-7
+        The descent ends when the duality gap is at most tol times the mean log loss of the best constants.
+    max_iter : int, default 1000
+        The most rounds of Newton steps.
+    warm_start : bool, default False
+        Whether a further fit starts from the weights of the one before.
+
+    Attributes
+    ----------
+    coef_ : weights, (1, n_features), or (n_classes, n_features) for more than two classes
+    intercept_ : offsets, (1,) or (n_classes,)
+    selected_ : names of the columns of which some weight isn't zero
+    dual_gap_ : the objective is at most so much above its minimum
+    log_likelihood_, n_parameters_, n_observations_ : what `credo.bic` asks for
+    n_iter_, result_ : how the descent ended
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.sparse import SparseLogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 20))
+    >>> model = SparseLogisticRegression(alpha=0.1).fit(X, X[:, 3] - X[:, 7] + rng.logistic(size=200) > 0)
+    >>> model.selected_
+    ['x3', 'x7']
+    """
+
+    _accepts_sparse = True
+
+    coef_: Array
+    intercept_: Array
+    selected_: list[str]
+    dual_gap_: float
+    log_likelihood_: float
+    n_parameters_: int
+    n_observations_: float
+    n_iter_: int
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        *,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-7,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from a table; a weight of k is the same as k copies of the row."""
+        alpha, tol = penalty(self.alpha), positive("tol", self.tol)
+        max_iter = positive_integer("max_iter", self.max_iter)
+        rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        omega = np.ones(len(codes)) if weight is None else weight
+        first = 1 if len(self.classes_) == 2 else 0
+        labels = Labels((codes[:, None] == np.arange(first, len(self.classes_))).astype(np.float64), omega)
+        total = float(omega.sum())
+        verdict = classify(
+            rows,
+            labels,
+            l1=alpha * total,
+            squares=column_squares(rows, omega, center=bool(self.fit_intercept)),
+            intercept=bool(self.fit_intercept),
+            start=self._start(labels.Y.shape[1], rows.shape[1]),
+            tol=tol,
+            max_steps=max_iter,
+        )
+        self._keep(verdict, labels, rows, total)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """The log odds of the second class, (n_samples,); logits, (n_samples, n_classes), for more than two."""
+        scores = self._scores(self._predict_rows(X))
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def predict_log_proba(self, X: ArrayLike) -> Array:
+        """The logarithm of `predict_proba`, exact where a probability is too small for a computer."""
+        scores = self._scores(self._predict_rows(X))
+        if scores.shape[1] == 1:
+            return np.hstack([log_expit(-scores), log_expit(scores)])
+        return log_softmax(scores, axis=1)
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The weights; of many columns, those that aren't zero. Standard deviations there are none, as in `Lasso`."""
+        check_is_fitted(self)
+        features = np.array(self._feature_names(), dtype=object)
+        chosen = np.flatnonzero((self.coef_ != 0).any(axis=0))
+        size = np.abs(self.coef_).max(axis=0)
+        place = np.arange(len(features)) if len(features) <= SHOWN else chosen[np.argsort(-size[chosen])]
+        names, table = [str(name) for name in features[place]], self.coef_[:, place]
+        if self.fit_intercept:
+            names, table = ["intercept", *names], np.column_stack([self.intercept_, table])
+        if len(self.classes_) > 2:
+            names = [f"{label}: {name}" for label in self.classes_ for name in names]
+        columns: dict[str, Any] = {"parameter": names, "estimate": list(table.ravel()), "sd": [np.nan] * len(names)}
+        zero = f"{len(chosen)} of {len(features)} columns have a weight that isn't zero at alpha {self.alpha:.4g}"
+        return Table("Sparse logistic regression", columns, notes=(zero, self.result_.message))
+
+    def _sparse_format(self) -> str | bool:
+        return "csc"
+
+    def _scores(self, rows: Any) -> Array:
+        return np.asarray(rows @ self.coef_.T) + self.intercept_
+
+    def _probabilities(self, rows: Any) -> Array:
+        scores = self._scores(rows)
+        return np.hstack([expit(-scores), expit(scores)]) if scores.shape[1] == 1 else softmax(scores, axis=1)
+
+    def _start(self, n_scores: int, n_features: int) -> tuple[Array, Array]:
+        if self.warm_start and getattr(self, "coef_", np.zeros(0)).shape == (n_scores, n_features):
+            return self.coef_, self.intercept_
+        return np.zeros((n_scores, n_features)), np.zeros(n_scores)
+
+    def _keep(self, verdict: Verdict, labels: Labels, rows: Any, total: float) -> None:
+        self.coef_, self.intercept_ = verdict.W, verdict.b
+        if not labels.binary:
+            self.intercept_ = verdict.b - verdict.b.mean()
+        names, chosen = self._feature_names(), np.flatnonzero((self.coef_ != 0).any(axis=0))
+        self.selected_ = [names[j] for j in chosen]
+        self.dual_gap_, self.n_iter_ = verdict.gap / total, max(verdict.n_steps, 1)
+        self.log_likelihood_ = -labels.loss(self._scores(rows))
+        n_free = len(self.classes_) - 1 if self.fit_intercept else 0
+        self.n_parameters_ = int(np.count_nonzero(self.coef_)) + n_free
+        self.n_observations_ = total
+        relative = verdict.gap / labels.null_loss()
+        if verdict.converged:
+            message = f"the relative duality gap is {relative:.2g} after {verdict.n_steps} rounds"
+        else:
+            message = (
+                f"after {verdict.n_steps} rounds the relative duality gap is {relative:.2g}, above tol={self.tol:g}: "
+                "raise max_iter or tol, use a larger alpha, or bring the columns to one scale"
+            )
+            warnings.warn(message, FitWarning, stacklevel=3)
+        self.result_ = Result(verdict.converged, verdict.n_steps, message)

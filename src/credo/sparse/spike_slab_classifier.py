@@ -1,0 +1,256 @@
+"""Logistic regression that averages over all subsets of its columns."""
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from credo.estimator import Classifier, FitWarning, Result, choice, interval_level, positive, positive_integer
+from credo.frames import Table
+from credo.sparse._class_average import ClassAverage
+from credo.sparse._class_models import ClassTask, Standard, enumerate_class_models
+from credo.sparse._coefficient import Coefficient
+from credo.sparse._model_prior import ModelPrior
+from credo.sparse._models import ModelPosterior
+from credo.sparse._report import models_table
+from credo.sparse.walk._class_chain import walk_classes
+
+Array = NDArray[np.float64]
+
+# Enumeration visits 2ᵈ models: up to this many columns when it is asked for, and by itself while rows × models are few.
+_MOST_COLUMNS, _MUCH_WORK = 15, 2.0e7
+# Models beyond this share of the listed ones change no prediction that anyone could see.
+_ENOUGH = 1.0 - 1e-6
+# Rows of a table that a person reads.
+_SHOWN = 50
+
+
+class SpikeSlabClassifier(Classifier):
+    """Which columns tell two classes apart: the posterior over all subsets, by Laplace's approximation of each.
+
+    p(y = 1 | x) = σ(b + Σ_{j∈γ} w_j z_j), where z_j is column j with mean 0 and variance 1, w_j ~ N(0, slab_variance)
+    and b ~ N(0, 10²). A subset γ has the prior probability that `prior_inclusion` gives and the evidence
+
+        ln p(y | γ) ≈ ln p(y | θ̂) + ln p(θ̂) + (k+1)/2 ln 2π − ½ ln|H|        (Bishop 4.137)
+
+    at the mode θ̂ of its level and weights, with H the curvature there. Predictions are averages over subsets and
+    weights.
+
+    Columns are standardised inside, so that their units don't matter. For more than two classes wrap it:
+    ``sklearn.multiclass.OneVsRestClassifier(SpikeSlabClassifier())`` says for each class which columns set it apart.
+
+    Parameters
+    ----------
+    prior_inclusion : float, "beta-binomial" or (a, b), default 0.5
+        The probability of each column to be in beforehand; or a beta law of that probability, which "beta-binomial"
+        makes uniform.
+    slab_variance : float, default 1.0
+        Of the weights of standardised columns that are in.
+    search : {"auto", "enumerate", "gibbs"}, default "auto"
+        "enumerate" visits every subset (up to 15 columns); "gibbs" walks over them, with `n_chains` chains of `n_draws`
+        steps that add, delete and swap columns; "auto" enumerates where that takes seconds.
+    n_draws, n_chains : int, default 5000 and 4
+        Of the walk.
+    n_models : int, default 1000
+        How many of the likeliest subsets to keep.
+    class_weight : "balanced" or mapping from label to factor, optional
+        Multiplies the sample weights.
+    random_state : None, int, Generator or RandomState
+        Of the walk.
+
+    Attributes
+    ----------
+    inclusion_probabilities_ : array of shape (n_features,)
+        That each column is in; zero for a column that doesn't vary.
+    models_ : the likeliest subsets, a table: columns, probability, log_evidence
+    map_model_, median_model_ : the likeliest subset, and the columns that are in with probability ½ or more
+    coef_, intercept_ : arrays of shape (1, n_features) and (1,)
+        Means over subsets and weights, in the columns' own units.
+    coef_std_, intercept_std_ : their standard deviations
+    log_evidence_, evidence_method_ : ln Σ p(γ) p(y | γ), and "laplace"
+    posterior_ : the posterior over subsets, with `diagnostics`
+    average_, standard_ : the subsets that predictions are averaged over, with the law of the weights in each; and what
+        makes columns standard
+    result_ : how the search ended
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.sparse.spike_slab_classifier import SpikeSlabClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 5))
+    >>> y = X[:, 1] - X[:, 3] + rng.logistic(size=80) > 0
+    >>> model = SpikeSlabClassifier().fit(X, y)
+    >>> model.median_model_
+    (1, 3)
+    """
+
+    posterior_: ModelPosterior
+    average_: ClassAverage
+    standard_: Standard
+    inclusion_probabilities_: Array
+    coef_: Array
+    intercept_: Array
+
+    def __init__(
+        self,
+        prior_inclusion: float | str | tuple[float, float] = 0.5,
+        *,
+        slab_variance: float = 1.0,
+        search: str = "auto",
+        n_models: int = 1000,
+        n_draws: int = 5000,
+        n_chains: int = 4,
+        class_weight: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.prior_inclusion = prior_inclusion
+        self.slab_variance = slab_variance
+        self.search = search
+        self.n_models = n_models
+        self.n_draws = n_draws
+        self.n_chains = n_chains
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Weigh the subsets; a weight of k is the same as k copies of the row."""
+        choice("search", self.search, ("auto", "enumerate", "gibbs"))
+        rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass, with "
+                f"{len(self.classes_)} classes: use sklearn.multiclass.OneVsRestClassifier(SpikeSlabClassifier()), "
+                "which says for each class which columns set it apart"
+            )
+        weight = np.ones(len(codes)) if weight is None else weight
+        self.standard_ = Standard.of(rows, weight)
+        task = ClassTask(
+            ZT=np.ascontiguousarray(self.standard_.columns(rows).T),
+            y=codes.astype(np.float64),
+            weight=weight,
+            variance=positive("slab_variance", self.slab_variance),
+        )
+        found = self._search(task, ModelPrior.of(self.prior_inclusion, task.n_columns))
+        self._learn(task, found)
+        words = self._words(found)
+        for word in words:
+            warnings.warn(word, FitWarning, stacklevel=2)
+        told = dict.fromkeys([found.diagnostics["message"], *words])
+        self.result_ = Result(bool(found.diagnostics["converged"]), 1, "; ".join(told))
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Log odds of the averaged probabilities, of the second class against the first: shape (n_samples,)."""
+        logs = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+        return logs[:, 1] - logs[:, 0]
+
+    def coefficient(self, column: int | str) -> Coefficient:
+        """The posterior of one weight, in the column's units: the mass at zero, and the law of what isn't zero."""
+        check_is_fitted(self)
+        names = self._feature_names()
+        if isinstance(column, str) and column in names:
+            column = names.index(column)
+        if isinstance(column, str) or not -len(names) <= column < len(names):
+            raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names[:20])}")
+        column = column % len(names)
+        place = np.flatnonzero(self.standard_.kept == column)
+        slab = self.average_.slab(int(place[0]), unit=float(self.standard_.scale[place[0]])) if len(place) else None
+        return Coefficient(names[column], 1.0 - float(self.inclusion_probabilities_[column]), slab)
+
+    @property
+    def models_(self) -> Table:
+        check_is_fitted(self)
+        return models_table(self.posterior_, self._feature_names())
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Each weight over all subsets: mean, standard deviation, inclusion probability and interval.
+
+        Intervals are of the whole law, spike and slab together; of more than 50 columns the likeliest 50 are shown.
+        """
+        check_is_fitted(self)
+        level, names, inclusion = interval_level(level), self._feature_names(), self.inclusion_probabilities_
+        order = np.argsort(-inclusion, kind="stable")[:_SHOWN] if len(names) > _SHOWN else np.arange(len(names))
+        # Where nearly all is at zero, so are both ends.
+        far = (1 - level) / 2
+        ends = [(0.0, 0.0) if inclusion[j] <= far else self.coefficient(int(j)).interval(level) for j in order]
+        shown = f"the {len(order)} likeliest of {len(names)} columns" if len(order) < len(names) else ""
+        likeliest = ", ".join(names[j] for j in self.median_model_[:_SHOWN]) or "none"
+        notes = (
+            f"intervals at {100 * level:g} %, of zero and the slab together", shown,
+            f"columns of at least probability one half: {likeliest}",
+            f"log evidence {self.log_evidence_:.2f} (laplace)", self.result_.message,
+        )  # fmt: skip
+        return Table(
+            "Spike and slab classification",
+            {
+                "parameter": ["intercept", *(names[j] for j in order)],
+                "estimate": [float(self.intercept_[0]), *self.coef_[0, order].tolist()],
+                "sd": [float(self.intercept_std_[0]), *self.coef_std_[0, order].tolist()],
+                "inclusion": [1.0, *inclusion[order].tolist()],
+                "lower": [None, *(low for low, _ in ends)],
+                "upper": [None, *(high for _, high in ends)],
+            },
+            notes=tuple(note for note in notes if note),
+        )
+
+    def _probabilities(self, rows: Array) -> Array:
+        probs = self.average_.probabilities(self.standard_.columns(rows))
+        return np.column_stack([1.0 - probs, probs])
+
+    def _search(self, task: ClassTask, prior: ModelPrior) -> ModelPosterior:
+        n_models, d = positive_integer("n_models", self.n_models), task.n_columns
+        cheap = d <= _MOST_COLUMNS and 2.0**d * len(task.y) <= _MUCH_WORK
+        if self.search == "enumerate" and d > _MOST_COLUMNS:
+            raise ValueError(
+                f'search="enumerate" would visit 2^{d} models, a mode in each; it goes up to {_MOST_COLUMNS} columns. '
+                'Use search="gibbs"'
+            )
+        if self.search == "enumerate" or (self.search == "auto" and cheap):
+            self.search_ = "enumerate"
+            return enumerate_class_models(task, prior, n_models=n_models)
+        self.search_ = "gibbs"
+        return walk_classes(
+            task, prior, n_draws=self.n_draws, n_chains=self.n_chains, n_models=n_models, random_state=self.random_state
+        )
+
+    def _learn(self, task: ClassTask, found: ModelPosterior) -> None:
+        """Write what was found in terms of the table's columns."""
+        standard, d = self.standard_, self.n_features_in_
+        enough = int(np.searchsorted(np.cumsum(found.probability), _ENOUGH * found.probability.sum())) + 1
+        modes = [task.mode(model) for model in found.models[:enough]]
+        self.average_ = ClassAverage.of(modes, found.probability[:enough])
+        inclusion = np.zeros(d)
+        inclusion[standard.kept] = found.inclusion
+        self.posterior_ = replace(
+            found,
+            inclusion=inclusion,
+            models=tuple(standard.placed(model) for model in found.models),
+            best_by_size=tuple(standard.placed(model) for model in found.best_by_size),
+        )
+        self.inclusion_probabilities_ = inclusion
+        self.map_model_, self.median_model_ = self.posterior_.map_model, self.posterior_.median_model
+        self.best_subsets_ = self.posterior_.best_by_size
+        self.coef_, self.coef_std_ = np.zeros((1, d)), np.zeros((1, d))
+        moments = self.average_.moments(standard.mean, standard.scale)
+        self.coef_[0, standard.kept], self.coef_std_[0, standard.kept] = moments.coef, moments.coef_std
+        self.intercept_, self.intercept_std_ = np.array([moments.intercept]), np.array([moments.intercept_std])
+        self.log_evidence_, self.evidence_method_ = found.log_mass, "laplace"
+
+    def _words(self, found: ModelPosterior) -> list[str]:
+        """What a user should know about this fit."""
+        flat = sorted(set(range(self.n_features_in_)) - set(self.standard_.kept.tolist()))
+        words = []
+        if flat:
+            names = ", ".join(self._feature_names()[j] for j in flat[:5]) + (" …" if len(flat) > 5 else "")
+            words.append(f"constant columns can't be told from the intercept and are left out of all models: {names}")
+        return words if found.diagnostics["converged"] else [*words, found.diagnostics["message"]]

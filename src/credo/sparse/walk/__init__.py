@@ -1,0 +1,17 @@
+"""A walk over models, for more columns than can be enumerated.
+
+    γ → γ with column i flipped,   at the rate (p_i + c) / p(γ_i | γ without i, y),   p_i = p(γ_i = 1 | γ without i, y)
+
+Weighted tempered Gibbs sampling (Zanella & Roberts 2019, "Scalable importance tempering and Bayesian variable
+selection"): every step flips a column, one that matters rather than one that doesn't, and a model counts with one over
+the sum of its rates. Leaving a model costs about as many steps as it has columns, however much worse its neighbours
+are: of two columns that say the same, either can leave and the other take its place. What it can't see is a second
+summit that is reached only by exchanging several columns at once, through models that are far worse.
+
+`walk` is for Gaussian noise, where all neighbours of a model follow from one factor. What does not belong here: priors
+of coefficients and models, and searches that see every model.
+"""
+
+from credo.sparse.walk._walk import walk
+
+__all__ = ["walk"]

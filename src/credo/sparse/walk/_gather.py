@@ -1,0 +1,144 @@
+"""What several chains say together, and how far it can be trusted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from credo.learning._extra import extra
+from credo.sparse._models import Model
+from credo.sparse.walk._chain import Path
+
+Array = NDArray[np.float64]
+
+# Points in time at which chains are compared.
+_MOMENTS = 1000
+
+
+@dataclass(frozen=True)
+class Visits:
+    """The models that chains visited, likeliest first.
+
+    `log_joint` is ln p(γ)p(y | γ), `log_mass` the logarithm of its sum over all models, visited or not, and `share` the
+    part of that which was visited; zero where the chains are too short to say.
+    """
+
+    models: list[Model]
+    log_evidence: Array
+    log_joint: Array
+    log_mass: float
+    share: float
+    best_by_size: tuple[Model, ...]
+
+
+def inclusion(paths: Sequence[Path]) -> tuple[Array, Array]:
+    """Inclusion probabilities and their Monte-Carlo standard errors.
+
+    The estimate is a ratio of sums over batches; its error is that of a ratio by linearisation, from the scatter of
+    batches or of whole chains, whichever is larger: chains that stay in different places agree with themselves.
+    """
+    parts = np.stack([path.included for path in paths]), np.stack([path.batch_weight for path in paths])
+    total = float(parts[1].sum())
+    mean = parts[0].sum(axis=(0, 1)) / total
+    rests = parts[0] - parts[1][..., None] * mean
+    batches = rests.reshape(-1, rests.shape[-1])
+    errors = [np.sqrt(len(rest) / (len(rest) - 1)) * np.linalg.norm(rest, axis=0) / total
+              for rest in (batches, rests.sum(axis=1)) if len(rest) > 1]  # fmt: skip
+    return np.clip(mean, 0.0, 1.0), np.max(errors, axis=0)
+
+
+def visits(paths: Sequence[Path], log_prior: Array) -> Visits:
+    """The union of what the chains visited, and the mass of all models.
+
+    The posterior of a visited model is known up to the mass Σ p(γ)p(y | γ). One half of the chains' time says what
+    share of the posterior lies in the models that the other half saw, and their mass is known: all is that over the
+    share (George & McCulloch 1997). What was seen is a lower bound.
+    """
+    known: dict[Model, tuple[float, float]] = {}
+    for path in paths:
+        known.update(zip(path.models, zip(path.log_evidence.tolist(), path.rest.tolist(), strict=True), strict=True))
+    models, (logs, rest) = list(known), np.array(list(known.values())).T
+    joint = logs + log_prior[[len(model) for model in models]]
+    numbers = {model: number for number, model in enumerate(models)}
+    seen = float(logsumexp(joint))
+    halves = [_half(paths, numbers, first) for first in (True, False)]
+    estimates = [_mass(joint, *pair) for pair in (halves, halves[::-1])]
+    estimates = [value for value in estimates if np.isfinite(value)]
+    log_mass = max(seen, float(logsumexp(estimates)) - np.log(len(estimates))) if estimates else seen
+    # Smaller models first among equals, whatever chain saw them first.
+    order = sorted(range(len(models)), key=lambda place: (-joint[place], len(models[place]), models[place]))
+    return Visits(
+        models=[models[place] for place in order],
+        log_evidence=logs[order],
+        log_joint=joint[order],
+        log_mass=log_mass,
+        share=float(np.exp(seen - log_mass)) if estimates else 0.0,
+        best_by_size=_best_by_size(models, rest),
+    )
+
+
+def size_probability(paths: Sequence[Path], d: int) -> Array:
+    """The share of time in models of each size, shape (d + 1,)."""
+    spent = np.zeros(d + 1)
+    for path in paths:
+        sizes = np.array([len(model) for model in path.models], dtype=np.intp)
+        np.add.at(spent, sizes[path.steps], path.weight)
+    return spent / spent.sum()
+
+
+def _best_by_size(models: list[Model], rest: Array) -> tuple[Model, ...]:
+    """Of the models of each size, the one that leaves least of the target."""
+    best: dict[int, int] = {}
+    for place, model in enumerate(models):
+        if rest[place] < rest[best.setdefault(len(model), place)]:
+            best[len(model)] = place
+    return tuple(models[best[size]] for size in sorted(best))
+
+
+def _half(paths: Sequence[Path], numbers: dict[Model, int], first: bool) -> Array:
+    """Time that the first, or the second, half of every chain spent in each model."""
+    spent = np.zeros(len(numbers))
+    for path in paths:
+        middle = len(path.steps) // 2
+        part = slice(None, middle) if first else slice(middle, None)
+        places = np.array([numbers[model] for model in path.models], dtype=np.intp)
+        np.add.at(spent, places[path.steps[part]], path.weight[part])
+    return spent
+
+
+def _mass(joint: Array, seen_by: Array, judged_by: Array) -> float:
+    """ln of the mass of the models that one half saw, over the share of them in the other's time."""
+    share = judged_by[seen_by > 0].sum() / judged_by.sum()
+    return float(logsumexp(joint[seen_by > 0]) - np.log(share)) if share > 0 else np.nan
+
+
+def agreement(paths: Sequence[Path], log_prior: Array) -> tuple[float, float]:
+    """The larger R-hat and the smaller effective size of two traces: the models' size and their log posterior.
+
+    The weight of a step is the time that a chain in continuous time would stay, so that moments at equal distances are
+    draws. NaN where arviz-stats isn't installed.
+    """
+    traces = np.stack([_moments(path, log_prior) for path in paths])
+    try:
+        stats = extra("arviz_stats.base", "comparing chains").array_stats
+    except ImportError:
+        return np.nan, np.nan
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    # A chain that stays where it is has no variance to divide by; that speaks against it unless all stay in one place.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r_hat, ess = np.asarray(stats.rhat(traces, **axes)), np.asarray(stats.ess(traces, **axes))
+    together = np.ptp(traces, axis=(0, 1)) == 0
+    r_hat = np.where(np.isnan(r_hat), np.where(together, 1.0, np.inf), r_hat)
+    return float(r_hat.max()), float(np.min(ess))
+
+
+def _moments(path: Path, log_prior: Array) -> Array:
+    """Size and log posterior at evenly spaced times, shape (n_moments, 2)."""
+    n = min(_MOMENTS, len(path.steps))
+    clock = np.cumsum(path.weight)
+    steps = np.searchsorted(clock, clock[-1] * (np.arange(n) + 0.5) / n)
+    places = path.steps[np.minimum(steps, len(path.steps) - 1)]
+    sizes = np.array([len(model) for model in path.models], dtype=np.intp)
+    return np.column_stack([sizes, path.log_evidence + log_prior[sizes]])[places]

@@ -1,0 +1,173 @@
+"""Several chains over models, side by side, and what they say together."""
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.estimator import FitWarning, positive_integer
+from credo.linalg import n_threads, one_blas_thread
+from credo.seeds import generator
+from credo.sparse._model_prior import ModelPrior
+from credo.sparse._models import Model, ModelPosterior
+from credo.sparse._slabs import Slab
+from credo.sparse.walk._chain import Chain, Path, Target
+from credo.sparse.walk._columns import Columns
+from credo.sparse.walk._gather import agreement, inclusion, size_probability, visits
+
+Array = NDArray[np.float64]
+
+BATCHES = 10
+# Random columns that a chain starts with, so that chains come from different places.
+_START = 10
+# A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
+_LARGEST_ERROR = 0.05
+_R_HAT = 1.1
+
+
+def walk(
+    X: Array,
+    y: Array,
+    slab: Slab,
+    prior: ModelPrior,
+    *,
+    n_draws: int = 5000,
+    n_chains: int = 4,
+    n_models: int = 1000,
+    random_state: Any = None,
+) -> ModelPosterior:
+    """The posterior over subsets of many columns, by weighted tempered Gibbs sampling (Zanella & Roberts 2019).
+
+    A step looks at all models that differ from the present one by one column, which costs O(dk) for d columns and a
+    model of k, and flips one of them. The conditional probabilities of all columns, averaged over the steps, are the
+    inclusion probabilities (Rao-Blackwell).
+
+    Parameters
+    ----------
+    X, y : arrays of shape (n, d) and (n,)
+        Centred, with the square roots of weights folded in.
+    slab, prior : the evidence of a model, and its probability beforehand
+    n_draws : int, default 5000
+        Steps of each chain; a quarter more come before them and aren't counted.
+    n_chains : int, default 4
+    n_models : int, default 1000
+        How many of the visited models to list.
+    random_state : None, int, Generator or RandomState
+
+    Returns
+    -------
+    ModelPosterior
+        `diagnostics` tells the Monte-Carlo standard errors of the inclusion probabilities, how well the chains agree
+        and which share of the posterior lies in the models that were visited.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.sparse._model_prior import ModelPrior
+    >>> from credo.sparse._slabs import slab_of
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 200))
+    >>> y = 2.0 * X[:, 3] - X[:, 50] + rng.normal(size=60)
+    >>> X, y = X - X.mean(axis=0), y - y.mean()
+    >>> found = walk(X, y, slab_of("g", 60, y @ y, 200), ModelPrior(200, (1.0, 1.0)), n_draws=500, random_state=0)
+    >>> found.median_model
+    (3, 50)
+    """
+    check_length(n_draws, n_chains)
+    d = X.shape[1]
+    largest = int(min(d, slab.most))
+    log_prior = prior.log_prob(np.arange(largest + 1))
+    target = Target(slab, log_prior)
+    rngs = generator(random_state).spawn(n_chains)
+    starts = [random_start(rng, d, largest, empty=number == 0) for number, rng in enumerate(rngs)]
+    n_tune = math.ceil(n_draws / 4)
+    uniforms = [rng.random(n_tune + n_draws) for rng in rngs]
+    with one_blas_thread():
+        columns = Columns.of(X, y, ridge=slab.ridge)
+        chains = [Chain(columns, target, start=start) for start in starts]
+        walks = [partial(c.run, u, n_tune=n_tune, n_batches=BATCHES) for c, u in zip(chains, uniforms, strict=True)]
+        paths = side_by_side(chains, walks)
+    found = posterior_of(paths, log_prior, n_models=n_models)
+    if not found.diagnostics["converged"]:
+        # Of an estimator's fit, which calls its own search.
+        warnings.warn(found.diagnostics["message"], FitWarning, stacklevel=4)
+    return found
+
+
+def check_length(n_draws: int, n_chains: int) -> None:
+    """Refuse chains that are too short or too few for an error to be told."""
+    if positive_integer("n_draws", n_draws) < BATCHES or positive_integer("n_chains", n_chains) < 2:
+        raise ValueError(
+            f"n_draws must be at least {BATCHES} and n_chains at least 2, so that there is something to compare; "
+            f"got n_draws={n_draws} and n_chains={n_chains}"
+        )
+
+
+def random_start(rng: np.random.Generator, d: int, largest: int, *, empty: bool) -> Model:
+    """A few columns at random, or none."""
+    size = 0 if empty else min(_START, d // 2, largest // 2)
+    return tuple(rng.choice(d, size=size, replace=False).tolist())
+
+
+def side_by_side(chains: Sequence[Any], walks: Sequence[Callable[[], Path]]) -> list[Path]:
+    """The paths of walks, each in a thread of its own as far as there are cores; an error stops all chains."""
+    workers = min(n_threads(), len(walks))
+    if workers == 1:
+        return [run() for run in walks]
+    with ThreadPoolExecutor(workers, thread_name_prefix="credo-walk") as pool:
+        try:
+            return list(pool.map(lambda run: run(), walks))
+        except BaseException:
+            for chain in chains:
+                chain.stopped = True
+            raise
+
+
+def posterior_of(paths: Sequence[Path], log_prior: Array, *, n_models: int) -> ModelPosterior:
+    """What several chains say together."""
+    seen = visits(paths, log_prior)
+    probability, error = inclusion(paths)
+    r_hat, ess = agreement(paths, log_prior)
+    complaint = _complaint(error, r_hat)
+    n_draws = len(paths[0].steps)
+    well = f"{len(paths)} chains of {n_draws} steps agree: inclusion probabilities are known to ±{error.max():.2g}"
+    return ModelPosterior(
+        inclusion=probability,
+        models=tuple(seen.models[:n_models]),
+        probability=np.exp(seen.log_joint[:n_models] - seen.log_mass),
+        log_evidence=seen.log_evidence[:n_models],
+        log_mass=seen.log_mass,
+        size_probability=size_probability(paths, len(probability)),
+        best_by_size=seen.best_by_size,
+        diagnostics={
+            "converged": not complaint,
+            "message": complaint or well,
+            "n_chains": len(paths),
+            "n_draws": n_draws,
+            "r_hat": r_hat,
+            "ess": ess,
+            "inclusion_error": error,
+            "n_visited": len(seen.models),
+            "share_visited": seen.share,
+        },
+    )
+
+
+def _complaint(error: Array, r_hat: float) -> str:
+    """What speaks against the chains, with a remedy; empty where nothing does."""
+    if error.max() > _LARGEST_ERROR:
+        return (
+            f"the chains over models know some inclusion probabilities to ±{error.max():.2g} only (wanted "
+            f"{_LARGEST_ERROR}): take more n_draws, or a smaller prior_inclusion"
+        )
+    if r_hat > _R_HAT:
+        return (
+            f"the chains over models disagree about the models' size or posterior (R-hat {r_hat:.2f}, wanted {_R_HAT} "
+            "at most): take more n_draws, or a smaller prior_inclusion"
+        )
+    return ""

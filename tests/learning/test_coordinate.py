@@ -1,0 +1,155 @@
+"""Coordinate descent below the estimators: rows, blocks, gaps, safe exclusions and the last digits."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from credo.learning.coordinate import Labels, Rows, block_of, classify, column_squares, descend, polished
+from credo.learning.coordinate.blocks import Columns, Gram
+from credo.learning.coordinate.gap import least_squares_gap
+
+
+def table(n=50, p=30, seed=0):
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(n, p)) + rng.normal(size=p)) * (rng.random((n, p)) < 0.5)
+    return X, X[:, :3] @ [2.0, -1.0, 1.0] + rng.normal(size=n), rng.integers(1, 4, n).astype(float)
+
+
+def centred(X, y, weight):
+    root = np.sqrt(weight)
+    return root[:, None] * (X - np.average(X, axis=0, weights=weight)), root * (y - np.average(y, weights=weight))
+
+
+@pytest.mark.parametrize("kind", [np.array, np.asfortranarray, sparse.csc_array])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_are_centred_and_weighted(kind, weighted):
+    X, y, weight = table()
+    X[:, 7] = 0.1
+    rows = Rows.of(kind(X), y, weight if weighted else None, center=True)
+    Z, t = centred(X, y, weight if weighted else np.ones(50))
+    Z[:, 7] = 0.0
+    w = np.random.default_rng(1).normal(size=30)
+    np.testing.assert_allclose(rows.target, t, atol=1e-12)
+    np.testing.assert_allclose(rows.squares, np.square(Z).sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(rows.slopes(t)[:7], (Z.T @ t)[:7], atol=1e-10)
+    np.testing.assert_allclose(rows.gram(), Z.T @ Z, atol=1e-10)
+    np.testing.assert_allclose(rows.columns(np.array([3, 7, 1])), Z[:, [3, 7, 1]].T, atol=1e-12)
+    np.testing.assert_allclose(rows.residual(w), t - (centred(X, y, weight if weighted else np.ones(50))[0] @ w))
+    assert rows.squares[7] == 0.0 and rows.steepest() == pytest.approx(np.abs(Z.T @ t).max())
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e7])
+def test_spreads_that_are_small_beside_the_mean_keep_their_digits(offset):
+    X, y, _ = table()
+    plain, moved = (Rows.of(X + shift, y, None, center=True) for shift in (0.0, offset))
+    np.testing.assert_allclose(moved.squares, plain.squares, rtol=1e-14 * offset)
+    np.testing.assert_allclose(moved.gram(), plain.gram(), atol=1e-12 * offset)
+
+
+def blocks(X, y, weight):
+    rows, flat = Rows.of(X, y, weight, center=True), np.zeros(X.shape[1])
+    thin = Rows.of(sparse.csc_array(X), y, weight, center=True)
+    return [Gram(rows, flat.copy(), whole=True), Gram(rows, flat.copy(), whole=False), Columns(thin, flat.copy())]
+
+
+@pytest.mark.parametrize("shape", [(50, 30), (30, 90)])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_all_blocks_find_the_same_path(shape, l1_ratio):
+    X, y, weight = table(*shape)
+    paths = []
+    for block in blocks(X, y, weight):
+        penalties = block.rows.steepest() * np.geomspace(1, 1e-2, 8)
+        steps = list(descend(block, penalties, l1_ratio=l1_ratio, tol=1e-13, max_passes=10**6))
+        assert all(step.converged for step in steps)
+        paths.append(np.array([step.w for step in steps]))
+    np.testing.assert_allclose(paths[1], paths[0], atol=1e-5)
+    np.testing.assert_allclose(paths[2], paths[0], atol=1e-5)
+
+
+def test_the_standing_of_every_block_is_that_of_its_weights():
+    X, y, weight = table()
+    Z, t = centred(X, y, weight)
+    for block in blocks(X, y, weight):
+        block.admit(np.arange(0, 30, 2))
+        block.descend(l1=5.0, l2=1.0, target=0.0, max_passes=130)
+        standing, rest = block.standing(), t - Z @ block.w
+        assert block.w.any() and (len(block.working()) == 30 or not block.w[1::2].any())
+        np.testing.assert_allclose(standing.slopes, Z.T @ rest, atol=1e-9)
+        assert standing.square == pytest.approx(rest @ rest) and standing.inner == pytest.approx(rest @ t)
+
+
+@pytest.mark.parametrize("l2", [0.0, 3.0])
+def test_what_a_gap_excludes_is_zero_at_the_optimum(l2):
+    X, y, weight = table(40, 120)
+    rows = Rows.of(X, y, weight, center=True)
+    l1 = 0.5 * rows.steepest()
+    ratio = l1 / (l1 + l2)
+    (best,) = descend(
+        Gram(rows, np.zeros(120), whole=False), np.array([l1 + l2]), l1_ratio=ratio, tol=1e-13, max_passes=10**6
+    )
+    excluded = 0
+    for share in (0.5, 0.9, 0.99, 1.0):
+        w = share * best.w
+        gap = least_squares_gap(w, rows.standing(rows.residual(w)), rows.squares, l1, l2)
+        assert not best.w[gap.excluded].any()
+        excluded = max(excluded, gap.excluded.sum())
+    assert excluded > 60, "near the optimum most columns are ruled out"
+
+
+def test_polishing_reaches_rounding_error_and_mends_the_support():
+    X, y, _ = table()
+    rows = Rows.of(X, y, None, center=True)
+    (step,) = descend(
+        block_of(rows, np.zeros(30), n_problems=1), np.array([5.0]), l1_ratio=1.0, tol=1e-5, max_passes=99
+    )
+    done = polished(rows, step, l1=5.0, l2=0.0)
+    assert done.gap < 1e-13 * rows.yy and done.gap < step.gap
+    active = np.flatnonzero(done.w)
+    Z, t = centred(X, y, np.ones(50))
+    exact = np.linalg.solve(Z[:, active].T @ Z[:, active], Z[:, active].T @ t - 5.0 * np.sign(done.w[active]))
+    np.testing.assert_allclose(done.w[active], exact, rtol=1e-10)
+    # A weight of the wrong sign leaves, and what is left is no better than what there was.
+    wrong = type(step)(np.where(np.arange(30) == active[0], -step.w, step.w), step.gap, 1, True)
+    assert polished(rows, wrong, l1=5.0, l2=0.0) is wrong
+    stray = step.w.copy()
+    stray[np.flatnonzero(step.w == 0)[0]] = 1e-9
+    np.testing.assert_allclose(
+        polished(rows, type(step)(stray, step.gap, 1, True), l1=5.0, l2=0.0).w, done.w, atol=1e-10
+    )
+
+
+def test_the_block_is_chosen_by_what_it_costs():
+    X, y, _ = table(200, 20)
+    assert block_of(Rows.of(X, y, None, center=True), np.zeros(20), n_problems=1).whole
+    wide = table(20, 200)
+    assert not block_of(Rows.of(*wide[:2], None, center=True), np.zeros(200), n_problems=100).whole
+    thin = sparse.csc_array(wide[0])
+    assert isinstance(block_of(Rows.of(thin, wide[1], None, center=True), np.zeros(200), n_problems=100), Columns)
+
+
+def test_safe_exclusions_of_the_log_loss():
+    X, y, weight = table(60, 80)
+    labels = Labels((y > np.median(y)).astype(float)[:, None], weight)
+    squares = column_squares(X, weight, center=True)
+    start = np.zeros((1, 80)), np.zeros(1)
+    options = {"l1": 8.0, "squares": squares, "intercept": True, "max_steps": 500}
+    best = classify(X, labels, start=start, tol=1e-11, **options)
+    _, scores = labels.centred(X @ best.W.T)
+    gap = labels.gap(X, best.W, scores, squares, 8.0)
+    assert best.converged and gap.value <= 1e-10 * labels.null_loss()
+    rough = classify(X, labels, start=start, tol=1e-3, **options)
+    _, scores = labels.centred(X @ rough.W.T)
+    excluded = labels.gap(X, rough.W, scores, squares, 8.0).excluded
+    assert excluded.any() and not best.W[excluded].any()
+
+
+def test_optimal_intercepts_leave_no_residual():
+    rng = np.random.default_rng(2)
+    Y = np.eye(3)[rng.integers(0, 3, 40)]
+    labels = Labels(Y, rng.uniform(0.5, 2, 40))
+    change, scores = labels.centred(30.0 * rng.normal(size=(40, 3)))
+    np.testing.assert_allclose(labels.weight @ (Y - labels.probabilities(scores)), 0.0, atol=1e-11)
+    assert np.isfinite(change).all()
+    flat = Labels(Y, np.ones(40))
+    constant = flat.centred(np.zeros((40, 3)))[1]
+    assert flat.loss(constant) == pytest.approx(flat.null_loss())

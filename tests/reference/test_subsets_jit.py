@@ -1,0 +1,206 @@
+"""The compiled visit of all subsets, restated in plain NumPy."""
+
+import heapq
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from credo.sparse import _jit
+from credo.sparse._slabs import slab_of
+
+SLABS = {
+    "bic": {},
+    "g": {"g": 9.0},
+    "g empirical": {"g": "empirical"},
+    "zellner-siow": {},
+    "normal": {"slab_variance": 0.5, "noise_variance": 0.8},
+    "normal integrated": {"slab_variance": 0.5, "noise_variance": None},
+}
+
+
+def slab(name, *, n=20.0, yy=1.0, d=6):
+    return slab_of(name.split()[0], n, yy, d, **SLABS[name])
+
+
+def triangle(d, *, seed=0, rows=20):
+    rng = np.random.default_rng([d, seed])
+    table = rng.normal(size=(rows, d + 1))
+    table[:, -1] += table[:, :2].sum(axis=1)
+    return np.linalg.qr(table / np.linalg.norm(table, axis=0), mode="r")
+
+
+def drop(T, j):
+    """What is left of T without column j, made triangular: any orthogonal transformation will do."""
+    return np.linalg.qr(T[j:, j + 1 :], mode="r")
+
+
+def keep(T, j):
+    return T[j + 1 :, j + 1 :]
+
+
+@pytest.mark.parametrize("name", SLABS)
+def test_score_equals_the_slab(name):
+    prior, d = slab(name), 18
+    f = prior.formula(d)
+    for k, rest in product(range(d + 1), [1.0, 0.7, 1e-3, 1e-11]):
+        rest = 1.0 if k == 0 else rest
+        assert_allclose(
+            _jit.score(k, rest, 0.37, f.form, f.base, f.numbers, f.table), prior.score(k, rest, 0.37), rtol=1e-9
+        )
+    f = prior.formula(40)
+    assert np.isneginf(_jit.score(19, 0.5, 0.0, f.form, f.base, f.numbers, f.table)) == (not name.startswith("normal"))
+
+
+@pytest.mark.parametrize("name", SLABS)
+def test_spread_is_that_of_the_laws(name):
+    prior = slab(name, yy=2.3)
+    f = prior.formula(15)
+    for k, rest in [(0, 1.0), (1, 0.8), (4, 0.2), (15, 1e-4)]:
+        laws = prior.laws(k, rest)
+        inflation = [1 if np.isinf(law.df) else law.df / (law.df - 2) for law in laws]
+        first = sum(law.weight * law.shrink for law in laws)
+        second = sum(law.weight * law.shrink**2 for law in laws)
+        coefs = sum(law.weight * law.shrink * law.noise * i for law, i in zip(laws, inflation, strict=True))
+        noise = sum(law.weight * law.noise * i for law, i in zip(laws, inflation, strict=True))
+        got = _jit.spread(k, rest, f.form, f.width, f.numbers, f.table)
+        assert_allclose(got[3], noise, rtol=1e-7)
+        if k:
+            assert_allclose(got[:3], [first, second, coefs], rtol=1e-7)
+
+
+@pytest.mark.parametrize("j", [0, 1, 4])
+def test_drop_and_keep_leave_the_right_triangle(j):
+    T = np.zeros((7, 6, 6))
+    T[j] = triangle(5)
+    _jit.drop(T, j)
+    # Triangles of the same Gram matrix differ by the signs of their rows.
+    left, plain = T[j + 1, j + 1 :, j + 1 :], drop(T[j], j)
+    assert_allclose(np.abs(np.triu(left)), np.abs(np.triu(plain)), atol=1e-13)
+    assert_allclose(np.triu(left).T @ np.triu(left), T[j, j:, j + 1 :].T @ T[j, j:, j + 1 :], atol=1e-13)
+    _jit.keep(T, j)
+    assert_array_equal(np.triu(T[j + 1, j + 1 :, j + 1 :]), np.triu(keep(T[j], j)))
+
+
+def test_sift_keeps_the_largest():
+    rng = np.random.default_rng(0)
+    values, places = np.full(20, -np.inf), np.full(20, -1)
+    stream = rng.normal(size=500)
+    plain = [-np.inf] * 20
+    for place, value in enumerate(stream):
+        if value > values[0]:
+            _jit.sift(values, places, value, place)
+        heapq.heappushpop(plain, value)
+        assert values[0] == plain[0]
+    assert_array_equal(np.sort(values), np.sort(stream)[-20:])
+    assert_array_equal(stream[places], values)
+
+
+def explore(R, prior, log_prior, log_scale):
+    """Subset after subset, each by its own least squares."""
+    d = len(R) - 1
+    found = []
+    for bits in product([0, 1], repeat=d):
+        chosen = np.flatnonzero(bits)
+        A = R[:, chosen].T @ R[:, chosen]
+        b = R[:, chosen].T @ R[:, -1]
+        beta = np.linalg.solve(A, b) if len(b) else b
+        rest = 1 - b @ beta
+        k = len(chosen)
+        logdet = np.linalg.slogdet(A)[1] + log_scale[chosen].sum()
+        value = log_prior[k] + float(prior.score(k, rest, logdet))
+        mean, square = np.zeros(d), np.zeros((d, d))
+        for law in prior.laws(k, rest) if value > -np.inf else []:
+            inflation = 1 if np.isinf(law.df) else law.df / (law.df - 2)
+            mean[chosen] += law.weight * law.shrink * beta
+            part = law.shrink**2 * np.outer(beta, beta) + law.noise * inflation * law.shrink * np.linalg.inv(A)
+            square[np.ix_(chosen, chosen)] += law.weight * part
+        found.append((value, np.array(bits), rest, mean, square))
+    return found
+
+
+def run(R, prior, log_prior, log_scale, *, depth=0, unit=0.0):
+    d = len(R) - 1
+    f = prior.formula(d)
+    totals = []
+    scores = np.full(2**d, -np.inf)
+    for prefix in range(2**depth):
+        T = np.zeros((d + 1, d + 1, d + 1))
+        T[0] = R
+        counts, masses = np.zeros((2, d + 1)), np.zeros((2, d + 1, 5))
+        means, squares = np.zeros((2, d + 1, 2, d)), np.zeros((2, d + 1, d, d))
+        top, best = (np.full(4, -np.inf), np.full(4, -1)), (np.full(d + 1, np.inf), np.full(d + 1, -1))
+        end = _jit.explore(
+            prefix, depth, T, np.full(d, 1e-9), log_scale, f.form, f.base, f.width, f.numbers, f.table, log_prior, unit,
+            counts, masses, means, squares, *top, *best, scores,
+        )  # fmt: skip
+        totals.append([part * np.exp(end) for part in (counts, masses[0, 0], means[0, 0, 0], squares[0, 0])])
+    return [sum(parts) for parts in zip(*totals, strict=True)], scores, top, best
+
+
+@pytest.mark.parametrize("name", SLABS)
+@pytest.mark.parametrize("depth", [0, 3])
+def test_explore_equals_its_twin(name, depth):
+    d = 6
+    R, log_prior, log_scale = triangle(d), np.linspace(-1, -4, d + 1), np.linspace(0, 1, d)
+    prior = slab(name)
+    plain = explore(R, prior, log_prior, log_scale)
+    (counts, masses, mean, square), scores, top, best = run(R, prior, log_prior, log_scale, depth=depth)
+    values = np.array([value for value, *_ in plain])
+    weight = np.exp(values)
+    assert_allclose(scores, values, rtol=1e-9)
+    assert_allclose(masses[0], weight.sum(), rtol=1e-8)
+    bits = np.array([bits for _, bits, *_ in plain])
+    assert_allclose(counts[0, :d], weight @ bits, rtol=1e-8)
+    assert_allclose(counts[1], np.bincount(bits.sum(axis=1), weight), rtol=1e-8)
+    assert_allclose(mean, sum(w * m for w, (_, _, _, m, _) in zip(weight, plain, strict=True)), rtol=1e-6)
+    expected = sum(w * s for w, (*_, s) in zip(weight, plain, strict=True))
+    assert_allclose(np.tril(square), np.tril(expected), rtol=1e-6, atol=1e-12 * weight.sum())
+    if depth == 0:
+        assert_allclose(np.sort(top[0]), np.sort(values)[-4:], rtol=1e-9)
+        rests, sizes = np.array([rest for _, _, rest, *_ in plain]), bits.sum(axis=1)
+        assert_allclose(best[0], [rests[sizes == k].min() for k in range(d + 1)], rtol=1e-9)
+
+
+def test_units_of_the_sums_are_changed_where_weights_outgrow_them():
+    R, log_prior, log_scale = triangle(5), np.zeros(6), np.zeros(5)
+    prior = slab("g")
+    usual = run(R, prior, log_prior, log_scale)[0]
+    shifted = run(R, prior, log_prior, log_scale, unit=-1000.0)[0]
+    for a, b in zip(usual, shifted, strict=True):
+        assert_allclose(a, b, rtol=1e-12)
+
+
+def test_hold_and_merge_sum_over_both_fates_of_a_column():
+    """Two columns: sums over {∅, {1}} are held, those over {{0}, {0, 1}} merged with them."""
+    R = triangle(2)
+    T = np.zeros((3, 3, 3))
+    T[0] = R
+    rng = np.random.default_rng(0)
+    masses, means, squares = np.zeros((2, 3, 5)), np.zeros((2, 3, 2, 2)), np.zeros((2, 3, 2, 2))
+    without, with_it = rng.uniform(size=5), rng.uniform(size=5)
+    masses[0, 1], means[0, 1, :, 1], squares[0, 1, 1, 1] = without, [0.3, 0.2], 0.7
+    _jit.hold(0, masses, means, squares)
+    assert_array_equal(masses[1, 0], without)
+    assert not masses[0, 1].any() and not means[0, 1].any() and not squares[0, 1].any()
+    masses[0, 1], means[0, 1, :, 1], squares[0, 1, 1, 1] = with_it, [0.4, 0.5], 0.9
+    _jit.merge(T, 0, masses, means, squares)
+    p, u, c = R[0]
+    assert_allclose(masses[0, 0], without + with_it)
+    assert_allclose(means[0, 0, :, 1], [0.7, 0.7])
+    assert_allclose(means[0, 0, :, 0], [(c * with_it[1] - u * 0.4) / p, (c * with_it[2] - u * 0.5) / p])
+    assert_allclose(squares[0, 0, 1, 1], 1.6)
+    assert_allclose(squares[0, 0, 1, 0], (c * 0.5 - u * 0.9) / p)
+    assert_allclose(squares[0, 0, 0, 0], (c * c * with_it[2] + with_it[3] - 2 * c * u * 0.5 + u * u * 0.9) / p**2)
+
+
+def test_dependent_columns_are_passed_over():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(12, 4))
+    table[:, 2] = table[:, 0]
+    R = np.linalg.qr(table / np.linalg.norm(table, axis=0), mode="r")
+    (counts, _, mean, _), scores, *_ = run(R, slab("bic"), np.zeros(4), np.zeros(3))
+    assert_array_equal(np.isneginf(scores), [False] * 5 + [True] + [False] + [True])
+    assert_allclose(counts[0, 0], counts[0, 2])
+    assert_allclose(mean[0], mean[2])

@@ -1,0 +1,115 @@
+"""The penalty by cross-validation: scikit-learn's errors on the same folds, and laws of the folds of our own."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn import linear_model as sk
+from sklearn.model_selection import KFold
+
+from credo.sparse.cross_validation import LassoCV, dealt
+from credo.sparse.lasso import Lasso
+
+
+def table(n=80, p=15, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) + rng.normal(size=p)
+    return X, X[:, :3] @ [1.0, -0.7, 0.3] + 3 + rng.normal(size=n)
+
+
+def test_equals_scikit_learn_on_the_same_folds():
+    X, y = table()
+    folds = KFold(4, shuffle=True, random_state=1)
+    other = sk.LassoCV(cv=folds, tol=1e-10, max_iter=10**6, alphas=60).fit(X, y)
+    ours = LassoCV(cv=folds, n_alphas=60).fit(X, y)
+    np.testing.assert_allclose(ours.alphas_, other.alphas_, rtol=1e-10)
+    # Errors follow the square root of the gap, which on the way is met to 1e-6.
+    np.testing.assert_allclose(ours.mse_path_, other.mse_path_, rtol=2e-3)
+    assert ours.alpha_ == pytest.approx(other.alpha_)
+    np.testing.assert_allclose(ours.coef_, other.coef_, atol=1e-4)
+
+
+def test_it_is_the_lasso_at_the_chosen_alpha():
+    X, y = table()
+    model = LassoCV().fit(X, y)
+    single = Lasso(alpha=model.alpha_).fit(X, y)
+    np.testing.assert_allclose(model.coef_, single.coef_, atol=1e-7)
+    assert model.noise_std_ == pytest.approx(single.noise_std_) and model.selected_ == single.selected_
+    assert model.mse_[np.argmin(model.mse_)] == model.mse_[np.flatnonzero(model.alphas_ == model.alpha_)[0]]
+
+
+def test_one_standard_error_is_the_largest_alpha_within_it():
+    X, y = table()
+    least, simple = LassoCV().fit(X, y), LassoCV(rule="one-standard-error").fit(X, y)
+    assert simple.alpha_ > least.alpha_ and len(simple.selected_) <= len(least.selected_)
+    best = np.argmin(simple.mse_)
+    bound = simple.mse_[best] + simple.mse_std_error_[best]
+    place = np.flatnonzero(simple.alphas_ == simple.alpha_)[0]
+    assert simple.mse_[place] <= bound and (simple.mse_[:place] > bound).all()
+    # Folds of equal size: the textbook's standard error of their mean.
+    plain = simple.mse_path_.std(axis=1, ddof=1) / np.sqrt(5)
+    np.testing.assert_allclose(simple.mse_std_error_, plain, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_weights_are_copies_and_the_order_of_rows_doesn_t_show(kind):
+    X, y = table(40, 6)
+    weight = np.resize([1, 3, 2, 0, 1], 40)
+    model = LassoCV(n_alphas=30)
+    weighted = model.fit(kind(X), y, sample_weight=weight)
+    path, alpha, coef = weighted.mse_, weighted.alpha_, weighted.coef_
+    order = np.random.default_rng(0).permutation(weight.sum())
+    repeated = LassoCV(n_alphas=30).fit(
+        kind(np.repeat(X, weight, axis=0)[order]), np.repeat(y, weight)[order]
+    )  # fmt: skip
+    np.testing.assert_allclose(repeated.mse_, path, rtol=1e-3)
+    assert repeated.alpha_ == pytest.approx(alpha)
+    np.testing.assert_allclose(repeated.coef_, coef, atol=1e-7)
+
+
+def test_folds_share_the_rows_evenly():
+    X, y = table(43)
+    folds = dealt(np.vstack([X, X[:5]]), np.append(y, y[:5]), 5)
+    held = np.concatenate([held for _, held in folds])
+    np.testing.assert_array_equal(np.sort(held), np.arange(48))
+    for train, held in folds:
+        assert not set(train) & set(held) and len(train) + len(held) == 48
+        assert {i + 43 for i in held if i < 5} == {i for i in held if i >= 43}, "equal rows are in one fold"
+        assert abs(np.mean(y[held[held < 43]]) - y.mean()) < 0.5
+
+
+def test_few_rows_and_one():
+    X, y = table(3)
+    assert LassoCV().fit(X, y).mse_path_.shape[1] == 3
+    with pytest.raises(ValueError, match="at least 2 different rows, but all are one sample"):
+        LassoCV().fit(X[[0, 0]], y[[0, 0]])
+
+
+def test_given_folds_see_rows_of_weight_zero():
+    X, y = table(30)
+    weight = np.resize([1.0, 0.0, 2.0], 30)
+    splits = list(KFold(3).split(X))
+    model = LassoCV(cv=splits).fit(X, y, sample_weight=weight)
+    used = np.flatnonzero(weight)
+    kept = [(np.flatnonzero(np.isin(used, a)), np.flatnonzero(np.isin(used, b))) for a, b in splits]
+    other = LassoCV(cv=kept).fit(X[used], y[used], sample_weight=weight[used])
+    np.testing.assert_allclose(model.mse_, other.mse_, rtol=1e-10)
+
+
+def test_the_summary_tells_the_error():
+    model = LassoCV().fit(*table())
+    assert "on held-out rows, rule 'min'" in str(model.summary())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rule": "two-standard-errors"}, "rule must be one of 'min', 'one-standard-error'"),
+        ({"cv": 1}, "cv must be at least 2 folds; got 1"),
+        ({"cv": 0}, "cv must be a whole number"),
+        ({"cv": [(np.arange(40), np.arange(40, 80))]}, "gives 1 folds"),
+        ({"alphas": [-1.0]}, "alphas must be finite numbers above 0"),
+    ],
+)
+def test_bad_arguments_are_refused_in_words(options, message):
+    with pytest.raises(ValueError, match=message):
+        LassoCV(**options).fit(*table())

@@ -1,0 +1,112 @@
+"""The path: the same weights as single fits, scikit-learn's grid, gaps that are met."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn import linear_model as sk
+
+from credo.estimator import FitWarning
+from credo.sparse.lasso import ElasticNet, Lasso
+from credo.sparse.path import lasso_path
+
+
+def table(n=60, p=20, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) + rng.normal(size=p)
+    X[rng.random(X.shape) < 0.3] = 0.0
+    return X, X[:, :3] @ [2.0, -1.0, 0.5] + 3 + 0.5 * rng.normal(size=n)
+
+
+def gaps(X, y, path):
+    """Duality gaps of (1/2n)‖y − Xw‖² + α‖w‖₁ for centred rows, relative to ‖y‖²/n, by their definition."""
+    X, y = X - X.mean(axis=0), y - y.mean()
+    found = []
+    for alpha, w in zip(path.alphas, path.coefs.T, strict=True):
+        rest, l1 = y - X @ w, alpha * len(y)
+        theta = rest * min(1.0, l1 / np.abs(X.T @ rest).max())
+        primal, dual = 0.5 * rest @ rest + l1 * np.abs(w).sum(), 0.5 * y @ y - 0.5 * np.sum((y - theta) ** 2)
+        found.append((primal - dual) / (y @ y))
+    return np.array(found)
+
+
+SHAPES = [(60, 20), (40, 200), (300, 40)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", [np.array, np.asfortranarray, sparse.csc_array, sparse.csr_matrix])
+@pytest.mark.parametrize("tol", [1e-4, 1e-9])
+def test_every_gap_is_met_and_told(shape, kind, tol):
+    X, y = table(*shape)
+    path = lasso_path(kind(X), y, n_alphas=30, tol=tol)
+    assert path.coefs.shape == (shape[1], 30) and path.alphas.shape == path.dual_gaps.shape == (30,)
+    true = gaps(X, y, path)
+    assert (true <= tol * (1 + 1e-6)).all()
+    yy = np.sum((y - y.mean()) ** 2) / len(y)
+    np.testing.assert_allclose(path.dual_gaps / yy, true, rtol=1e-4, atol=1e-11)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.6])
+def test_the_path_is_single_fits(shape, l1_ratio):
+    X, y = table(*shape)
+    weight = np.resize([1.0, 2.0, 0.5, 0.0], len(y))
+    alphas, coefs, _ = lasso_path(X, y, n_alphas=12, tol=1e-14, l1_ratio=l1_ratio, sample_weight=weight)
+    for alpha, w in zip(alphas[1::3], coefs.T[1::3], strict=True):
+        single = Lasso(alpha=alpha) if l1_ratio == 1 else ElasticNet(alpha=alpha, l1_ratio=l1_ratio)
+        np.testing.assert_allclose(w, single.fit(X, y, sample_weight=weight).coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_equals_scikit_learn(shape):
+    X, y = table(*shape)
+    ours = lasso_path(X, y, n_alphas=15, tol=1e-14)
+    alphas, coefs, _ = sk.lasso_path(X - X.mean(axis=0), y - y.mean(), alphas=15, tol=1e-14, max_iter=10**6)
+    np.testing.assert_allclose(ours.alphas, alphas, rtol=1e-10)
+    np.testing.assert_allclose(ours.coefs, coefs, atol=1e-6)
+    plain = lasso_path(X, y, alphas=[0.3, 0.1], fit_intercept=False, tol=1e-14)
+    _, coefs, _ = sk.lasso_path(X, y, alphas=[0.3, 0.1], tol=1e-14, max_iter=10**6)
+    np.testing.assert_allclose(plain.coefs, coefs, atol=1e-6)
+
+
+def test_it_begins_with_nothing_and_grows():
+    X, y = table()
+    path = lasso_path(X, y, eps=1e-2)
+    assert not path.coefs[:, 0].any() and path.coefs[:, 5].any()
+    assert path.alphas[-1] == pytest.approx(1e-2 * path.alphas[0])
+    # The residual sum of squares can only fall along the path, and ‖w‖₁ only grow.
+    exact = lasso_path(X, y, n_alphas=30, tol=1e-12)
+    assert (np.diff(np.abs(exact.coefs).sum(axis=0)) >= -1e-6).all()
+
+
+def test_given_alphas_come_largest_first():
+    X, y = table()
+    np.testing.assert_array_equal(lasso_path(X, y, alphas=[0.1, 0.5, 0.2]).alphas, [0.5, 0.2, 0.1])
+
+
+def test_a_constant_target_has_no_weights():
+    X, _ = table()
+    path = lasso_path(X, np.full(60, 7.0), n_alphas=5)
+    assert not path.coefs.any() and not path.dual_gaps.any()
+
+
+def test_a_gap_that_is_not_met_is_said():
+    X, y = table(40, 200)
+    with pytest.warns(FitWarning, match=r"at \d+ of 10 alphas the relative duality gap is above tol=1e-10"):
+        lasso_path(X, y, n_alphas=10, tol=1e-10, max_iter=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alphas": [0.1, 0.0]}, "alphas must be finite numbers above 0"),
+        ({"alphas": []}, "alphas must be finite numbers above 0"),
+        ({"eps": 1.0}, "eps must lie between 0 and 1"),
+        ({"n_alphas": 0}, "n_alphas must be a whole number"),
+        ({"tol": -1.0}, "tol must be a positive finite number"),
+        ({"l1_ratio": 0.0}, "l1_ratio must be above 0"),
+        ({"sample_weight": np.zeros(60)}, "at least one non-zero number"),
+    ],
+)
+def test_bad_arguments_are_refused_in_words(options, message):
+    with pytest.raises(ValueError, match=message):
+        lasso_path(*table(), **options)

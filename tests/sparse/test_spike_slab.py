@@ -1,0 +1,335 @@
+"""The regressor that averages over subsets."""
+
+import shutil
+import subprocess
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+from tests.sparse.oracle import posterior
+from tests.sparse.tables import ATTITUDE_NAMES, USCRIME_NAMES, attitude, uscrime
+
+from credo.distributions import Normal, StudentT
+from credo.estimator import FitWarning
+from credo.sparse._model_prior import ModelPrior
+from credo.sparse.spike_slab import SpikeSlabRegressor
+
+SLABS = [
+    {"slab": "bic"},
+    {"slab": "g"},
+    {"slab": "g", "g": "empirical"},
+    {"slab": "zellner-siow"},
+    {"slab": "normal"},
+    {"slab": "normal", "slab_variance": 0.5, "noise_variance": 0.6},
+]
+each_slab = pytest.mark.parametrize("options", SLABS, ids=str)
+
+
+def data(n=25, d=4, seed=0):
+    rng = np.random.default_rng([n, d, seed])
+    X = rng.normal(size=(n, d)) * np.linspace(0.5, 2, d) + np.arange(d)
+    return X, 1 + X @ np.where(np.arange(d) % 2, 0.0, 0.5) + 0.8 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("noise_variance", [0.6, None])
+def test_predictive_density_is_a_ratio_of_evidences(noise_variance):
+    """p(y* | x*, y) = p(y, y*)/p(y), exactly so where the prior of the coefficients doesn't know the rows."""
+    options = {"slab": "normal", "slab_variance": 0.5, "noise_variance": noise_variance, "prior_inclusion": 0.3}
+    X, y = data()
+    model = SpikeSlabRegressor(**options).fit(X, y)
+    rng = np.random.default_rng(1)
+    for x in (X[0], X.mean(axis=0) + 3 * rng.normal(size=4)):
+        for target in (-4.0, 1.3, 9.0):
+            more = SpikeSlabRegressor(**options).fit(np.vstack([X, x]), np.append(y, target))
+            got = model.predict_dist(x[None]).log_prob([target])[0]
+            assert_allclose(got, more.log_evidence_ - model.log_evidence_, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [SLABS[0], {"slab": "g", "g": 7.0}, SLABS[3], SLABS[5]], ids=str)
+def test_brute_force_averages_agree(options):
+    X, y = data(14, 4)
+    model = SpikeSlabRegressor("beta-binomial", **options).fit(X, y)
+    known = {key: value for key, value in options.items() if key != "slab"}
+    models, probability, _, mass = posterior(X, y, ModelPrior.of("beta-binomial", 4).log_prob, options["slab"], **known)
+    assert_allclose(model.log_evidence_, mass, rtol=1e-8)
+    assert model.map_model_ == models[int(np.argmax(probability))]
+    coef = np.zeros(4)
+    Z, z = X - X.mean(axis=0), y - y.mean()
+    ridge = 0.6 / 0.5 if options["slab"] == "normal" else 0.0
+    for subset, weight in zip(models, probability, strict=True):
+        part = list(subset)
+        A = Z[:, part].T @ Z[:, part] + ridge * np.eye(len(part))
+        beta = np.linalg.solve(A, Z[:, part].T @ z) if part else np.zeros(0)
+        left = z - Z[:, part] @ beta
+        shrink = {"g": 7.0 / 8.0}.get(options["slab"], 1.0)
+        if options["slab"] == "zellner-siow" and part:
+            shrink = _zellner_siow_shrinkage(len(y), len(part), left @ left / (z @ z))
+        coef[part] += weight * shrink * beta
+    assert_allclose(model.coef_, coef, rtol=1e-7)
+    assert_allclose(model.predict(X), y.mean() + Z @ coef, rtol=1e-9)
+    assert_allclose(model.intercept_, y.mean() - X.mean(axis=0) @ coef, rtol=1e-9)
+
+
+def _zellner_siow_shrinkage(n, k, rest):
+    t = np.linspace(-15, 60, 200_001)
+    g = np.exp(t)
+    logs = 0.5 * (n - 1 - k) * np.log1p(g) - 0.5 * (n - 1) * np.log1p(g * rest) - 0.5 * t - 0.5 * n / g
+    weight = np.exp(logs - logs.max())
+    return weight @ (g / (1 + g)) / weight.sum()
+
+
+@each_slab
+def test_draws_have_the_moments(options):
+    X, y = data(30, 5)
+    model = SpikeSlabRegressor(**options).fit(X, y)
+    coefs, intercepts = model.sample_coefficients(40_000, random_state=0)
+    assert_allclose(coefs.mean(axis=0), model.coef_, atol=5 * model.coef_std_.max() / 200)
+    assert_allclose(np.cov(coefs.T), model.coef_cov_, atol=0.05 * model.coef_std_.max() ** 2)
+    assert_allclose((coefs != 0).mean(axis=0), model.inclusion_probabilities_, atol=0.015)
+    assert_allclose(intercepts.std(), model.intercept_std_, rtol=0.03)
+    rows = X[:3] * 1.5
+    latent = coefs @ rows.T + intercepts[:, None]
+    dist = model.predict_dist(rows, latent=True)
+    assert_allclose(latent.mean(axis=0), dist.mean, atol=0.03)
+    assert_allclose(latent.std(axis=0), dist.std, rtol=0.04)
+    assert_allclose(np.quantile(latent, [0.1, 0.5, 0.9], axis=0).T, dist.quantile([0.1, 0.5, 0.9]), atol=0.04)
+
+
+@each_slab
+def test_many_models_are_averaged_exactly(options):
+    """Beyond the laws that a mixture holds, mean and covariance still are those of all models."""
+    X, y = data(40, 8)
+    model = SpikeSlabRegressor("beta-binomial", **options).fit(X, y)
+    dist = model.predict_dist(X)
+    assert len(dist.components) < 40 < 2**8
+    assert_allclose(dist.mean, model.predict(X), rtol=1e-10)
+    _, cov = model.predict(X, return_cov=True)
+    assert_allclose(dist.var, np.diag(cov), rtol=1e-8)
+    table = model.coefficient(0)
+    assert_allclose((1 - table.spike) * table.slab.mean[0], model.coef_[0], rtol=1e-8)
+    second = (1 - table.spike) * (table.slab.var[0] + table.slab.mean[0] ** 2)
+    assert_allclose(second - model.coef_[0] ** 2, model.coef_std_[0] ** 2, rtol=1e-7)
+
+
+def test_components_are_student_or_normal():
+    X, y = data()
+    kinds = {"normal": Normal, "g": StudentT}
+    options = {"normal": {"slab_variance": 1.0, "noise_variance": 1.0}, "g": {}}
+    for slab, kind in kinds.items():
+        dist = SpikeSlabRegressor(slab=slab, **options[slab]).fit(X, y).predict_dist(X)
+        assert all(isinstance(part, kind) for part in dist.components)
+
+
+@each_slab
+def test_a_weight_is_a_repeated_row(options):
+    X, y = data(20, 4)
+    weight = np.random.default_rng(0).integers(0, 4, size=20)
+    weighted = SpikeSlabRegressor(**options).fit(X, y, sample_weight=weight)
+    repeated = SpikeSlabRegressor(**options).fit(X.repeat(weight, axis=0), y.repeat(weight))
+    assert_allclose(weighted.log_evidence_, repeated.log_evidence_, rtol=1e-10)
+    assert_allclose(weighted.inclusion_probabilities_, repeated.inclusion_probabilities_, rtol=1e-8)
+    assert_allclose(weighted.predict_dist(X).std, repeated.predict_dist(X).std, rtol=1e-8)
+
+
+@each_slab
+def test_units_of_the_columns_don_t_matter(options):
+    if "slab_variance" in options:
+        pytest.skip("a given variance has units")
+    X, y = data(20, 4)
+    plain = SpikeSlabRegressor(**options).fit(X, y)
+    scaled = SpikeSlabRegressor(**options).fit(X * [1e-6, 1e6, -3, 1] + [0, 5, 1e3, 0], y)
+    assert_allclose(scaled.inclusion_probabilities_, plain.inclusion_probabilities_, rtol=1e-6)
+    assert_allclose(scaled.log_evidence_, plain.log_evidence_, rtol=1e-8)
+    assert_allclose(scaled.coef_ * [1e-6, 1e6, -3, 1], plain.coef_, rtol=1e-6)
+
+
+def test_copies_share_their_probability_and_it_is_said():
+    X, y = data(30, 3)
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(fahrenheit=32 + 1.8 * X[:, 0])
+    with pytest.warns(FitWarning, match="columns a, fahrenheit are copies of each other"):
+        model = SpikeSlabRegressor(slab="g").fit(table, y)
+    one, two = model.inclusion_probabilities_[[0, 3]]
+    assert_allclose(one, two, rtol=1e-9)
+    alone = SpikeSlabRegressor(slab="g").fit(X, y).inclusion_probabilities_[0]
+    # Either copy may stand for the column, so that its prior odds are doubled.
+    assert_allclose((one + two) / (1 - one - two), 2 * alone / (1 - alone), rtol=0.2)
+    assert not any({0, 3} <= set(subset) for subset in model.posterior_.models)
+    assert "share what probability" in str(model.summary())
+    assert_allclose(model.coef_[0], 1.8 * model.coef_[3], rtol=1e-8)
+
+
+def test_constant_columns_are_left_out_and_it_is_said():
+    X, y = data(30, 3)
+    wide = np.column_stack([X[:, 0], np.full(30, 7.3), X[:, 1:]])
+    with pytest.warns(FitWarning, match="column x1 is constant and can't be told from the intercept"):
+        model = SpikeSlabRegressor().fit(wide, y)
+    plain = SpikeSlabRegressor().fit(X, y)
+    assert model.inclusion_probabilities_[1] == 0 and model.coef_[1] == 0
+    assert_allclose(model.inclusion_probabilities_[[0, 2, 3]], plain.inclusion_probabilities_, rtol=1e-9)
+    assert_allclose(model.predict(wide), plain.predict(X), rtol=1e-10)
+    with pytest.warns(FitWarning, match="are constant"):
+        nothing = SpikeSlabRegressor().fit(np.ones((10, 2)), np.arange(10.0))
+    assert nothing.map_model_ == ()
+    assert_allclose(nothing.predict(np.ones((2, 2))), 4.5)
+
+
+@each_slab
+def test_three_rows_have_an_answer(options):
+    X, y = data(3, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        model = SpikeSlabRegressor(**options).fit(X, y)
+    assert_allclose(model.posterior_.probability.sum(), 1.0)
+    lower, upper = model.predict_dist(X).interval(0.9)
+    assert np.isfinite(lower).all() and np.isfinite(upper).all() and (lower < upper).all()
+
+
+def test_wide_tables_are_answered_with_a_word():
+    X, y = data(8, 10)
+    model = SpikeSlabRegressor(0.1, slab="g").fit(X, y)
+    assert "models of more than 6 columns have no evidence" in model.result_.message
+    with pytest.warns(FitWarning, match="the BIC is meant for many more rows than columns"):
+        SpikeSlabRegressor().fit(X, y)
+
+
+def test_coefficients_have_spike_and_slab():
+    X, y = uscrime()
+    model = SpikeSlabRegressor("beta-binomial").fit(pd.DataFrame(X, columns=USCRIME_NAMES), y)
+    law = model.coefficient("U2")
+    assert law.name == "U2"
+    assert_allclose(law.spike, 1 - 0.7752102, atol=1e-6)
+    grid = np.linspace(-4, 4, 8001)
+    density = law.density(grid)
+    assert_allclose(np.trapezoid(density, grid), 1 - law.spike, rtol=1e-4)
+    # The quantiles of the whole, against its distribution function on the grid.
+    cdf = np.cumsum(density) * (grid[1] - grid[0]) + law.spike * (grid >= 0)
+    for q in (0.02, 0.1, 0.6, 0.97):
+        at = law.quantile(q)
+        if at == 0:
+            below = cdf[grid < 0][-1]
+            assert below - 1e-3 <= q <= below + law.spike + 1e-3
+        else:
+            assert_allclose(np.interp(at, grid, cdf), q, atol=2e-3)
+    assert law.interval(0.9)[0] == 0.0
+    with pytest.raises(ValueError, match="there is no column 'Poo'; the columns are M, So"):
+        model.coefficient("Poo")
+    with pytest.raises(ValueError, match="there is no column 15: the table has 15"):
+        model.coefficient(15)
+    assert model.coefficient(-1).name == "Time"
+
+
+def test_tables_read_well():
+    X, y = attitude()
+    model = SpikeSlabRegressor(slab="g").fit(pd.DataFrame(X, columns=ATTITUDE_NAMES), y)
+    models = model.models_
+    assert models.columns["model"][:2] == ["complaints", "complaints + learning"]
+    assert models.columns["columns"][:2] == [(0,), (0, 2)]
+    assert "64 models with 100 % of the probability" in str(models)
+    assert model.best_subsets_[1] == (0,)
+    best = model.best_subsets_table()
+    assert best.columns["subset"][:2] == ["(none)", "complaints"]
+    assert_allclose(best.columns["R2"][1], np.corrcoef(X[:, 0], y)[0, 1] ** 2)
+    residual = np.var(y) * (1 - best.columns["R2"][1])
+    assert_allclose(best.columns["BIC"][1], 30 * (np.log(2 * np.pi * residual) + 1) + 3 * np.log(30))
+    summary = model.summary()
+    assert summary.columns["parameter"] == ["intercept", *ATTITUDE_NAMES]
+    assert "columns of at least probability one half: complaints" in str(summary)
+    assert model.median_model_ == (0,)
+    assert len(model.all_scores()) == 64
+    assert_allclose(np.logaddexp.reduce(model.all_scores()), model.log_evidence_)
+
+
+def test_intervals_of_the_summary_are_those_of_the_draws():
+    X, y = data(30, 4)
+    model = SpikeSlabRegressor(slab="zellner-siow").fit(X, y)
+    coefs, _ = model.sample_coefficients(100_000, random_state=0)
+    table = model.summary(level=0.8)
+    assert_allclose(table.columns["lower"][1:], np.quantile(coefs, 0.1, axis=0), atol=0.01)
+    assert_allclose(table.columns["upper"][1:], np.quantile(coefs, 0.9, axis=0), atol=0.01)
+
+
+def test_search_by_walking_agrees():
+    X, y = data(60, 12)
+    exact = SpikeSlabRegressor(slab="g").fit(X, y)
+    walked = SpikeSlabRegressor(slab="g", search="gibbs", random_state=0).fit(X, y)
+    assert exact.search_ == "enumerate" and walked.search_ == "gibbs"
+    assert_allclose(walked.inclusion_probabilities_, exact.inclusion_probabilities_, atol=0.01)
+    assert_allclose(walked.coef_, exact.coef_, atol=0.02)
+    assert_allclose(walked.coef_std_, exact.coef_std_, atol=0.02)
+    assert_allclose(walked.predict_dist(X).std, exact.predict_dist(X).std, rtol=0.02)
+    again = SpikeSlabRegressor(slab="g", search="gibbs", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(again.predict(X), walked.predict(X))
+    with pytest.raises(ValueError, match="scores of all models"):
+        walked.all_scores()
+
+
+def test_auto_walks_beyond_twenty_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 300))
+    y = 2 * X[:, 7] - 2 * X[:, 200] + rng.normal(size=60)
+    model = SpikeSlabRegressor("beta-binomial", slab="g", random_state=0, n_draws=1000).fit(X, y)
+    assert model.search_ == "gibbs" and model.median_model_ == (7, 200)
+    assert_allclose(model.predict_dist(X[:4]).mean, model.predict(X[:4]), rtol=1e-9)
+    assert len(model.summary()) == 51 and "the 50 likeliest of 300 columns" in str(model.summary())
+    assert model.coefficient(7).spike < 0.01
+    assert 0 not in model.design_.kept or model.inclusion_probabilities_[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"slab": "cauchy"}, "slab must be one of"),
+        ({"search": "random"}, "search must be one of 'auto', 'enumerate', 'gibbs'; got 'random'"),
+        ({"prior_inclusion": 0.0}, "prior_inclusion must be a probability"),
+        ({"g": 3.0}, "g is an argument of slab=\"g\"; the slab is 'bic'"),
+        ({"slab": "g", "slab_variance": 1.0}, "are arguments of slab=\"normal\"; it is 'g'"),
+        ({"slab": "normal", "slab_variance": -1.0}, "slab_variance must be a positive"),
+        ({"slab": "normal", "noise_variance": 0.0}, "noise_variance must be a positive"),
+        ({"n_models": 0}, "n_models must be a whole number"),
+    ],
+)
+def test_bad_arguments_are_refused_in_words(options, message):
+    with pytest.raises(ValueError, match=message):
+        SpikeSlabRegressor(**options).fit(*data())
+
+
+def test_one_row_is_too_few():
+    with pytest.raises(ValueError, match="n_samples=1 with a total weight of 1 is too few"):
+        SpikeSlabRegressor().fit([[1.0, 2.0]], [3.0])
+
+
+def test_predictions_are_calibrated_where_the_model_is_true():
+    """With coefficients drawn from the prior itself, probability integral transforms are uniform."""
+    rng = np.random.default_rng(0)
+    values = []
+    for _ in range(150):
+        X = rng.normal(size=(16, 4))
+        beta = rng.normal(size=4) * (rng.uniform(size=4) < 0.5)
+        y = X @ beta + rng.normal(size=16)
+        model = SpikeSlabRegressor(slab="normal", slab_variance=1.0, noise_variance=1.0).fit(X[:12], y[:12])
+        values += model.predict_dist(X[12:]).cdf(y[12:]).tolist()
+    assert stats.kstest(values, "uniform").pvalue > 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("prior", "mprior"), [(0.5, "uniform"), ("beta-binomial", "random")])
+@pytest.mark.parametrize(("g", "named"), [("n", "UIP"), ("max", "BRIC"), ("empirical", "EBL")])
+def test_bms_of_r_agrees(prior, mprior, g, named):
+    """R's package BMS (Zeugner & Feldkircher 2015) on `attitude`."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("R isn't installed")
+    code = (
+        f'suppressMessages(library(BMS)); a <- bms(attitude, mprior="{mprior}", g="{named}", user.int=FALSE); '
+        'cat("values:", format(coef(a, order.by.pip=FALSE)[, 1:3], digits=15))'
+    )
+    run = subprocess.run(["Rscript", "-e", code], capture_output=True, text=True, timeout=120, check=False)
+    if run.returncode:
+        pytest.skip("R's package BMS isn't installed")
+    inclusion, mean, std = np.array(run.stdout.partition("values:")[2].split(), dtype=float).reshape(3, 6)
+    model = SpikeSlabRegressor(prior, slab="g", g=g).fit(*attitude())
+    assert_allclose(model.inclusion_probabilities_, inclusion, rtol=1e-8)
+    assert_allclose(model.coef_, mean, rtol=1e-7, atol=1e-12)
+    assert_allclose(model.coef_std_, std, rtol=1e-6)

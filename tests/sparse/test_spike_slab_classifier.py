@@ -1,0 +1,263 @@
+"""Subsets for two classes: Laplace's evidence, enumeration, the walk, predictions and files."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import integrate, optimize
+from scipy.special import expit, log_expit, logsumexp
+from sklearn.multiclass import OneVsRestClassifier
+
+import credo
+from credo.estimator import FitWarning
+from credo.likelihoods import Bernoulli
+from credo.sparse._class_average import averaged
+from credo.sparse._class_models import ClassTask
+from credo.sparse._model_prior import ModelPrior
+from credo.sparse.spike_slab_classifier import SpikeSlabClassifier
+
+
+def data(seed=0, n=70, d=5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.geomspace(0.1, 10, d) + 3.0
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X, (1.3 * Z[:, 1] - Z[:, 3] + rng.logistic(size=n) > 0).astype(int)
+
+
+def standardised(X, weight):
+    mean = np.average(X, axis=0, weights=weight)
+    return (X - mean) / np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+
+
+def evidence(Z, y, weight, variance):
+    """Laplace's evidence by a general optimiser and a Hessian of finite differences."""
+    phi = np.column_stack([np.ones(len(y)), Z])
+    prior = np.array([0.01, *[1.0 / variance] * Z.shape[1]])
+    side = 2.0 * y - 1.0
+
+    def minus(theta):
+        log_prior = 0.5 * (np.log(prior / (2 * np.pi)) - prior * theta**2).sum()
+        return -float(weight @ log_expit(side * (phi @ theta)) + log_prior)
+
+    best = optimize.minimize(minus, np.zeros(len(prior)), method="BFGS", options={"gtol": 1e-9}).x
+    h, eye = 1e-4, np.eye(len(prior))
+    H = np.empty((len(prior), len(prior)))
+    for a in range(len(prior)):
+        for b in range(len(prior)):
+            corners = [minus(best + h * (s * eye[a] + t * eye[b])) for s, t in ((1, 1), (1, -1), (-1, 1), (-1, -1))]
+            H[a, b] = (corners[0] - corners[1] - corners[2] + corners[3]) / (4 * h * h)
+    return -minus(best) + 0.5 * len(prior) * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(H)[1]
+
+
+def test_laplace_evidence_of_each_model():
+    X, y = data()
+    weight = np.resize([1.0, 2.0, 1.0], len(y))
+    model = SpikeSlabClassifier(slab_variance=2.0).fit(X, y, sample_weight=weight)
+    Z = standardised(X, weight)
+    for subset, value in zip(model.posterior_.models[::5], model.posterior_.log_evidence[::5], strict=True):
+        assert value == pytest.approx(evidence(Z[:, list(subset)], y, weight, 2.0), abs=1e-4)
+
+
+def test_evidence_of_one_weight_is_near_the_integral():
+    X, y = data(n=40)
+    Z = standardised(X, np.ones(len(y)))[:, 1]
+    task = ClassTask(Z[None].copy(), y.astype(float), np.ones(len(y)), 1.0)
+
+    def density(w, b):
+        return np.exp(log_expit((2 * y - 1) * (b + w * Z)).sum() - 0.5 * w * w - 0.5 * b * b / 100) / (20 * np.pi)
+
+    exact, _ = integrate.dblquad(density, -4, 4, -6, 6)
+    assert task.mode((0,)).log_evidence == pytest.approx(np.log(exact), abs=0.03)
+
+
+@pytest.mark.parametrize("inclusion", [0.3, "beta-binomial", (2.0, 5.0)], ids=str)
+def test_enumeration_by_hand(inclusion):
+    X, y = data()
+    model = SpikeSlabClassifier(inclusion).fit(X, y)
+    Z, prior = standardised(X, np.ones(len(y))), ModelPrior.of(inclusion, 5)
+    subsets = [subset for k in range(6) for subset in combinations(range(5), k)]
+    joint = np.array([
+        evidence(Z[:, list(subset)], y, np.ones(len(y)), 1.0) + float(prior.log_prob(len(subset))) for subset in subsets
+    ])  # fmt: skip
+    mass = logsumexp(joint)
+    share = np.exp(joint - mass)
+    included = [share[[j in subset for subset in subsets]].sum() for j in range(5)]
+    np.testing.assert_allclose(model.inclusion_probabilities_, included, atol=1e-4)
+    assert model.log_evidence_ == pytest.approx(mass, abs=1e-4) and model.evidence_method_ == "laplace"
+    assert model.map_model_ == subsets[int(np.argmax(joint))]
+    assert model.median_model_ == tuple(np.flatnonzero(np.array(included) >= 0.5))
+    assert model.posterior_.probability.sum() == pytest.approx(1.0)
+    sizes = [share[[len(subset) == k for subset in subsets]].sum() for k in range(6)]
+    np.testing.assert_allclose(model.posterior_.size_probability, sizes, atol=1e-4)
+
+
+def test_probabilities_are_averaged_over_models_and_weights():
+    X, y = data(d=4)
+    model = SpikeSlabClassifier().fit(X, y)
+    Z, link = standardised(X, np.ones(len(y))), Bernoulli("logit")
+    task = ClassTask(np.ascontiguousarray(Z.T), y.astype(float), np.ones(len(y)), 1.0)
+    total = np.zeros(len(y))
+    for subset, share in zip(model.posterior_.models, model.posterior_.probability, strict=True):
+        mode = task.mode(subset)
+        phi = np.column_stack([np.ones(len(y)), Z[:, list(subset)]])
+        cov = np.linalg.inv(mode.L @ mode.L.T)
+        total += share * link.probability(phi @ mode.theta, np.einsum("ij,jk,ik->i", phi, cov, phi))
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], total, atol=1e-6)
+    assert model.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
+
+
+def test_eight_probits_stand_for_a_logit():
+    mean, std = (grid.ravel() for grid in np.meshgrid(np.linspace(-15, 15, 31), [0.0, 0.1, 1.0, 4.0, 30.0]))
+    expected = Bernoulli("logit").probability(mean, std**2)
+    np.testing.assert_allclose(averaged(mean, std**2), expected, atol=1e-8)
+    np.testing.assert_allclose(averaged(mean, np.zeros_like(mean)), expit(mean), atol=1e-8)
+
+
+def test_weights_are_averaged_in_the_units_of_the_columns():
+    X, y = data()
+    model = SpikeSlabClassifier().fit(X, y)
+    assert model.coef_.shape == model.coef_std_.shape == (1, 5) and model.intercept_.shape == (1,)
+    rng = np.random.default_rng(0)
+    task = ClassTask(np.ascontiguousarray(standardised(X, np.ones(len(y))).T), y.astype(float), np.ones(len(y)), 1.0)
+    chosen = rng.choice(len(model.posterior_.models), p=model.posterior_.probability, size=40_000)
+    weights = np.zeros((40_000, 6))
+    for place in np.unique(chosen):
+        subset = model.posterior_.models[place]
+        mode, rows = task.mode(subset), np.flatnonzero(chosen == place)
+        cov = np.linalg.inv(mode.L @ mode.L.T)
+        theta = rng.multivariate_normal(mode.theta, cov, size=len(rows))
+        scaled = theta[:, 1:] / X.std(axis=0)[list(subset)]
+        weights[rows, 0] = theta[:, 0] - scaled @ X.mean(axis=0)[list(subset)]
+        weights[np.ix_(rows, [1 + j for j in subset])] = scaled
+    error = weights.std(axis=0) / 200
+    assert (np.abs(np.append(model.intercept_, model.coef_) - weights.mean(axis=0)) < 4 * error + 1e-12).all()
+    told = np.append(model.intercept_std_, model.coef_std_)
+    np.testing.assert_allclose(told, weights.std(axis=0), rtol=0.05)
+    for j in range(5):
+        spike = model.coefficient(j)
+        assert spike.spike == pytest.approx(1 - model.inclusion_probabilities_[j], abs=1e-9)
+        lower, upper = spike.interval(0.9)
+        # Of 40 000 draws; an end at zero has the spike's mass on it.
+        assert (weights[:, 1 + j] < lower).mean() <= 0.056 and (weights[:, 1 + j] > upper).mean() <= 0.056
+        assert lower == 0 or (weights[:, 1 + j] < lower).mean() >= 0.044
+        assert upper == 0 or (weights[:, 1 + j] > upper).mean() >= 0.044
+
+
+def test_the_walk_agrees_with_enumeration_within_its_own_error():
+    X, y = data(1, d=7)
+    exact = SpikeSlabClassifier(0.3, search="enumerate").fit(X, y)
+    found = SpikeSlabClassifier(0.3, search="gibbs", n_draws=2500, random_state=0).fit(X, y)
+    assert (exact.search_, found.search_) == ("enumerate", "gibbs")
+    error = found.posterior_.diagnostics["inclusion_error"]
+    gap = np.abs(found.inclusion_probabilities_ - exact.inclusion_probabilities_)
+    assert (gap <= 4 * error + 2e-3).all() and error.max() < 0.05
+    assert found.log_evidence_ == pytest.approx(exact.log_evidence_, abs=0.05)
+    assert found.map_model_ == exact.map_model_
+    np.testing.assert_allclose(found.predict_proba(X), exact.predict_proba(X), atol=0.01)
+
+
+def test_equal_columns_share_evenly():
+    X, y = data(2)
+    X = np.column_stack([X, X[:, 1]])
+    exact = SpikeSlabClassifier(0.1).fit(X, y)
+    assert exact.inclusion_probabilities_[1] == pytest.approx(exact.inclusion_probabilities_[5], abs=1e-9)
+    found = SpikeSlabClassifier(0.1, search="gibbs", n_draws=2000, random_state=0).fit(X, y)
+    error = found.posterior_.diagnostics["inclusion_error"]
+    assert abs(found.inclusion_probabilities_[1] - found.inclusion_probabilities_[5]) < 4 * error[[1, 5]].sum()
+    assert error.max() < 0.06
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_planted_columns_among_three_hundred():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(150, 300))
+    y = X[:, 20] * 3.0 - 3.0 * X[:, 200] + rng.logistic(size=150) > 0
+    model = SpikeSlabClassifier(2 / 300, slab_variance=4.0, n_draws=200, random_state=0).fit(X, y)
+    assert model.search_ == "gibbs" and model.median_model_ == (20, 200)
+    again = SpikeSlabClassifier(2 / 300, slab_variance=4.0, n_draws=200, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(again.inclusion_probabilities_, model.inclusion_probabilities_)
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.parametrize("search", ["enumerate", "gibbs"])
+def test_weights_are_copies(search):
+    X, y = data()
+    weight = np.resize([1, 3, 2, 0, 1], len(y))
+    model = SpikeSlabClassifier(search=search, n_draws=100, random_state=0)
+    weighted = model.fit(X, y, sample_weight=weight)
+    table, log_evidence = weighted.predict_proba(X), weighted.log_evidence_
+    repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(table, repeated.predict_proba(X), rtol=1e-7)
+    assert log_evidence == pytest.approx(repeated.log_evidence_, rel=1e-9)
+
+
+def test_files_bring_it_back(tmp_path):
+    X, y = data()
+    model = SpikeSlabClassifier().fit(pd.DataFrame(X, columns=list("abcde")), np.array(["no", "yes"])[y])
+    credo.save(model, tmp_path / "model.credo")
+    back = credo.load(tmp_path / "model.credo")
+    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
+    assert str(back.summary()) == str(model.summary()) and str(back.models_) == str(model.models_)
+    assert back.map_model_ == model.map_model_ and back.log_evidence_ == model.log_evidence_
+
+
+def test_constant_columns_are_left_out_and_told():
+    X, y = data()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["f"] = 1e6
+    with pytest.warns(FitWarning, match="left out of all models: f"):
+        model = SpikeSlabClassifier().fit(frame, y)
+    plain = SpikeSlabClassifier().fit(X, y)
+    np.testing.assert_allclose(model.inclusion_probabilities_[:5], plain.inclusion_probabilities_, atol=1e-12)
+    assert model.inclusion_probabilities_[5] == 0 == model.coef_[0, 5] and model.coefficient("f").slab is None
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_tables():
+    X, y = data()
+    model = SpikeSlabClassifier().fit(pd.DataFrame(X, columns=list("abcde")), y)
+    table = model.summary()
+    assert table.columns["parameter"] == ["intercept", *"abcde"] and "b, d" in str(table)
+    assert table.columns["inclusion"][2] == model.inclusion_probabilities_[1]
+    assert model.models_.columns["columns"][0] == model.map_model_ and "b + d" in str(model.models_)
+    wide = SpikeSlabClassifier(0.02, n_draws=20, random_state=0)
+    summary = wide.fit(np.random.default_rng(0).normal(size=(30, 60)), np.arange(30) % 2).summary()
+    assert len(summary) == 51 and "50 likeliest of 60" in str(summary)
+
+
+def test_more_than_two_classes_are_refused_with_a_remedy():
+    X, y = data()
+    labels = np.where(X[:, 0] > np.quantile(X[:, 0], 0.7), 2, y)
+    with pytest.raises(ValueError, match=r"Only binary classification.*3 classes.*OneVsRestClassifier"):
+        SpikeSlabClassifier().fit(X, labels)
+    assert OneVsRestClassifier(SpikeSlabClassifier()).fit(X, labels).score(X, labels) > 0.6
+
+
+@pytest.mark.parametrize(
+    "setting, message",
+    [
+        ({"search": "all"}, "search must be one of"),
+        ({"slab_variance": 0.0}, "slab_variance must be a positive"),
+        ({"prior_inclusion": 1.5}, "prior_inclusion must be a probability"),
+        ({"n_models": 0}, "n_models must be"),
+        ({"search": "gibbs", "n_draws": 3}, "n_draws must be at least 10"),
+    ],
+    ids=str,
+)
+def test_bad_settings_are_refused_in_words(setting, message):
+    with pytest.raises(ValueError, match=message):
+        SpikeSlabClassifier(**setting).fit(*data())
+
+
+def test_too_many_columns_to_enumerate():
+    X, y = np.random.default_rng(0).normal(size=(30, 16)), np.arange(30) % 2
+    with pytest.raises(ValueError, match=r'2\^16 models.*search="gibbs"'):
+        SpikeSlabClassifier(search="enumerate").fit(X, y)
+
+
+def test_unknown_columns_are_refused():
+    model = SpikeSlabClassifier().fit(*data())
+    for column in ("z", 5, -6):
+        with pytest.raises(ValueError, match="there is no column"):
+            model.coefficient(column)
