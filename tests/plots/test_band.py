@@ -2,6 +2,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
@@ -28,6 +30,49 @@ def test_the_band_is_the_interval_in_the_order_of_x(ax):
     assert {tuple(np.round(point, 9)) for point in zip(x[order], lower, strict=True)} <= corners
     assert {tuple(np.round(point, 9)) for point in zip(x[order], upper, strict=True)} <= corners
     assert ax.lines[0].get_xdata().tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("wrap", "name"),
+    [
+        (lambda x: x[:, None], "x"),
+        (lambda x: pd.DataFrame({"dose": x}), "dose"),
+        (lambda x: pl.DataFrame({"dose": x}), "dose"),
+        (lambda x: pa.table({"dose": x}), "dose"),
+        (lambda x: pd.Series(x, name="dose"), "dose"),
+        (lambda x: pl.Series("dose", x), "dose"),
+        (lambda x: pd.Series(x), "x"),
+        (lambda x: pl.Series(x), "x"),
+    ],
+)
+def test_x_may_be_a_column_of_any_form_and_its_name_is_kept(ax, wrap, name):
+    x = np.array([0.0, 1.0, 2.0])
+    band(wrap(x), Normal(x, np.ones(3)), data=(wrap(x), pd.Series(x, name="growth")), ax=ax)
+    assert ax.lines[0].get_xdata().tolist() == ax.lines[1].get_xdata().tolist() == [0.0, 1.0, 2.0]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (name, "growth")
+
+
+def test_the_name_that_is_said_wins_over_that_of_the_data(ax):
+    band([0.0, 1.0], Normal([0.0, 1.0], 1.0), data=([0.5], pd.Series([0.4], name="growth")), name="height", ax=ax)
+    assert ax.get_ylabel() == "height"
+
+
+def test_two_columns_are_no_line(ax):
+    with pytest.raises(ValueError, match=r"x must be one-dimensional; got an array of shape \(3, 2\)"):
+        band(np.zeros((3, 2)), Normal(np.zeros(3), 1.0), ax=ax)
+
+
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_a_title_stands_above_the_key(layout, process):
+    figure = Figure(figsize=(6, 4), layout=layout)
+    ax = band(np.linspace(0, 5, 9), process, draws=2, ax=figure.subplots())
+    ax.set_title("What was learned")
+    figure.draw_without_rendering()
+    assert ax.title.get_window_extent().y0 >= ax.get_legend().get_window_extent().y1
+    # And where the key is taken away, the title comes down.
+    ax.get_legend().remove()
+    figure.draw_without_rendering()
+    assert ax.title.get_window_extent().y0 < ax.get_window_extent().y1 + 15
 
 
 def test_data_and_draws_are_labelled_once(ax):

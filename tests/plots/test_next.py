@@ -44,7 +44,7 @@ def curve(strip):
 
 def test_the_strip_is_the_standard_deviation_of_f(ax, line):
     next_points(line, POOL, n=3, ax=ax)
-    (strip,) = ax.child_axes
+    strip = ax.child_axes[0]
     x, sd = curve(strip).T
     np.testing.assert_allclose(sd, line.predict_dist(x[:, None], latent=True).std)
     assert (strip.get_ylabel(), ax.get_ylabel()) == ("sd of f", "y")
@@ -76,7 +76,7 @@ def test_observations_are_shown_above_the_strip(ax, line):
 
 def test_improvement_is_drawn_and_its_largest_is_suggested(ax, line):
     next_points(line, POOL, criterion="improvement", name="cost", ax=ax)
-    (strip,) = ax.child_axes
+    strip = ax.child_axes[0]
     x, score = curve(strip).T
     np.testing.assert_allclose(score, expected_improvement(line, x[:, None]))
     values = expected_improvement(line, POOL)

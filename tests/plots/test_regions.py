@@ -210,6 +210,20 @@ def test_names_may_be_given(ax, two):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "length")
 
 
+def test_labels_are_called_by_the_name_of_their_series(ax, two):
+    model, X, y = two
+    decision_regions(model, X, pd.Series(y, name="yc"), n=5, ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()][:2] == ["yc = 0", "yc = 1"]
+    assert "probability of yc = 1" in [other.get_ylabel() for other in ax.figure.axes]
+
+
+def test_a_title_stands_above_the_key(ax, two):
+    decision_regions(*two, n=5, ax=ax)
+    ax.set_title("Where the classes are")
+    ax.figure.draw_without_rendering()
+    assert ax.title.get_window_extent().y0 >= ax.get_legend().get_window_extent().y1
+
+
 def test_it_stands_in_a_page(two):
     text = svg(lambda ax: decision_regions(*two, n=20, ax=ax), prefix="d", label="regions")
     assert "data:image/png;base64" in text and "probability of y = 1" in text

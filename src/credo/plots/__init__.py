@@ -9,10 +9,12 @@ has one accent, and what is marked by colour is marked by shape as well.
 Members: `predicted_vs_actual`, `residuals`, `calibration` (PIT histogram), `coefficients`, `band` (a model of
 one input, with functions drawn from it); for Gaussian processes `prior_draws` (what a kernel believes), `relevances`
 and `relevance_trace` (which inputs matter, and how the search found out), `evidence_surface` (over two
-hyperparameters) and `next_points` (where to measure); for classifiers `decision_regions` (over two inputs), `sigmoid`
-(along one), `weight_posterior` (two weights of a Bayesian linear model), and of held-out labels `reliability`, `roc`
-and `confusion`; `style` (the context all of them draw in), `svg` (a figure as text for a web page) and `shorten` (names
-that fit). Statistics that are reported in words belong to `report`, scores to `metrics`.
+hyperparameters) and `next_points` (where to measure); for sparse models `coefficient_path` (along the penalty of the
+lasso), and of a posterior over subsets `inclusions`, `model_scores`, `top_models` and `coefficient_density` (many
+Axes); for classifiers `decision_regions` (over two inputs), `sigmoid` (along one), `weight_posterior` (two weights of a
+Bayesian linear model), and of held-out labels `reliability`, `roc` and `confusion`; `bars` (values by name), `style`
+(the context all of them draw in), `svg` (a figure as text for a web page) and `shorten` (names that fit). Statistics
+that are reported in words belong to `report`, scores to `metrics`.
 """
 
 from importlib.util import find_spec
@@ -21,12 +23,17 @@ if find_spec("matplotlib") is None:
     raise ImportError("credo.plots draws with matplotlib, which is not installed: pip install 'credo[plots]'")
 
 from credo.plots._band import band
+from credo.plots._bars import bars
 from credo.plots._calibration import calibration
 from credo.plots._coefficients import coefficients
 from credo.plots._confusion import confusion
+from credo.plots._density import coefficient_density
 from credo.plots._evidence import evidence_surface
+from credo.plots._inclusion import inclusions
 from credo.plots._labels import shorten
+from credo.plots._models import model_scores, top_models
 from credo.plots._next import next_points
+from credo.plots._path import coefficient_path
 from credo.plots._prior import prior_draws
 from credo.plots._regions import decision_regions
 from credo.plots._relevance import relevance_trace, relevances
@@ -40,11 +47,16 @@ from credo.plots._weights import weight_posterior
 
 __all__ = [
     "band",
+    "bars",
     "calibration",
+    "coefficient_density",
+    "coefficient_path",
     "coefficients",
     "confusion",
     "decision_regions",
     "evidence_surface",
+    "inclusions",
+    "model_scores",
     "next_points",
     "predicted_vs_actual",
     "prior_draws",
@@ -57,5 +69,6 @@ __all__ = [
     "sigmoid",
     "style",
     "svg",
+    "top_models",
     "weight_posterior",
 ]

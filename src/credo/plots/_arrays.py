@@ -18,6 +18,21 @@ def vector(name: str, values: ArrayLike, *, length: int | None = None) -> Vector
     return array
 
 
+def along(name: str, values: Any, *, length: int | None = None) -> Vector:
+    """Values along one axis: a vector, an array of shape (n, 1) or a frame of one column."""
+    array = np.asarray(values, dtype=np.float64)
+    return vector(name, array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array, length=length)
+
+
+def name_of(values: Any) -> str | None:
+    """What a series or the only column of a frame is called; None for what has no name."""
+    columns = getattr(values, "column_names", getattr(values, "columns", None))
+    if columns is not None:
+        return str(next(iter(columns))) if len(columns) == 1 else None
+    name = getattr(values, "name", None)
+    return None if name is None or callable(name) or name == "" else str(name)
+
+
 def predicted(
     y: Vector, prediction: Any, interval: tuple[ArrayLike, ArrayLike] | None, level: float
 ) -> tuple[Vector, Vector | None, Vector | None]:

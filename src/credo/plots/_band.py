@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import positive_integer
-from credo.plots._arrays import Vector, vector
+from credo.plots._arrays import Vector, along, name_of, vector
 from credo.plots._fitted import columns, observations, predictive, unnamed
 from credo.plots._labels import name_axis, shorten
 from credo.plots._style import ACCENT, INK, canvas, key
@@ -22,7 +22,7 @@ def band(
     data: tuple[ArrayLike, ArrayLike] | None = None,
     draws: int | ArrayLike | None = None,
     level: float = 0.95,
-    name: str = "y",
+    name: str | None = None,
     random_state: Any = 0,
     ax: Axes | None = None,
 ) -> Axes:
@@ -30,8 +30,8 @@ def band(
 
     Parameters
     ----------
-    x : array of shape (n_points,)
-        Where the model was asked; any order.
+    x : array of shape (n_points,) or (n_points, 1), series, or frame of one column
+        Where the model was asked; any order. A name that it has stands at the axis.
     dist : Distribution of n_points rows, or a fitted model of one column
         As `model.predict_dist` gives it. A model is asked at `x` itself, with noise and without, and shows the
         observations that it keeps.
@@ -39,12 +39,12 @@ def band(
         The function without the noise of an observation, ``model.predict_dist(X, latent=True)``: a second, darker band
         inside the first.
     data : pair of arrays (x, y), optional
-        The observations.
+        The observations, in the same forms.
     draws : int, or array of shape (n_draws, n_points), optional
         Functions drawn from the posterior, or how many a model is to draw.
     level : float, default 0.95
-    name : str, default "y"
-        What is predicted, for the axis' label.
+    name : str, optional
+        What is predicted, for the axis' label; by default the name of the data's y, or "y".
     random_state : int, Generator or None, default 0
         For the functions that a model draws.
     ax : matplotlib Axes, optional
@@ -71,7 +71,7 @@ def band(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['95 % interval of y', 'of f alone', 'draws of f', 'mean', 'data']
     """
-    x, column = vector("x", x), "x"
+    own, x, column = name_of(x), along("x", x), "x"
     if hasattr(dist, "predict_dist"):
         column = _only_column(dist)
         data = observed(dist) if data is None else data
@@ -94,8 +94,8 @@ def band(
             dots(ax, *data)
         key(ax, columns=3 if len(ax.get_legend_handles_labels()[1]) > 4 else 4)
         ax.margins(x=0.0)
-        name_axis(ax.xaxis, shorten(column))
-        name_axis(ax.yaxis, shorten(name))
+        name_axis(ax.xaxis, shorten(own or column))
+        name_axis(ax.yaxis, shorten(name or (data and name_of(data[1])) or "y"))
         return ax
 
 
@@ -116,8 +116,8 @@ def functions(model: Any, x: Vector, *, n: int, random_state: Any) -> NDArray[np
 
 def dots(ax: Axes, x: ArrayLike, y: ArrayLike) -> None:
     """Observations as ink."""
-    places = vector("the data's x", x)
-    values = vector("the data's y", y, length=len(places))
+    places = along("the data's x", x)
+    values = along("the data's y", y, length=len(places))
     ax.plot(places, values, "o", color=INK, markersize=3.5, markeredgewidth=0, zorder=3, label="data")
 
 

@@ -24,7 +24,7 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
     bins : int, optional
         By default 5 below 50 rows, 10 below 1000, 20 above.
     level : float, default 0.99
-        Each bar of an honest model lies inside the shaded range with at least this probability.
+        Each bar of an honest model lies between the dashed lines with at least this probability.
     ax : matplotlib Axes, optional
 
     Returns

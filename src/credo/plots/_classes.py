@@ -77,13 +77,16 @@ def places(name: str, values: list[Any], classes: Sequence[Any]) -> NDArray[np.i
     return np.array([index[label] for label in values], dtype=np.intp)
 
 
-def title(label: Any, *, width: int = 24) -> str:
-    """A class as a figure names it: a word as it is, a number as the value of y.
+def title(label: Any, *, name: str | None = None, width: int = 24) -> str:
+    """A class as a figure names it: a word as it is, a number as the value of y, or of what `name` says.
 
-    >>> title("spam"), title(-1.0), title(True)
-    ('spam', 'y = −1', 'y = True')
+    >>> title("spam"), title(-1.0), title(True), title(2, name="grade")
+    ('spam', 'y = −1', 'y = True', 'grade = 2')
     """
-    return shorten(label if isinstance(label, str) else f"y = {word(label)}", width=width)
+    if isinstance(label, str):
+        return shorten(label, width=width)
+    value = f" = {word(label)}"
+    return shorten(name or "y", width=max(width - len(value), 8)) + value
 
 
 def word(label: Any) -> str:

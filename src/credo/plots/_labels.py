@@ -32,6 +32,17 @@ def shorten(name: Any, *, width: int = 32) -> str:
     return f"{text[: width - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 
 
+def probability_text(probability: float) -> str:
+    """Two digits; probabilities near the ends are not written as if they were certain.
+
+    >>> [probability_text(p) for p in (0.0, 0.001, 0.5, 0.9999)]
+    ['< 0.01', '< 0.01', '0.50', '> 0.99']
+    """
+    if probability > 0.995:
+        return "> 0.99"
+    return "< 0.01" if probability < 0.005 else f"{probability:.2f}"
+
+
 class PlainTicks(ScalarFormatter):
     """Tick labels in units of a power of ten, without an offset to add in one's head."""
 

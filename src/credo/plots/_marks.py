@@ -14,6 +14,7 @@ from credo.plots._style import ACCENT, ALERT
 
 # Okabe & Ito (2008) without black and the yellow that white paper swallows.
 _COLORS = (ACCENT, ALERT, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+N_COLORS = len(_COLORS)
 # Seven shapes and six colours: no pair comes twice below 42 classes.
 _SHAPES = ("o", "^", "s", "D", "v", "P", "X")
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.6, 1.2, 1.6)), (0, (9, 3)))
@@ -46,6 +47,7 @@ def points(
     classes: Sequence[Any],
     *,
     max_points: int,
+    name: str | None = None,
     clip: bool = True,
 ) -> None:
     """Observations, each with the mark of its class; where there are many, always the same ones of them."""
@@ -55,5 +57,6 @@ def points(
         rows = shown[codes[shown] == place]
         ax.plot(
             places[rows, 0], places[rows, 1], shape(place), color=color(place), markeredgecolor="#ffffff",
-            markeredgewidth=0.5, markersize=size, zorder=3, label=title(label), linestyle="none", clip_on=clip,
+            markeredgewidth=0.5, markersize=size, zorder=3, label=title(label, name=name), linestyle="none",
+            clip_on=clip,
         )  # fmt: skip

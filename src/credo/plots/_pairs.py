@@ -11,13 +11,14 @@ def two(argument: str, pair: Sequence[int | str], known: Sequence[str], *, what:
     """
     if isinstance(pair, str) or len(pair) != 2:
         raise ValueError(f"{argument} must be two {what}s, by name or place; got {pair!r}")
-    places = [_place(each, known, what) for each in pair]
+    places = [place_of(each, known, what) for each in pair]
     if places[0] == places[1]:
         raise ValueError(f"{argument} must be two different {what}s; got {pair!r}")
     return places
 
 
-def _place(each: int | str, known: Sequence[str], what: str) -> int:
+def place_of(each: int | str, known: Sequence[str], what: str) -> int:
+    """The place of a member that is given by its name or place."""
     if isinstance(each, str) and each in known:
         return list(known).index(each)
     if not isinstance(each, str) and 0 <= int(each) < len(known):

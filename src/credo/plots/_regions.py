@@ -9,6 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import positive_integer
+from credo.plots._arrays import name_of
 from credo.plots._classes import title
 from credo.plots._fitted import labelled, unnamed
 from credo.plots._labels import name_axis
@@ -50,7 +51,8 @@ def decision_regions(
     X : array or frame of shape (n_samples, n_features), optional
         The observations; by default those that the model keeps.
     y : array of shape (n_samples,), optional
-        Their labels. Without them, X only says how far the plane goes.
+        Their labels; numbers are called by the name of a series, or y. Without labels, X only says how far the plane
+        goes.
     columns : pair of int or str, optional
         Which two columns are drawn, of a model with more. The others are held at the medians of X, and the figure says
         so; their observations then lie off the plane that is shaded.
@@ -79,17 +81,17 @@ def decision_regions(
     """
     rows, codes = labelled(model, X, y)
     ground = plane(model, rows, columns, names, positive_integer("n", n))
-    classes = model.classes_.tolist()
+    classes, name = model.classes_.tolist(), name_of(y)
     with unnamed():
         table, scores = answers(model, ground.mesh)
     with canvas(ax, size=(5.2, 4.0)) as ax:
         ax.set(xlim=(ground.across[0], ground.across[-1]), ylim=(ground.up[0], ground.up[-1]))
         if codes is not None:
-            points(ax, rows[:, ground.drawn], codes, classes, max_points=max_points)
+            points(ax, rows[:, ground.drawn], codes, classes, max_points=max_points, name=name)
         if table is None:
             _flat(ax, ground, scores)
         elif len(classes) == 2:
-            _diverging(ax, ground, table[:, 1], title(classes[1]))
+            _diverging(ax, ground, table[:, 1], title(classes[1], name=name))
         else:
             _mixed(ax, ground, table)
         _boundary(ax, ground, scores)

@@ -72,7 +72,6 @@ def reliability(
     with canvas(ax, size=(4.2, 4.2)) as ax:
         ax.plot([0.0, 1.0], [0.0, 1.0], color=MUTED, linewidth=0.8, zorder=1)
         _groups(ax, mean, share, lower, upper, level)
-        key(ax)
         strip = strip_below(ax, 0.0, 1.0, strip=0.14, room=0.2)
         strip.bar(
             edges[:-1], counts, width=np.diff(edges), align="edge", color=ACCENT, alpha=0.35, edgecolor="#ffffff",
@@ -80,6 +79,7 @@ def reliability(
         )  # fmt: skip
         strip.set(xlim=(0.0, 1.0), ylim=(0.0, counts.max()), ylabel="rows")
         strip.yaxis.set_major_locator(FixedLocator([0, int(counts.max())]))
+        key(ax)
         ax.set_xlim(0.0, 1.0)
         name_axis(ax.xaxis, across)
         name_axis(ax.yaxis, up)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from credo.estimator import interval_level
-from credo.plots._arrays import Vector, limits
+from credo.plots._arrays import Vector, limits, name_of
 from credo.plots._classes import title
 from credo.plots._fitted import columns, labelled, unnamed
 from credo.plots._labels import name_axis, shorten
@@ -90,12 +90,14 @@ def sigmoid(
         if codes is not None:
             away = np.where(codes == 1, 1 + _AWAY, -_AWAY)
             away = away + np.random.default_rng(random_state).uniform(-_JITTER, _JITTER, size=len(codes))
-            points(ax, np.column_stack([rows[:, 0], away]), codes, model.classes_, max_points=max_points)
+            points(
+                ax, np.column_stack([rows[:, 0], away]), codes, model.classes_, max_points=max_points, name=name_of(y)
+            )
         key(ax, columns=None)
         ax.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
         ax.spines["left"].set_bounds(0.0, 1.0)
         name_axis(ax.xaxis, shorten(column if name is None else name))
-        name_axis(ax.yaxis, f"probability of {title(model.classes_.tolist()[1])}")
+        name_axis(ax.yaxis, f"probability of {title(model.classes_.tolist()[1], name=name_of(y))}")
         return ax
 
 

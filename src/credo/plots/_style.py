@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.transforms import Bbox
 
 INK = "#24292f"
 MUTED = "#646d78"
@@ -31,6 +33,8 @@ SETTINGS: Any = {
     "xtick.labelsize": 8.0,
     "ytick.labelsize": 8.0,
 }
+
+_ROOM = "room of the key"
 
 
 @contextmanager
@@ -58,11 +62,12 @@ def canvas(ax: Axes | None, *, size: tuple[float, float] = (4.7, 3.0)) -> Iterat
             from matplotlib import pyplot  # noqa: PLC0415
 
             ax = pyplot.figure(figsize=size, layout="constrained").subplots()
-        _tidy(ax)
+        tidy(ax)
         yield ax
 
 
-def _tidy(ax: Axes) -> None:
+def tidy(ax: Axes) -> None:
+    """Two thin axes and short ticks."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set(linewidth=0.6, color=MUTED)
     ax.tick_params(length=2.5, width=0.6, color=MUTED, labelcolor=INK)
@@ -80,3 +85,15 @@ def key(ax: Axes, *, columns: int | None = 2) -> None:
         loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False, borderaxespad=0.2,
         borderpad=0.0, handletextpad=0.3, columnspacing=1.2, handlelength=1.4,
     )  # fmt: skip
+    for child in [child for child in ax.child_axes if child.get_label() == _ROOM]:
+        child.remove()
+    # A title stands above an axes' children, but would stand on its legend.
+    ax.inset_axes((0.0, 1.0, 1.0, 0.0), label=_ROOM, visible=False).set_axes_locator(partial(_key_box, ax))
+
+
+def _key_box(ax: Axes, _: Axes, renderer: Any) -> Bbox:
+    """The place of the axes' legend, in parts of the figure; the axes' own where it was taken away."""
+    legend = ax.get_legend()
+    if legend is None:
+        return ax.get_position()
+    return legend.get_window_extent(renderer).transformed(ax.figure.transSubfigure.inverted())

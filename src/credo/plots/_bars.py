@@ -1,0 +1,93 @@
+"""Values by name, as horizontal bars."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike, NDArray
+
+from credo.estimator import positive_integer
+from credo.plots._arrays import Vector, vector
+from credo.plots._labels import name_axis, shorten
+from credo.plots._style import ACCENT, MUTED, canvas
+
+# Of the largest value: a bar below this share is drawn as one that hardly matters.
+FAINT = 0.1
+
+
+def bars(
+    names: Sequence[str],
+    values: ArrayLike,
+    *,
+    label: str = "value",
+    max_rows: int = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Values by name, the largest first; hollow where a value is a tenth of the largest or less.
+
+    Parameters
+    ----------
+    names : sequence of str
+    values : array of shape (len(names),)
+        Finite. Those below zero come last, and their bars go to the left.
+    label : str, default "value"
+        What the horizontal axis measures.
+    max_rows : int, default 20
+        How many are drawn; of more, the figure says how many there are.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = bars(["wind", "rain", "snow"], [0.2, 3.0, 1.0], label="change in yield", ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['rain', 'snow', 'wind']
+    """
+    lengths = vector("values", values, length=len(names))
+    if not len(lengths) or not np.isfinite(lengths).all():
+        raise ValueError("bars need at least one value, all of them finite: leave out what is not known")
+    order = np.argsort(-lengths, kind="stable")
+    rows = order[: positive_integer("max_rows", max_rows)]
+    shown = lengths[rows]
+    with canvas(ax, size=(4.6, 0.8 + 0.24 * len(rows))) as ax:
+        draw_bars(ax, shown, filled=np.abs(shown) > FAINT * np.abs(lengths).max())
+        name_rows(ax, [names[i] for i in rows])
+        low, high = min(0.0, float(shown.min())), max(0.0, float(shown.max()))
+        room = 0.12 * (high - low) or 1.0
+        ax.set_xlim(low - room * (low < 0), high + room * (high > 0 or low == 0))
+        if low < 0:
+            ax.axvline(0.0, color=MUTED, linewidth=0.8, zorder=1)
+        name_axis(ax.xaxis, label)
+        if len(rows) < len(order):
+            remark(ax, f"the {len(rows)} largest of {len(order):,}")
+        return ax
+
+
+def draw_bars(ax: Axes, values: Vector, *, filled: NDArray[np.bool_], texts: Sequence[str] | None = None) -> None:
+    """Bars from the top down with their values beside them."""
+    drawn = ax.barh(np.arange(len(values)), values, height=0.62, color=ACCENT, alpha=0.75, linewidth=0)
+    for bar, is_filled in zip(drawn, filled, strict=True):
+        if not is_filled:
+            bar.set(facecolor="white", edgecolor=MUTED, linewidth=0.8, alpha=1.0)
+    if texts is None:
+        texts = [f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}" for value in values]
+        texts = [text.replace("-", "−") for text in texts]
+    paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+    ax.bar_label(drawn, texts, padding=3, color=MUTED, fontsize=7.5, bbox=paper)
+
+
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """A name at each row, the first at the top."""
+    ax.set_yticks(np.arange(len(names)))
+    ax.set_yticklabels([shorten(name, width=28) for name in names], parse_math=False)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+
+
+def remark(ax: Axes, text: str) -> None:
+    """A second line below the name of the horizontal axis, for what the figure leaves out."""
+    ax.set_xlabel(f"{ax.get_xlabel()}\n{text}", parse_math=False, linespacing=1.5)

@@ -1,0 +1,235 @@
+"""The posterior over subsets of the columns: all models by their scores, and the likeliest of them."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from credo.estimator import positive_integer
+from credo.plots._arrays import Vector
+from credo.plots._bars import name_rows, remark
+from credo.plots._fitted import columns
+from credo.plots._labels import PlainTicks, name_axis, name_log_axis
+from credo.plots._style import ACCENT, INK, RULE, canvas, key, tidy
+from credo.sparse._fit import solve
+from credo.sparse._model_prior import ModelPrior
+from credo.sparse._slabs import slab_of
+
+# More points than this can't be told apart on a line.
+_POINTS = 400
+# The part of the posterior whose models are shaded.
+_MOST = 0.9
+# Heights in the figure of the likeliest models, in inches: their bars, and a row of the table.
+_BARS, _ROW = 1.2, 0.22
+# Of the height: between the bars and the table.
+_GAP = 0.05
+
+
+def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
+    """The log posterior of every model, the likeliest first, with the best model of each size marked.
+
+    How soon the line falls says how far the data decide: the shaded models together hold nine tenths of the posterior.
+    Numbers at the marks are sizes. Where not all models were visited, or there are more than 2²⁰, the line is of those
+    that are kept.
+
+    Parameters
+    ----------
+    model : fitted model with a posterior over subsets
+        `credo.sparse.SpikeSlabRegressor` or `SpikeSlabClassifier`.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from credo.sparse import SpikeSlabRegressor
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> ax = model_scores(SpikeSlabRegressor().fit(X, X[:, 1] + np.cos(9 * X[:, 0])), ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'all 16 models, the likeliest first'
+    """
+    posterior_of(model)
+    scores, whole = _scores(model)
+    ranks = np.arange(1, len(scores) + 1)
+    shown = np.unique(np.geomspace(1, len(scores), _POINTS).astype(np.intp)) - 1
+    sizes, places, heights = _best_of_sizes(model, scores, whole=whole)
+    with canvas(ax, size=(5.4, 3.4)) as ax:
+        ax.set_xscale("log")
+        ax.set(xlim=(0.85, 1.18 * len(scores)), ylim=_room(scores, heights))
+        enough = int(np.searchsorted(np.cumsum(np.exp(scores)), _MOST)) + 1
+        if enough <= len(scores):
+            text = f"{100 * _MOST:g} % of the posterior: {enough:,} model{'s' * (enough > 1)}"
+            ax.axvspan(ax.get_xlim()[0], enough + 0.5, color=ACCENT, alpha=0.1, linewidth=0, label=text)
+        marker = "." if len(scores) <= 64 else None
+        ax.plot(ranks[shown], scores[shown], color=ACCENT, linewidth=1.8, marker=marker, markersize=4, zorder=2)
+        ax.plot(
+            places, heights, "o", color=INK, markersize=4.5, markeredgecolor="white", markeredgewidth=0.6, zorder=4,
+            label="best of its size",
+        )  # fmt: skip
+        _number_sizes(ax, sizes, places, heights)
+        key(ax, columns=None)
+        count = f"all {len(scores):,} models" if whole else f"the {len(scores):,} models kept"
+        name_log_axis(ax.xaxis, f"{count}, the likeliest first")
+        if not whole:
+            remark(ax, f"together {100 * np.exp(scores).sum():.3g} % of the posterior")
+        name_axis(ax.yaxis, "log posterior probability, ln p(γ | y)")
+        return ax
+
+
+def posterior_of(model: Any) -> Any:
+    """The posterior over models of a fitted model."""
+    columns(model)
+    if not hasattr(model, "posterior_") or not hasattr(model, "inclusion_probabilities_"):
+        raise TypeError(
+            f"this figure is of a posterior over subsets, as SpikeSlabRegressor has it; a {type(model).__name__} has "
+            "none"
+        )
+    return model.posterior_
+
+
+def _scores(model: Any) -> tuple[Vector, bool]:
+    """ln p(γ | y), largest first, and whether that is of all models."""
+    posterior = model.posterior_
+    try:
+        scores = np.asarray(model.all_scores()) - posterior.log_mass
+    except (AttributeError, ValueError):
+        kept = np.log(posterior.probability[posterior.probability > 0])
+        return kept, len(kept) == posterior.diagnostics.get("n_visited") and model.search_ == "enumerate"
+    # Subsets of dependent columns are no models.
+    return scores[np.isfinite(scores)], True
+
+
+def _best_of_sizes(model: Any, scores: Vector, *, whole: bool) -> tuple[list[int], Vector, Vector]:
+    """Sizes, the ranks of the best model of each among all, and ln p(γ | y) of those."""
+    posterior = model.posterior_
+    if whole and hasattr(model, "design_"):
+        subsets = posterior.best_by_size
+        heights = _log_posterior(model, subsets)
+    else:
+        first: dict[int, int] = {}
+        for place, subset in enumerate(posterior.models[: len(scores)]):
+            first.setdefault(len(subset), place)
+        subsets = [posterior.models[place] for place in first.values()]
+        heights = scores[list(first.values())]
+    ranks = np.searchsorted(-scores, -heights - 1e-9 * np.abs(heights)).astype(np.float64) + 1.0
+    return [len(subset) for subset in subsets], ranks, heights
+
+
+def _log_posterior(model: Any, subsets: Any) -> Vector:
+    """ln p(γ | y) of any subsets of a regression's columns."""
+    design, slab = model.design_, slab_of(**model.slab_)
+    values = []
+    for subset in subsets:
+        _, root, rest = solve(design, subset, ridge=slab.ridge)
+        # A⁻¹ = WWᵀ with W triangular, in units of the table; the evidence is in those of the design.
+        logdet = -2.0 * float(np.log(np.abs(np.diag(root)) * design.unit[design.places(subset)]).sum())
+        values.append(float(slab.score(len(subset), rest, logdet)))
+    sizes = np.array([len(subset) for subset in subsets])
+    log_prior = ModelPrior.of(model.prior_inclusion, len(design.kept)).log_prob(sizes)
+    return np.array(values) + log_prior - model.posterior_.log_mass
+
+
+def _number_sizes(ax: Axes, sizes: list[int], ranks: Vector, heights: Vector) -> None:
+    """Sizes above the marks, from the likeliest on; those that would stand on another are left out."""
+    taken: list[NDArray[np.float64]] = []
+    for place in np.argsort(-heights, kind="stable"):
+        at = ax.transData.transform((ranks[place], heights[place])) * 72.0 / ax.figure.dpi
+        if all(abs(at[0] - other[0]) > 11.0 or abs(at[1] - other[1]) > 10.0 for other in taken):
+            taken.append(at)
+            ax.annotate(
+                str(sizes[place]), (ranks[place], heights[place]), xytext=(4, 3), textcoords="offset points",
+                fontsize=8, color=INK, zorder=5,
+            )  # fmt: skip
+
+
+def _room(scores: Vector, heights: Vector) -> tuple[float, float]:
+    low, high = min(scores[-1], heights.min()), scores[0]
+    margin = 0.08 * (high - low) or 0.5
+    return float(low - margin), float(high + 1.5 * margin)
+
+
+def top_models(model: Any, *, n: int = 12, max_rows: int = 20, ax: Axes | None = None) -> Axes:
+    """The posterior probabilities of the likeliest models, and below each bar the columns that it has.
+
+    Rows are columns of the table by their inclusion probabilities, over all models; a row that is filled throughout is
+    an input that no likely model does without, and two rows that are filled in turn are inputs that stand for each
+    other.
+
+    Parameters
+    ----------
+    model : fitted model with a posterior over subsets
+        `credo.sparse.SpikeSlabRegressor` or `SpikeSlabClassifier`.
+    n : int, default 12
+        How many models.
+    max_rows : int, default 20
+        How many columns: of those that one of the models has, the most probable.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        Of the table of columns; the bars are its ``child_axes[0]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from credo.sparse import SpikeSlabRegressor
+    >>> X = np.random.default_rng(0).normal(size=(30, 3))
+    >>> ax = top_models(SpikeSlabRegressor().fit(X, X[:, 1] + np.cos(9 * X[:, 0])), n=4, ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['x1', 'x2', 'x0']
+    """
+    posterior, names = posterior_of(model), columns(model)
+    models = posterior.models[: positive_integer("n", n)]
+    share = posterior.probability[: len(models)]
+    seen = sorted({j for subset in models for j in subset}, key=lambda j: (-posterior.inclusion[j], j))
+    rows = seen[: positive_integer("max_rows", max_rows)] or [int(np.argmax(posterior.inclusion))]
+    held = np.array([[j in subset for subset in models] for j in rows])
+    with canvas(ax, size=(max(3.6, 1.6 + 0.32 * len(models)), 0.7 + _BARS + _ROW * len(rows))) as ax:
+        _table(ax, held)
+        name_rows(ax, [names[j] for j in rows])
+        part = min(max(_BARS / (_BARS + _ROW * len(rows)), 0.25), 0.6)
+        ax.set_ylim(len(rows) - 0.4, len(rows) - 0.4 - len(rows) / (1.0 - _GAP - part))
+        _bars(ax, share, part)
+        listed = f"the {len(models)} likeliest models" if len(models) > 1 else "the likeliest model"
+        ax.set_xlabel(f"{listed} ({100 * share.sum():.3g} % of the posterior)")
+        if len(rows) < len(names):
+            remark(ax, _left_out(len(names) - len(rows), len(seen) - len(rows)))
+        return ax
+
+
+def _left_out(others: int, used: int) -> str:
+    more = f"{others:,} more column{'s' * (others > 1)}"
+    return f"{more}, {used:,} of which one of them has" if used else f"{more} that none of them has"
+
+
+def _table(ax: Axes, held: NDArray[np.bool_]) -> None:
+    """A square for each column that a model has, a point for one that it hasn't."""
+    rows, places = np.nonzero(held)
+    ax.bar(places, 0.76, bottom=rows - 0.38, width=0.76, color=ACCENT, alpha=0.75, linewidth=0)
+    rows, places = np.nonzero(~held)
+    ax.plot(places, rows, ".", color=RULE, markersize=2.5)
+    n_models = held.shape[1]
+    ax.set_xlim(-0.6, n_models - 0.4)
+    ax.set_xticks(np.arange(n_models), [str(k + 1) for k in range(n_models)])
+    ax.tick_params(axis="x", length=0)
+    ax.spines[["left", "bottom"]].set_visible(False)
+
+
+def _bars(ax: Axes, share: Vector, part: float) -> None:
+    """The probabilities above the table, on a scale of their own, in a part of the height."""
+    panel = ax.inset_axes((0.0, 1.0 - part, 1.0, part))
+    tidy(panel)
+    panel.bar(np.arange(len(share)), share, width=0.76, color=ACCENT, alpha=0.75, linewidth=0)
+    panel.set(xlim=ax.get_xlim(), ylim=(0.0, 1.08 * float(share.max())))
+    panel.tick_params(labelbottom=False, bottom=False)
+    panel.yaxis.set_major_locator(MaxNLocator(nbins=3, steps=[1, 2, 5, 10]))
+    panel.yaxis.set_major_formatter(PlainTicks())
+    panel.set_ylabel("probability")

@@ -1,0 +1,181 @@
+"""The weights of the lasso along its penalty."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from credo.estimator import choice, positive_integer
+from credo.plots._arrays import Vector, limits
+from credo.plots._bars import remark
+from credo.plots._ends import End, label_ends, room_for_labels
+from credo.plots._labels import name_axis, name_log_axis
+from credo.plots._marks import N_COLORS, color, dash
+from credo.plots._style import INK, MUTED, RULE, canvas, key
+from credo.sparse import LassoPath, lasso_path
+
+Array = NDArray[np.float64]
+
+
+def coefficient_path(
+    path: LassoPath | ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    model: Any = None,
+    names: Sequence[str] | None = None,
+    against: str = "alpha",
+    max_labels: int = 10,
+    ax: Axes | None = None,
+) -> Axes:
+    """Every weight of the lasso from the strongest penalty, at the left, to the weakest.
+
+    The weights that end largest have names and colours, the others are grey. With a fitted `LassoCV` lines stand at the
+    penalty of the least error on held-out rows, and at the largest whose error is within one standard error of that;
+    then the weights that are largest at the model's own penalty have the names. Weights are comparable where columns
+    are: bring them to one scale first.
+
+    Parameters
+    ----------
+    path : LassoPath, or the table X of shape (n_samples, n_features)
+        As `credo.sparse.lasso_path` gives it; or the rows to make it of, with `y`.
+    y : array of shape (n_samples,), optional
+        The targets of the rows.
+    model : fitted LassoCV, optional
+        Gives the penalties to mark, the names of the columns, and for a table the penalties of the path.
+    names : sequence of str, optional
+        Of the columns; by default those of the table or of the model, or x0, x1, …
+    against : {"alpha", "norm"}, default "alpha"
+        The penalty α, on a log axis, or the sum of the weights' magnitudes ‖w‖₁.
+    max_labels : int, default 10
+        How many weights have a name, where there is room for them.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> ax = coefficient_path(X, X @ [1.0, 0.0, -2.0], names=["rain", "wind", "sun"], ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.texts]
+    ['rain', 'sun']
+    """
+    choice("against", against, ("alpha", "norm"))
+    if model is not None:
+        _check_model(model)
+    walked, titles = _walked(path, y, model, names)
+    alphas, coefs = walked.alphas, walked.coefs
+    across = alphas if against == "alpha" else np.abs(coefs).sum(axis=0)
+    with canvas(ax, size=(5.4, 3.6)) as ax:
+        most = min(positive_integer("max_labels", max_labels), room_for_labels(ax))
+        chosen = -1 if model is None else _nearest(alphas, model.alpha_)
+        named = _largest(coefs, chosen)[:most]
+        _lines(ax, across, coefs, named)
+        _axis(ax, across, against)
+        ax.set_ylim(*limits(coefs.ravel(), np.zeros(1)))
+        low, high = ax.get_ylim()
+        ends = (coefs[named, -1] - low) / (high - low)
+        label_ends(ax, [End(float(ends[k]), titles[i], color(k)) for k, i in enumerate(named)])
+        if model is not None:
+            _marks(ax, model, alphas, across, coefs)
+        name_axis(ax.yaxis, "weight")
+        others = int((np.abs(coefs).max(axis=1) > 0).sum()) - len(named)
+        if others:
+            remark(ax, f"in grey: {others:,} more weights that leave zero, of {len(coefs):,} columns")
+        return ax
+
+
+def _walked(
+    path: Any, y: ArrayLike | None, model: Any, names: Sequence[str] | None
+) -> tuple[LassoPath, list[str]]:  # fmt: skip
+    """A path, made of the rows where need be, and the names of its columns."""
+    own = _columns(path)
+    if not isinstance(path, LassoPath):
+        if hasattr(path, "coef_"):
+            raise TypeError(
+                f"a {type(path).__name__} keeps no path; give the rows or the path, and the model beside it: "
+                "coefficient_path(X, y, model=model)"
+            )
+        if y is None:
+            raise ValueError("a path of rows needs their targets: coefficient_path(X, y)")
+        options = {} if model is None else {"alphas": model.alphas_, "fit_intercept": model.fit_intercept}
+        path = lasso_path(path, y, **options)
+    n_features = len(path.coefs)
+    if model is not None and model.n_features_in_ != n_features:
+        raise ValueError(f"the path has {n_features} columns and the model {model.n_features_in_}")
+    names = names if names is not None else own if own is not None else getattr(model, "feature_names_in_", None)
+    titles = [f"x{i}" for i in range(n_features)] if names is None else [str(name) for name in names]
+    if len(titles) != n_features:
+        raise ValueError(f"there are {len(titles)} names for the {n_features} columns of the path")
+    return path, titles
+
+
+def _columns(table: Any) -> list[Any] | None:
+    names = getattr(table, "column_names", getattr(table, "columns", None))
+    return None if names is None else list(names)
+
+
+def _check_model(model: Any) -> None:
+    check_is_fitted(model)
+    if not hasattr(model, "mse_std_error_"):
+        raise TypeError(f"model must be a LassoCV, whose penalties have held-out errors; got {type(model).__name__}")
+
+
+def _nearest(alphas: Vector, alpha: float) -> int:
+    return int(np.argmin(np.abs(np.log(alphas / alpha))))
+
+
+def _largest(coefs: Array, chosen: int) -> NDArray[np.intp]:
+    """The weights that leave zero by their size at one of the penalties, then by that at the last, largest first."""
+    order = np.lexsort((-np.abs(coefs[:, -1]), -np.abs(coefs[:, chosen])))
+    return order[np.abs(coefs[order]).max(axis=1) > 0]
+
+
+def _lines(ax: Axes, across: Vector, coefs: Array, named: NDArray[np.intp]) -> None:
+    ax.axhline(0.0, color=MUTED, linewidth=0.6, zorder=1)
+    marker = "o" if len(across) == 1 else None
+    plain = np.setdiff1d(np.flatnonzero(np.abs(coefs).max(axis=1) > 0), named)
+    ax.plot(across, coefs[plain].T, color=RULE, linewidth=0.8, zorder=2)
+    for place, column in list(enumerate(named))[::-1]:
+        # Along zero many lines would lie on each other.
+        zero = np.pad(coefs[column] == 0, 1, constant_values=True)
+        height = np.where(zero[:-2] & zero[1:-1] & zero[2:], np.nan, coefs[column])
+        ax.plot(
+            across, height, color=color(place), linestyle=dash(place // N_COLORS), linewidth=1.4, zorder=3,
+            marker=marker, markersize=3.5,
+        )  # fmt: skip
+
+
+def _axis(ax: Axes, across: Vector, against: str) -> None:
+    if against == "norm":
+        ax.set_xlim(0.0, float(across.max()) or 1.0)
+        name_axis(ax.xaxis, "‖w‖₁, the sum of the weights' magnitudes")
+        return
+    ax.set_xscale("log")
+    low, high = float(across.min()), float(across.max())
+    ax.set_xlim((high, low) if low < high else (2 * high, low / 2))
+    name_log_axis(ax.xaxis, "penalty α")
+
+
+def _marks(ax: Axes, model: Any, alphas: Vector, across: Vector, coefs: Array) -> None:
+    """Lines at the two rules' penalties, each with the number of columns that are left there."""
+    best = int(np.argmin(model.mse_))
+    simple = int(np.flatnonzero(model.mse_ <= model.mse_[best] + model.mse_std_error_[best])[0])
+    # Along the path, whose penalties may be others than the model's: by ln α, from the smallest.
+    logs = np.log(alphas[::-1])
+    for place, text, dashes in (
+        (simple, "within one standard error", (1, 1.5)),
+        (best, "least held-out error", (4, 2)),
+    ):
+        alpha = float(model.alphas_[place])
+        left = int((coefs[:, _nearest(alphas, alpha)] != 0).sum())
+        x = alpha if across is alphas else np.interp(np.log(alpha), logs, across[::-1])
+        words = f"{text} ({left} weight{'' if left == 1 else 's'})"
+        ax.axvline(x, color=INK, linewidth=1.0, dashes=dashes, zorder=2, label=words)
+    key(ax, columns=None)
