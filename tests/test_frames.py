@@ -45,3 +45,9 @@ def test_html_escapes():
 def test_a_table_becomes_a_frame():
     made = Table("T", {"a": [1.0, 2.0]}).to_frame(backend="pandas")
     assert made["a"].tolist() == [1.0, 2.0] and len(Table("T", {"a": [1.0, 2.0]})) == 2
+
+
+def test_a_long_table_is_printed_in_part_and_handed_over_whole():
+    table = Table("Numbers", {"n": list(range(10)), "which": [(1,), (1, 2)] * 5}, notes=("all",), most=3)
+    assert str(table).splitlines()[-2:] == ["… and 7 more; to_frame() has all", "all"]
+    assert table.to_frame(backend="pandas")["which"].tolist() == [(1,), (1, 2)] * 5

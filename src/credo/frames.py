@@ -30,9 +30,16 @@ def frame(columns: Mapping[str, Any], *, backend: str | None = None) -> Any:
         raise ImportError("a data frame needs pandas, polars or pyarrow: pip install pandas")
     if backend not in _BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}; got {backend!r}")
-    data = {name: np.asarray(values).tolist() for name, values in columns.items()}
+    data = {name: _entries(values) for name, values in columns.items()}
     known = cast("Literal['pandas', 'polars', 'pyarrow']", backend)
     return nw.from_dict(data, backend=known).to_native()
+
+
+def _entries(values: Any) -> list[Any]:
+    """Plain Python values; those of a list may be of any shape."""
+    if isinstance(values, list | tuple):
+        return [value.item() if isinstance(value, np.generic) else value for value in values]
+    return np.asarray(values).tolist()
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,8 @@ class Table:
     title: str
     columns: Mapping[str, Sequence[Any]]
     notes: Sequence[str] = field(default=())
+    # Lines that are printed.
+    most: int = 400
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -62,13 +71,16 @@ class Table:
 
     def __str__(self) -> str:
         header, rows = list(self.columns), self.cells()
+        left_out = len(rows) - self.most
+        rows = rows[: self.most] if left_out > 0 else rows
         widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
         right = [all(value is None or _is_number(value) for value in values) for values in self.columns.values()]
         lines = [
             "  ".join(cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, right, strict=True))
             for line in [header, *rows]
         ]
-        return "\n".join([self.title, *(line.rstrip() for line in lines), *self.notes])
+        more = [f"… and {left_out} more; to_frame() has all"] if left_out > 0 else []
+        return "\n".join([self.title, *(line.rstrip() for line in lines), *more, *self.notes])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)

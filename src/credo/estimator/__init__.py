@@ -7,14 +7,15 @@ an underscore, and those attributes (with the constructor's) are all that a mode
 with an underscore is scratch: it may be dropped and built again.
 
 Members: `Estimator` (rows, weights, names), `Regressor` (numeric targets, `predict`, `predict_dist`), `Classifier`
-(labels, `predict_proba`), `Result` (how a fit ended), `Absent` (a method of the base that a model doesn't have), and
-the checks of arguments. Nothing here knows a model.
+(labels, `predict_proba`), `LinearClassifier` (by linear scores, wherever they come from), `Result` (how a fit ended),
+`Absent` (a method of the base that a model doesn't have), and the checks of arguments. Nothing here knows a model.
 """
 
 from credo.estimator._absent import Absent
 from credo.estimator._arguments import choice, interval_level, nonnegative, positive, positive_integer
 from credo.estimator._classifier import Classifier
 from credo.estimator._estimator import Estimator
+from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._regressor import Regressor
 from credo.estimator._result import FitWarning, Result
 
@@ -23,6 +24,7 @@ __all__ = [
     "Classifier",
     "Estimator",
     "FitWarning",
+    "LinearClassifier",
     "Regressor",
     "Result",
     "choice",

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import FitWarning, Result, choice, interval_level, positive, positive_integer
+from credo.estimator import FitWarning, LinearClassifier, Result, choice, interval_level, positive, positive_integer
 from credo.linear import _moderated as moderated
-from credo.linear._classifier_model import LinearClassifier
 from credo.linear._laplace import (
     LaplaceFit,
     best_precision,

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import FitWarning, Result
-from credo.linear._classifier_model import LinearClassifier
+from credo.estimator import FitWarning, LinearClassifier, Result
 from credo.linear._graded import graded_axes
 from credo.linear._rows import centred, column_norms, flat_columns, means
 

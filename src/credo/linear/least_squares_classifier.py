@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg as sla
 
-from credo.estimator import FitWarning, Result
-from credo.linear._classifier_model import LinearClassifier
+from credo.estimator import FitWarning, LinearClassifier, Result
 from credo.linear._graded import graded_svd
 from credo.linear._rows import centred, column_norms, flat_columns, means, triangle
 

@@ -7,8 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import FitWarning, Result, choice, nonnegative, positive, positive_integer
-from credo.linear._classifier_model import LinearClassifier
+from credo.estimator import FitWarning, LinearClassifier, Result, choice, nonnegative, positive, positive_integer
 from credo.linear._maximum import Maximum, maximize, posed
 from credo.linear._separable import SeparationWatch
 from credo.linear._softmax import Task

@@ -6,8 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import Absent, FitWarning, Result, positive_integer
-from credo.linear._classifier_model import LinearClassifier
+from credo.estimator import Absent, FitWarning, LinearClassifier, Result, positive_integer
 from credo.linear._jit import perceptron_pass
 from credo.linear._separable import separable
 from credo.seeds import generator

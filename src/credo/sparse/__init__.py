@@ -10,8 +10,8 @@
 `hard_threshold` are what both ideas do to a single weight. Coordinate descent itself is in `credo.learning.coordinate`;
 a posterior is found by looking at every subset, or by a walk over them (`walk`).
 
-`ModelPosterior`, `Design`, `Moments`, `Standard` and `ClassAverage` are what model files hold: their names here are part
-of the file format. Weights that are small but never zero live in `credo.linear`.
+`ModelPosterior`, `Design`, `Moments`, `Standard` and `ClassAverage` are what model files hold: their names here are
+part of the file format. Weights that are small but never zero live in `credo.linear`.
 """
 
 from credo.sparse._class_average import ClassAverage as ClassAverage

@@ -33,6 +33,7 @@ def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
             "columns": list(models),
         },
         notes=(f"{len(models)} models with {100 * min(shown, 1.0):.4g} % of the probability",),
+        most=12,
     )
 
 

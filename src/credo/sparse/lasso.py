@@ -55,7 +55,7 @@ class PenalizedRegression(Regressor):
         names, estimate = [features[j] for j in place], estimate[place]
         if self.fit_intercept:
             names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
-        columns: dict[str, Any] = {"parameter": names, "estimate": list(estimate), "sd": [np.nan] * len(names)}
+        columns: dict[str, Any] = {"parameter": names, "estimate": list(estimate), "sd": [None] * len(names)}
         return Table(self._title, columns, notes=self._notes(len(chosen)))
 
     def _notes(self, n_chosen: int) -> tuple[str, ...]:

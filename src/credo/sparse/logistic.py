@@ -5,10 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Classifier, FitWarning, Result, positive, positive_integer
+from credo.estimator import FitWarning, LinearClassifier, Result, interval_level, positive, positive_integer
 from credo.frames import Table
 from credo.learning.coordinate import Labels, Verdict, classify, column_squares
 from credo.sparse.lasso import SHOWN, penalty
@@ -16,7 +15,7 @@ from credo.sparse.lasso import SHOWN, penalty
 Array = NDArray[np.float64]
 
 
-class SparseLogisticRegression(Classifier):
+class SparseLogisticRegression(LinearClassifier):
     """Log odds that are linear in a few of many features.
 
         min (1/n) Σᵢ −ln p(yᵢ | xᵢ) + α‖w‖₁,    p(1 | x) = σ(b + wᵀx)
@@ -63,8 +62,6 @@ class SparseLogisticRegression(Classifier):
 
     _accepts_sparse = True
 
-    coef_: Array
-    intercept_: Array
     selected_: list[str]
     dual_gap_: float
     log_likelihood_: float
@@ -111,21 +108,10 @@ class SparseLogisticRegression(Classifier):
         self._keep(verdict, labels, rows, total)
         return self
 
-    def decision_function(self, X: ArrayLike) -> Array:
-        """The log odds of the second class, (n_samples,); logits, (n_samples, n_classes), for more than two."""
-        scores = self._scores(self._predict_rows(X))
-        return scores.ravel() if len(self.classes_) == 2 else scores
-
-    def predict_log_proba(self, X: ArrayLike) -> Array:
-        """The logarithm of `predict_proba`, exact where a probability is too small for a computer."""
-        scores = self._scores(self._predict_rows(X))
-        if scores.shape[1] == 1:
-            return np.hstack([log_expit(-scores), log_expit(scores)])
-        return log_softmax(scores, axis=1)
-
     def summary(self, *, level: float = 0.95) -> Table:
         """The weights; of many columns, those that aren't zero. Standard deviations there are none, as in `Lasso`."""
         check_is_fitted(self)
+        interval_level(level)
         features = np.array(self._feature_names(), dtype=object)
         chosen = np.flatnonzero((self.coef_ != 0).any(axis=0))
         size = np.abs(self.coef_).max(axis=0)
@@ -135,19 +121,12 @@ class SparseLogisticRegression(Classifier):
             names, table = ["intercept", *names], np.column_stack([self.intercept_, table])
         if len(self.classes_) > 2:
             names = [f"{label}: {name}" for label in self.classes_ for name in names]
-        columns: dict[str, Any] = {"parameter": names, "estimate": list(table.ravel()), "sd": [np.nan] * len(names)}
+        columns: dict[str, Any] = {"parameter": names, "estimate": list(table.ravel()), "sd": [None] * len(names)}
         zero = f"{len(chosen)} of {len(features)} columns have a weight that isn't zero at alpha {self.alpha:.4g}"
         return Table("Sparse logistic regression", columns, notes=(zero, self.result_.message))
 
     def _sparse_format(self) -> str | bool:
         return "csc"
-
-    def _scores(self, rows: Any) -> Array:
-        return np.asarray(rows @ self.coef_.T) + self.intercept_
-
-    def _probabilities(self, rows: Any) -> Array:
-        scores = self._scores(rows)
-        return np.hstack([expit(-scores), expit(scores)]) if scores.shape[1] == 1 else softmax(scores, axis=1)
 
     def _start(self, n_scores: int, n_features: int) -> tuple[Array, Array]:
         if self.warm_start and getattr(self, "coef_", np.zeros(0)).shape == (n_scores, n_features):

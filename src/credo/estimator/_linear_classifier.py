@@ -8,7 +8,8 @@ from scipy import stats
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Classifier, interval_level
+from credo.estimator._arguments import interval_level
+from credo.estimator._classifier import Classifier
 from credo.frames import Table
 
 Array = NDArray[np.float64]
