@@ -1,6 +1,5 @@
 """All subsets, against brute force and published numbers."""
 
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
