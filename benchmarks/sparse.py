@@ -1,4 +1,4 @@
-"""Lasso paths beside scikit-learn, celer and skglm, all held to the same duality gap."""
+"""Lasso paths beside scikit-learn, celer and skglm, all held to the same duality gap; subsets by the clock."""
 
 import warnings
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from scipy import sparse as sp
 from sklearn.linear_model import lasso_path as scikit_learn_path
 
 from benchmarks.timing import Line, at_most, below, best_times, skipped
-from credo.sparse import lasso_path
+from credo.sparse import SpikeSlabRegressor, lasso_path
 
 Path = tuple[np.ndarray, np.ndarray]
 N_ALPHAS, EPS, TOL = 100, 1e-3, 1e-4
@@ -42,7 +42,24 @@ def run() -> list[Line]:
             if name != "credo":
                 note = "" if worst[name] <= 2 * TOL else f", gap {worst[name]:.1g}"
                 lines.append(at_most(f"{case}, 100 alphas", {**times, name + note: times[name]}, name + note, 1.2))
-    return lines
+    return [*lines, *subsets()]
+
+
+def subsets() -> list[Line]:
+    """The posterior over all subsets, by looking at each, and over 2^20000 of them by a walk."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for d, limit in [(20, 2.0), (25, 90.0)]:
+        X = rng.normal(size=(200, d))
+        y = X[:, :4] @ [1.0, -1.0, 0.5, 0.2] + rng.normal(size=200)
+        SpikeSlabRegressor(search="enumerate").fit(X[:, :10], y)
+        times = best_times({"credo": lambda X=X, y=y: SpikeSlabRegressor(search="enumerate").fit(X, y)}, rounds=0)
+        lines.append(below(f"spike and slab, all 2^{d} subsets", times["credo"], limit))
+    X = rng.normal(size=(100, 20_000))
+    y = X[:, :4] @ [1.0, -1.0, 0.7, 0.5] + 0.5 * rng.normal(size=100)
+    walker = SpikeSlabRegressor(prior_inclusion="beta-binomial", slab="g", search="gibbs", random_state=0)
+    times = best_times({"credo": lambda: walker.fit(X, y)}, rounds=0)
+    return [*lines, below("spike and slab, a walk, n=100 d=20000", times["credo"], 60.0)]
 
 
 def table(kind: str) -> tuple[Any, np.ndarray]:
