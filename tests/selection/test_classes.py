@@ -149,7 +149,7 @@ def test_a_line_that_is_asked_for_by_name(table):
         (["a"] * 6, "every label in y is 'a': there is nothing to tell apart"),
         (["a", "a", "a", "b", "b", "c"], "the class 'c' has one row only, which can't be learned from and held out"),
         (["a", "b", None, "a", "b", "a"], "y has no label in row 2: None; leave such rows out"),
-        ([1.0, 2.0, np.nan, 1.0, 2.0, 1.0], "y has no label in row 2: nan; leave such rows out"),
+        ([1.0, 2.0, np.nan, 1.0, 2.0, 1.0], "y has no label in row 2: NaN; leave such rows out"),
         ([0.1, 0.2, 0.35, 0.4, 0.5, 0.65], "continuous"),
         (["a", "b"], "one value for each of the 6 rows of X"),
     ],

@@ -15,6 +15,7 @@ from credo.estimator._absent import Absent
 from credo.estimator._arguments import choice, interval_level, nonnegative, positive, positive_integer
 from credo.estimator._classifier import Classifier
 from credo.estimator._estimator import Estimator
+from credo.estimator._labels import labels_of
 from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._regressor import Regressor
 from credo.estimator._result import FitWarning, Result
@@ -29,6 +30,7 @@ __all__ = [
     "Result",
     "choice",
     "interval_level",
+    "labels_of",
     "nonnegative",
     "positive",
     "positive_integer",

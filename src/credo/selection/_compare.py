@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import is_classifier
-from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
+from credo.estimator import labels_of
 from credo.seeds import generator
 from credo.selection._comparison import Comparison, Score
 from credo.selection._folds import folds
@@ -154,16 +154,10 @@ def _numbers(X: Any, y: ArrayLike) -> NDArray[np.float64]:
 
 
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
-    values = column_or_1d(y, warn=True)
+    values = labels_of(y)
     _check_rows(X, values)
-    for row, label in enumerate(values.tolist()):
-        # NaN is the one value that differs from itself; pandas' NA compares as neither.
-        if label is None or not isinstance(label == label, bool) or label != label:
-            raise ValueError(f"y has no label in row {row}: {label!r}; leave such rows out")
     # Words in an array of objects, as pandas gives them.
-    if values.dtype.kind == "O" and all(isinstance(label, str) for label in values.tolist()):
-        values = values.astype(str)
-    check_classification_targets(values)
+    values = values.astype(str) if values.dtype.kind == "O" else values
     known = np.unique(values)
     if len(known) < 2:
         raise ValueError(f"every label in y is {known[0].item()!r}: there is nothing to tell apart")
