@@ -20,9 +20,9 @@ def test_all_models_suit_a_small_table():
 
 def test_linear_models_come_before_the_others():
     # Of models that tie, the first is taken.
-    first = {"linear", "ridge", "bayes", "polynomial", "lms"}
-    assert set(REGRESSORS[:5]) == first
-    assert not {name for name in REGRESSORS[5:] if "gp" not in name} - {"nadaraya-watson", "kernel-ridge"}
+    first = {"linear", "ridge", "bayes", "lasso", "spike-slab", "polynomial", "lms"}
+    assert set(REGRESSORS[:7]) == first
+    assert not {name for name in REGRESSORS[7:] if "gp" not in name} - {"nadaraya-watson", "kernel-ridge"}
 
 
 def test_polynomial_is_left_out_of_a_wide_table_with_a_note():
@@ -109,3 +109,29 @@ def test_a_wrong_name_suggests_the_nearest(run, data, value, words):
     # click breaks lines at hyphens as well.
     said = " ".join(result.stderr.split()).replace("- ", "-")
     assert words in said
+
+
+def test_a_spike_and_slab_visits_all_subsets_while_it_can():
+    chosen, _ = estimators(("spike-slab",), Size(50, 5))
+    model = chosen["spike-slab"].fit(np.eye(12)[:, :5], np.arange(12.0))
+    assert (model.search_, model.prior_inclusion) == ("enumerate", "beta-binomial")
+    assert estimators(("spike-slab",), Size(50, 30))[0]["spike-slab"].n_models > model.n_models
+    few, many = (estimators(("spike-slab",), Size(100, d, classes=2))[0]["spike-slab"] for d in (5, 30))
+    assert (few.search, many.search) == ("enumerate", "gibbs")
+
+
+def test_a_spike_and_slab_tells_two_classes_apart():
+    chosen, notes = estimators(None, Size(90, 4, classes=3))
+    assert "spike-slab" not in chosen
+    assert notes[0] == "spike-slab was left out: it tells two classes apart, and there are 3."
+    with pytest.raises(
+        ValueError, match="'spike-slab' can't be used here: it tells two classes apart, and there are 5"
+    ):
+        estimators(("spike-slab",), Size(90, 4, classes=5))
+
+
+def test_the_penalty_of_a_sparse_logistic_regression_is_a_prior_of_the_same_spread():
+    size = Size(400, 20, classes=2)
+    ridge, lasso = estimators(("logistic", "sparse-logistic"), size)[0].values()
+    # Of one weight: 1/α under the normal prior, 2/(nα)² under the Laplace prior.
+    assert 2 / (size.rows * lasso.alpha) ** 2 == pytest.approx(1 / ridge.alpha)

@@ -124,3 +124,34 @@ def test_a_pipeline_is_told_with_its_steps_and_its_short_name(run, data, tmp_pat
     run("fit", data, "--target", "price", "--models", "polynomial", "--out", tmp_path, "--cv", 2)
     record = json.loads(run("show", tmp_path / "model.credo", "--json").stdout)
     assert (record["model"], record["name"]) == ("Polynomial, then BayesianLinearRegression", "polynomial")
+
+
+def test_a_spike_and_slab_is_shown_by_inclusion_in_the_units_of_the_table(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd")) * [1.0, 1000.0, 1.0, 1.0] + 5.0
+    y = 0.004 * frame["b"] + frame["d"] + 0.1 * rng.normal(size=80)
+    model = credo.io.TableModel(None, credo.SpikeSlabRegressor(slab="g"), "y").fit(frame, y)
+    credo.save(model, tmp_path / "spike.credo")
+    parameters = json.loads(run("show", tmp_path / "spike.credo", "--json").stdout)["parameters"]
+    table = dict(zip(parameters["parameter"], parameters["estimate"], strict=True))
+    assert set(parameters["parameter"][1:3]) == {"b", "d"}
+    assert parameters["inclusion"][1:] == sorted(parameters["inclusion"][1:], reverse=True)
+    # Where all columns are zero the prediction is the intercept, and along one it rises by its estimate.
+    zero = pd.DataFrame(np.zeros((1, 4)), columns=list("abcd"))
+    assert table["intercept"] == pytest.approx(model.predict(zero)[0])
+    assert table["b"] == pytest.approx(model.predict(zero.assign(b=1.0))[0] - model.predict(zero)[0], abs=1e-9)
+    assert "inclusion" in run("show", tmp_path / "spike.credo").stdout
+
+
+def test_of_many_weights_those_that_are_not_zero_are_shown(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 60))).add_prefix("g")
+    frame["g7"] *= 1000.0
+    y = 0.05 * frame["g7"] - 5 * frame["g30"] + 0.01 * rng.normal(size=120)
+    model = credo.io.TableModel(None, credo.Lasso(alpha=0.5), "y").fit(frame, y)
+    credo.save(model, tmp_path / "lasso.credo")
+    out = run("show", tmp_path / "lasso.credo").stdout
+    lines = out[out.index("parameter") :].splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["intercept", "g7", "g30"]
+    assert "2 of 60 columns have a weight that isn't zero" in out
+    assert float(lines[2].split()[1]) == pytest.approx(0.05, rel=0.05)

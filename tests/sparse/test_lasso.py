@@ -257,3 +257,13 @@ def test_a_gap_that_is_not_met_is_said():
 def test_bad_arguments_are_refused_in_words(model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(*table())
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+def test_a_sparse_column_that_hardly_varies_around_its_offset_is_refused(offset):
+    """Centred in thought only, it would give a wrong answer with a small gap."""
+    X = np.random.default_rng(0).normal(size=(60, 20))
+    with pytest.raises(ValueError, match=r"column 0 of the sparse X lies around .* pass X.toarray\(\)"):
+        Lasso(0.1).fit(sparse.csr_matrix(X + offset), X[:, 0])
+    dense, plain = Lasso(0.1).fit(X + offset, X[:, 0]), Lasso(0.1).fit(X, X[:, 0])
+    np.testing.assert_allclose(dense.coef_, plain.coef_, atol=1e-5)

@@ -333,3 +333,57 @@ def test_bms_of_r_agrees(prior, mprior, g, named):
     assert_allclose(model.inclusion_probabilities_, inclusion, rtol=1e-8)
     assert_allclose(model.coef_, mean, rtol=1e-7, atol=1e-12)
     assert_allclose(model.coef_std_, std, rtol=1e-6)
+
+
+def test_a_walk_s_coefficients_are_of_the_posterior_that_its_inclusions_are_of():
+    """A diffuse posterior, of which a thousand models hold next to nothing: enumeration knows it all."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 18))
+    y = X[:, 0] + 0.4 * X[:, 1] + rng.normal(size=40)
+    whole = SpikeSlabRegressor(slab="g", search="enumerate").fit(X, y)
+    walked = SpikeSlabRegressor(slab="g", search="gibbs", n_models=400, random_state=0).fit(X, y)
+    assert walked.posterior_.sample
+    np.testing.assert_allclose(walked.inclusion_probabilities_, whole.inclusion_probabilities_, atol=0.03)
+    np.testing.assert_allclose(walked.coef_, whole.coef_, atol=0.25 * whole.coef_std_.max())
+    np.testing.assert_allclose(walked.coef_std_, whole.coef_std_, rtol=0.35, atol=0.01)
+    draws, _ = walked.sample_coefficients(4000, random_state=1)
+    np.testing.assert_allclose((draws != 0).mean(axis=0), whole.inclusion_probabilities_, atol=0.1)
+
+
+def test_columns_that_do_not_vary_leave_nowhere_to_walk():
+    with pytest.warns(FitWarning):
+        model = SpikeSlabRegressor(search="gibbs").fit(np.ones((30, 3)), np.arange(30.0))
+    assert model.map_model_ == () and model.predict(np.ones((1, 3)))[0] == pytest.approx(14.5)
+
+
+def test_chains_that_sit_in_one_model_agree():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    model = SpikeSlabRegressor(1 - 1e-12, search="gibbs", random_state=0).fit(X, X.sum(axis=1) + rng.normal(size=60))
+    assert model.result_.converged
+
+
+def test_a_column_that_is_a_sum_of_others_is_weighed_as_by_hand():
+    """Subsets that hold all three dependent columns have no evidence; the others have it by least squares."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 6))
+    X[:, 4] = X[:, 1] + 2 * X[:, 2]
+    y = X[:, 1] + 0.5 * X[:, 2] + 0.3 * X[:, 5] + rng.normal(size=50)
+    Z, v, n = X - X.mean(axis=0), y - y.mean(), 50
+    logs, coefs, members = [], [], []
+    for number in range(2**6):
+        inside = np.flatnonzero((number >> np.arange(6)) & 1)
+        if {1, 2, 4} <= set(inside.tolist()):
+            continue
+        b = np.linalg.lstsq(Z[:, inside], v, rcond=None)[0]
+        rest = np.sum((v - Z[:, inside] @ b) ** 2) / (v @ v)
+        logs.append(0.5 * (n - 1 - len(inside)) * np.log1p(n) - 0.5 * (n - 1) * np.log1p(n * rest))
+        coefs.append(np.zeros(6))
+        coefs[-1][inside] = b * n / (1 + n)
+        members.append(np.isin(np.arange(6), inside))
+    share = np.exp(np.array(logs) - np.max(logs))
+    share /= share.sum()
+    model = SpikeSlabRegressor(slab="g").fit(X, y)
+    assert_allclose(model.inclusion_probabilities_, share @ np.array(members), atol=1e-10)
+    assert_allclose(model.coef_, share @ np.array(coefs), atol=1e-9)
+    assert np.isfinite(model.predict_dist(X).std).all()

@@ -9,8 +9,8 @@ import click
 from credo.cli._options import debug_option
 from credo.cli._screen import Screen
 
-# Few, so that it takes seconds: lines, a curved surface, and a process.
-MODELS = ("linear", "ridge", "bayes", "polynomial", "gp")
+# Few, so that it takes seconds: lines, all subsets of the inputs, a curved surface, and a process.
+MODELS = ("linear", "ridge", "bayes", "spike-slab", "polynomial", "gp")
 
 
 @click.command(short_help="Run the whole job on a table that comes along.")

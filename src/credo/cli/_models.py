@@ -1,23 +1,30 @@
 """The models by their short names on the command line."""
 
+import math
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
 import click
 
-from credo.cli._sizes import Size, impossible, left_out, listing, patience
+from credo.cli._sizes import CLASS_DRAWS, Size, enumerates, impossible, laws, left_out, listing, patience
 
 # By what they predict, simplest first: of models that the held-out rows can't tell apart, the first is taken.
 REGRESSORS = (
-    "linear", "ridge", "bayes", "polynomial", "lms", "nadaraya-watson", "kernel-ridge", "gp", "gp-matern",
+    "linear", "ridge", "bayes", "lasso", "spike-slab", "polynomial", "lms", "nadaraya-watson", "kernel-ridge", "gp",
+    "gp-matern",
 )  # fmt: skip
-CLASSIFIERS = ("discriminant", "logistic", "bayes-logistic", "polynomial", "neighbours", "gp")
+CLASSIFIERS = (
+    "discriminant", "logistic", "bayes-logistic", "sparse-logistic", "spike-slab", "polynomial", "neighbours", "gp",
+)  # fmt: skip
 NAMES = {"regression": REGRESSORS, "classification": CLASSIFIERS}
 _PREDICTS = {"regression": "numbers", "classification": "classes"}
 
 # Models whose loops numba compiles when they run for the first time, by the module of the loops.
 COMPILED = {
+    "lasso": "credo.learning.coordinate._jit",
+    "sparse-logistic": "credo.learning.coordinate._jit",
+    "spike-slab": "credo.sparse._jit",
     "lms": "credo.linear._jit",
     "nadaraya-watson": "credo.kernels._jit",
     "neighbours": "credo.kernels._jit",
@@ -31,6 +38,8 @@ RESTARTS = 4
 # The penalty of logistic regression is a prior under which the log odds of a row of p standardised columns have this
 # standard deviation: p/α = 5². It keeps weights finite where a plane separates the classes.
 LOG_ODDS_STD = 5.0
+# Walks over the subsets of many columns begin at random.
+WALK_SEED = 0
 _PROCESSES = ("gp", "gp-matern")
 
 
@@ -102,12 +111,17 @@ def _regressors(size: Size) -> Mapping[str, Any]:
     from credo.kernel_machines import KernelRidge, NadarayaWatson
     from credo.kernels import RBF, Matern52
     from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
+    from credo.sparse import LassoCV, SpikeSlabRegressor
 
     lengthscale = np.ones(size.columns) if size.has_lengthscales and size.steady else 1.0
     return {
         "linear": LinearRegression(),
         "ridge": Ridge(alpha="loo"),
         "bayes": BayesianLinearRegression(),
+        "lasso": LassoCV(),
+        "spike-slab": SpikeSlabRegressor(
+            "beta-binomial", slab="g", n_models=laws(size.columns), random_state=WALK_SEED
+        ),
         "polynomial": make_pipeline(Polynomial(degree=2), BayesianLinearRegression()),
         "lms": LMSRegression(),
         "nadaraya-watson": NadarayaWatson(),
@@ -126,15 +140,33 @@ def _classifiers(size: Size) -> Mapping[str, Any]:
     from credo.kernel_machines import SoftNeighborsClassifier
     from credo.kernels import RBF
     from credo.linear import BayesianLogisticRegression, LinearDiscriminant, LogisticRegression
+    from credo.sparse import SparseLogisticRegression, SpikeSlabClassifier
 
     return {
         "discriminant": LinearDiscriminant(shrinkage="auto"),
         "logistic": LogisticRegression(alpha=size.columns / LOG_ODDS_STD**2),
         "bayes-logistic": BayesianLogisticRegression("evidence"),
+        "sparse-logistic": SparseLogisticRegression(alpha=laplace_penalty(size)),
+        "spike-slab": SpikeSlabClassifier(
+            "beta-binomial",
+            search="enumerate" if enumerates(size) else "gibbs",
+            n_draws=CLASS_DRAWS,
+            random_state=WALK_SEED,
+        ),
         "polynomial": make_pipeline(Polynomial(degree=2), BayesianLogisticRegression("evidence")),
         "neighbours": SoftNeighborsClassifier(),
         "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
     }
+
+
+def laplace_penalty(size: Size) -> float:
+    """The ℓ₁ penalty whose Laplace prior, of variance 2/(nα)², spreads the log odds as that of `logistic` does.
+
+    >>> size = Size(200, 8, classes=2)
+    >>> round(2 / (size.rows * laplace_penalty(size)) ** 2 * size.columns, 6)
+    25.0
+    """
+    return math.sqrt(2.0 * size.columns) / (LOG_ODDS_STD * size.rows)
 
 
 def _shared(names: list[str], size: Size) -> list[str]:

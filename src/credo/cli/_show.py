@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from credo.cli._chosen import BEHIND, IN_ORDER, chosen
 from credo.cli._models import short_name, steps
 from credo.cli._options import debug_option, existing_file, json_option
 from credo.cli._screen import Screen
@@ -22,16 +23,18 @@ MANY = 20
 def show(model: str, everything: bool, as_json: bool) -> None:
     """Say what MODEL holds, a file that `credo fit` or credo.save wrote: kind, columns and parameters.
 
-    Of a process: how much each input moves the predictions, and how it bends along it. Of a long list of parameters the
-    surest are shown, those that are largest compared with their intervals; where there are no intervals, those of the
-    largest effect.
+    Of a process: how much each input moves the predictions, and how it bends along it. Of a model over subsets of the
+    columns: the probability that each is in. Of a long list of parameters the surest are shown, those that are largest
+    compared with their intervals; where there are no intervals, those of the largest effect.
     """
     from credo.io import load
 
     screen = Screen(as_json=as_json)
     with screen.notes_for_warnings():
         fitted = load(model)
-    facts, columns, table, inputs = _facts(fitted), _columns(fitted), _summary(fitted), _inputs(fitted)
+    facts, columns, inputs = _facts(fitted), _columns(fitted), _inputs(fitted)
+    table = chosen(fitted)
+    table = _summary(fitted) if table is None else table
     screen.json({"file": model, **facts, "columns": columns, "inputs": _plain(inputs), "parameters": _plain(table)})
     for name, value in facts.items():
         if value is not None:
@@ -202,7 +205,7 @@ def _readable(table: Any, steps: Any, *, everything: bool) -> Any:
     columns = {name: list(values) for name, values in table.columns.items() if not all(map(_is_empty, values))}
     if everything or len(table) <= MANY:
         return replace(table, columns=columns)
-    rows, order = _first(columns, steps)
+    rows, order = (list(range(MANY + 1)), BEHIND) if table.title in IN_ORDER else _first(columns, steps)
     more = f"… and {len(table) - len(rows):,} more{order}; --all shows every one"
     kept = {name: [values[i] for i in rows] for name, values in columns.items()}
     return replace(table, columns=kept, notes=(more, *table.notes))

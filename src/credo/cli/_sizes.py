@@ -24,6 +24,16 @@ ROWS_PER_LENGTHSCALE = 3
 # A label says less than a number does.
 LABELS_PER_LENGTHSCALE = 30
 
+# Every subset of up to so many columns is visited, of more they are sampled.
+ENUMERATED = 20
+# Of a regression over subsets, so many of the likeliest are kept to predict with. Where all are visited, one more law
+# holds the moments of all the others, and one is enough; the scores of a mixture cost its square.
+_LAWS, _SAMPLED_LAWS = 1, 8
+
+# Subsets times rows: a classifier that looks at more of them takes a walk, which is shorter than its default.
+_VISITED_ROWS = 3e5
+CLASS_DRAWS = 1000
+
 # Matrices of n × n numbers that a fit holds at its peak.
 _MATRICES = {"gp": 3, "gp-matern": 3, "kernel-ridge": 4}
 # A process of classes keeps a matrix for each of them, and a few more.
@@ -86,9 +96,21 @@ def impossible(name: str, size: Size) -> str | None:
         return _too_large(_CLASS_MATRICES + (size.classes if size.classes > 2 else 0), size)
     if name in _MATRICES:
         return _too_large(_MATRICES[name], size)
-    if name in ("discriminant", "neighbours"):
+    if name == "spike-slab" and size.classes > 2:
+        return f"it tells two classes apart, and there are {size.classes:,}"
+    if name in ("discriminant", "neighbours", "spike-slab"):
         return _too_many_cells(size)
     return None
+
+
+def laws(columns: int) -> int:
+    """How many subsets of the columns a regression over all of them keeps."""
+    return _LAWS if columns <= ENUMERATED else _SAMPLED_LAWS
+
+
+def enumerates(size: Size) -> bool:
+    """Whether a classifier over subsets of the columns visits all of them."""
+    return 2.0 ** min(size.columns, 60) * size.rows <= _VISITED_ROWS
 
 
 def patience(names: Sequence[str], size: Size) -> list[str]:
@@ -109,7 +131,13 @@ def seconds(name: str, size: Size) -> float:
     part = size.rows * (1 - 1 / k)
     if size.classes:
         return _class_seconds(name, size.rows, size) + k * _class_seconds(name, part, size)
-    return _seconds_of_one(name, size.rows, size.columns) + k * _seconds_of_one(name, part, size.columns)
+    fits = _seconds_of_one(name, size.rows, size.columns) + k * _seconds_of_one(name, part, size.columns)
+    return fits + (_scoring(size) if name == "spike-slab" else 0.0)
+
+
+def _scoring(size: Size) -> float:
+    """The held-out rows of mixtures of Student-t distributions, whose CRPS is an integral over pairs of them."""
+    return 1.0e-3 * (laws(size.columns) + 1) ** 2 * size.rows
 
 
 def _class_seconds(name: str, n: float, size: Size) -> float:
@@ -131,6 +159,9 @@ def _class_seconds(name: str, n: float, size: Size) -> float:
         width = columns if name == "bayes-logistic" else columns * (columns + 3) / 2
         weights = min(n, width) * (many - 1)
         return 1.3e-6 * n * weights + 1.5e-8 * weights**3
+    if name == "spike-slab":
+        # A mode for each subset that is visited.
+        return (1.5e-3 + 8e-6 * n) * (2.0**columns if enumerates(size) else min(2.0**columns, 5000.0))
     return 0.0
 
 
@@ -145,6 +176,10 @@ def _seconds_of_one(name: str, n: float, columns: int) -> float:
         return 2.5e-10 * n**3 + 1e-9 * n**2 * columns
     if name == "nadaraya-watson":
         return 7e-7 * n * min(n, 2000.0) * (1 + columns / 50)
+    if name == "lasso":
+        return 0.2 + 4e-3 * columns + 2e-6 * n * columns
+    if name == "spike-slab":
+        return 0.02 + 1e-6 * 2.0**columns if columns <= ENUMERATED else 0.1 + 4.5e-3 * columns
     return 0.0
 
 

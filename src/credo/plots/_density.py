@@ -29,7 +29,7 @@ _NARROW = 95.0
 
 def coefficient_density(
     model: Any,
-    columns: Sequence[int | str] | None = None,
+    columns: int | str | Sequence[int | str] | None = None,
     *,
     max_panels: int = 12,
     ax: Axes | None = None,
@@ -44,7 +44,7 @@ def coefficient_density(
     ----------
     model : fitted model with `coefficient(column)`
         `credo.sparse.SpikeSlabRegressor` or `SpikeSlabClassifier`.
-    columns : sequence of int or str, optional
+    columns : int, str, or a sequence of them, optional
         Which; by default the likeliest, in the order of the table.
     max_panels : int, default 12
         How many, where columns doesn't say.
@@ -72,7 +72,8 @@ def coefficient_density(
         likely = np.argsort(-np.asarray(model.inclusion_probabilities_), kind="stable")
         places = sorted(likely[: positive_integer("max_panels", max_panels)].tolist())
     else:
-        places = [place_of(each, names, "column") for each in columns]
+        chosen = [columns] if isinstance(columns, int | str) else columns
+        places = [place_of(each, names, "column") for each in chosen]
     if not places:
         raise ValueError("there is nothing to draw: columns is empty")
     across = min(len(places), 4 if len(places) > 6 else 3)

@@ -7,9 +7,10 @@ has a question, an answer and words for those who can't see it; every name from 
 input gives the same bytes; the file appears whole or not at all.
 
 Members: `write` and `render` (the page as text). Inside: what is found out (`_facts` about held-out rows,
-`_effects` of coefficients, `_inputs` that move the predictions, `_curves` along one input), what is said of it
-(`_sentences`, `_input_sentences`), and the parts of the page (`_answer`, `_leaderboard`, `_figures`, `_surprises`,
-`_glance` at the columns, `_page`, the template with its style sheet). Numbers and classes have a chapter each,
+`_effects` of coefficients, `_inclusions` of inputs in models, `_inputs` that move the predictions, `_curves` along one
+input), what is said of it (`_sentences`, `_input_sentences`, `_inclusion_sentences`), and the parts of the page
+(`_answer`, `_leaderboard`, `_figures`, `_inclusion_figure`, `_surprises`, `_glance` at the columns, `_page`, the
+template with its style sheet). Numbers and classes have a chapter each,
 `_regression` and `_classification`; facts, sentences and figures of classes are in `_class_facts`, `_class_sentences`
 and `_class_figures`. Drawing itself belongs to `plots`, scores to `metrics`, folds to `selection`.
 """

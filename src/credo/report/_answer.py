@@ -9,11 +9,13 @@ import numpy as np
 from credo.metrics import Influence, final_step
 from credo.plots import shorten
 from credo.report import _facts as facts
+from credo.report import _inclusion_sentences as inclusion_words
 from credo.report import _input_sentences as words
 from credo.report import _sentences as sentences
 from credo.report._curves import Ask, Curve, Line, curves, latent, line, typical
-from credo.report._effects import Effects, effects
+from credo.report._effects import Effects, Kept, effects, kept
 from credo.report._figures import MAX_CURVES
+from credo.report._inclusions import Inclusions, inclusions
 from credo.report._inputs import Process, influence, process, sources
 from credo.report._numbers import count, number, percent, several
 from credo.selection import Comparison, Score
@@ -24,7 +26,9 @@ class Inputs:
     """What is known about the inputs of the model that is taken.
 
     `effects` are its coefficients, or those of the first other model that has some where nothing else is known;
-    `curves` are drawn around the row `typical`, and a table of one measured input has a `line` instead.
+    `curves` are drawn around the row `typical`, and a table of one measured input has a `line` instead. `inclusions`
+    are of the model that weighs all subsets of the inputs, if there is one; `linear` says whether the model that is
+    taken is a weighted sum as well, and `kept` are the weights that a penalty has left to it.
     """
 
     effects: Effects | None
@@ -34,19 +38,36 @@ class Inputs:
     curves: list[Curve]
     typical: int | None
     noise: float | None = None
+    inclusions: Inclusions | None = None
+    linear: bool = False
+    kept: Kept | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether one sentence says which inputs matter: inclusions do of weighted sums, coefficients of themselves."""
+        return self.effects is not None or (self.linear and self.inclusions is not None)
 
 
 def inputs(
-    best: str, others: Sequence[str], models: Mapping[str, Any], frame: Any, *, spread: float, ask: Ask = latent
+    best: str,
+    others: Sequence[str],
+    models: Mapping[str, Any],
+    frame: Any,
+    *,
+    y: Any,
+    spread: float,
+    ask: Ask = latent,
 ) -> Inputs:
     """Look at the model that is taken, and at the others only where it says nothing of its inputs.
+
+    Whether inputs matter at all is for a model over all subsets of them to say, whichever model is taken.
 
     `ask` is what the curves show; where that isn't the function itself, a single input has a curve and no line.
     """
     known = {name: models[name] for name in dict.fromkeys([best, *others]) if name in models}
     model = models.get(best)
     if model is None or not hasattr(model, "predict_dist"):
-        return Inputs(effects(known, frame), None, None, None, [], None)
+        return Inputs(effects(known, frame), None, None, None, [], None, inclusions=inclusions(known, frame, y))
     own, moved = effects({best: model}, frame), influence(model, frame, spread=spread)
     if own is None and moved is None:
         own = effects(known, frame)
@@ -60,7 +81,18 @@ def inputs(
         alone = [moved.members[i] for i in moved.order if len(moved.members[i]) == 1 and moved.values[i] > 0]
         shown = [members[0] for members in alone[:MAX_CURVES]]
         drawn = [] if row is None else curves(model, frame, row, shown, ask=ask)
-    return Inputs(own, moved, law, along, drawn, row, None if noise is None else float(noise))
+    return Inputs(
+        own,
+        moved,
+        law,
+        along,
+        drawn,
+        row,
+        noise=None if noise is None else float(noise),
+        inclusions=inclusions(known, frame, y),
+        linear=hasattr(model.estimator_, "coef_"),
+        kept=kept(model),
+    )
 
 
 def answer(comparison: Comparison, target: str, guess: facts.Guess | None, found: Inputs) -> list[str]:
@@ -75,12 +107,19 @@ def answer(comparison: Comparison, target: str, guess: facts.Guess | None, found
     ]
     if found.process is not None:
         said.append(words.process(found.process, target=target, spread=float(np.std(held.y))))
-    if found.effects is not None:
+    said += which(found, best=best)
+    if found.effects is not None and found.inclusions is None:
         names = [shorten(name) for name in found.effects.names]
         said.append(sentences.inputs(found.effects, best=best, target=target, names=names))
-    elif found.influence is not None and len(found.influence.members) > 1:
+    elif not found.settled and found.influence is not None and len(found.influence.members) > 1:
         said.append(words.influences(found.influence, best=best, target=target))
     return said
+
+
+def which(found: Inputs, *, best: str) -> list[str]:
+    """Which inputs matter, and which have a weight at all where a penalty has left but some."""
+    said = [] if found.inclusions is None else [inclusion_words.inclusions(found.inclusions, linear=found.linear)]
+    return said if found.kept is None else [*said, inclusion_words.kept(best, found.kept.names, found.kept.n_weights)]
 
 
 def winner(comparison: Comparison, target: str) -> str:

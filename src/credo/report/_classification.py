@@ -13,6 +13,7 @@ from credo.report import _class_sentences as sentences
 from credo.report import _input_sentences as words
 from credo.report import _sentences
 from credo.report._answer import Inputs, inputs, winner
+from credo.report._answer import which as which_words
 from credo.report._class_figures import held_out_figures, line_figure, regions_figure
 from credo.report._curves import probability, typical
 from credo.report._effects import Weights, weights
@@ -26,6 +27,7 @@ from credo.report._figures import (
 )
 from credo.report._numbers import number, percent
 from credo.report._regression import together
+from credo.report._regression import which as which_figure
 from credo.report._surprises import LISTED, ROWS_TO_CHOOSE_FROM, Listing, row_label
 from credo.selection import Comparison, HeldOut, gap
 
@@ -46,7 +48,7 @@ def results(
     held, loss = comparison.held_out[best], comparison[best].held_out["log_loss"]
     good = [score.name for score in comparison.scores if score.error is None]
     place = _place(models.get(best), frame)
-    found = inputs(best, good, models, frame, spread=np.inf, ask=partial(probability, place=place))
+    found = inputs(best, good, models, frame, y=held.y, spread=np.inf, ask=partial(probability, place=place))
     event = _event(held, target)
     honesty = facts.calibration(held)
     sure = honesty.confidence
@@ -56,12 +58,13 @@ def results(
         sentences.confidence(honesty),
     ]
     weighed = weights(models[best], frame) if best in models else None
-    if found.effects is not None:
+    answer += which_words(found, best=best)
+    if found.effects is not None and found.inclusions is None:
         names = [shorten(name) for name in found.effects.names]
         answer.append(_sentences.inputs(found.effects, best=best, target=f"the probability of {event}", names=names))
-    elif found.influence is not None and len(found.influence.members) > 1:
+    elif not found.settled and found.influence is not None and len(found.influence.members) > 1:
         answer.append(words.influences(found.influence, best=best, target=_probabilities(event)))
-    elif weighed is not None:
+    elif not found.settled and weighed is not None:
         answer.append(_most(weighed, target))
     return {
         "best": best,
@@ -153,24 +156,27 @@ def _figures(
         if _is_line(found, models[best]):
             answer = words.curve(found.curves[0], write=percent)
             made.append(line_figure(models[best], frame, y, target=target, answer=answer))
+    which, question = which_figure(found, best=best)
+    made += which
     moved = found.influence
     if found.effects is not None:
         odds = f"log odds of {event}"
-        made.append(coefficient_figure(found.effects, best=best, target=odds, moves=f"the {odds} change"))
+        moves = f"the {odds} change"
+        made.append(coefficient_figure(found.effects, best=best, target=odds, moves=moves, **question))
     elif moved is not None and len(moved.members) > 1 and moved.values.max() > 0:
         moves = f"the predicted {_probabilities(event)} {'changes' if event else 'change'}"
-        made.append(influence_figure(moved, best=best, target=_probabilities(event), moves=moves))
+        made.append(influence_figure(moved, best=best, target=_probabilities(event), moves=moves, **question))
     elif weighed is not None:
-        made.append(_weights_figure(weighed, target))
+        made.append(_weights_figure(weighed, target, **question))
     return made
 
 
-def _weights_figure(weighed: Weights, target: str) -> Figure:
+def _weights_figure(weighed: Weights, target: str, *, question: str = "Which inputs matter?") -> Figure:
     """The strongest weights of a linear model that has no intervals for them."""
     rows = weighed.order[:MAX_COEFFICIENTS]
     return bar_figure(
         "weights",
-        "Which inputs matter?",
+        question,
         [f"{shorten(weighed.names[i])} → {facts.called(weighed.classes[i], target)}" for i in rows],
         weighed.values[rows],
         label="change in log odds",

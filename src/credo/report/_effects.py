@@ -99,7 +99,27 @@ def weights(model: Any, frame: Any) -> Weights | None:
     return Weights(names, moved, labels, are_words)
 
 
+@dataclass(frozen=True)
+class Kept:
+    """The prepared columns whose weights a penalty hasn't set to zero, the strongest first, and how many there are."""
+
+    names: list[str]
+    n_weights: int
+
+
+def kept(model: Any) -> Kept | None:
+    """The weights that aren't zero, of a model that sets some to zero; None of any other."""
+    if not hasattr(model.estimator_, "selected_"):
+        return None
+    size = np.abs(np.atleast_2d(model.estimator_.coef_)).max(axis=0)
+    names = model.preparation_.get_feature_names_out()
+    order = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
+    return Kept([str(names[j]) for j in order], len(size))
+
+
 def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
+    if hasattr(estimator, "inclusion_probabilities_"):
+        return _spike_and_slab(estimator)
     estimate = np.asarray(getattr(estimator, "coef_", np.empty((0, 0))), dtype=np.float64)
     if estimate.ndim == 2 and len(estimate) == 1 and hasattr(estimator, "coef_std_"):
         # The log odds of two classes, with normal weights.
@@ -113,6 +133,18 @@ def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
     except ValueError:
         return None
     return estimate, lower, upper
+
+
+def _spike_and_slab(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
+    """Means over all subsets and intervals of spike and slab together; None where the table of them is cut short."""
+    columns = estimator.summary(level=0.95).columns
+    estimate, lower, upper = (
+        np.asarray(columns[name][1:], dtype=np.float64) for name in ("estimate", "lower", "upper")
+    )
+    if len(estimate) < estimator.n_features_in_:
+        return None
+    # What is almost surely zero is shown as zero, and not as its mean over subsets that hardly count.
+    return np.where(lower == upper, 0.0, estimate), lower, upper
 
 
 def step(X: Any) -> Vector:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from sklearn.base import BaseEstimator
 
 from credo import plots
 from credo.metrics import Influence
@@ -81,7 +80,14 @@ def held_out_figures(held: facts.Predicted, *, target: str, guess: float | None)
     ]
 
 
-def coefficient_figure(effects: Effects, *, best: str, target: str, moves: str = "the prediction changes") -> Figure:
+def coefficient_figure(
+    effects: Effects,
+    *,
+    best: str,
+    target: str,
+    moves: str = "the prediction changes",
+    question: str = "Which inputs matter, and in which direction?",
+) -> Figure:
     """The coefficients of the best model that has some."""
     names = [shorten(name) for name in effects.names]
     rows = min(MAX_COEFFICIENTS, len(names))
@@ -89,7 +95,7 @@ def coefficient_figure(effects: Effects, *, best: str, target: str, moves: str =
     which = f" {best} gives no interval for the coefficient of each column; these are of {effects.model}."
     return figure(
         "coefficients",
-        "Which inputs matter, and in which direction?",
+        question,
         lambda ax: plots.coefficients(
             effects.names, effects.estimate, lower=effects.lower, upper=effects.upper, label=unit,
             max_rows=MAX_COEFFICIENTS, ax=ax,
@@ -120,14 +126,19 @@ def bend_figure(process: Process) -> Figure:
 
 
 def influence_figure(
-    influence: Influence, *, best: str, target: str, moves: str = "the prediction changes"
-) -> Figure:  # fmt: skip
+    influence: Influence,
+    *,
+    best: str,
+    target: str,
+    moves: str = "the prediction changes",
+    question: str = "Which inputs matter?",
+) -> Figure:
     """How much each column of the table moves the predictions."""
     order = influence.order
     grouped = "; inputs that go together have one bar, for the values of another row" if influence.together else ""
     return bar_figure(
         "influences",
-        "Which inputs matter?",
+        question,
         [words.bar_name(influence.members[i]) for i in order],
         influence.values[order],
         label=f"change in {target}",
@@ -142,13 +153,14 @@ def bar_figure(
 ) -> Figure:  # fmt: skip
     """Bars, the longest first."""
     rows = min(MAX_COEFFICIENTS, len(names))
-    bars = _Columns(names, values)
-
-    def draw(ax: Any) -> None:
-        plots.relevances(bars, max_rows=MAX_COEFFICIENTS, ax=ax)
-        ax.set_xlabel(label, parse_math=False)
-
-    return figure(key, question, draw, answer, reading, size=(_SIZE[0], 0.9 + 0.24 * rows))
+    return figure(
+        key,
+        question,
+        lambda ax: plots.bars(names, values, label=label, max_rows=MAX_COEFFICIENTS, ax=ax),
+        answer,
+        reading,
+        size=(_SIZE[0], 0.9 + 0.24 * rows),
+    )
 
 
 def line_figure(line: Line, held: facts.Predicted, *, target: str) -> Figure:
@@ -220,17 +232,6 @@ def _draw_curve(ax: Any, *, curve: Curve, limits: tuple[float, float], target: s
                 curve.ticks, parse_math=False, rotation=30 if slanted else 0, ha="right" if slanted else "center"
             )
     ax.set(ylim=limits, ylabel="")
-
-
-class _Columns(BaseEstimator):
-    """Bars by the columns of the table, as `plots.relevances` reads them off a model."""
-
-    def __init__(self, names: list[str], values: Any) -> None:
-        self.feature_names_in_, self.relevance_ = np.array(names, dtype=object), values
-
-    def fit(self) -> Any:
-        """Nothing to learn."""
-        return self
 
 
 def figure(

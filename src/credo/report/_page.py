@@ -33,6 +33,9 @@ _NAMES = {
     "GPRegressor": "Gaussian process",
     "GPClassifier": "Gaussian process",
     "NadarayaWatson": "Nadaraya–Watson: weighted means",
+    "LassoCV": "Lasso, penalty by cross-validation",
+    "SpikeSlabRegressor": "spike and slab: all subsets of the inputs",
+    "SpikeSlabClassifier": "spike and slab: all subsets of the inputs",
     "SoftNeighborsClassifier": "soft neighbours: votes of all rows",
 }
 _KERNELS = {"Matern52": "Matérn 5/2", "Matern32": "Matérn 3/2", "RBF": "RBF", "Exponential": "exponential"}

@@ -17,6 +17,7 @@ from credo.report._figures import (
     influence_figure,
     line_figure,
 )
+from credo.report._inclusion_figure import inclusion_figure
 from credo.report._numbers import datum, listing
 from credo.report._surprises import Listing, row_label, surprises
 from credo.selection import Comparison
@@ -33,7 +34,7 @@ def results(
     if np.ptp(held.y) == 0:
         return {"answer": [f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict."]}
     good = [score.name for score in comparison.scores if score.error is None]
-    found = inputs(best, good, models, frame, spread=float(np.std(held.y)))
+    found = inputs(best, good, models, frame, y=held.y, spread=float(np.std(held.y)))
     figures = held_out_figures(held, target=target, guess=None if guess is None else guess.rmse)
     listed, sentence = surprises(held, frame.index)
     return {
@@ -55,15 +56,23 @@ def together(found: Inputs) -> list[str]:
     return [listing([shorten(name) for name in members], at_most=8) for members in groups]
 
 
+def which(found: Inputs, *, best: str) -> tuple[list[Figure], dict[str, str]]:
+    """The picture of which inputs matter, if there is one; and then the question that is left for the next one."""
+    if found.inclusions is None:
+        return [], {}
+    question = "How much, and in which direction?" if found.effects is not None else "What moves the predictions?"
+    return [inclusion_figure(found.inclusions, best=best, linear=found.linear)], {"question": question}
+
+
 def _input_figures(found: Inputs, held: facts.Predicted, *, best: str, target: str) -> list[Figure]:
-    """The pictures of the inputs: a line, coefficients, or what moves the predictions and how a process bends."""
+    """The pictures of the inputs: a line, or what matters; coefficients, or what moves the predictions and bends."""
     if found.line is not None:
         return [line_figure(found.line, held, target=target)]
+    made, question = which(found, best=best)
     if found.effects is not None:
-        return [coefficient_figure(found.effects, best=best, target=target)]
-    made = []
+        return [*made, coefficient_figure(found.effects, best=best, target=target, **question)]
     if found.influence is not None and len(found.influence.members) > 1 and found.influence.values.max() > 0:
-        made.append(influence_figure(found.influence, best=best, target=target))
+        made.append(influence_figure(found.influence, best=best, target=target, **question))
     if found.process is not None and found.process.bends is not None and len(found.process.names) > 1:
         made.append(bend_figure(found.process))
     return made

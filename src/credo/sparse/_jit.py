@@ -196,7 +196,10 @@ def explore(
         for j in range(level, d):
             taken = (place >> (d - 1 - j)) & 1
             _decide(j, taken, T, least, log_scale, numbers[3] != 0.0, sizes, logdets, dependent)
-        if not dependent[d]:
+        if dependent[d]:
+            # What the last leaf left here belongs to that one.
+            masses[0, d] = 0.0
+        else:
             k, rest = sizes[d], T[d, d, d] * T[d, d, d]
             if rest < best[k]:
                 best[k], best_place[k] = rest, place

@@ -34,6 +34,8 @@ class ModelPosterior:
         Moments of the coefficients over all models, for searches that gather them.
     noise_variance : float or None
         The posterior mean of the noise's variance (of what a prediction adds), likewise.
+    sample, sample_weight : tuple of models, and array of shape (len(sample),)
+        Draws from the posterior with their shares, where the likeliest models hold too little of it to stand for all.
     diagnostics : mapping
         What the search has to say about itself.
     """
@@ -48,7 +50,16 @@ class ModelPosterior:
     coef_mean: Array | None = None
     coef_cov: Array | None = None
     noise_variance: float | None = None
+    sample: tuple[Model, ...] = ()
+    sample_weight: Array = field(default_factory=lambda: np.empty(0))
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def averaged(self) -> tuple[tuple[Model, ...], Array]:
+        """The models that averages go over, and weights that sum to one."""
+        if self.sample:
+            return self.sample, self.sample_weight
+        return self.models, self.probability / self.probability.sum()
 
     @property
     def map_model(self) -> Model:

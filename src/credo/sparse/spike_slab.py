@@ -184,7 +184,8 @@ class SpikeSlabRegressor(Regressor):
     def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
         """Draws of the coefficients (n, n_features), zeros among them, and of the intercept (n,).
 
-        They come from the models that are kept (`n_models`).
+        They come from the models that are kept (`n_models`): the likeliest, or, where these hold less than nine tenths
+        of the probability, draws from the walk.
         """
         check_is_fitted(self)
         return self._average.draws(positive_integer("n", n), generator(random_state))
@@ -255,8 +256,8 @@ class SpikeSlabRegressor(Regressor):
         if getattr(self, "_fits", None) is None:
             models, probability = self.posterior_.models, self.posterior_.probability
             if self.search_ == "gibbs":
-                # The moments are those of the models that were kept.
-                probability = probability / probability.sum()
+                # The moments are those of the models that averages go over.
+                models, probability = self.posterior_.averaged
             self._fits = Average(self.design_, slab_of(**self.slab_), models, probability, self.moments_)
         assert self._fits is not None
         return self._fits
@@ -277,7 +278,8 @@ class SpikeSlabRegressor(Regressor):
 
     def _search(self, design: Design, slab: Slab, prior: ModelPrior) -> ModelPosterior:
         n_models, d = positive_integer("n_models", self.n_models), len(design.kept)
-        if self.search == "enumerate" or (self.search == "auto" and d <= _ENUMERATED):
+        # Where no column varies there is one model, and nowhere to walk.
+        if self.search == "enumerate" or (self.search == "auto" and d <= _ENUMERATED) or d == 0:
             return enumerate_models(design.X, design.y, slab, prior, n_models=n_models)
         return walk(
             design.X, design.y, slab, prior, n_draws=self.n_draws, n_chains=self.n_chains, n_models=n_models,
@@ -292,9 +294,11 @@ class SpikeSlabRegressor(Regressor):
         inclusion[kept] = found.inclusion
         self.slab_ = {**self._slab_arguments(), **_sizes(design)}
         if found.coef_mean is None or found.coef_cov is None or found.noise_variance is None:
-            used = np.unique([j for model in models for j in model]).astype(np.intp)
+            averaged, weight = found.averaged
+            averaged = tuple(_placed(model, kept) for model in averaged)
+            used = np.unique([j for model in (*models, *averaged) for j in model]).astype(np.intp)
             design = design.restrict(used)
-            self.moments_ = moments_of(fits_of(design, slab, models), found.probability, used)
+            self.moments_ = moments_of(fits_of(design, slab, averaged), weight, used)
         else:
             unit = design.unit
             cov = found.coef_cov / np.outer(unit, unit)
@@ -304,6 +308,7 @@ class SpikeSlabRegressor(Regressor):
             found,
             inclusion=inclusion,
             models=models,
+            sample=tuple(_placed(model, kept) for model in found.sample),
             best_by_size=tuple(_placed(model, kept) for model in found.best_by_size),
             coef_mean=None,
             coef_cov=None,

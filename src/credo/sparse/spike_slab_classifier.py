@@ -215,7 +215,7 @@ class SpikeSlabClassifier(Classifier):
                 f'search="enumerate" would visit 2^{d} models, a mode in each; it goes up to {_MOST_COLUMNS} columns. '
                 'Use search="gibbs"'
             )
-        if self.search == "enumerate" or (self.search == "auto" and cheap):
+        if self.search == "enumerate" or (self.search == "auto" and cheap) or d == 0:
             self.search_ = "enumerate"
             return enumerate_class_models(task, prior, n_models=n_models)
         self.search_ = "gibbs"
@@ -226,15 +226,17 @@ class SpikeSlabClassifier(Classifier):
     def _learn(self, task: ClassTask, found: ModelPosterior) -> None:
         """Write what was found in terms of the table's columns."""
         standard, d = self.standard_, self.n_features_in_
-        enough = int(np.searchsorted(np.cumsum(found.probability), _ENOUGH * found.probability.sum())) + 1
-        modes = [task.mode(model) for model in found.models[:enough]]
-        self.average_ = ClassAverage.of(modes, found.probability[:enough])
+        models, weight = found.averaged
+        enough = int(np.searchsorted(np.cumsum(weight), _ENOUGH)) + 1
+        modes = [task.mode(model) for model in models[:enough]]
+        self.average_ = ClassAverage.of(modes, weight[:enough])
         inclusion = np.zeros(d)
         inclusion[standard.kept] = found.inclusion
         self.posterior_ = replace(
             found,
             inclusion=inclusion,
             models=tuple(standard.placed(model) for model in found.models),
+            sample=tuple(standard.placed(model) for model in found.sample),
             best_by_size=tuple(standard.placed(model) for model in found.best_by_size),
         )
         self.inclusion_probabilities_ = inclusion

@@ -111,8 +111,11 @@ def _move_intercept(
             (lower,), (upper,) = dist.interval(level)
             below = float(dist.cdf(0.0)[0])
             # Interval and sd are the same multiples of a scale in every row of the table.
-            old_half = columns["upper"][0] - columns["estimate"][0]
-            sd = columns["sd"][0] * (upper - mean) / old_half if old_half > 0 else 0.0
+            if columns["upper"][0] is None:
+                sd = float(dist.std[0])
+            else:
+                old_half = columns["upper"][0] - columns["estimate"][0]
+                sd = columns["sd"][0] * (upper - mean) / old_half if old_half > 0 else 0.0
             moved |= {"sd": sd, "lower": lower, "upper": upper, "p": 2.0 * min(below, 1.0 - below)}
             moved["t"] = mean / sd if sd > 0 else np.nan
     for name, value in moved.items():

@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 
 
 _EPS = float(np.finfo(np.float64).eps)
+# Squared means of a sparse column, beside its variance, beyond which half of its digits are lost.
+_OFFSET = 1e8
 
 
 def is_sparse(X: Any) -> bool:
@@ -51,6 +53,7 @@ class Rows:
         squares = _squares(X, omega) - total * x_mean**2
         if center:
             _repair(X, omega, total, x_mean, squares)
+            _refuse_offsets(X, total, x_mean, squares)
         root = np.sqrt(omega)
         return cls(X, root * (y - y_mean), root, total, x_mean, y_mean, squares, weight is not None)
 
@@ -129,3 +132,16 @@ def _repair(X: Any, omega: Array, total: float, x_mean: Array, squares: Array) -
         x_mean[j] += float(omega @ (column - x_mean[j])) / total
         rest = float(omega @ (column - x_mean[j]) ** 2)
         squares[j] = rest if rest > (8 * _EPS * x_mean[j]) ** 2 * total else 0.0
+
+
+def _refuse_offsets(X: Any, total: float, x_mean: Array, squares: Array) -> None:
+    """A sparse table is centred only in thought, which costs the digits that mean and spread don't share."""
+    if not is_sparse(X):
+        return
+    lost = (squares > 0.0) & (total * x_mean**2 > _OFFSET * squares)
+    if lost.any():
+        j = int(np.argmax(lost))
+        raise ValueError(
+            f"column {j} of the sparse X lies around {x_mean[j]:.3g} and varies by {(squares[j] / total) ** 0.5:.2g} "
+            "only, too little for a table that can't be centred: subtract the column's mean, or pass X.toarray()"
+        )

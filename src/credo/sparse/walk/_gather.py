@@ -1,5 +1,6 @@
 """What several chains say together, and how far it can be trusted."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -88,6 +89,24 @@ def size_probability(paths: Sequence[Path], d: int) -> Array:
     return spent / spent.sum()
 
 
+def drawn(paths: Sequence[Path], n: int) -> tuple[tuple[Model, ...], Array]:
+    """About n models at evenly spaced times of all chains, each once, and the shares of the draws that they are."""
+    counts: Counter[Model] = Counter()
+    for path in paths:
+        counts.update(path.models[place] for place in path.steps[_evenly(path, -(-n // len(paths)))])
+    shares = np.array(list(counts.values()), dtype=np.float64)
+    order = np.argsort(-shares, kind="stable")
+    models = list(counts)
+    return tuple(models[place] for place in order), shares[order] / shares.sum()
+
+
+def _evenly(path: Path, n: int) -> NDArray[np.intp]:
+    """Steps at which a chain in continuous time, which stays for a step's weight, is at n evenly spaced moments."""
+    clock = np.cumsum(path.weight)
+    steps = np.searchsorted(clock, clock[-1] * (np.arange(n) + 0.5) / n)
+    return np.minimum(steps, len(path.steps) - 1)
+
+
 def _best_by_size(models: list[Model], rest: Array) -> tuple[Model, ...]:
     """Of the models of each size, the one that leaves least of the target."""
     best: dict[int, int] = {}
@@ -129,16 +148,14 @@ def agreement(paths: Sequence[Path], log_prior: Array) -> tuple[float, float]:
     # A chain that stays where it is has no variance to divide by; that speaks against it unless all stay in one place.
     with np.errstate(divide="ignore", invalid="ignore"):
         r_hat, ess = np.asarray(stats.rhat(traces, **axes)), np.asarray(stats.ess(traces, **axes))
-    together = np.ptp(traces, axis=(0, 1)) == 0
-    r_hat = np.where(np.isnan(r_hat), np.where(together, 1.0, np.inf), r_hat)
+    # To the digits that a log posterior has.
+    together = np.ptp(traces, axis=(0, 1)) <= 1e-9 * (1.0 + np.abs(traces).max(axis=(0, 1)))
+    r_hat = np.where(together, 1.0, np.where(np.isnan(r_hat), np.inf, r_hat))
     return float(r_hat.max()), float(np.min(ess))
 
 
 def _moments(path: Path, log_prior: Array) -> Array:
     """Size and log posterior at evenly spaced times, shape (n_moments, 2)."""
-    n = min(_MOMENTS, len(path.steps))
-    clock = np.cumsum(path.weight)
-    steps = np.searchsorted(clock, clock[-1] * (np.arange(n) + 0.5) / n)
-    places = path.steps[np.minimum(steps, len(path.steps) - 1)]
+    places = path.steps[_evenly(path, min(_MOMENTS, len(path.steps)))]
     sizes = np.array([len(model) for model in path.models], dtype=np.intp)
     return np.column_stack([sizes, path.log_evidence + log_prior[sizes]])[places]

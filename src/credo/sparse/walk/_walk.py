@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from credo.estimator import FitWarning, positive_integer
 from credo.linalg import n_threads, one_blas_thread
@@ -18,7 +19,7 @@ from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._slabs import Slab
 from credo.sparse.walk._chain import Chain, Path, Target
 from credo.sparse.walk._columns import Columns
-from credo.sparse.walk._gather import agreement, inclusion, size_probability, visits
+from credo.sparse.walk._gather import agreement, drawn, inclusion, size_probability, visits
 
 Array = NDArray[np.float64]
 
@@ -28,6 +29,8 @@ _START = 10
 # A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
 _LARGEST_ERROR = 0.05
 _R_HAT = 1.1
+# Listed models that hold this much of the posterior stand for all of it.
+_NEARLY_ALL = 0.9
 
 
 def walk(
@@ -134,6 +137,8 @@ def posterior_of(paths: Sequence[Path], log_prior: Array, *, n_models: int) -> M
     probability, error = inclusion(paths)
     r_hat, ess = agreement(paths, log_prior)
     complaint = _complaint(error, r_hat)
+    listed = float(np.exp(logsumexp(seen.log_joint[:n_models]) - seen.log_mass))
+    sample, sample_weight = ((), np.empty(0)) if listed >= _NEARLY_ALL else drawn(paths, n_models)
     n_draws = len(paths[0].steps)
     well = f"{len(paths)} chains of {n_draws} steps agree: inclusion probabilities are known to ±{error.max():.2g}"
     return ModelPosterior(
@@ -144,6 +149,8 @@ def posterior_of(paths: Sequence[Path], log_prior: Array, *, n_models: int) -> M
         log_mass=seen.log_mass,
         size_probability=size_probability(paths, len(probability)),
         best_by_size=seen.best_by_size,
+        sample=sample,
+        sample_weight=sample_weight,
         diagnostics={
             "converged": not complaint,
             "message": complaint or well,

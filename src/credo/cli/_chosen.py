@@ -1,0 +1,52 @@
+"""The weights of models that choose among their columns, as `credo show` lists them."""
+
+from typing import Any
+
+# A summary of more columns than this leaves out weights that are zero, and with them what it knows of the columns.
+_WHOLE = 30
+# What these tables are called: their rows come in an order of their own, and those behind count less.
+INCLUSIONS, WEIGHTS = "Columns by the probability that they are in", "Weights that aren't zero"
+IN_ORDER, BEHIND = (INCLUSIONS, WEIGHTS), ", which count less than these"
+
+
+def chosen(fitted: Any) -> Any:
+    """The weights in the units of the table, those that count most first; None of a model that doesn't choose.
+
+    With their inclusion probabilities where the model weighs all subsets; of many columns with a penalty, those whose
+    weights aren't zero.
+    """
+    import numpy as np
+
+    from credo.frames import Table
+
+    inner, preparation = getattr(fitted, "estimator_", None), getattr(fitted, "preparation_", None)
+    inclusion = getattr(inner, "inclusion_probabilities_", None)
+    if inner is None or preparation is None or (inclusion is None and not hasattr(inner, "selected_")):
+        return None
+    names = [str(name) for name in preparation.get_feature_names_out()]
+    if inclusion is None and len(names) <= _WHOLE:
+        return None
+    coef = np.atleast_2d(inner.coef_)
+    # y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ.
+    scale = np.asarray(preparation.scale_ if preparation.standardize else np.ones(len(names)))
+    center = np.asarray(preparation.center_ if preparation.standardize else np.zeros(len(names)))
+    level = np.atleast_1d(inner.intercept_) - coef @ (center / scale)
+    strength = np.abs(coef).max(axis=0) if inclusion is None else np.asarray(inclusion)
+    order = np.argsort(-strength, kind="stable")
+    order = order[: np.count_nonzero(strength)] if inclusion is None else order
+    labels = [""] if len(coef) == 1 else [f"{label}: " for label in inner.classes_]
+    # Of several classes, each column's weights stand together.
+    columns: dict[str, list[Any]] = {
+        "parameter": [f"{label}{name}" for name in ("intercept", *(names[j] for j in order)) for label in labels],
+        "estimate": np.vstack([level, (coef / scale)[:, order].T]).ravel().tolist(),
+    }
+    if inclusion is None:
+        zero = f"{len(order):,} of {len(names):,} columns have a weight that isn't zero"
+        return Table(WEIGHTS, columns, (zero, inner.result_.message))
+    columns["sd"] = [None, *(np.atleast_2d(inner.coef_std_)[0] / scale)[order].tolist()]
+    columns["inclusion"] = [1.0, *inclusion[order].tolist()]
+    notes = (
+        "inclusion: the probability that a column is in; estimate and sd are over all subsets, those without it too",
+        inner.result_.message,
+    )
+    return Table(INCLUSIONS, columns, notes)

@@ -1,0 +1,64 @@
+"""The picture of which inputs matter: how probable it is that each is in a linear model of the target."""
+
+from typing import Any
+
+import numpy as np
+
+from credo.plots._bars import draw_bars, name_rows, remark
+from credo.plots._labels import name_axis
+from credo.plots._style import MUTED, canvas
+from credo.report import _inclusion_sentences as words
+from credo.report._figures import MAX_COEFFICIENTS, Figure, figure
+from credo.report._inclusions import OUT, SURE, Inclusions
+from credo.report._numbers import count, percent, whole_percent
+
+# Of the width of the scale from 0 to 1: room for the last bar's number.
+_END = 1.12
+_ZONES = ((0.0, OUT, "probably out"), (OUT, SURE, "undecided"))
+
+
+def inclusion_figure(found: Inclusions, *, best: str, linear: bool) -> Figure:
+    """Inclusion probabilities by the columns of the table, the largest first."""
+    rows = found.order[:MAX_COEFFICIENTS]
+    whose = "" if found.model == best else f", by {found.model},"
+    return figure(
+        "inclusions",
+        "Which inputs matter?",
+        lambda ax: _draw(ax, found),
+        words.inclusions(found, linear=linear),
+        f"Each bar is the probability{whose} that a weighted sum of inputs needs this one, whatever the others: over "
+        "all choices of inputs, each as probable as the rows make it. A column of levels is in if any of them is; "
+        "inputs that say the same share their probability. What bends, or acts only together with another input, is "
+        "not seen here. Associations, not causes.",
+        size=(4.7, 1.0 + 0.24 * len(rows)),
+    )
+
+
+def _draw(ax: Any, found: Inclusions) -> None:
+    order = found.order
+    rows, rest = order[:MAX_COEFFICIENTS], order[MAX_COEFFICIENTS:]
+    shown = found.values[rows]
+    with canvas(ax) as ax:
+        draw_bars(ax, shown, filled=shown >= 0.5, texts=[_text(value) for value in shown])
+        name_rows(ax, [found.names[i] for i in rows])
+        ax.set_xlim(0.0, _END)
+        for end in (OUT, SURE):
+            ax.axvline(end, color=MUTED, linewidth=0.7, dashes=(4, 2.5), zorder=0)
+        for low, high, word in _ZONES:
+            ax.text(
+                (low + high) / 2, 1.0, word, transform=ax.get_xaxis_transform(), ha="center", va="bottom", color=MUTED,
+                fontsize=7.5,
+            )  # fmt: skip
+        ax.text(
+            SURE, 1.0, "almost\nsurely in", transform=ax.get_xaxis_transform(), ha="left", va="bottom", color=MUTED,
+            fontsize=7.5,
+        )  # fmt: skip
+        name_axis(ax.xaxis, "probability of being in the model")
+        ax.set_xticks([0.0, OUT, 0.5, 0.75, 1.0], ["0", "¼", "½", "¾", "1"])
+        ax.spines["bottom"].set_bounds(0.0, 1.0)
+        if len(rest):
+            remark(ax, f"{count(len(rest))} more of at most {percent(float(found.values[rest[0]]))}")
+
+
+def _text(value: float) -> str:
+    return "< 1 %" if 0 < value < 0.01 else "> 99 %" if 0.99 < value < 1 else whole_percent(float(np.round(value, 4)))

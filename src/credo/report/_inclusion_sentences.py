@@ -1,0 +1,86 @@
+"""Sentences about which inputs matter, from inclusion probabilities and from weights that are zero."""
+
+from collections.abc import Sequence
+
+from credo.plots import shorten
+from credo.report._inclusions import OUT, SURE, Either, Inclusions
+from credo.report._numbers import listing, spelled, whole_percent
+
+# So many names a part of the sentence holds; of more that don't matter, only their number is told.
+_NAMED, _NAMED_OUT = 6, 4
+
+
+def inclusions(fact: Inclusions, *, linear: bool) -> str:
+    """Which inputs almost surely matter, which are undecided, and which probably don't matter, for the headline.
+
+    `linear` says whether the model that is taken is as linear as those that these probabilities are of.
+    """
+    n = len(fact.names)
+    grouped = {name for group in fact.either for name in group.names}
+    sure, out = fact.between(SURE, 2.0), [name for name in fact.between(0.0, OUT) if name not in grouped]
+    undecided = [name for name in fact.between(OUT, SURE) if name not in grouped]
+    every = "both inputs" if n == 2 else f"all {spelled(n)} inputs"
+    among = "" if linear else " in linear models"
+    if len(sure) == n:
+        return f"{every[:1].upper()}{every[1:]} almost surely matter{among} ({_from(SURE)})."
+    if len(out) == n:
+        none = "Neither of the two" if n == 2 else f"None of the {spelled(n)}"
+        return f"{none} inputs seems to matter{among}: each is probably out (below {whole_percent(OUT)})."
+    parts = [_sure(sure)]
+    parts += [_one_of(group) for group in fact.either]
+    parts += [_undecided(undecided, fact)] if undecided else []
+    parts += [_out(out, there_are_others=len(out) < n)] if out else []
+    return f"Of the {spelled(n)} inputs{among}, {'; '.join(parts)}."
+
+
+def kept(best: str, names: Sequence[str], n_weights: int) -> str:
+    """How many weights a penalty has left, and whose; `names` come by the size of what they do, the largest first."""
+    if not names:
+        return f"{best} has set every weight to zero: it predicts the same for all rows."
+    if len(names) == n_weights:
+        return f"None of the {spelled(n_weights)} weights of {best} is zero."
+    some = listing([shorten(name) for name in names], at_most=_NAMED)
+    are = "is" if len(names) == 1 else "are"
+    number = spelled(len(names)).capitalize()
+    return f"{number} of the {spelled(n_weights)} weights {are} other than zero in {best}: {some}."
+
+
+def _sure(names: list[str]) -> str:
+    if not names:
+        return "none matters almost surely"
+    return f"{_listed(names)} almost surely matter{_s(names)} ({_from(SURE)})"
+
+
+def _one_of(group: Either) -> str:
+    either = "either" if len(group.names) == 2 else "any one"
+    together = f", and {'both' if len(group.names) == 2 else 'several'} with {whole_percent(group.both)}"
+    return (
+        f"{either} of {_listed(group.names)} will do (one of them is in with {whole_percent(group.one)}"
+        f"{together if group.both >= 0.01 else ''})"
+    )
+
+
+def _undecided(names: list[str], fact: Inclusions) -> str:
+    values = [float(fact.values[fact.names.index(name)]) for name in names]
+    low, high = whole_percent(min(values)), whole_percent(max(values))
+    which = high if low == high else f"{low.removesuffix(' %')} to {high}"
+    return f"{_listed(names)} {'is' if len(names) == 1 else 'are'} undecided ({which})"
+
+
+def _out(names: list[str], *, there_are_others: bool) -> str:
+    below = f"(below {whole_percent(OUT)})"
+    if len(names) <= _NAMED_OUT:
+        return f"{_listed(names)} probably {'does' if len(names) == 1 else 'do'}n't {below}"
+    return f"{'the other ' if there_are_others else ''}{spelled(len(names))} probably don't {below}"
+
+
+def _listed(names: list[str]) -> str:
+    return listing([shorten(name) for name in names], at_most=_NAMED)
+
+
+def _from(share: float) -> str:
+    return f"{whole_percent(share)} or more"
+
+
+def _s(names: list[str]) -> str:
+    return "s" if len(names) == 1 else ""

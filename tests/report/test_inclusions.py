@@ -1,0 +1,242 @@
+"""Which inputs matter: inclusion probabilities by the columns of the table, stand-ins for each other, sentences."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credo.io import Preparation, TableModel
+from credo.linear import LinearRegression
+from credo.report import _inclusion_sentences as words
+from credo.report import render
+from credo.report._effects import effects, kept
+from credo.report._inclusion_figure import inclusion_figure
+from credo.report._inclusions import Either, Inclusions, grouped, inclusions, posterior
+from credo.selection import compare
+from credo.sparse import LassoCV, ModelPosterior, SparseLogisticRegression, SpikeSlabClassifier, SpikeSlabRegressor
+
+
+def made_up(subsets, d):
+    """A posterior of these subsets and their probabilities."""
+    probability = np.array(list(subsets.values()))
+    inclusion = np.array([sum(p for subset, p in subsets.items() if j in subset) for j in range(d)])
+    return ModelPosterior(inclusion, tuple(subsets), probability, np.zeros(len(subsets)), 0.0)
+
+
+def fitted(estimator, frame, y):
+    return TableModel(Preparation(standardize=True), estimator, "y").fit(frame, y)
+
+
+def test_a_column_of_levels_is_in_if_any_of_them_is():
+    found = grouped("s", ["soil", "soil", "warmth"], made_up({(0,): 0.3, (1, 2): 0.3, (0, 1): 0.3, (): 0.1}, 3))
+    assert found.names == ["soil", "warmth"]
+    # 0.3 + 0.3 + 0.3, where the levels' own 0.6 and 0.6 would add to more than one.
+    assert found.values.tolist() == pytest.approx([0.9, 0.3])
+
+
+def test_what_the_listed_subsets_leave_out_stays_between_the_bounds():
+    """A walk lists the subsets it visited: the columns' own probabilities are better known than these."""
+    listed = ModelPosterior(np.array([0.4, 0.5, 0.2]), ((0,), ()), np.array([0.3, 0.1]), np.zeros(2), 0.0)
+    found = grouped("s", ["soil", "soil", "warmth"], listed)
+    # Among the listed 0.75 of the mass has a level of the soil; at least 0.5 and at most 0.9 must.
+    assert found.values.tolist() == pytest.approx([0.75, 0.2])
+    listed = ModelPosterior(np.array([0.4, 0.5]), ((0,),), np.array([0.3]), np.zeros(1), 0.0)
+    assert grouped("s", ["soil", "soil"], listed).values.tolist() == pytest.approx([0.9])
+
+
+def test_copies_share_their_probability_and_either_will_do():
+    found = grouped("s", list("abc"), made_up({(0,): 0.55, (1,): 0.4, (0, 1): 0.03, (2,): 0.02}, 3))
+    assert [(group.names, round(group.one, 6), round(group.both, 6)) for group in found.either] == [
+        (["a", "b"], 0.98, 0.03)
+    ]
+    three = grouped(
+        "s", list("abcd"), made_up({(0, 3): 0.16, (0,): 0.18, (1, 3): 0.16, (1,): 0.17, (2, 3): 0.16, (2,): 0.17}, 4)
+    )
+    assert [group.names for group in three.either] == [["a", "b", "c"]]
+
+
+def test_inputs_that_come_and_go_by_themselves_are_no_stand_ins():
+    """Two of 0.8 each have a probability of 0.96 that one is in, without a word about each other."""
+    apart = {(0, 1): 0.64, (0,): 0.16, (1,): 0.16, (): 0.04}
+    assert grouped("s", ["a", "b"], made_up(apart, 2)).either == []
+    together = {(0, 1): 0.9, (): 0.1}
+    assert grouped("s", ["a", "b"], made_up(together, 2)).either == []
+
+
+def say(values, either=(), *, linear=True):
+    names = [f"x{i}" for i in range(len(values))]
+    return words.inclusions(Inclusions("spike-slab", names, np.asarray(values), list(either)), linear=linear)
+
+
+def test_the_sentence_has_three_kinds_of_inputs():
+    assert say([0.999, 0.5, 0.08]) == (
+        "Of the three inputs, x0 almost surely matters (95 % or more); x1 is undecided (50 %); x2 probably doesn't "
+        "(below 25 %)."
+    )
+    assert say([0.95, 0.97, 0.94, 0.25, 0.2499, 0.1]) == (
+        "Of the six inputs, x1 and x0 almost surely matter (95 % or more); x2 and x3 are undecided (25 to 94 %); x4 "
+        "and x5 probably don't (below 25 %)."
+    )
+    assert say([0.99, *[0.1] * 12]).endswith("(95 % or more); the other 12 probably don't (below 25 %).")
+    assert say([0.5, 0.1], linear=False) == (
+        "Of the two inputs in linear models, none matters almost surely; x0 is undecided (50 %); x1 probably doesn't "
+        "(below 25 %)."
+    )
+
+
+def test_the_sentence_of_all_and_of_none():
+    assert say([1.0, 0.99]) == "Both inputs almost surely matter (95 % or more)."
+    assert say([1.0, 0.99, 0.97]) == "All three inputs almost surely matter (95 % or more)."
+    assert say([0.1, 0.2]) == "Neither of the two inputs seems to matter: each is probably out (below 25 %)."
+    assert say([0.1] * 5) == "None of the five inputs seems to matter: each is probably out (below 25 %)."
+
+
+def test_those_that_stand_in_for_each_other_are_told_once():
+    text = say([0.999, 0.6, 0.38, 0.1], [Either(["x1", "x2"], 0.98, 0.004)])
+    assert text == (
+        "Of the four inputs, x0 almost surely matters (95 % or more); either of x1 and x2 will do (one of them is in "
+        "with 98 %); x3 probably doesn't (below 25 %)."
+    )
+    text = say([0.999, 0.5, 0.3, 0.2], [Either(["x1", "x2", "x3"], 0.97, 0.03)])
+    assert "any one of x1, x2 and x3 will do (one of them is in with 97 %, and several with 3 %)" in text
+    assert "undecided" not in text and "probably" not in text
+
+
+def test_many_names_are_cut_short():
+    assert "x0, x1, x2, x3, x4, x5 and 3 more almost surely matter" in say([*[0.99] * 9, 0.1])
+
+
+def test_weights_that_are_left():
+    assert words.kept("lasso", ["a", "b"], 5) == "Two of the five weights are other than zero in lasso: a and b."
+    assert words.kept("lasso", ["a"], 12) == "One of the 12 weights is other than zero in lasso: a."
+    assert words.kept("lasso", ["a", "b"], 2) == "None of the two weights of lasso is zero."
+    assert words.kept("lasso", [], 2).startswith("lasso has set every weight to zero")
+
+
+@pytest.fixture(scope="module")
+def farm():
+    rng = np.random.default_rng(3)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "warmth": rng.normal(20, 5, size=n),
+            "soil": rng.choice(["sand", "clay", "peat"], size=n),
+            "wind": rng.gamma(2.0, 3.0, size=n),
+        }
+    )
+    frame["fahrenheit"] = 1.8 * frame["warmth"] + 32
+    y = 2 * frame["warmth"] - 6 * (frame["soil"] == "peat") + rng.normal(0, 2, size=n)
+    return frame, y.to_numpy()
+
+
+def test_the_model_that_predicts_with_few_subsets_is_searched_again_for_all(farm):
+    frame, y = farm
+    few = fitted(SpikeSlabRegressor("beta-binomial", slab="g", n_models=1), frame, y)
+    many = fitted(SpikeSlabRegressor("beta-binomial", slab="g"), frame, y)
+    again = posterior(few, frame, y)
+    assert set(again.models) == set(many.estimator_.posterior_.models) and len(again.models) > 10
+    np.testing.assert_allclose(again.probability, many.estimator_.posterior_.probability, rtol=1e-9)
+    assert posterior(many, frame, y) is many.estimator_.posterior_
+
+
+def test_real_columns_levels_and_copies(farm):
+    frame, y = farm
+    model = fitted(SpikeSlabRegressor("beta-binomial", slab="g", n_models=1), frame, y)
+    found = inclusions({"linear": fitted(LinearRegression(), frame, y), "spike-slab": model}, frame, y)
+    assert (found.model, found.names) == ("spike-slab", ["warmth", "soil", "wind", "fahrenheit"])
+    share = dict(zip(found.names, found.values, strict=True))
+    assert share["soil"] > 0.99 and share["wind"] < 0.25
+    # A copy has no evidence of its own: half of the certainty each.
+    assert share["warmth"] == pytest.approx(0.5, abs=1e-6) and share["fahrenheit"] == pytest.approx(0.5, abs=1e-6)
+    assert [sorted(group.names) for group in found.either] == [["fahrenheit", "warmth"]]
+    shown = inclusion_figure(found, best="linear", linear=True)
+    assert "either of" in shown.answer and "by spike-slab," in shown.reading
+    assert all(f">{name}<" in shown.svg for name in found.names)
+
+
+def test_a_single_input_and_models_of_one_answer_have_no_inclusions(farm):
+    frame, y = farm
+    assert inclusions({"linear": fitted(LinearRegression(), frame, y)}, frame, y) is None
+    one = frame[["warmth"]]
+    assert inclusions({"spike-slab": fitted(SpikeSlabRegressor(), one, y)}, one, y) is None
+
+
+def test_many_inputs_show_the_likeliest():
+    found = Inclusions("spike-slab", [f"g{i}" for i in range(300)], np.linspace(1.0, 0.0, 300), [])
+    shown = inclusion_figure(found, best="spike-slab", linear=True)
+    assert ">g0<" in shown.svg and ">g19<" in shown.svg and ">g20<" not in shown.svg
+    assert "280 more of at most 93.3 %" in shown.svg
+
+
+def test_words_of_a_text_count_one_by_one():
+    rng = np.random.default_rng(0)
+    said = ["win", "prize", "lunch", "noon", "rain", "hail"]
+    text = [f"{' '.join(rng.choice(said, size=3, replace=False))} no {i}" for i in range(80)]
+    y = np.where([("win" in words) ^ (rng.uniform() < 0.05) for words in text], "spam", "ham")
+    frame = pd.DataFrame({"text": text, "dose": rng.normal(size=80)})
+    model = fitted(SpikeSlabClassifier("beta-binomial"), frame, y)
+    found = inclusions({"spike-slab": model}, frame, y)
+    assert "dose" in found.names and len(found.names) > 3
+    assert "win" in found.names[found.order[0]] and found.values.max() > 0.95
+
+
+def test_intervals_of_spike_and_slab_are_those_of_both(farm):
+    frame, y = farm
+    model = fitted(SpikeSlabRegressor("beta-binomial", slab="g"), frame.drop(columns="fahrenheit"), y)
+    found = effects({"spike-slab": model}, frame)
+    table = model.estimator_.summary(level=0.95)
+    zero = np.asarray(table.columns["lower"][1:]) == np.asarray(table.columns["upper"][1:])
+    assert (found.estimate[zero] == 0).all() and not found.sure[zero].any()
+    sure = {name for name, clear in zip(found.names, found.sure, strict=True) if clear}
+    assert "warmth" in sure and "wind" not in sure
+    assert np.isfinite(found.strength).all()
+
+
+def test_weights_that_are_zero_are_not_kept():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(80, 6)), columns=list("abcdef"))
+    y = 5 * frame["d"] - 2 * frame["b"] + rng.normal(size=80)
+    lasso = fitted(LassoCV(rule="one-standard-error"), frame, y.to_numpy())
+    found = kept(lasso)
+    assert found.names[:2] == ["d", "b"] and found.n_weights == 6
+    assert len(found.names) == np.count_nonzero(lasso.estimator_.coef_)
+    logistic = fitted(SparseLogisticRegression(0.1), frame, np.where(y > 0, "up", "down"))
+    assert kept(logistic).names[0] == "d"
+    assert kept(fitted(LinearRegression(), frame, y.to_numpy())) is None
+
+
+def page(models, frame, y):
+    tables = {name: TableModel(Preparation(standardize=True), model, "y") for name, model in models.items()}
+    found = compare(tables, frame, y, cv=2, random_state=0)
+    text = render(
+        title="?", sheet_notes=(), preparation=found.fitted[found.best].preparation_, comparison=found,
+        models=found.fitted, target="y", frame=frame, y=y, seed=0,
+    )  # fmt: skip
+    answer = text[text.index('<section id="answer"') : text.index('<section id="leaderboard"')]
+    return found, answer, re.findall(r"<h3>(.*?)</h3>", text)
+
+
+def test_the_page_answers_which_inputs_matter_whoever_wins(farm):
+    frame, y = farm
+    models = {"linear": LinearRegression(), "spike-slab": SpikeSlabRegressor("beta-binomial", slab="g", n_models=1)}
+    found, answer, questions = page(models, frame.drop(columns="fahrenheit"), y)
+    assert found.best == "linear"
+    assert "almost surely matter" in answer and "What matters most" not in answer
+    assert questions.count("Which inputs matter?") == 1 and "How much, and in which direction?" in questions
+
+
+def test_the_page_of_a_lasso_counts_its_weights(farm):
+    frame, y = farm
+    _, answer, questions = page({"lasso": LassoCV()}, frame.drop(columns="fahrenheit"), y)
+    assert re.search(r"(weights? (are|is) other than zero in lasso|weights of lasso is zero)", answer)
+    assert questions.count("Which inputs matter?") == 1
+
+
+def test_the_page_of_classes_answers_too(farm):
+    frame, y = farm
+    label = np.where(y > np.median(y), "high", "low")
+    models = {"spike-slab": SpikeSlabClassifier("beta-binomial"), "sparse": SparseLogisticRegression(0.02)}
+    _, answer, questions = page(models, frame[["warmth", "wind"]], label)
+    assert "warmth almost surely matters (95\u202f% or more); wind" in answer
+    assert questions.count("Which inputs matter?") == 1
