@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from credo.learning.hyperparameters import climb, search
+from credo.learning.hyperparameters import Maximum, _called_back, climb, search
 
 
 def hills(vector):
@@ -83,3 +83,15 @@ def test_a_plateau_of_the_rehearsal_does_not_hide_the_summit():
     assert strayed[0] > 4.0 and abs(many(strayed)[1][0]) < 0.05
     found = search(lambda: many, [np.array([0.0])], rehearsal=lambda: few)
     assert found.best.vector[0] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_slope_however_small_calls_a_stray_back():
+    """Value 100·s·e^(−s) with s = e^(−2u): flat at u = 9, where its slope of 10⁻⁶ tells of 0.6 nats at 2.5."""
+    s = np.exp(-18.0)
+    slope = np.array([-200.0 * s * (1 - s) * np.exp(-s)])
+    strayed = Maximum(np.array([9.0]), 100.0 * s, 1, True, slope=slope)
+    assert abs(slope[0]) < 1e-5
+    assert _called_back(strayed, np.zeros(1))[0] == pytest.approx(2.5)
+    # Outward, or of too little worth, it is left alone.
+    for other in (-slope, 1e-3 * slope):
+        assert _called_back(Maximum(np.array([9.0]), 0.0, 1, True, slope=other), np.zeros(1)) is None

@@ -28,6 +28,8 @@ _SAME = 0.05
 _HEAT, _FINALISTS = 30, 1 / 3
 # Further than this many e-foldings from where it began a parameter may be on a plateau; there it is as well nearer.
 _FAR, _AS_WELL = 2.5, 0.2
+# Nats for which a climb is taken up again, and those that no plateau can hide.
+_WORTH, _TOO_GOOD = 0.01, 3.0
 # A slope of less than this for an e-folding of a parameter is level ground.
 _LEVEL = 0.01
 # A step of more than this many e-foldings in one parameter is a leap into the dark.
@@ -36,13 +38,14 @@ _BOX = 12.0
 
 @dataclass(frozen=True)
 class Maximum:
-    """Where a search ended."""
+    """Where a search ended, and the slope that was left there."""
 
     vector: Array
     value: float
     n_evaluations: int
     converged: bool
     trace: tuple[Array, ...] = ()
+    slope: Array | None = None
 
 
 def climb(
@@ -90,7 +93,7 @@ def climb(
     )
     # A line search that fails where the ground is level has come to the last digit, not to a wall.
     level = found.status == 2 and np.abs(best_slope).max(initial=0.0) < _LEVEL
-    return Maximum(best_vector, best_value, n_evaluations, bool(found.status == 0 or level), tuple(visited))
+    return Maximum(best_vector, best_value, n_evaluations, bool(found.status == 0 or level), tuple(visited), best_slope)
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,12 @@ def search(
         rehearsed, few = ends[0], rehearsal()
         begin = _nearer(few, rehearsed, starts[0])
         metric = metric_at(few, begin, growth=growth)
-    best = climb(objective(), begin, tolerance=tolerance, max_evaluations=max_evaluations, metric=metric)
+    ahead = partial(climb, objective(), tolerance=tolerance, max_evaluations=max_evaluations, metric=metric)
+    best = ahead(begin)
+    back = _called_back(best, starts[0])
+    if back is not None:
+        again = ahead(back)
+        best = _joined(best, again) if again.value > best.value else best
     return Search(replace(best, trace=rehearsed.trace + best.trace), _gaps(ends))
 
 
@@ -183,6 +191,19 @@ def _nearer(objective: Objective, end: Maximum, origin: Array) -> Array:
         if objective(back)[0] > end.value - _AS_WELL:
             vector = back
     return vector
+
+
+def _called_back(end: Maximum, origin: Array) -> Array | None:
+    """The end with what strayed too far brought back; None where nothing did.
+
+    Out on a plateau the value differs from its limit by a multiple of 1/ℓ², so that however small a slope is, it tells
+    what there is to gain nearer to the origin: half of it, e² times as much for each e-folding.
+    """
+    gap = end.vector - origin
+    assert end.slope is not None
+    gain = -0.5 * np.sign(gap) * end.slope * np.exp(np.minimum(2.0 * (np.abs(gap) - _FAR), 60.0))
+    lost = (np.abs(gap) > _FAR + 1.0) & (gain > _WORTH) & (gain < _TOO_GOOD)
+    return np.where(lost, origin + np.clip(gap, -_FAR, _FAR), end.vector) if lost.any() else None
 
 
 def metric_at(objective: Objective, vector: Array, *, growth: float = 1.0, step: float = 1e-3) -> Array:
