@@ -1,6 +1,7 @@
 """A small table on disk, and the command run in this process or in one of its own."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -49,6 +50,8 @@ def spawn():
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **environment},
+            # A run in the background ignores interrupts, and so would its children.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     return start
