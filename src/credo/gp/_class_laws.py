@@ -8,20 +8,18 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit, ndtr, ndtri, softmax
-from scipy.stats import qmc
+from scipy.special import logit, ndtr
 
 from credo.inference import SiteGaussian
 from credo.inference.softmax import SoftmaxGaussian
 from credo.kernels import Kernel
-from credo.likelihoods import Bernoulli
+from credo.likelihoods import Bernoulli, moderated
 from credo.linalg import Factor, factorize
 
 Array = NDArray[np.float64]
 
-# Points of the quadrature over the latent values of all classes, the same for every row and every call.
+# Points of the quadrature over the latent values of all classes: 2 to this power.
 _POINTS = 10
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,17 +61,12 @@ class SoftmaxLaw:
         mean, cov = cross @ self.alpha.T, self._posterior.blocks(cross, prior)
         values, vectors = np.linalg.eigh(cov)
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        total = np.zeros_like(mean)
-        for point in self._points:
-            total += softmax(mean + roots @ point, axis=1)
-        return total / total.sum(axis=1, keepdims=True)
+        table = moderated.softmax_averaged(self._points, mean, roots, np.eye(len(self.alpha)))
+        return table / table.sum(axis=1, keepdims=True)
 
     @cached_property
     def _points(self) -> Array:
-        cube = qmc.Sobol(len(self.alpha), scramble=True, rng=np.random.default_rng(0)).random_base2(_POINTS - 1)
-        half = ndtri(np.clip(cube, 1e-12, 1 - 1e-12))
-        # Mirrored, so that odd moments vanish.
-        return np.vstack([half, -half])
+        return moderated.normal_points(len(self.alpha), log2=_POINTS)
 
     @cached_property
     def _posterior(self) -> SoftmaxGaussian:
@@ -110,8 +103,5 @@ def _average(means: Array, variance: Array, link: str) -> Array:
     """The probability of +1 averaged over the columns of means, each with the same variance of a row."""
     if link == "probit":
         return ndtr(means / np.sqrt(1.0 + variance)[:, None]).mean(axis=1)
-    total = np.zeros(len(means))
-    for node, weight in zip(_NODES, _WEIGHTS / _WEIGHTS.sum(), strict=True):
-        shifted = means + node * np.sqrt(variance)[:, None]
-        total += weight * (0.5 * (1.0 + np.tanh(0.5 * shifted))).mean(axis=1)
-    return total
+    wide = np.broadcast_to(variance[:, None], means.shape)
+    return moderated.averaged(means.ravel(), wide.ravel())[:, 1].reshape(means.shape).mean(axis=1)

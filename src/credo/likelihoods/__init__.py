@@ -9,7 +9,8 @@ Laplace asks for derivatives, expectation propagation for tilted moments, variat
 likelihood that answers all three works with every rule of `inference`.
 
 Members: `Gaussian`, with which every rule is exact, and `Bernoulli` with a logit or a probit link, for labels −1 and
-+1; `Tempered` raises one to a power. What does not belong here: kernels, priors, the rules themselves, and the softmax
++1; `Tempered` raises one to a power; the module `moderated` averages class probabilities over log odds that are
+normal. What does not belong here: kernels, priors, the rules themselves, and the softmax
 of several latent values, which lives with its rule.
 """
 

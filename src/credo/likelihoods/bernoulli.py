@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, expit, log_ndtr, ndtr
 
 from credo.likelihoods._likelihood import Likelihood
+from credo.likelihoods.moderated import averaged
 
 Array = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ class Bernoulli(Likelihood):
 
     def probability(self, mean: Array, var: Array) -> Array:
         """P(y = +1) where f ~ N(mean, var)."""
-        return ndtr(mean / np.sqrt(1.0 + var)) if self.link == "probit" else expit(self.log_odds(mean, var))
+        return ndtr(mean / np.sqrt(1.0 + var)) if self.link == "probit" else averaged(mean, var)[:, 1]
 
 
 def _hazard(z: Array) -> Array:

@@ -10,7 +10,7 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import FitWarning, LinearClassifier, Result, choice, interval_level, positive, positive_integer
-from credo.linear import _moderated as moderated
+from credo.likelihoods import moderated
 from credo.linear._laplace import (
     LaplaceFit,
     best_precision,

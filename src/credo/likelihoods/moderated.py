@@ -22,7 +22,6 @@ _NARROW = 2.0
 _NORMAL_STEP, _LOGISTIC_STEP = 0.35, 0.55
 # Entries of a block of rows × nodes, or rows × classes × nodes.
 _BLOCK = 200_000
-_SOBOL_LOG2 = 11
 
 _NORMAL = _NORMAL_STEP * np.arange(-26, 27)
 _NORMAL_WEIGHTS = _NORMAL_STEP * np.exp(-0.5 * _NORMAL**2) / np.sqrt(2 * np.pi)
@@ -91,7 +90,7 @@ def softmax_probit(mean: Array, cov: Array) -> Array:
 def softmax_averaged(nodes: Array, mean: Array, root: Array, contrasts: Array) -> Array:
     """The mean of softmax(C(m + Lz)) over stored points z of a standard normal law; shape (n, K).
 
-    `root` holds a triangular root L of each row's covariance, shape (n, m, m).
+    `root` holds a root L of each row's covariance LLᵀ, shape (n, m, m).
     """
     return np.concatenate([draws.mean(axis=2).T for draws in _softmax_draws(nodes, mean, root, contrasts)])
 
@@ -106,12 +105,12 @@ def softmax_interval(
     return lower, upper
 
 
-def normal_points(n_dims: int) -> Array:
-    """4096 points that fill a standard normal law evenly, in pairs of opposite sign: shape (4096, n_dims).
+def normal_points(n_dims: int, *, log2: int = 12) -> Array:
+    """2^log2 points that fill a standard normal law evenly, in pairs of opposite sign: shape (2^log2, n_dims).
 
     Half of them are Sobol' points, scrambled once and for all and taken through the normal quantile function.
     """
-    cube = qmc.Sobol(n_dims, scramble=True, rng=np.random.default_rng(20)).random_base2(_SOBOL_LOG2)
+    cube = qmc.Sobol(n_dims, scramble=True, rng=np.random.default_rng(20)).random_base2(log2 - 1)
     half = ndtri(np.clip(cube, 1e-12, 1.0 - 1e-12))
     return np.concatenate([half, -half])
 
