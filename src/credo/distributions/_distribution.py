@@ -138,11 +138,16 @@ class Distribution(Immutable, ABC):
         return np.zeros(len(self), dtype=bool)
 
     def _knots(self) -> NDArray[np.float64]:
-        """Points of shape (m, n_rows) between which the cdf is smooth, and beyond which it is flat.
+        """Points of shape (m, n_rows) around which the cdf rises, and where it jumps, if it does.
 
-        Quadrature over the outcomes is done piece by piece between them.
+        Quadrature over the outcomes is done piece by piece between and around them.
         """
         raise NotImplementedError
+
+    def _grain(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Over what length the cdf is smooth around each knot, zero for a jump; and how far from it its tails count."""
+        knots = self._knots()
+        return np.zeros(knots.shape), np.zeros(knots.shape)
 
     @abstractmethod
     def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]: ...

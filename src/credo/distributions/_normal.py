@@ -87,5 +87,9 @@ class Normal(Distribution):
         return self._std == 0
 
     def _knots(self) -> NDArray[np.float64]:
+        return self._mean[None]
+
+    def _grain(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         # Beyond eight standard deviations the square of the tail is below 1e-30.
-        return self._mean + self._std * np.arange(-8.0, 9.0, 2.0)[:, None]
+        with np.errstate(over="ignore"):
+            return self._std[None], 8 * self._std[None]

@@ -39,9 +39,10 @@ class Inverse:
     def between(self, low: Array, high: Array) -> Array:
         """The solution, which the ends must bracket."""
         low, high = np.clip(low, -_LARGEST, _LARGEST), np.clip(high, -_LARGEST, _LARGEST)
-        high = np.where(self._reached(self._value(low)), low, high)
+        value = self._value(low)
+        high = np.where(self._reached(value), low, high)
         if self.smooth.any():
-            low, high = self._interpolate(low, high)
+            low, high = self._interpolate(low, high, value)
         return self._bisect(low, high)
 
     def _value(self, x: Array) -> Array:
@@ -54,21 +55,22 @@ class Inverse:
         """How far F is beyond q on the probit scale, where the F of a normal is a straight line."""
         return np.where(self.upper, self.probit - ndtri(value), ndtri(value) - self.probit)
 
-    def _interpolate(self, low: Array, high: Array) -> tuple[Array, Array]:
-        """Shrink the brackets by a secant step, one of double length, and halving, in turn.
+    def _interpolate(self, low: Array, high: Array, below: Array) -> tuple[Array, Array]:
+        """Shrink the brackets by a secant step, one of double length, and halving where these did less, in turn.
 
         The double step of Alefeld, Potra & Shi (1995) lands just beyond the root, so that both ends close in
-        on it.
+        on it. `below` is F at the lower ends.
         """
-        g_low, g_high = self._excess(self._value(low)), self._excess(self._value(high))
+        g_low, g_high = self._excess(below), self._excess(self._value(high))
         for step in range(3 * _CYCLES):
-            x = low / 2 + high / 2
-            if step % 3 < 2:
-                secant = _secant(low, high, g_low, g_high, length=step % 3 + 1)
-                x = np.where((low < secant) & (secant < high), secant, x)
+            if step % 3 == 0:
+                width = high / 2 - low / 2
+            secant = _secant(low, high, g_low, g_high, length=step % 3 % 2 + 1)
+            good = (low < secant) & (secant < high) & ((step % 3 < 2) | (high / 2 - low / 2 < width / 2))
+            x = np.where(good, secant, low / 2 + high / 2)
             value = self._value(x)
             g, reached = self._excess(value), self._reached(value)
-            close = self.smooth & (np.abs(value - self.level) <= 2 * _EPS * self.level)
+            close = self.smooth & (np.abs(value - self.level) <= 8 * _EPS * self.level)
             low, g_low = np.where(~reached | close, x, low), np.where(~reached | close, g, g_low)
             high, g_high = np.where(reached | close, x, high), np.where(reached | close, g, g_high)
             low = np.where(self.smooth & (_position(high) - _position(low) <= 4), high, low)

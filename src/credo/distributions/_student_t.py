@@ -4,15 +4,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln, zeta
+from scipy.special import betainccinv, betaincinv, zeta
 
-from credo.distributions import _point
+from credo.distributions import _point, _t_table
 from credo.distributions import _validation as valid
 from credo.distributions._distribution import Distribution
+from credo.distributions._t_tail import FAR, NORMAL, gamma_step, log_tail, two_sided
 
-# From here on the power law of the tail is exact to rounding error (its next term is of order 1/r²).
-_FAR = 1e12
-_LARGEST = np.finfo(np.float64).max / 4
+# What ∫F² may be, in scales, of a tail that quadrature leaves out.
+_BEYOND_REACH = 1e-13
 
 
 class StudentT(Distribution):
@@ -88,7 +88,7 @@ class StudentT(Distribution):
     def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         # Γ((ν+1)/2)/Γ(ν/2) goes by `_gamma_step`, which keeps its digits at any ν.
         with np.errstate(all="ignore"):
-            peak = _gamma_step(self._df / 2) - 0.5 * np.log(self._df * np.pi) - np.log(self._scale)
+            peak = gamma_step(self._df / 2) - 0.5 * np.log(self._df * np.pi) - np.log(self._scale)
             density = peak - (self._df + 1) / 2 * self._log_spread(y)
         return _point.log_prob(density, y, self._loc, self._scale)
 
@@ -104,7 +104,7 @@ class StudentT(Distribution):
             tail = _cdf(-np.abs(_point.standardize(y, self._loc, self._scale)), df)
             log_spread, slope = self._log_spread(y), _log_beta_slope(df)
             ratio = np.exp(half * slope) * _expm1_over(-log_spread - slope, half)
-            peak = np.sqrt(df / np.pi) * np.exp(_gamma_step(df / 2)) * ratio
+            peak = np.sqrt(df / np.pi) * np.exp(gamma_step(df / 2)) * ratio
             score = distance * (1 - 2 * tail) + self._scale * peak
         score = np.where(np.isinf(distance) | self._heavy(), np.inf, score)
         return np.where(self._atoms(), distance, score)
@@ -116,9 +116,7 @@ class StudentT(Distribution):
         return _point.quantile(-self._standard_quantile(p), self._loc, self._scale)
 
     def _standard_quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        # One df for all rows, as least squares has it, needs one inversion for all rows.
-        df = self._df[:1] if (self._df == self._df[:1]).all() else self._df
-        return _quantile(q[None, :], df[:, None])
+        return _quantile(q[None, :], _shared(self._df)[:, None])
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         return self._loc + self._scale * rng.standard_t(self._df, (n, len(self)))
@@ -133,12 +131,16 @@ class StudentT(Distribution):
         return (self._df <= 0.5) & (self._scale > 0)
 
     def _knots(self) -> NDArray[np.float64]:
-        # ∫F² beyond 2^j scales is of order 2^−j(2ν−1): below 1e-13 at the last knot, unless ν is almost 1/2.
-        doublings = np.clip(44 / np.maximum(2 * self._df.min(initial=np.inf) - 1, 1e-3), 4, 1000)
-        reach = np.concatenate([[2.0, 4.0, 6.0], 2.0 ** np.arange(3, np.ceil(doublings) + 1)])
+        return self._loc[None]
+
+    def _grain(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        # The cdf is analytic up to ±i√ν. Its tail is less than that of the power law: ∫F² beyond √ν·r is less than
+        # √ν exp(−2 ln((ν/2) B)) r^(1−2ν) / (4(2ν−1)), and less still for larger ν.
+        df = np.clip(self._df, 0.5 + 1e-3, 25.0)
+        log_r = (0.5 * np.log(df) - np.log(4 * _BEYOND_REACH * (2 * df - 1)) - 2 * log_tail(df)) / (2 * df - 1)
         with np.errstate(over="ignore"):
-            knots = self._loc + self._scale * np.concatenate([-reach[::-1], [0.0], reach])[:, None]
-        return np.clip(knots, -_LARGEST, _LARGEST)
+            reach = self._scale * np.exp(0.5 * np.log(df) + log_r)
+        return (self._scale * np.sqrt(np.minimum(df / 5, 1.0)))[None], reach[None]
 
     def _log_spread(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """ln(1 + z²/ν), from the log of |z| so that no square overflows."""
@@ -147,13 +149,11 @@ class StudentT(Distribution):
 
 
 def _cdf(z: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
-    """F(z), by the incomplete beta function whose argument is far from one: both tails keep their digits."""
-    with np.errstate(all="ignore"):
-        ratio = np.abs(z / np.sqrt(df))
-        square = np.square(ratio)
-        tail = np.exp(-df * np.log(ratio) - _log_tail(df))
-        betainc(df / 2, 0.5, 1 / (1 + square), out=tail, where=ratio < _FAR)
-        betaincc(0.5, df / 2, square / (1 + square), out=tail, where=ratio < 1)
+    df, size = _shared(df), np.abs(z)
+    if len(df) == 1 and z.size >= _t_table.WORTH and _t_table.LEAST <= df[0] <= NORMAL:
+        tail = _t_table.read(size, float(df[0]))
+    else:
+        tail = two_sided(size, df)
     return np.where(z < 0, tail / 2, 1 - tail / 2)
 
 
@@ -164,22 +164,13 @@ def _quantile(q: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.flo
         near = np.where(tail > 0.25, betaincinv(0.5, df / 2, 1 - 2 * tail), betainccinv(0.5, df / 2, 2 * tail))
         far = betaincinv(df / 2, 0.5, 2 * tail)
         ratio = np.sqrt(np.where(near < 0.5, near / (1 - near), (1 - far) / far))
-        beyond = np.exp(-(np.log(2 * tail) + _log_tail(df)) / df)
-        return np.copysign(np.sqrt(df) * np.where(beyond < _FAR, ratio, beyond), q - 0.5)
+        beyond = np.exp(-(np.log(2 * tail) + log_tail(df)) / df)
+        return np.copysign(np.sqrt(df) * np.where(beyond < FAR, ratio, beyond), q - 0.5)
 
 
-def _log_tail(df: NDArray[np.float64]) -> NDArray[np.float64]:
-    """ln((ν/2) B(ν/2, 1/2)), the constant of the tail's power law: ln P(|t| > √ν r) is −ν ln r less this."""
-    return np.log(df / 2) + 0.5 * np.log(np.pi) - _gamma_step(df / 2)
-
-
-def _gamma_step(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """ln Γ(x+1/2) − ln Γ(x); by its asymptotic series where the two would cancel."""
-    u = 1 / np.maximum(x, 30.0)
-    series = -0.5 * np.log(u) + u * (
-        -1 / 8 + u**2 * (1 / 192 + u**2 * (-1 / 640 + u**2 * (17 / 14336 - u**2 * 31 / 18432)))
-    )
-    return np.where(x > 30, series, gammaln(x + 0.5) - gammaln(x))
+def _shared(df: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One df for all rows where they have the same, as least squares has it: what hangs on it alone is done once."""
+    return df[:1] if (df == df[:1]).all() else df
 
 
 def _log_beta_slope(df: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -191,7 +182,7 @@ def _log_beta_slope(df: NDArray[np.float64]) -> NDArray[np.float64]:
     series = np.full_like(e, -2 * np.log(2))
     for k in range(2, 8):
         series += (-1) ** k * (2**k - 1) * (2**k - 2) * zeta(k) / k * e ** (k - 1)
-    direct = (_gamma_step(df / 2) - _gamma_step(df - 0.5)) / np.where(small, 1.0, half)
+    direct = (gamma_step(df / 2) - gamma_step(df - 0.5)) / np.where(small, 1.0, half)
     return np.where(small, series, direct)
 
 
