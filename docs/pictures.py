@@ -1,23 +1,30 @@
-"""Draws the README's picture by running the README's own example: ``python docs/pictures.py``."""
+"""Draws the README's pictures by running the README's own examples: ``python docs/pictures.py``."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+BLOCK = re.compile(r"```python\n(.*?)```(?:\s*!\[[^\]]*\]\(docs/images/(\w+)\.png\))?", flags=re.DOTALL)
+
+# Width and height in inches, and the names of axes that the examples leave to the reader.
+SIZES = {"band": (7.2, 3.6), "inclusions": (7.2, 4.0)}
+AXES = {"band": {"xlabel": "x", "ylabel": "y"}}
 
 
-def readme_example() -> str:
-    """The first Python block of the README."""
+def readme_examples() -> Iterator[tuple[str, str | None]]:
+    """The README's Python blocks in their order, each with the name of the picture that follows it, if one does."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    found = re.search(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert found, "the README has lost its example"
-    return found.group(1)
+    for found in BLOCK.finditer(text):
+        yield found.group(1), found.group(2)
 
 
 if __name__ == "__main__":
     scope: dict = {}
-    exec(compile(readme_example(), "README.md", "exec"), scope)  # noqa: S102 — our own text
-    figure = scope["ax"].figure
-    figure.set_size_inches(7.2, 3.6)
-    scope["ax"].set(xlabel="x", ylabel="y")
-    figure.savefig(DOCS / "images" / "band.png", dpi=160, bbox_inches="tight")
+    for code, name in readme_examples():
+        exec(compile(code, "README.md", "exec"), scope)  # noqa: S102 — our own text
+        if name is not None:
+            figure = scope["ax"].figure
+            figure.set_size_inches(*SIZES[name])
+            scope["ax"].set(**AXES.get(name, {}))
+            figure.savefig(DOCS / "images" / f"{name}.png", dpi=160, bbox_inches="tight")

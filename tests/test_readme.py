@@ -12,13 +12,15 @@ import credo
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PICTURES = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
 
 
 def test_the_example_runs_and_shows_what_it_says():
     matplotlib.use("agg")
-    example = runpy.run_path(str(ROOT / "docs" / "pictures.py"))["readme_example"]()
+    example, picture = next(PICTURES["readme_examples"]())
     scope = {}
     exec(compile(example, "README.md", "exec"), scope)
+    assert picture == "band"
     std, grid = scope["dist"].std, scope["grid"]
     amid, gap, beyond = (std[(grid > a) & (grid < b)].mean() for a, b in [(1, 3), (4.8, 5.6), (10, 11)])
     assert amid < 0.8 * gap < beyond
@@ -30,11 +32,17 @@ def test_the_example_runs_and_shows_what_it_says():
 def test_the_further_examples_run_and_show_what_they_say():
     matplotlib.use("agg")
     scope = {}
-    for block in re.findall(r"^```python\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL):
+    shown = []
+    for block, picture in PICTURES["readme_examples"]():
         exec(compile(block, "README.md", "exec"), scope)
+        shown += [picture] if picture else []
+    assert len(shown) == README.count("docs/images/") and set(shown) == set(PICTURES["SIZES"])
     assert scope["gp"].relevance_.argmin() == 2
-    assert scope["gp"].noise_std(scope["X"][:1])[0] == pytest.approx(0.1, rel=0.3)
+    assert scope["gp"].noise_std(np.zeros((1, 3)))[0] == pytest.approx(0.1, rel=0.3)
     np.testing.assert_allclose(scope["curved"].predict_proba([[50.0, 0.0, 0.0]]), 0.5, atol=0.1)
+    inclusion, entered = scope["subsets"].inclusion_probabilities_, (scope["path"].coefs != 0).argmax(axis=1)
+    assert inclusion[0] > 0.99 and 0.5 < inclusion[2] < 0.8 and 0.3 < inclusion[7] < 0.5
+    assert inclusion[[2, 7]].sum() == pytest.approx(1, abs=0.1) and entered[7] == entered.max()
 
 
 @pytest.mark.parametrize("package", re.findall(r"^\| `credo\.(\w+)`", README, flags=re.MULTILINE))

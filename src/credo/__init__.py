@@ -82,6 +82,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "LassoPath",
         "Selection",
         "SparseLogisticRegression",
+        "SparseLogisticRegressionCV",
         "SpikeSlabClassifier",
         "SpikeSlabRegressor",
         "forward_selection",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from credo.learning.coordinate import Labels, Rows, block_of, classify, column_squares, descend, polished
+from credo.learning.coordinate import Labels, Rows, block_of, classify, descend, newton, polished
 from credo.learning.coordinate.blocks import Columns, Gram
 from credo.learning.coordinate.gap import least_squares_gap
 
@@ -130,26 +130,56 @@ def test_the_block_is_chosen_by_what_it_costs():
 def test_safe_exclusions_of_the_log_loss():
     X, y, weight = table(60, 80)
     labels = Labels((y > np.median(y)).astype(float)[:, None], weight)
-    squares = column_squares(X, weight, center=True)
-    start = np.zeros((1, 80)), np.zeros(1)
-    options = {"l1": 8.0, "squares": squares, "intercept": True, "max_steps": 500}
-    best = classify(X, labels, start=start, tol=1e-11, **options)
-    _, scores = labels.centred(X @ best.W.T)
-    gap = labels.gap(X, best.W, scores, squares, 8.0)
+    rows = Rows.of(X, np.zeros(60), weight, center=True)
+    options = {"start": (np.zeros((1, 80)), np.zeros(1)), "intercept": True, "max_steps": 500}
+    (best,) = classify(rows, labels, np.array([8.0]), tol=1e-11, **options)
+    _, odds = labels.centred(labels.odds(X @ best.W.T))
+    gap = labels.gap(rows, best.W, odds, 8.0)
     assert best.converged and gap.value <= 1e-10 * labels.null_loss()
-    rough = classify(X, labels, start=start, tol=1e-3, **options)
-    _, scores = labels.centred(X @ rough.W.T)
-    excluded = labels.gap(X, rough.W, scores, squares, 8.0).excluded
+    (rough,) = classify(rows, labels, np.array([8.0]), tol=1e-3, **options)
+    _, odds = labels.centred(labels.odds(X @ rough.W.T))
+    excluded = labels.gap(rows, rough.W, odds, 8.0).excluded
     assert excluded.any() and not best.W[excluded].any()
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csc_array])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_classes_together_and_in_turn_find_the_same_weights(kind, intercept, monkeypatch):
+    X, y, weight = table(60, 12)
+    labels = Labels.of(np.digitize(y, np.quantile(y, [0.25, 0.5, 0.75])), 4, weight)
+    rows = Rows.of(kind(X), np.zeros(60), weight, center=intercept)
+    options = {"start": (np.zeros((4, 12)), np.zeros(4)), "intercept": intercept, "max_steps": 1000, "tol": 1e-12}
+    (together,) = classify(rows, labels, np.array([2.0]), **options)
+    for most in (24, 1):
+        monkeypatch.setattr(newton, "_PAIRS", most)
+        (turns,) = classify(rows, labels, np.array([2.0]), **options)
+        assert turns.converged and turns.n_steps > together.n_steps
+        # What all classes share has no effect, and for an even number of them the penalty may not say what it is.
+        one, other = (W - W.mean(axis=0) for W in (turns.W, together.W))
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_a_newton_step_minimises_the_expansion():
+    """Of several classes at once, without a penalty: Newton's step in all weights and intercepts, H⁻¹g."""
+    X, y, weight = table(80, 3)
+    labels = Labels.of(np.digitize(y, np.quantile(y, [0.3, 0.6])), 3, weight)
+    odds = labels.odds(np.random.default_rng(0).normal(size=(80, 3)))
+    group, old = np.array([0, 2]), np.random.default_rng(1).normal(size=(2, 3))
+    new, level = newton.minimum(X, labels, odds.p, old, group, l1=1e-9, intercept=True, target=1e-12)
+    Z, p, r = np.column_stack([X, np.ones(80)]), odds.p[:, group], (labels.Y - odds.p)[:, group]
+    H = sum(w * np.kron(np.diag(q) - np.outer(q, q), np.outer(z, z)) for w, q, z in zip(weight, p, Z, strict=True))
+    step = np.linalg.solve(H, ((weight[:, None] * r).T @ Z).ravel()).reshape(2, 4)
+    np.testing.assert_allclose(new - old, step[:, :3], atol=1e-4)
+    np.testing.assert_allclose(level, step[:, 3], atol=1e-4)
 
 
 def test_optimal_intercepts_leave_no_residual():
     rng = np.random.default_rng(2)
     Y = np.eye(3)[rng.integers(0, 3, 40)]
     labels = Labels(Y, rng.uniform(0.5, 2, 40))
-    change, scores = labels.centred(30.0 * rng.normal(size=(40, 3)))
-    np.testing.assert_allclose(labels.weight @ (Y - labels.probabilities(scores)), 0.0, atol=1e-11)
+    change, odds = labels.centred(labels.odds(30.0 * rng.normal(size=(40, 3))))
+    np.testing.assert_allclose(labels.weight @ (Y - odds.p), 0.0, atol=1e-11)
     assert np.isfinite(change).all()
     flat = Labels(Y, np.ones(40))
-    constant = flat.centred(np.zeros((40, 3)))[1]
-    assert flat.loss(constant) == pytest.approx(flat.null_loss())
+    constant = flat.centred(flat.odds(np.zeros((40, 3))))[1]
+    assert constant.loss == pytest.approx(flat.null_loss())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit, ndtr, softmax
 
-from credo.likelihoods import moderated
+from credo.likelihoods import Bernoulli, moderated
 from credo.linear._softmax import contrasts
 
 VARIANCES = [1e-12, 1e-8, 1e-3, 0.1, 0.9, 1.9, 2.1, 4.0, 30.0, 1e3, 1e4]
@@ -141,3 +141,12 @@ def test_points_of_a_normal_law():
     np.testing.assert_allclose(nodes.mean(axis=0), 0.0, atol=1e-14)
     np.testing.assert_allclose(np.cov(nodes.T), np.eye(3), atol=5e-3)
     np.testing.assert_array_equal(nodes, moderated.normal_points(3))
+
+
+def test_three_routes_to_one_average():
+    """By trapezes on the line, by panels around the mode, and by eight probits."""
+    mean, std = (grid.ravel() for grid in np.meshgrid(np.linspace(-15, 15, 31), [0.1, 1.0, 4.0, 30.0]))
+    found = moderated.averaged(mean, std**2)[:, 1]
+    np.testing.assert_allclose(expit(Bernoulli("logit").log_odds(mean, std**2)), found, rtol=1e-9)
+    np.testing.assert_allclose(moderated.nearly_averaged(mean, std**2), found, atol=1e-8)
+    np.testing.assert_allclose(moderated.nearly_averaged(mean, np.zeros_like(mean)), expit(mean), atol=1e-8)

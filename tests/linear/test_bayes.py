@@ -205,7 +205,7 @@ def test_confint_is_the_central_interval_of_the_marginals(table, noise):
     X, y = table
     model = BayesianLinearRegression(1.0, noise_precision=noise, noise_prior=(1.0, 1.0)).fit(X, y)
     # The weight of column 0 is f at one step along it, less f at the origin, without an intercept's say.
-    draws, _ = model.sample_weights(40000, random_state=0)
+    draws, _ = model.sample_coefficients(40000, random_state=0)
     np.testing.assert_allclose(model.confint(0.8), np.quantile(draws, [0.1, 0.9], axis=0).T, atol=0.04)
 
 

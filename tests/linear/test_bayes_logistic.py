@@ -314,7 +314,7 @@ def test_stored_draws_make_predictions_repeatable(n_classes):
 def test_draws_have_the_posterior_s_moments(n_classes):
     X, y = table(40, 3, n_classes)
     model = BayesianLogisticRegression(0.5).fit(X, y)
-    weights, intercepts = model.sample_weights(40_000, random_state=0)
+    weights, intercepts = model.sample_coefficients(40_000, random_state=0)
     assert weights.shape[1:] == model.coef_.shape and intercepts.shape[1:] == model.intercept_.shape
     np.testing.assert_allclose(weights.mean(axis=0), model.coef_, atol=5 * model.coef_std_.max() / 200)
     flat = weights.reshape(len(weights), -1)

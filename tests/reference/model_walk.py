@@ -2,11 +2,9 @@
 
 `insert`, `remove` and `flip` keep a factored model; here it is made from scratch. `flips`, `choose` and `stroll` are
 one step after another of weighted tempered Gibbs sampling, with every neighbour's evidence computed by itself.
-`laplace` is Newton's method by NumPy's solver.
 """
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 
 def factored(X, y, members, ridge):
@@ -60,17 +58,3 @@ def stroll(X, y, members, slab, prior, floor, uniforms):
         weights.append(weight)
         members ^= {j}
     return flipped, np.array(weights), included
-
-
-def laplace(Z, y, weight, prior):
-    """ln p(y | γ), the mode and the curvature of a logistic model with a column of ones in front of Z."""
-    phi = np.column_stack([np.ones(len(y)), Z])
-    theta = np.zeros(phi.shape[1])
-    for _ in range(200):
-        p = expit(phi @ theta)
-        H = (phi * (weight * p * (1 - p))[:, None]).T @ phi + np.diag(prior)
-        step = np.linalg.solve(H, phi.T @ (weight * (y - p)) - prior * theta)
-        theta = theta + step / max(1.0, np.abs(step).max())
-    side = np.where(y > 0.5, 1.0, -1.0)
-    height = float(weight @ log_expit(side * (phi @ theta)) - 0.5 * prior @ theta**2)
-    return height + 0.5 * np.log(prior).sum() - 0.5 * np.linalg.slogdet(H)[1], theta, H

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import log_softmax
 
 from credo.learning.coordinate import _jit
 
@@ -44,6 +45,29 @@ def gram_descent(X, y, w, l1, l2, n_passes):
 
 
 column_descent = gram_descent
+
+
+def shrunken_gap(X, y, w, l1, l2):
+    r = y - X @ w
+    slope = np.abs(X.T @ r - l2 * w).max()
+    return (r @ r + l2 * w @ w, r @ y, np.abs(w).sum(), slope, l1), gram_gap(X, y, w, l1, l2)
+
+
+def log_loss(scores, Y, weight):
+    """−Σ ω ln p of the labels, and p; a single score has a second one of zero beside it."""
+    if scores.shape[1] == 1:
+        scores, Y = np.hstack([scores, np.zeros_like(scores)]), np.hstack([Y, 1 - Y])
+    p = np.exp(log_softmax(scores, axis=1))
+    return -weight @ (Y * log_softmax(scores, axis=1)).sum(axis=1), p
+
+
+def column_moments(X, omega, center):
+    mean = omega @ X / omega.sum() if center else np.zeros(X.shape[1])
+    return mean, omega @ X**2, omega @ (X - mean) ** 2
+
+
+def row_gram(X):
+    return X.T @ X
 
 
 def example(l2):
@@ -99,3 +123,48 @@ def test_column_descent(l2, n_passes):
     assert passes == n_passes
     np.testing.assert_allclose(w, column_descent(Z, y, np.zeros(12), 1.5, l2, n_passes), atol=1e-8)
     np.testing.assert_allclose(r + shift * root, y - Z @ w, atol=1e-10)
+
+
+@pytest.mark.parametrize("l2", [0.0, 2.5])
+def test_shrunken_gap(l2):
+    X, y, l1, l2 = example(l2)
+    sums, value = shrunken_gap(X, y, np.random.default_rng(1).normal(size=12), l1, l2)
+    assert _jit.shrunken_gap(*sums) == pytest.approx(value, rel=1e-10)
+    assert _jit.shrunken_gap(2.0, 2.0, 0.0, 0.0, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("n_scores", [1, 3])
+@pytest.mark.parametrize("scale", [1.0, 40.0, 800.0])
+def test_log_loss(n_scores, scale):
+    rng = np.random.default_rng(2)
+    scores, weight = scale * rng.normal(size=(50, n_scores)), rng.uniform(0.1, 3, 50)
+    Y = np.eye(3)[rng.integers(0, 3, 50)][:, :n_scores]
+    p = np.empty_like(scores)
+    loss, expected = log_loss(scores, Y, weight)
+    assert _jit.log_loss(scores, Y, weight, p) == pytest.approx(loss, rel=1e-12)
+    np.testing.assert_allclose(p, expected[:, :n_scores], rtol=1e-10, atol=1e-300)
+    # Beyond doubt and right: what is left of the loss isn't rounded away.
+    sure = np.full((1, n_scores), -50.0)
+    sure[0, 0] = 50.0
+    left = np.exp(-50.0) if n_scores == 1 else 2 * np.exp(-100.0)
+    assert _jit.log_loss(sure, np.eye(n_scores)[:1], np.ones(1), p[:1]) == pytest.approx(left, rel=1e-12)
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_column_moments(center):
+    rng = np.random.default_rng(4)
+    X = (rng.normal(size=(40, 6)) + 3) * (rng.random((40, 6)) < [1.0, 0.9, 0.5, 0.1, 0.0, 1.0])
+    thin, omega = sparse.csc_array(X), rng.uniform(0.5, 2, 40)
+    found = _jit.column_moments(thin.data, thin.indices, thin.indptr, omega, center)
+    for ours, plain in zip(found, column_moments(X, omega, center), strict=True):
+        np.testing.assert_allclose(ours, plain, rtol=1e-12, atol=1e-14)
+
+
+def test_row_gram():
+    X = sparse.random_array((60, 9), density=0.3, rng=np.random.default_rng(6), format="csr")
+    np.testing.assert_allclose(_jit.row_gram(X.data, X.indices, X.indptr, 9), row_gram(X.toarray()), atol=1e-13)
+    turned = X.copy()
+    for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        turned.data[start:stop], turned.indices[start:stop] = X.data[start:stop][::-1], X.indices[start:stop][::-1]
+    K = _jit.row_gram(turned.data, turned.indices, turned.indptr, 9)
+    np.testing.assert_allclose(K, row_gram(X.toarray()), atol=1e-13)

@@ -126,17 +126,3 @@ def test_rows_of_inner_products_are_made_when_they_are_not_kept(monkeypatch):
     assert not len(made.columns.gram)
     for ours, theirs in zip(made.advance(uniforms, np.zeros(7)), kept, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
-
-
-@pytest.mark.parametrize("members", [(), (0,), (4, 1, 2)], ids=str)
-def test_laplace(members):
-    rng = np.random.default_rng(4)
-    Z, y, weight = rng.normal(size=(40, 5)), (rng.random(40) < 0.4).astype(float), rng.integers(1, 4, size=40) * 1.0
-    k = len(members) + 1
-    theta, L = np.zeros(k), np.zeros((k, k))
-    places = np.array(members, dtype=np.int64)
-    value, gap = _jit.laplace(np.ascontiguousarray(Z.T), places, y, weight, 0.01, 0.5, theta, L)
-    expected, mode, H = plain.laplace(Z[:, list(members)], y, weight, np.array([0.01, *[0.5] * (k - 1)]))
-    assert value == pytest.approx(expected, abs=1e-9) and gap < 1e-8
-    np.testing.assert_allclose(theta, mode, atol=1e-8)
-    np.testing.assert_allclose(L @ L.T, H, atol=1e-7)

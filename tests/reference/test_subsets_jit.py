@@ -204,3 +204,39 @@ def test_dependent_columns_are_passed_over():
     assert_array_equal(np.isneginf(scores), [False] * 5 + [True] + [False] + [True])
     assert_allclose(counts[0, 0], counts[0, 2])
     assert_allclose(mean[0], mean[2])
+
+
+def decided(R, place):
+    """T as `explore` has it at a subset, by its twin."""
+    d = len(R) - 1
+    T = np.zeros((d + 1, d + 1, d + 1))
+    T[0] = R
+    for j in range(d):
+        T[j + 1, j + 1 :, j + 1 :] = keep(T[j], j) if (place >> (d - 1 - j)) & 1 else drop(T[j], j)
+    return T
+
+
+@pytest.mark.parametrize("place", [0b111111, 0b010110, 0b100001])
+def test_left_is_the_smallest_distance_to_the_span_of_the_others(place):
+    R, d = triangle(6), 6
+    members = np.array([j for j in range(d) if (place >> (d - 1 - j)) & 1])
+    expected = []
+    for j in members:
+        others = R[:, [i for i in members if i != j]]
+        expected.append(np.linalg.norm(R[:, j] - others @ np.linalg.lstsq(others, R[:, j])[0]))
+    assert_allclose(_jit.left(decided(R, place), members), min(expected), rtol=1e-10)
+
+
+def test_depends_looks_at_all_columns_of_the_subset():
+    """Of two columns that differ by 1e-8 of a third, more is left of the third than of either of the two."""
+    rng = np.random.default_rng(0)
+    x, e, y = rng.normal(size=(3, 20))
+    for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
+        table = np.column_stack([x, x + 1e-8 * e, e])[:, order]
+        R = np.linalg.qr(np.column_stack([table / np.linalg.norm(table, axis=0), y]), mode="r")
+        T = decided(R, 0b111)
+        assert _jit.depends(T, 2, 0b111, np.full(3, 1e-9))
+        pair = 0b110 if order == [0, 1, 2] else 0b011 if order == [2, 0, 1] else 0b101
+        last = 1 if order == [0, 1, 2] else 2
+        assert not _jit.depends(decided(R, pair), last, pair, np.full(3, 1e-9))
+        assert _jit.depends(decided(R, pair), last, pair, np.array([1e-9, 1e-9, 1e-9]) + 1e-7 * np.eye(3)[last])

@@ -12,7 +12,7 @@ from credo.report import _inclusion_sentences as words
 from credo.report import render
 from credo.report._effects import effects, kept
 from credo.report._inclusion_figure import inclusion_figure
-from credo.report._inclusions import Either, Inclusions, grouped, inclusions, posterior
+from credo.report._inclusions import Either, Inclusions, grouped, inclusions
 from credo.selection import compare
 from credo.sparse import LassoCV, ModelPosterior, SparseLogisticRegression, SpikeSlabClassifier, SpikeSlabRegressor
 
@@ -54,6 +54,12 @@ def test_copies_share_their_probability_and_either_will_do():
         "s", list("abcd"), made_up({(0, 3): 0.16, (0,): 0.18, (1, 3): 0.16, (1,): 0.17, (2, 3): 0.16, (2,): 0.17}, 4)
     )
     assert [group.names for group in three.either] == [["a", "b", "c"]]
+
+
+def test_listed_subsets_that_hold_little_make_no_group():
+    """One of a and b is in all that are listed; all together they are in with 0.6 at most."""
+    listed = ModelPosterior(np.array([0.4, 0.2]), ((0,), (1,)), np.array([0.02, 0.01]), np.zeros(2), 0.0)
+    assert grouped("s", ["a", "b"], listed).either == []
 
 
 def test_inputs_that_come_and_go_by_themselves_are_no_stand_ins():
@@ -103,6 +109,12 @@ def test_those_that_stand_in_for_each_other_are_told_once():
     assert "undecided" not in text and "probably" not in text
 
 
+def test_a_search_that_has_not_settled_says_so():
+    rough = Inclusions("spike-slab", ["a", "b"], np.array([0.97, 0.1]), [], settled=False)
+    assert words.inclusions(rough, linear=True).endswith("had not settled: these probabilities are rough.")
+    assert "rough" not in say([0.97, 0.1])
+
+
 def test_many_names_are_cut_short():
     assert "x0, x1, x2, x3, x4, x5 and 3 more almost surely matter" in say([*[0.99] * 9, 0.1])
 
@@ -130,19 +142,9 @@ def farm():
     return frame, y.to_numpy()
 
 
-def test_the_model_that_predicts_with_few_subsets_is_searched_again_for_all(farm):
-    frame, y = farm
-    few = fitted(SpikeSlabRegressor("beta-binomial", slab="g", n_models=1), frame, y)
-    many = fitted(SpikeSlabRegressor("beta-binomial", slab="g"), frame, y)
-    again = posterior(few, frame, y)
-    assert set(again.models) == set(many.estimator_.posterior_.models) and len(again.models) > 10
-    np.testing.assert_allclose(again.probability, many.estimator_.posterior_.probability, rtol=1e-9)
-    assert posterior(many, frame, y) is many.estimator_.posterior_
-
-
 def test_real_columns_levels_and_copies(farm):
     frame, y = farm
-    model = fitted(SpikeSlabRegressor("beta-binomial", slab="g", n_models=1), frame, y)
+    model = fitted(SpikeSlabRegressor("beta-binomial", slab="g"), frame, y)
     found = inclusions({"linear": fitted(LinearRegression(), frame, y), "spike-slab": model}, frame, y)
     assert (found.model, found.names) == ("spike-slab", ["warmth", "soil", "wind", "fahrenheit"])
     share = dict(zip(found.names, found.values, strict=True))
@@ -153,6 +155,10 @@ def test_real_columns_levels_and_copies(farm):
     shown = inclusion_figure(found, best="linear", linear=True)
     assert "either of" in shown.answer and "by spike-slab," in shown.reading
     assert all(f">{name}<" in shown.svg for name in found.names)
+    # The lasso stands beside it: an input by the largest weight of its levels, and of two copies mostly one.
+    assert "the lasso takes it" in shown.svg and "Each dot is when the lasso lets an input in" in shown.reading
+    weights = dict(zip(found.path.names, found.path.coefs[:, -1], strict=True))
+    assert weights["soil"] > 0 and min(weights["warmth"], weights["fahrenheit"]) < 0.1
 
 
 def test_a_single_input_and_models_of_one_answer_have_no_inclusions(farm):

@@ -36,17 +36,22 @@ def scale_free(z, shape):
     )
 
 
+def bic(X, y):
+    """−2 ln p(y | best fit) + (k + 2) ln n: an intercept and the noise's variance beside the columns."""
+    n, k = X.shape
+    design = np.column_stack([np.ones(n), X])
+    rest = y - design @ np.linalg.lstsq(design, y)[0]
+    return (k + 2) * np.log(n) - 2 * stats.norm.logpdf(rest, scale=np.sqrt(rest @ rest / n)).sum()
+
+
 def evidence(X, y, slab, *, g=None, slab_variance=None, noise_variance=None):
     """ln p(y | all columns of X), with a flat intercept and, where the noise is unknown, 1/σ²."""
     n, k = X.shape
     H = contrasts(n)
     Z, z = H @ X, H @ y
-    if slab == "bic":
-        design = np.column_stack([np.ones(n), X])
-        rest = y - design @ np.linalg.lstsq(design, y)[0]
-        fit = stats.norm.logpdf(rest, scale=np.sqrt(rest @ rest / n)).sum()
-        return fit - (k + 2) / 2 * np.log(n)
     flat = -0.5 * np.log(n)
+    if slab == "bic":
+        return scale_free(z, np.eye(n - 1)) + flat + (bic(np.empty((n, 0)), y) - bic(X, y)) / 2
     if slab == "normal":
         if noise_variance is not None:
             cov = noise_variance * np.eye(n - 1) + slab_variance * Z @ Z.T

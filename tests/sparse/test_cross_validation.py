@@ -6,7 +6,8 @@ from scipy import sparse
 from sklearn import linear_model as sk
 from sklearn.model_selection import KFold
 
-from credo.sparse.cross_validation import LassoCV, dealt
+from credo.sparse._folds import dealt
+from credo.sparse.cross_validation import LassoCV
 from credo.sparse.lasso import Lasso
 
 

@@ -132,6 +132,28 @@ def test_units_of_the_columns(scale):
     np.testing.assert_allclose(scaled.coef_ * scale, plain.coef_, atol=1e-4)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_columns_that_hardly_vary_around_their_offset(n_classes, kind):
+    X, y = table(80, 10, n_classes)
+    far = X.copy()
+    far[:, :4] += 1e6
+    seen = far.copy()
+    seen[:, :4] -= 1e6
+    plain = SparseLogisticRegression(alpha=0.02, tol=1e-11).fit(seen, y)
+    model = SparseLogisticRegression(alpha=0.02, tol=1e-11).fit(kind(far), y)
+    assert model.result_.n_iter <= plain.result_.n_iter + 2
+    np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(kind(far)), plain.predict_proba(seen), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_of_very_different_weight_take_few_rounds(n_classes):
+    X, y = table(60, 5, n_classes)
+    model = SparseLogisticRegression(alpha=1e-9, class_weight={0: 1e4, 1: 1e-3, 2: 1e-3}).fit(X, y)
+    assert model.result_.converged and model.result_.n_iter < 20
+
+
 def test_a_warm_start_saves_rounds():
     X, y = table(60, 100)
     model = SparseLogisticRegression(alpha=0.02, warm_start=True).fit(X, y)

@@ -95,11 +95,76 @@ def test_a_gap_that_is_not_met_is_said():
         lasso_path(X, y, n_alphas=10, tol=1e-10, max_iter=1)
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_frame_gives_its_names(kind):
+    frames = pytest.importorskip(kind)
+    X, y = table(p=3)
+    frame = frames.DataFrame(dict(zip(["rain", "wind", "sun"], X.T, strict=True)))
+    assert lasso_path(frame, y).names == ["rain", "wind", "sun"]
+    assert lasso_path(X, y).names == ["x0", "x1", "x2"]
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_intercepts_and_predictions_are_those_of_single_fits(fit_intercept, kind):
+    X, y = table()
+    path = lasso_path(kind(X), y, alphas=[0.5, 0.05], tol=1e-14, fit_intercept=fit_intercept)
+    for k, alpha in enumerate(path.alphas):
+        single = Lasso(alpha=alpha, fit_intercept=fit_intercept, tol=1e-14).fit(X, y)
+        assert path.intercepts[k] == pytest.approx(single.intercept_, abs=1e-6)
+        np.testing.assert_allclose(path.predict(kind(X))[:, k], single.predict(X), atol=1e-5)
+    with pytest.raises(ValueError, match="X has 3 columns, but the path was made of 20"):
+        path.predict(X[:, :3])
+
+
+def test_a_path_is_a_tuple_of_three():
+    X, y = table()
+    path = lasso_path(X, y, n_alphas=3)
+    alphas, coefs, dual_gaps = path
+    assert alphas is path.alphas and coefs is path.coefs and dual_gaps is path.dual_gaps and len(path) == 3
+
+
+def test_one_alpha_one_row_and_columns_of_zeros():
+    X, y = table()
+    path = lasso_path(X, y, n_alphas=1)
+    assert not path.coefs.any() and path.intercepts[0] == pytest.approx(y.mean())
+    single = lasso_path(X[:1], y[:1], n_alphas=2)
+    assert not single.coefs.any() and single.intercepts == pytest.approx([y[0], y[0]])
+    weight = np.where(np.arange(60) == 5, 2.0, 0.0)
+    assert lasso_path(X, y, n_alphas=2, sample_weight=weight).intercepts == pytest.approx([y[5], y[5]])
+    for kind in (np.array, sparse.csr_array):
+        assert not lasso_path(kind(np.zeros((60, 3))), y, n_alphas=2).coefs.any()
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csc_array])
+@pytest.mark.parametrize("scale", [1e-130, 1e130])
+def test_numbers_whose_squares_are_just_within_reach(kind, scale):
+    X, y = table()
+    plain = lasso_path(X, y, n_alphas=5, tol=1e-12).coefs
+    for of_X, of_y in [(scale, 1.0), (1.0, scale), (1 / scale, scale)]:
+        path = lasso_path(kind(X * of_X), y * of_y, n_alphas=5, tol=1e-12)
+        np.testing.assert_allclose(path.coefs / of_y * of_X, plain, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csc_array])
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_numbers_whose_squares_are_beyond_reach_are_refused(kind, scale):
+    X, y = table()
+    far = X.copy()
+    far[:, 2] *= scale
+    with pytest.raises(ValueError, match=r"in column 2 of X is .*e.150 in size, .* divide the column by its standard"):
+        lasso_path(kind(far), y)
+    with pytest.raises(ValueError, match=r"largest target is .* change the unit of y"):
+        lasso_path(kind(X), y * scale)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"alphas": [0.1, 0.0]}, "alphas must be finite numbers above 0"),
         ({"alphas": []}, "alphas must be finite numbers above 0"),
+        ({"alphas": [np.nan, 1.0]}, "alphas must be finite numbers above 0"),
+        ({"alphas": ["x"]}, "alphas must be finite numbers above 0"),
         ({"eps": 1.0}, "eps must lie between 0 and 1"),
         ({"n_alphas": 0}, "n_alphas must be a whole number"),
         ({"tol": -1.0}, "tol must be a positive finite number"),

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from tests.sparse.tables import USCRIME_NAMES, hald, uscrime
 
+from credo.estimator import FitWarning
 from credo.sparse.spike_slab import SpikeSlabRegressor
 from credo.sparse.subsets import forward_selection
 
@@ -69,6 +70,60 @@ def test_copies_and_constants_are_passed_over():
     found = forward_selection(wide, y, max_size=7)
     assert len(found.order) == 4 and 5 not in found.order
     assert np.linalg.matrix_rank(wide[:, found.order]) == 4
+
+
+def test_a_difference_of_near_copies_is_found():
+    rng = np.random.default_rng(0)
+    x, e = rng.normal(size=(2, 60))
+    X = np.column_stack([rng.normal(size=(60, 30)), x, x + 1e-7 * e])
+    found = forward_selection(X, e + 0.1 * rng.normal(size=60), criterion="ebic")
+    assert found.selected == (30, 31)
+
+
+def test_the_extended_criterion_takes_no_noise():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 800))
+    with pytest.warns(FitWarning, match=r"ln n = 3.91 .* of 800 columns of pure noise about 38 would pass one by one"):
+        loose = forward_selection(X, rng.normal(size=50))
+    assert len(loose.selected) > 10
+    for _ in range(5):
+        assert not forward_selection(X, rng.normal(size=50), criterion="ebic").selected
+    signal = forward_selection(X, X[:, :3].sum(axis=1) + 0.5 * rng.normal(size=50), criterion="ebic")
+    assert signal.selected == (0, 1, 2)
+    assert "smallest EBIC: x0 + x1 + x2" in str(signal.table())
+
+
+def test_the_extended_criterion_is_the_posterior_under_equal_sizes():
+    """−EBIC/2 is ln p(γ)p(y | γ) with the beta-binomial prior, but for a constant."""
+    for X, y in (uscrime(), hald()):
+        found = forward_selection(X, y, criterion="ebic")
+        model = SpikeSlabRegressor("beta-binomial").fit(X, y)
+        assert found.selected == model.map_model_
+        scores = model.log_scores([found.order[:k] for k in range(len(found.order) + 1)])
+        assert_allclose((found.ebic[0] - found.ebic) / 2, scores - scores[0], atol=1e-9)
+
+
+def test_extremes_are_refused_and_what_does_not_vary_is_said():
+    X, y = hald()
+    for unit in (1e-150, 1e150):
+        with pytest.raises(ValueError, match=r"the targets are up to .* from their mean, whose square a computer"):
+            forward_selection(X, y * unit)
+    with pytest.raises(ValueError, match=r"numbers of column c2 are about .*e\+201 in size"):
+        forward_selection(pd.DataFrame(X, columns=["c0", "c1", "c2", "c3"]) * [1, 1, 1e200, 1], y)
+    tiny = forward_selection(X * 1e-120, y * 1e-110)
+    assert tiny.selected == forward_selection(X, y).selected
+    with pytest.warns(FitWarning, match="y doesn't vary"):
+        assert forward_selection(X, np.full(13, 2.5)).selected == ()
+    with pytest.raises(ValueError, match="n_samples=1 with a total weight of 1 is too few"):
+        forward_selection(X[:1], y[:1])
+
+
+def test_a_target_that_columns_reproduce_is_reproduced_by_them():
+    X, _ = uscrime()
+    found = forward_selection(X, 1 + X[:, 3] - 2 * X[:, 7])
+    assert found.selected == (3, 7)
+    with pytest.raises(ValueError, match="criterion must be one of 'bic', 'ebic'; got 'aic'"):
+        forward_selection(X, X[:, 0], criterion="aic")
 
 
 def test_bad_sizes_are_refused():

@@ -32,3 +32,10 @@ def test_thresholds_broadcast_and_keep_shape():
 def test_a_bad_threshold_is_refused_in_words(threshold, delta):
     with pytest.raises(ValueError, match="delta must not be negative"):
         threshold([1.0, 2.0], delta)
+
+
+@pytest.mark.parametrize("threshold", [soft_threshold, hard_threshold])
+def test_infinite_numbers(threshold):
+    np.testing.assert_array_equal(threshold([-np.inf, 3.0, np.inf], [1.0, np.inf, 0.0]), [-np.inf, 0.0, np.inf])
+    with pytest.raises(ValueError, match="a and delta are infinite at the same place"):
+        threshold([1.0, -np.inf], np.inf)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from credo.cli._sizes import CLASS_DRAWS, Size, enumerates, impossible, laws, left_out, listing, patience
+from credo.cli._sizes import CLASS_DRAWS, Size, enumerates, impossible, left_out, listing, patience
 
 # By what they predict, simplest first: of models that the held-out rows can't tell apart, the first is taken.
 REGRESSORS = (
@@ -119,9 +119,7 @@ def _regressors(size: Size) -> Mapping[str, Any]:
         "ridge": Ridge(alpha="loo"),
         "bayes": BayesianLinearRegression(),
         "lasso": LassoCV(),
-        "spike-slab": SpikeSlabRegressor(
-            "beta-binomial", slab="g", n_models=laws(size.columns), random_state=WALK_SEED
-        ),
+        "spike-slab": SpikeSlabRegressor("beta-binomial", slab="g", random_state=WALK_SEED),
         "polynomial": make_pipeline(Polynomial(degree=2), BayesianLinearRegression()),
         "lms": LMSRegression(),
         "nadaraya-watson": NadarayaWatson(),

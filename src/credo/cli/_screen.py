@@ -51,7 +51,7 @@ class Screen:
         # Narrow padding on a terminal: the lines' gaps come on top, and 80 columns should do.
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         if console.is_terminal:
-            table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+            table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
         from credo.selection import MEASURES
 
         keys = (*comparison.measures, "log_evidence", "seconds")
@@ -120,9 +120,9 @@ def _lines() -> Callable[[str, int, int], None]:
 
 
 def _fitting(lines: list[tuple[str, ...]], width: int) -> int:
-    """How many columns stand side by side unclipped, each with its gap of two; leaderboard.csv has them all."""
+    """How many columns stand side by side unclipped, with gaps of two between them; leaderboard.csv has them all."""
     used = accumulate(max(len(cell) for cell in column) + 2 for column in zip(*lines, strict=True))
-    return max(2, sum(end <= width for end in used))
+    return max(2, sum(end - 2 <= width for end in used))
 
 
 def visible(text: str) -> str:

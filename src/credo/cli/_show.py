@@ -109,7 +109,7 @@ def _inputs(fitted: Any) -> Any:
     weight = getattr(estimator, "weight_", None)
     center = np.average(estimator.X_train_, axis=0, weights=weight)
     spread = spread * np.sqrt(np.average((estimator.X_train_ - center) ** 2, axis=0, weights=weight))
-    effect, notes = _effects(estimator, _origins(preparation))
+    effect, notes = _effects(estimator, preparation.sources())
     order = np.argsort(-(np.asarray(bends) if effect is None else effect), kind="stable")
     names = [str(name) for name in preparation.get_feature_names_out()]
     columns = {
@@ -123,11 +123,6 @@ def _inputs(fitted: Any) -> Any:
         "length scale: how far to go along an input until the function has changed its course",
     ]
     return Table("Inputs by what they do to the predictions", columns, tuple(notes))
-
-
-def _origins(preparation: Any) -> list[str]:
-    """The column of the table that each prepared column was made of."""
-    return [str(encoder.name) for encoder in preparation.encoders_ for _ in encoder.names()]
 
 
 def _effects(estimator: Any, origins: list[str]) -> tuple[Any, list[str]]:
@@ -196,7 +191,7 @@ def _steps(fitted: Any) -> Any:
     if preparation is None or not preparation.standardize:
         return None
     kinds = {str(column.name): column.kind for column in preparation.columns_}
-    measured = [kinds.get(name) in ("numeric", "date") for name in _origins(preparation)]
+    measured = [kinds.get(name) in ("numeric", "date") for name in preparation.sources()]
     return np.where(measured, np.asarray(preparation.scale_), 1.0)
 
 

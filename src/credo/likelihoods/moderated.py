@@ -29,6 +29,17 @@ _LOGISTIC = _LOGISTIC_STEP * np.arange(-68, 69)
 _LOGISTIC_WEIGHTS = _LOGISTIC_STEP * expit(_LOGISTIC) * expit(-_LOGISTIC)
 _LOGISTIC_WEIGHTS /= _LOGISTIC_WEIGHTS.sum()
 
+# σ(a) ≈ Σ pᵢ Φ(sᵢa) to 2·10⁻⁹ (Monahan & Stefanski 1989, with eight terms), of which a Gaussian average is known:
+# E Φ(sa) = Φ(sm/√(1 + s²v)) for a ~ N(m, v).
+_SHARES = np.array(
+    [0.003246343272134, 0.051517477033972, 0.195077912673858, 0.315569823632818,
+     0.274149576158423, 0.131076880695470, 0.027912418727972, 0.001449567805354]
+)  # fmt: skip
+_SLOPES = np.array(
+    [1.365340806296348, 1.059523971016916, 0.830791313765644, 0.650732166639391,
+     0.508135425366489, 0.396313345166341, 0.308904252267995, 0.238212616409306]
+)  # fmt: skip
+
 
 def averaged(mean: Array, var: Array) -> Array:
     """E σ(a) for a ~ N(mean, var), to about 10⁻¹³; the probabilities of both classes, shape (n, 2).
@@ -44,6 +55,16 @@ def averaged(mean: Array, var: Array) -> Array:
     tail = _integral(np.where(far, low + var, low), var)
     tail = np.where(far, np.exp(np.minimum(low + 0.5 * var, 0.0)) * (1.0 - tail), tail)
     return _both(tail, mean)
+
+
+def nearly_averaged(mean: Array, var: Array) -> Array:
+    """E σ(a) for a ~ N(mean, var), of the second class alone, to 2·10⁻⁹: for sums over hundreds of models.
+
+    >>> nearly_averaged(np.array([0.0, 2.0]), np.array([5.0, 0.0])).round(6)
+    array([0.5     , 0.880797])
+    """
+    scaled = _SLOPES * mean[:, None] / np.sqrt(1.0 + _SLOPES**2 * var[:, None])
+    return ndtr(scaled) @ _SHARES
 
 
 def probit(mean: Array, var: Array) -> Array:

@@ -141,10 +141,10 @@ class BayesianLinearRegression(LinearModel):
     def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
         """Draws of f at the rows, shape (n, n_samples); each draw is one line (plane, …) of the posterior."""
         rows = self._predict_rows(X)
-        weights, intercepts = self.sample_weights(n, random_state=random_state)
+        weights, intercepts = self.sample_coefficients(n, random_state=random_state)
         return np.asarray(rows @ weights.T).T + intercepts[:, None]
 
-    def sample_weights(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
+    def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
         """Draws of the weights (n, n_features) and the intercepts (n,)."""
         check_is_fitted(self)
         return self.posterior_.draws(positive_integer("n", n), generator(random_state))

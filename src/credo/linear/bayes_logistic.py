@@ -177,7 +177,7 @@ class BayesianLogisticRegression(LinearClassifier):
         parts = [self._interval(mean, half, level) for mean, half in self.posterior_.moments(rows)]
         return np.concatenate([lower for lower, _ in parts]), np.concatenate([upper for _, upper in parts])
 
-    def sample_weights(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
+    def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
         """Draws of weights and intercepts, in the shapes of `coef_` and `intercept_` with n in front."""
         check_is_fitted(self)
         return self.posterior_.draws(positive_integer("n", n), generator(random_state))
@@ -188,7 +188,7 @@ class BayesianLogisticRegression(LinearClassifier):
         Each draw is one plane of the posterior: (n, n_samples, n_classes) for more than two classes.
         """
         rows = self._predict_rows(X)
-        weights, intercepts = self.sample_weights(n, random_state=random_state)
+        weights, intercepts = self.sample_coefficients(n, random_state=random_state)
         scores = np.asarray(rows @ weights.reshape(-1, weights.shape[-1]).T).reshape(rows.shape[0], *intercepts.shape)
         draws = np.moveaxis(scores + intercepts, 1, 0)
         return draws[..., 0] if len(self.classes_) == 2 else draws

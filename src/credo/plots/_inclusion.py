@@ -17,7 +17,7 @@ from credo.sparse import LassoPath
 from credo.sparse._model_prior import ModelPrior
 
 # Of the width, where a path stands beside the bars: the bars, and the path's panel.
-_LEFT, _RIGHT = 0.52, 0.42
+LEFT, _RIGHT = 0.52, 0.42
 # The right end of the bars' own scale, which has room for the values' texts.
 _END = 1.14
 
@@ -65,7 +65,7 @@ def inclusions(model: Any, *, path: LassoPath | None = None, max_rows: int = 20,
     with canvas(ax, size=(4.8 if path is None else 6.2, 0.9 + 0.24 * len(rows))) as ax:
         draw_bars(ax, shown, filled=shown >= 0.5, texts=[probability_text(p) for p in shown])
         name_rows(ax, [names[j] for j in rows])
-        ax.set_xlim(0.0, _END if path is None else _END / _LEFT)
+        ax.set_xlim(0.0, _END if path is None else _END / LEFT)
         prior = ModelPrior.of(model.prior_inclusion, len(names)).mean
         ax.axvline(prior, color=ALERT, linewidth=1.0, dashes=(4, 2.5), zorder=2, label=f"prior ({prior:.3g})")
         name_axis(ax.xaxis, "probability of being in the model")
@@ -74,8 +74,8 @@ def inclusions(model: Any, *, path: LassoPath | None = None, max_rows: int = 20,
         if len(rows) < len(order):
             remark(ax, _rest(inclusion[order[len(rows) :]]))
         if path is not None:
-            ax.xaxis.label.set_x(0.5 * _LEFT / _END)
-            _entrances(ax, path, rows)
+            ax.xaxis.label.set_x(0.5 * LEFT / _END)
+            draw_entrances(ax, path, rows)
         key(ax)
         return ax
 
@@ -95,7 +95,7 @@ def entrances(path: LassoPath) -> NDArray[np.float64]:
     return np.where(inside.any(axis=1), path.alphas[first] / path.alphas.max(), 0.0)
 
 
-def _entrances(ax: Axes, path: LassoPath, rows: NDArray[np.intp]) -> None:
+def draw_entrances(ax: Axes, path: LassoPath, rows: NDArray[np.intp]) -> None:
     """A panel at the right with a mark in each row where its column enters the lasso."""
     panel = ax.inset_axes((1.0 - _RIGHT, 0.0, _RIGHT, 1.0))
     tidy(panel)

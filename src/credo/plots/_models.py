@@ -13,9 +13,6 @@ from credo.plots._bars import name_rows, remark
 from credo.plots._fitted import columns
 from credo.plots._labels import PlainTicks, name_axis, name_log_axis
 from credo.plots._style import ACCENT, INK, RULE, canvas, key, tidy
-from credo.sparse._fit import solve
-from credo.sparse._model_prior import ModelPrior
-from credo.sparse._slabs import slab_of
 
 # More points than this can't be told apart on a line.
 _POINTS = 400
@@ -108,9 +105,9 @@ def _scores(model: Any) -> tuple[Vector, bool]:
 def _best_of_sizes(model: Any, scores: Vector, *, whole: bool) -> tuple[list[int], Vector, Vector]:
     """Sizes, the ranks of the best model of each among all, and ln p(γ | y) of those."""
     posterior = model.posterior_
-    if whole and hasattr(model, "design_"):
+    if whole and hasattr(model, "log_scores"):
         subsets = posterior.best_by_size
-        heights = _log_posterior(model, subsets)
+        heights = model.log_scores(subsets) - posterior.log_mass
     else:
         first: dict[int, int] = {}
         for place, subset in enumerate(posterior.models[: len(scores)]):
@@ -119,20 +116,6 @@ def _best_of_sizes(model: Any, scores: Vector, *, whole: bool) -> tuple[list[int
         heights = scores[list(first.values())]
     ranks = np.searchsorted(-scores, -heights - 1e-9 * np.abs(heights)).astype(np.float64) + 1.0
     return [len(subset) for subset in subsets], ranks, heights
-
-
-def _log_posterior(model: Any, subsets: Any) -> Vector:
-    """ln p(γ | y) of any subsets of a regression's columns."""
-    design, slab = model.design_, slab_of(**model.slab_)
-    values = []
-    for subset in subsets:
-        _, root, rest = solve(design, subset, ridge=slab.ridge)
-        # A⁻¹ = WWᵀ with W triangular, in units of the table; the evidence is in those of the design.
-        logdet = -2.0 * float(np.log(np.abs(np.diag(root)) * design.unit[design.places(subset)]).sum())
-        values.append(float(slab.score(len(subset), rest, logdet)))
-    sizes = np.array([len(subset) for subset in subsets])
-    log_prior = ModelPrior.of(model.prior_inclusion, len(design.kept)).log_prob(sizes)
-    return np.array(values) + log_prior - model.posterior_.log_mass
 
 
 def _number_sizes(ax: Axes, sizes: list[int], ranks: Vector, heights: Vector) -> None:

@@ -46,7 +46,7 @@ def coefficient_path(
     model : fitted LassoCV, optional
         Gives the penalties to mark, the names of the columns, and for a table the penalties of the path.
     names : sequence of str, optional
-        Of the columns; by default those of the table or of the model, or x0, x1, …
+        Of the columns; by default those of the path, the table or the model, or x0, x1, …
     against : {"alpha", "norm"}, default "alpha"
         The penalty α, on a log axis, or the sum of the weights' magnitudes ‖w‖₁.
     max_labels : int, default 10
@@ -95,7 +95,6 @@ def _walked(
     path: Any, y: ArrayLike | None, model: Any, names: Sequence[str] | None
 ) -> tuple[LassoPath, list[str]]:  # fmt: skip
     """A path, made of the rows where need be, and the names of its columns."""
-    own = _columns(path)
     if not isinstance(path, LassoPath):
         if hasattr(path, "coef_"):
             raise TypeError(
@@ -109,16 +108,12 @@ def _walked(
     n_features = len(path.coefs)
     if model is not None and model.n_features_in_ != n_features:
         raise ValueError(f"the path has {n_features} columns and the model {model.n_features_in_}")
-    names = names if names is not None else own if own is not None else getattr(model, "feature_names_in_", None)
-    titles = [f"x{i}" for i in range(n_features)] if names is None else [str(name) for name in names]
-    if len(titles) != n_features:
-        raise ValueError(f"there are {len(titles)} names for the {n_features} columns of the path")
-    return path, titles
-
-
-def _columns(table: Any) -> list[Any] | None:
-    names = getattr(table, "column_names", getattr(table, "columns", None))
-    return None if names is None else list(names)
+    plain = [f"x{i}" for i in range(n_features)]
+    if names is None:
+        names = path.names if path.names != plain else getattr(model, "feature_names_in_", plain)
+    if len(names) != n_features:
+        raise ValueError(f"there are {len(names)} names for the {n_features} columns of the path")
+    return path, [str(name) for name in names]
 
 
 def _check_model(model: Any) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from credo.plots._bars import draw_bars, name_rows, remark
+from credo.plots._inclusion import LEFT, draw_entrances
 from credo.plots._labels import name_axis
 from credo.plots._style import MUTED, canvas
 from credo.report import _inclusion_sentences as words
@@ -14,6 +15,10 @@ from credo.report._numbers import count, percent, whole_percent
 
 # Of the width of the scale from 0 to 1: room for the last bar's number.
 _END = 1.12
+_BESIDE = (
+    "Each dot is when the lasso lets an input in as its penalty falls: the farther right, the sooner; of inputs that "
+    "say the same it takes mostly one. "
+)
 _ZONES = ((0.0, OUT, "probably out"), (OUT, SURE, "undecided"))
 
 
@@ -21,6 +26,7 @@ def inclusion_figure(found: Inclusions, *, best: str, linear: bool) -> Figure:
     """Inclusion probabilities by the columns of the table, the largest first."""
     rows = found.order[:MAX_COEFFICIENTS]
     whose = "" if found.model == best else f", by {found.model},"
+    beside = "" if found.path is None else _BESIDE
     return figure(
         "inclusions",
         "Which inputs matter?",
@@ -28,9 +34,9 @@ def inclusion_figure(found: Inclusions, *, best: str, linear: bool) -> Figure:
         words.inclusions(found, linear=linear),
         f"Each bar is the probability{whose} that a weighted sum of inputs needs this one, whatever the others: over "
         "all choices of inputs, each as probable as the rows make it. A column of levels is in if any of them is; "
-        "inputs that say the same share their probability. What bends, or acts only together with another input, is "
-        "not seen here. Associations, not causes.",
-        size=(4.7, 1.0 + 0.24 * len(rows)),
+        f"inputs that say the same share their probability. {beside}What bends, or acts only together with another "
+        "input, is not seen here. Associations, not causes.",
+        size=(4.7 if found.path is None else 5.4, 1.0 + 0.24 * len(rows)),
     )
 
 
@@ -41,7 +47,7 @@ def _draw(ax: Any, found: Inclusions) -> None:
     with canvas(ax) as ax:
         draw_bars(ax, shown, filled=shown >= 0.5, texts=[_text(value) for value in shown])
         name_rows(ax, [found.names[i] for i in rows])
-        ax.set_xlim(0.0, _END)
+        ax.set_xlim(0.0, _END if found.path is None else _END / LEFT)
         for end in (OUT, SURE):
             ax.axvline(end, color=MUTED, linewidth=0.7, dashes=(4, 2.5), zorder=0)
         for low, high, word in _ZONES:
@@ -58,6 +64,10 @@ def _draw(ax: Any, found: Inclusions) -> None:
         ax.spines["bottom"].set_bounds(0.0, 1.0)
         if len(rest):
             remark(ax, f"{count(len(rest))} more of at most {percent(float(found.values[rest[0]]))}")
+        if found.path is not None:
+            ax.xaxis.label.set_x(0.5 * LEFT / _END)
+            draw_entrances(ax, found.path, rows)
+            ax.child_axes[0].set_xlabel("penalty at which the lasso takes it")
 
 
 def _text(value: float) -> str:

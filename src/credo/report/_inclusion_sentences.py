@@ -30,7 +30,8 @@ def inclusions(fact: Inclusions, *, linear: bool) -> str:
     parts += [_one_of(group) for group in fact.either]
     parts += [_undecided(undecided, fact)] if undecided else []
     parts += [_out(out, there_are_others=len(out) < n)] if out else []
-    return f"Of the {spelled(n)} inputs{among}, {'; '.join(parts)}."
+    rough = "" if fact.settled else " The search over subsets had not settled: these probabilities are rough."
+    return f"Of the {spelled(n)} inputs{among}, {'; '.join(parts)}.{rough}"
 
 
 def kept(best: str, names: Sequence[str], n_weights: int) -> str:

@@ -6,26 +6,25 @@ count one by one.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from credo.io.preparation.scale import is_sparse
 from credo.report._inputs import sources
+from credo.sparse import LassoPath, lasso_path
 
 Vector = NDArray[np.float64]
 
 # From this probability on an input is almost surely in, and below that one it is probably out.
 SURE, OUT = 0.95, 0.25
-# Groups are read off the likeliest subsets: of fewer than this, the search is done again to have more.
-_SUBSETS = 1000
 # Of two inputs that stand in for each other, both are in less often than this share of what chance would make it.
 _SHUN = 0.75
 # A stand-in adds at least so much to the probability that one of the group is in; larger groups say nothing.
 _ADDS, _MOST_MEMBERS = 0.02, 5
+# Tables of more numbers than this go without the lasso's path, which ends at this share of its largest penalty.
+_MAX_CELLS, _PATH_END = 10**6, 0.01
 
 
 @dataclass(frozen=True)
@@ -39,12 +38,18 @@ class Either:
 
 @dataclass(frozen=True)
 class Inclusions:
-    """The probability that each input is in, by the columns of the table, and those that stand in for each other."""
+    """The probability that each input is in, by the columns of the table, and those that stand in for each other.
+
+    `path` is the lasso's, with the largest weight of each input's prepared columns; `settled` is whether the search
+    over subsets has come to an end.
+    """
 
     model: str
     names: list[str]
     values: Vector
     either: list[Either]
+    path: LassoPath | None = None
+    settled: bool = True
 
     @property
     def order(self) -> NDArray[np.intp]:
@@ -59,7 +64,7 @@ class Inclusions:
 def inclusions(models: Mapping[str, Any], frame: Any, y: Any) -> Inclusions | None:
     """From the first model that has a posterior over subsets of the prepared columns.
 
-    None where there is no such model, or a single input.
+    None where there is no such model, or a single input. Of numbers, the lasso of the same rows stands beside it.
     """
     for name, model in models.items():
         estimator = model.estimator_
@@ -67,21 +72,11 @@ def inclusions(models: Mapping[str, Any], frame: Any, y: Any) -> Inclusions | No
             origins = _origins(model)
             if len(set(origins)) < 2:
                 return None
-            return grouped(name, origins, posterior(model, frame, y))
+            path = None if hasattr(estimator, "classes_") else _path(model, origins, frame, y)
+            found, settled = grouped(name, origins, estimator.posterior_), bool(estimator.result_.converged)
+            # What stands in for what is known least of all.
+            return replace(found, either=found.either if settled else [], path=path, settled=settled)
     return None
-
-
-def posterior(model: Any, frame: Any, y: Any) -> Any:
-    """The posterior over subsets; searched again where the model has kept no more of them than it predicts with."""
-    estimator = model.estimator_
-    if estimator.n_models >= _SUBSETS:
-        return estimator.posterior_
-    rows = model.preparation_.transform(frame)
-    with warnings.catch_warnings():
-        # The first fit has told what there is to say.
-        warnings.simplefilter("ignore")
-        more = clone(estimator).set_params(n_models=_SUBSETS)
-        return more.fit(rows.toarray() if is_sparse(rows) else rows, y).posterior_
 
 
 def grouped(model: str, origins: Sequence[str], found: Any) -> Inclusions:
@@ -89,10 +84,10 @@ def grouped(model: str, origins: Sequence[str], found: Any) -> Inclusions:
     names = list(dict.fromkeys(origins))
     number = {name: i for i, name in enumerate(names)}
     place = np.array([number[origin] for origin in origins])
-    inside = np.zeros((len(found.models), len(names)), dtype=bool)
-    for row, subset in zip(inside, found.models, strict=True):
+    models, weight = found.averaged
+    inside = np.zeros((len(models), len(names)), dtype=bool)
+    for row, subset in zip(inside, models, strict=True):
         row[place[list(subset)]] = True
-    weight = np.asarray(found.probability) / np.sum(found.probability)
     single = np.asarray(found.inclusion, dtype=np.float64)
     # One prepared column has its own probability, over all subsets. That of several lies between the largest and the
     # sum of theirs, and the likeliest subsets say where.
@@ -100,6 +95,21 @@ def grouped(model: str, origins: Sequence[str], found: Any) -> Inclusions:
     np.maximum.at(largest, place, single)
     values = np.clip(weight @ inside, largest, np.minimum(total, 1.0))
     return Inclusions(model, names, values, _either(names, values, inside, weight))
+
+
+def _path(model: Any, origins: Sequence[str], frame: Any, y: Any) -> LassoPath | None:
+    """The lasso's path on the prepared columns, by inputs; None where the table is too large for a picture's sake."""
+    rows = model.preparation_.transform(frame)
+    if rows.shape[0] * rows.shape[1] > _MAX_CELLS:
+        return None
+    with warnings.catch_warnings():
+        # Where a penalty's gap isn't met, the order of the inputs is seen all the same.
+        warnings.simplefilter("ignore")
+        alphas, coefs, gaps = lasso_path(rows, y, eps=_PATH_END)
+    names = list(dict.fromkeys(origins))
+    largest = np.zeros((len(names), len(alphas)))
+    np.maximum.at(largest, [names.index(origin) for origin in origins], np.abs(coefs))
+    return LassoPath(alphas, largest, gaps, names=names)
 
 
 def _either(names: list[str], values: Vector, inside: NDArray[np.bool_], weight: Vector) -> list[Either]:
@@ -110,13 +120,14 @@ def _either(names: list[str], values: Vector, inside: NDArray[np.bool_], weight:
     for first in open_to:
         if first in taken:
             continue
-        group, one = [first], float(weight @ inside[:, first])
+        group, one = [first], min(float(weight @ inside[:, first]), float(values[first]))
         for other in open_to:
             if one >= SURE or len(group) == _MOST_MEMBERS:
                 break
             if other in group or other in taken or not _shun(inside, weight, group, other):
                 continue
-            more = float(weight @ inside[:, [*group, other]].any(axis=1))
+            # Where the subsets that averages go over hold little, they don't say more than the probabilities allow.
+            more = min(float(weight @ inside[:, [*group, other]].any(axis=1)), float(values[[*group, other]].sum()))
             if more >= one + _ADDS:
                 group, one = [*group, other], more
         if len(group) > 1 and one >= SURE:

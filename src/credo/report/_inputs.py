@@ -71,7 +71,7 @@ def process(name: str, model: Any) -> Process | None:
     return Process(name, type(estimator.kernel_).__name__, level, [str(column) for column in names], bends)
 
 
-def sources(model: Any) -> list[Any] | None:
+def sources(model: Any) -> list[str] | None:
     """For each prepared column, the column of the table that it was made of; None where that isn't known."""
-    encoders = getattr(model.preparation_, "encoders_", None)
-    return None if encoders is None else [encoder.name for encoder in encoders for _ in encoder.names()]
+    known = getattr(model.preparation_, "sources", None)
+    return None if known is None else known()

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from credo.distributions import Distribution, Mixture, Normal, StudentT
 from credo.sparse._design import Design
-from credo.sparse._fit import Fit, Moments, fits_of, inflation
+from credo.sparse._fit import Fit, Moments, fits_of
 from credo.sparse._models import Model
-from credo.sparse._slabs import Law, Slab
+from credo.sparse._slabs import Law, Slab, inflation
 
 Array = NDArray[np.float64]
 

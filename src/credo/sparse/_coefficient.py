@@ -1,6 +1,9 @@
 """The posterior of one coefficient: a spike at zero, and a slab."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,3 +62,23 @@ def quantiles(spike: Array, slabs: Mixture, q: Array) -> Array:
     rows, columns = np.indices(inside.shape)
     values = slabs.quantile(inside.ravel())[rows, columns + len(q) * rows]
     return np.where((q >= below) & (q <= below + spike[:, None]), 0.0, values)
+
+
+def place_of(column: Any, names: Sequence[str]) -> int:
+    """Where a column stands that is given by its name or number; numbers below zero count from the end."""
+    if isinstance(column, str):
+        if column not in names:
+            raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names[:20])}")
+        return names.index(column)
+    if not isinstance(column, Integral) or isinstance(column, bool):
+        raise ValueError(f"a column is told by its name or by a whole number; got {column!r}")
+    place = int(column)
+    if not -len(names) <= place < len(names):
+        raise ValueError(f"there is no column {place}: the table has {len(names)}")
+    return place % len(names)
+
+
+def places_of(columns: Any, names: Sequence[str]) -> list[int]:
+    """Where columns stand, each once and in order; one may be given by itself."""
+    given = [columns] if isinstance(columns, str | Integral) else columns
+    return sorted({place_of(column, names) for column in given})

@@ -1,15 +1,22 @@
 """A table as subsets of its columns see it: centred, weighted, and no longer than it needs to be."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from credo.sparse._dependence import DEPENDENT, lengths, unit_columns
+
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
-# Columns whose directions differ by less are the same.
-_SAME = 1e-9
+# Squares of such columns, of such targets and of what one is in units of the other, summed, fit into double precision.
+_LARGEST_COLUMN, _LARGEST = 1e150, 1e140
+# Targets that are all zero are noise of this squared size: none, and yet one has its logarithm.
+_NOTHING = 1e-300
+# Columns that leave less of the target reproduce it.
+EXACT = 1e-20
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,9 @@ class Design:
         Their places in the table.
     unit, x_mean : arrays of shape (d,)
         What each was divided by, and its mean.
+    least : array of shape (d,)
+        The share of each column's length that must be left beside others for it to be no combination of them:
+        `DEPENDENT`, or what the rounding of its numbers may leave where their offset is large.
     yy, y_mean, n : the target's squared length and mean, and the total weight
     n_features : int
         The number of columns of the table.
@@ -37,6 +47,7 @@ class Design:
     kept: NDArray[np.intp]
     unit: Array
     x_mean: Array
+    least: Array
     yy: float
     y_mean: float
     n: float
@@ -44,29 +55,49 @@ class Design:
     n_rows: float
 
     @classmethod
-    def of(cls, X: Array, y: Array, weight: Array | None = None, *, unit: str = "length") -> "Design":
-        """From rows, targets and weights; columns of unit "length", unit "variance", or "as given"."""
+    def of(
+        cls, X: Array, y: Array, weight: Array | None = None, *, unit: str = "length", names: Sequence[str] = ()
+    ) -> "Design":
+        """From rows, targets and positive weights; columns of unit "length", unit "variance", or "as given"."""
         total = float(len(y) if weight is None else weight.sum())
+        if not total > 1:
+            raise ValueError(
+                f"n_samples={len(y)} with a total weight of {total:g} is too few: a mean and its noise need more than "
+                "one observation"
+            )
         root = np.ones(len(y)) if weight is None else np.sqrt(weight)
-        x_mean, y_mean = _means(X, weight), float(_means(y[:, None], weight)[0])
-        rows, target = (X - x_mean) * root[:, None], (y - y_mean) * root
-        largest = np.abs(rows).max(axis=0, initial=0.0)
-        finest = np.where(largest > 0, largest, 1.0)
-        scale = finest * np.linalg.norm(rows / finest, axis=0)
+        size = np.abs(X).max(axis=0, initial=0.0)
+        _refuse_columns(size > _LARGEST_COLUMN, size, names)
+        (x_mean, rows), (y_mean, target) = _centred(X, weight), _centred(y[:, None], weight)
+        rows, target = rows * root[:, None], target[:, 0] * root
+        scale = lengths(rows)
         # A spread that is no more than the rounding error of the mean is none.
+        rounding = 8 * _EPS * np.sqrt(total) * size
         kept = np.flatnonzero(scale > 8 * _EPS * np.sqrt(total) * np.abs(x_mean))
-        scale = {"length": scale, "variance": scale / np.sqrt(total), "as given": np.ones(len(scale))}[unit][kept]
+        _refuse_columns((scale > 0) & (scale < 1 / _LARGEST_COLUMN), scale, names)
+        length, least = scale[kept], np.clip(rounding[kept] / scale[kept], DEPENDENT, 1.0)
+        level = _rounding(target, y, total)
+        if (square := float(target @ target)) >= level:
+            _refuse_ratios(np.sqrt(square) / length, kept, names)
+        scale = {"length": length, "variance": length / np.sqrt(total), "as given": np.ones(len(kept))}[unit]
         rows = rows[:, kept] / scale
-        given = X[:, kept]
         if len(rows) > len(kept) + 1:
             # Householder's triangle has the inner products of the rows.
             R = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
             rows, target = np.ascontiguousarray(R[:, :-1]), R[:, -1].copy()
-        # A target that is constant to rounding is noise of that size.
-        level = total * (256 * _EPS) ** 2 * float(np.square(y).max())
-        yy = max(float(target @ target), level, 1e-200)
-        n_rows = float(len(np.unique(given, axis=0))) if _reproduces(rows, target, yy) else np.inf
-        return cls(rows, target, kept, scale, x_mean[kept], yy, y_mean, total, X.shape[1], n_rows)
+        yy = max(float(target @ target), level)
+        n_rows = float(len(np.unique(X[:, kept], axis=0))) if _rest(rows, target, yy) < EXACT else np.inf
+        return cls(rows, target, kept, scale, x_mean[kept], least, yy, float(y_mean[0]), total, X.shape[1], n_rows)
+
+    @property
+    def flat(self) -> list[int]:
+        """Columns of the table that don't vary; of a table that wasn't restricted."""
+        return sorted(set(range(self.n_features)) - set(self.kept.tolist()))
+
+    @property
+    def constant(self) -> bool:
+        """Whether the target doesn't vary, but for rounding."""
+        return float(self.y @ self.y) < self.yy
 
     def restrict(self, columns: NDArray[np.intp]) -> "Design":
         """The same with these columns of the table alone."""
@@ -77,43 +108,61 @@ class Design:
             kept=self.kept[places],
             unit=self.unit[places],
             x_mean=self.x_mean[places],
+            least=self.least[places],
         )
 
     def places(self, columns: ArrayLike) -> NDArray[np.intp]:
         """Where columns of the table stand in X."""
         return np.searchsorted(self.kept, np.asarray(columns, dtype=np.intp))
 
-    def copies(self) -> list[tuple[int, ...]]:
-        """Groups of columns (places in the table) that are one column but for offset and scale."""
-        length = np.linalg.norm(self.X, axis=0)
-        X = self.X / np.where(length > 0, length, 1.0)
-        # Equal directions have equal shadows, so that only neighbours need comparing.
-        shadow = np.abs(np.random.default_rng(0).normal(size=len(X)) @ X)
-        order = np.argsort(shadow)
-        groups: list[list[int]] = []
-        for i, j in zip(order[:-1].tolist(), order[1:].tolist(), strict=True):
-            if shadow[j] - shadow[i] > 1e-6 or not _same(X[:, i], X[:, j]):
-                continue
-            if groups and groups[-1][-1] == i:
-                groups[-1].append(j)
-            else:
-                groups.append([i, j])
-        return sorted(tuple(sorted(int(self.kept[i]) for i in group)) for group in groups)
+    def rest(self, places: ArrayLike) -> float:
+        """The share of the target that columns, by their places in X, leave; they may be dependent."""
+        return _rest(self.X[:, np.asarray(places, dtype=np.intp)], self.y, self.yy)
 
 
-def _reproduces(X: Array, y: Array, yy: float) -> bool:
-    """Whether all columns together leave nothing of the target."""
-    if not X.shape[1]:
-        return False
-    rest = y - X @ np.linalg.lstsq(X, y)[0]
-    return float(rest @ rest) < 1e-20 * yy
-
-
-def _same(a: Array, b: Array) -> bool:
-    return min(float(np.linalg.norm(a - b)), float(np.linalg.norm(a + b))) < _SAME
-
-
-def _means(X: Array, weight: Array | None) -> Array:
-    """Weighted means, with a second pass over what the first has left."""
+def _centred(X: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Weighted means, and what columns are without them: once more centred, for a mean is known to rounding alone."""
     mean = np.average(X, axis=0, weights=weight)
-    return mean + np.average(X - mean, axis=0, weights=weight)
+    rest = X - mean
+    more = np.average(rest, axis=0, weights=weight)
+    return mean + more, rest - more
+
+
+def _rounding(target: Array, y: Array, total: float) -> float:
+    """The squared length of a centred target that is constant but for rounding, and is then noise of that size."""
+    size, largest = float(np.abs(y).max()), float(np.abs(target).max())
+    if size > _LARGEST or 0 < largest < 1 / _LARGEST:
+        raise ValueError(
+            f"the targets are up to {largest:.3g} from their mean, whose square a computer can't hold: change the unit "
+            "of y, for example divide it by its standard deviation"
+        )
+    return max(total * (256 * _EPS * size) ** 2, _NOTHING)
+
+
+def _refuse_columns(far: NDArray[np.bool_], size: Array, names: Sequence[str]) -> None:
+    if far.any():
+        j = int(np.argmax(far))
+        raise ValueError(
+            f"numbers of column {_name(j, names)} are about {size[j]:.3g} in size, whose squares a computer can't "
+            "hold: change its unit, for example divide it by its standard deviation"
+        )
+
+
+def _refuse_ratios(ratio: Array, kept: NDArray[np.intp], names: Sequence[str]) -> None:
+    far = (ratio > _LARGEST) | (ratio < 1 / _LARGEST)
+    if far.any():
+        j = int(np.argmax(far))
+        raise ValueError(
+            f"the coefficient of column {_name(int(kept[j]), names)} would be about {ratio[j]:.3g} in size, whose "
+            "square a computer can't hold: change the unit of that column or of y"
+        )
+
+
+def _name(j: int, names: Sequence[str]) -> str:
+    return names[j] if names else f"x{j}"
+
+
+def _rest(X: Array, y: Array, yy: float) -> float:
+    U = unit_columns(X)
+    rest = y - U @ np.linalg.lstsq(U, y)[0] if X.shape[1] else y
+    return (float(rest @ rest) + max(yy - float(y @ y), 0.0)) / yy

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from credo.linalg import n_threads
 from credo.sparse import _jit
+from credo.sparse._dependence import DEPENDENT, lengths
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._slabs import Formula, Slab
@@ -22,8 +23,6 @@ _PICTURED = 20
 # From so many columns on the first decisions are shared out: threads take their outcomes one by one. Their number is
 # fixed, so that sums have the same digits on every machine.
 _FEW, _DEPTH = 12, 6
-# A column of which less is left beside others is a combination of them.
-_DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,8 @@ class Task:
 
 
 def enumerate_models(
-    X: Array, y: Array, slab: Slab, prior: ModelPrior, *, n_models: int = 1000, pictured: bool = False
+    X: Array, y: Array, slab: Slab, prior: ModelPrior, *, least: Array | float = DEPENDENT, n_models: int = 1000,
+    pictured: bool = False,
 ) -> ModelPosterior:  # fmt: skip
     """The posterior over all subsets of the columns, exactly.
 
@@ -80,11 +80,14 @@ def enumerate_models(
     ----------
     X, y : arrays of shape (m, d) and (m,)
         Centred, with the square roots of weights folded in.
-    slab, prior : the evidence of a model, and its probability beforehand
+    slab, prior : the evidence of a model, and its probability beforehand; the prior may know of more columns, which
+        are then out of all models
+    least : array of shape (d,) or float
+        The share of a column's length that must be left beside others, unless the slab has a ridge.
     n_models : int, default 1000
         How many of the likeliest models to list.
     pictured : bool, default False
-        Keep ln p(γ)p(y | γ) of every subset in ``diagnostics["scores"]``, largest first; up to 20 columns.
+        Keep ln p(γ)p(y | γ) of every subset in ``diagnostics["scores"]``, by its number; up to 20 columns.
 
     Returns
     -------
@@ -107,28 +110,32 @@ def enumerate_models(
             f'search="enumerate" would visit 2^{d} models; it goes up to {LARGEST} columns. Use search="gibbs", or '
             "credo.sparse.forward_selection to thin the columns first"
         )
-    task = _task(X, y, slab, prior, n_models=min(n_models, 2**d), pictured=pictured and d <= _PICTURED)
+    scale = lengths(X)
+    scale = np.where(scale > 0, scale, 1.0)
+    floor = np.zeros(d) if slab.ridge > 0 else np.ones(d) * least
+    task = _task(
+        X / scale, y, slab, prior, scale, floor, n_models=min(n_models, 2**d), pictured=pictured and d <= _PICTURED
+    )
     depth = 0 if d < _FEW else _DEPTH
     with ThreadPoolExecutor(min(n_threads(), 2**depth), thread_name_prefix="credo-subsets") as pool:
         visits = list(pool.map(task.visit, range(2**depth), repeat(depth)))
-    scale = np.linalg.norm(X, axis=0)
-    return _gather(visits, task, np.where(scale > 0, scale, 1.0), math.sqrt(slab.yy))
+    return _gather(visits, task, scale, math.sqrt(slab.yy))
 
 
-def _task(X: Array, y: Array, slab: Slab, prior: ModelPrior, *, n_models: int, pictured: bool) -> Task:
-    d = X.shape[1]
-    scale = np.linalg.norm(X, axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    rows = np.column_stack([X / scale, y / math.sqrt(slab.yy)])
+def _task(
+    U: Array, y: Array, slab: Slab, prior: ModelPrior, scale: Array, least: Array, *, n_models: int, pictured: bool
+) -> Task:  # fmt: skip
+    """From columns of unit length and what their lengths were."""
+    d = U.shape[1]
+    rows = np.column_stack([U, y / math.sqrt(slab.yy)])
     if slab.ridge > 0:
         rows = np.vstack([rows, np.eye(d, d + 1) * (math.sqrt(slab.ridge) / scale)[:, None]])
     R = np.zeros((d + 1, d + 1))
     triangle = np.linalg.qr(rows, mode="r")
     R[: len(triangle)] = triangle
     # A target that is constant to rounding is left whole by every subset.
-    R[d, d] = math.sqrt(R[d, d] ** 2 + max(1.0 - float(R[:, d] @ R[:, d]), 0.0))
+    R[d, d] = math.sqrt(R[d, d] ** 2 + max(slab.yy - float(y @ y), 0.0) / slab.yy)
     log_prior = prior.log_prob(np.arange(d + 1))
-    least = np.full(d, 0.0 if slab.ridge > 0 else _DEPENDENT)
     formula = slab.formula(d, rest=float(R[d, d] ** 2))
     # Coefficients and noise come in units of the target's length.
     formula = replace(formula, width=formula.width / slab.yy)
@@ -151,7 +158,7 @@ def _gather(visits: list[Visit], task: Task, scale: Array, y_scale: float) -> Mo
     tops, places = np.concatenate([v.top for v in visits]), np.concatenate([v.top_place for v in visits])
     listed = np.argsort(-tops, kind="stable")[: task.n_models]
     listed = listed[tops[listed] > -np.inf]
-    models = [_members(place, d) for place in places[listed].tolist()]
+    models = [members(place, d) for place in places[listed].tolist()]
     # Smaller models first among equals.
     ranks = sorted(range(len(models)), key=lambda i: (-tops[listed[i]], len(models[i]), models[i]))
     order, chosen = listed[ranks], tuple(models[i] for i in ranks)
@@ -169,7 +176,7 @@ def _gather(visits: list[Visit], task: Task, scale: Array, y_scale: float) -> Mo
         coef_mean=mean,
         coef_cov=square - np.outer(mean, mean),
         noise_variance=float(masses[4] / mass) * y_scale**2,
-        diagnostics={"converged": True, "n_visited": 2**d, "scores": np.sort(task.scores)[::-1]},
+        diagnostics={"converged": True, "n_visited": 2**d, "scores": task.scores},
     )
 
 
@@ -178,9 +185,9 @@ def _best(visits: list[Visit], d: int) -> tuple[Model, ...]:
     best = np.stack([visit.best for visit in visits])
     winner = np.argmin(best, axis=0)
     places = [int(visits[winner[k]].best_place[k]) for k in range(d + 1)]
-    return tuple(_members(place, d) for place in places if place >= 0)
+    return tuple(members(place, d) for place in places if place >= 0)
 
 
-def _members(place: int, d: int) -> Model:
+def members(place: int, d: int) -> Model:
     """The columns of a subset by its number."""
     return tuple(j for j in range(d) if place >> (d - 1 - j) & 1)

@@ -3,15 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from credo.linalg import one_blas_thread
+from credo.sparse._dependence import is_dependent, lengths
 from credo.sparse._design import Design
 from credo.sparse._models import Model
-from credo.sparse._slabs import FLOOR, Law, Slab
+from credo.sparse._slabs import FLOOR, Law, Slab, inflation
 
 Array = NDArray[np.float64]
 
@@ -46,7 +47,9 @@ class Moments:
 
 def fits_of(design: Design, slab: Slab, models: Sequence[Model]) -> list[Fit]:
     """The coefficients of subsets of the table's columns."""
-    solved = [solve(design, model, ridge=slab.ridge) for model in models]
+    # Factors of a few columns: threads of BLAS would take longer to meet than to work.
+    with one_blas_thread():
+        solved = [solve(design, model, ridge=slab.ridge) for model in models]
     sizes = np.array([len(model) for model in models], dtype=np.intp)
     laws = slab.all_laws(sizes, np.array([rest for _, _, rest in solved]))
     return [
@@ -57,9 +60,31 @@ def fits_of(design: Design, slab: Slab, models: Sequence[Model]) -> list[Fit]:
 
 def solve(design: Design, model: Model, *, ridge: float = 0.0) -> tuple[Array, Array, float]:
     """A⁻¹b and a root of A⁻¹ in the units of the table, and the share of the target that is left."""
-    places = design.places(model)
-    k = len(places)
-    rows, target = design.X[:, places], design.y
+    R, c, rest = _triangle(design, model, ridge)
+    k, unit = len(model), design.unit[design.places(model)]
+    coef = solve_triangular(R, c, check_finite=False) / unit if k else c
+    root = solve_triangular(R, np.eye(k), check_finite=False) / unit[:, None] if k else R
+    return coef, root, rest
+
+
+def log_evidences(design: Design, slab: Slab, models: Sequence[Model]) -> Array:
+    """ln p(y | γ) of subsets; −∞ where a column isn't in the design or the slab can't bear dependent ones."""
+    values, known = np.full(len(models), -np.inf), set(design.kept.tolist())
+    for i, model in enumerate(models):
+        if not known.issuperset(model):
+            continue
+        places = design.places(model)
+        R, _, rest = _triangle(design, model, slab.ridge)
+        if slab.ridge == 0 and is_dependent(R / lengths(design.X[:, places]), design.least[places]):
+            continue
+        logdet = 2.0 * float(np.log(np.abs(np.diag(R))).sum())
+        values[i] = float(slab.score(len(model), rest, logdet))
+    return values
+
+
+def _triangle(design: Design, model: Model, ridge: float) -> tuple[Array, Array, float]:
+    """R with RᵀR = A, R⁻ᵀb, and the share of the target that is left."""
+    k, rows, target = len(model), design.X[:, design.places(model)], design.y
     if ridge > 0:
         rows, target = np.vstack([rows, math.sqrt(ridge) * np.eye(k)]), np.append(target, np.zeros(k))
     Q, R = np.linalg.qr(rows)
@@ -67,10 +92,7 @@ def solve(design: Design, model: Model, *, ridge: float = 0.0) -> tuple[Array, A
     # From the residuals themselves: a difference of squares would lose them in a close fit.
     left = target - Q @ c
     rest = (float(left @ left) + max(design.yy - float(design.y @ design.y), 0.0)) / design.yy if k else 1.0
-    unit = design.unit[places]
-    coef = solve_triangular(R, c, check_finite=False) / unit if k else c
-    root = solve_triangular(R, np.eye(k), check_finite=False) / unit[:, None] if k else R
-    return coef, root, max(rest, FLOOR)
+    return R, c, max(rest, FLOOR)
 
 
 def moments_of(fits: Sequence[Fit], probability: Array, columns: NDArray[np.intp]) -> Moments:
@@ -88,9 +110,3 @@ def moments_of(fits: Sequence[Fit], probability: Array, columns: NDArray[np.intp
             square[np.ix_(at, at)] += part * (law.shrink**2 * outer + spread * law.shrink * inverse)
             noise += part * spread
     return Moments(inclusion, mean, square - np.outer(mean, mean), noise)
-
-
-def inflation(df: Any) -> Any:
-    """The variance of a Student-t law of unit scale, 1 for a normal one; df is above 2."""
-    df = np.asarray(df, dtype=np.float64)
-    return 1.0 + 2.0 / (df - 2.0)

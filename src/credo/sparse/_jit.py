@@ -14,11 +14,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from credo.sparse._slabs import FLOOR
+
 Array = NDArray[np.float64]
 
 _LOG, _LINEAR, _LOCAL = 0, 1, 2
 _CELLS = 16.0
-_FLOOR = 1e-24
+# Pivots of columns of unit length that are worth a second look.
+_TIGHT = 1e-2
 # Weights may grow to the exponential of this before the unit of the sums is changed.
 _ROOM = 200.0
 
@@ -29,7 +32,7 @@ def score(
 ) -> float:  # fmt: skip
     """ln p(y | γ) of a subset of k columns that leaves `rest` of the target; see `credo.sparse._slabs`."""
     slope, shift, factor, volume, n = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    rest = min(max(rest, _FLOOR), 1.0)
+    rest = min(max(rest, FLOOR), 1.0)
     if base[k] == -math.inf:
         return -math.inf
     if form == _LOG:
@@ -51,7 +54,7 @@ def spread(
 ) -> tuple[float, float, float, float]:  # fmt: skip
     """E[s], E[s²], the factor of A⁻¹ in the coefficients' variance, and the noise's variance, given a subset."""
     n, shrink = numbers[4], numbers[5]
-    rest = min(max(rest, _FLOOR), 1.0)
+    rest = min(max(rest, FLOOR), 1.0)
     if form == _LINEAR:
         return 1.0, 1.0, width[k], width[k]
     if k == 0:
@@ -187,15 +190,17 @@ def explore(
 
     Column j of a subset is bit d−1−j of its number. `counts` gathers the mass with each column and that of each size,
     `masses[0, 0]`, `means[0, 0]` and `squares[0, 0]` what `merge` sums, `top` is a heap of the likeliest subsets and
-    `best` the smallest rest of each size. Subsets whose columns are dependent are passed over.
+    `best` the smallest rest of each size. Subsets are passed over in which `least` of a column's length or less is left
+    beside the others (the largest of their `least`).
     """
     d = T.shape[1] - 1
     sizes, logdets, dependent = np.zeros(d + 1, dtype=np.int64), np.zeros(d + 1), np.zeros(d + 1, dtype=np.bool_)
+    tight = max(_TIGHT, least.max()) if len(least) and least.max() > 0.0 else 0.0
     start, level = prefix << (d - depth), 0
     for place in range(start, start + (1 << (d - depth))):
         for j in range(level, d):
             taken = (place >> (d - 1 - j)) & 1
-            _decide(j, taken, T, least, log_scale, numbers[3] != 0.0, sizes, logdets, dependent)
+            _decide(j, taken, place, T, least, tight, log_scale, numbers[3] != 0.0, sizes, logdets, dependent)
         if dependent[d]:
             # What the last leaf left here belongs to that one.
             masses[0, d] = 0.0
@@ -234,8 +239,8 @@ def explore(
 
 @njit(cache=True, nogil=True)
 def _decide(
-    j: int, taken: int, T: Array, least: Array, log_scale: Array, volume: bool, sizes: NDArray[np.int64],
-    logdets: Array, dependent: NDArray[np.bool_]
+    j: int, taken: int, place: int, T: Array, least: Array, tight: float, log_scale: Array, volume: bool,
+    sizes: NDArray[np.int64], logdets: Array, dependent: NDArray[np.bool_]
 ) -> None:  # fmt: skip
     """Take column j in or leave it out."""
     sizes[j + 1], logdets[j + 1], dependent[j + 1] = sizes[j] + taken, logdets[j], dependent[j]
@@ -245,12 +250,51 @@ def _decide(
         drop(T, j)
         return
     pivot = abs(T[j, j, j])
-    if not pivot > least[j]:
+    if not pivot > tight and depends(T, j, place, least):
         dependent[j + 1] = True
         return
     keep(T, j)
     if volume:
         logdets[j + 1] += 2.0 * math.log(pivot) + log_scale[j]
+
+
+@njit(cache=True, nogil=True)
+def depends(T: Array, j: int, place: int, least: Array) -> bool:
+    """Whether column j makes the columns of a subset up to it dependent.
+
+    Little may be left of an earlier column beside it though more is left of itself, where pivots are small twice.
+    """
+    d, k = len(least), 0
+    members, floor, pivot = np.zeros(j + 1, dtype=np.int64), least[j], 1.0
+    for i in range(j):
+        if (place >> (d - 1 - i)) & 1:
+            members[k], floor, pivot = i, max(floor, least[i]), min(pivot, abs(T[i, i, i]))
+            k += 1
+    members[k] = j
+    if not abs(T[j, j, j]) > floor:
+        return True
+    return abs(T[j, j, j]) * pivot <= floor and left(T, members[: k + 1]) <= floor
+
+
+@njit(cache=True, nogil=True)
+def left(T: Array, members: NDArray[np.int64]) -> float:
+    """The smallest length that is left of a member beside the others: one over the longest row of R⁻¹.
+
+    Row m of R is what member m took: T[j, j] with j its column.
+    """
+    k = len(members)
+    row, longest = np.zeros(k), 0.0
+    for m in range(k):
+        # Row m of R⁻¹, from its own place on: Σ_l row_l R_li = δ_mi.
+        square = 0.0
+        for i in range(m, k):
+            total = 1.0 if i == m else 0.0
+            for l in range(m, i):
+                total -= row[l] * T[members[l], members[l], members[i]]
+            row[i] = total / T[members[i], members[i], members[i]]
+            square += row[i] * row[i]
+        longest = max(longest, square)
+    return 1.0 / math.sqrt(longest)
 
 
 @njit(cache=True, nogil=True)

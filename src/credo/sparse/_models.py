@@ -1,6 +1,6 @@
 """The posterior over subsets of the columns, whichever search has found it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,3 +70,17 @@ class ModelPosterior:
     def median_model(self) -> Model:
         """The columns that are in with a probability of at least one half (Barbieri & Berger 2004)."""
         return tuple(int(j) for j in np.flatnonzero(self.inclusion >= 0.5))
+
+    def any_of(self, columns: Sequence[int]) -> float:
+        """The probability that at least one of the columns is in.
+
+        With N of them in a model, P(N ≥ 1) = E[N] − E[max(N − 1, 0)]: the first is the sum of their inclusion
+        probabilities, and only the second is taken from the models that averages go over. Of columns that are never in
+        together it is that sum.
+        """
+        chosen = np.unique(np.asarray(columns, dtype=np.intp))
+        shares = self.inclusion[chosen]
+        models, weight = self.averaged
+        spare = np.array([max(int(np.isin(chosen, model).sum()) - 1, 0) for model in models])
+        value = float(shares.sum() - weight @ spare)
+        return min(max(value, float(shares.max(initial=0.0))), float(shares.sum()), 1.0)

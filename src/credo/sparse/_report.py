@@ -1,22 +1,25 @@
 """What a posterior over models has to say, in tables and words."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from credo.estimator import interval_level
 from credo.frames import Table
-from credo.sparse._design import Design
-from credo.sparse._fit import solve
+from credo.sparse._dependence import dependence_of, lengths, named
+from credo.sparse._design import EXACT, Design
 from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._slabs import Bic, Slab
 
+Array = NDArray[np.float64]
+
 # Rows of a table that a person reads.
 _SHOWN = 50
-# Names that one sentence holds.
-_NAMED = 5
+
+# Beside a column of unit length, a ridge of this squared is lost to rounding.
+_HIDDEN = 1e-13
 
 
 def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
@@ -41,47 +44,55 @@ def best_table(posterior: ModelPosterior, design: Design, names: Sequence[str]) 
     """The best subset of each size, with R² and BIC."""
     bic = Bic(design.n, design.yy)
     bare = [model for model in posterior.best_by_size if set(model) <= set(design.kept.tolist())]
-    rests = [solve(design, model)[2] for model in bare]
+    rests = [design.rest(design.places(model)) for model in bare]
     return Table(
         "Best subset of each size",
         {
             "size": [len(model) for model in bare],
             "subset": [model_words(model, names) for model in bare],
             "R2": [1.0 - rest for rest in rests],
-            "BIC": [-2.0 * float(bic.score(len(model), rest)) for model, rest in zip(bare, rests, strict=True)],
+            "BIC": [float(bic.criterion(len(model), rest)) for model, rest in zip(bare, rests, strict=True)],
         },
     )
 
 
-def summary_table(model: Any, *, level: float) -> Table:
-    """Coefficients over all models."""
+def summary_table(
+    model: Any, *, title: str, level: float, intervals: Callable[[NDArray[np.intp], float], Array],
+    notes: Sequence[str] = (),
+) -> Table:  # fmt: skip
+    """Coefficients over all models, of a regression or of two classes.
+
+    `intervals` gives the ends, shape (k, 2), for the places of k columns and a level; `notes` come before the words of
+    the fit.
+    """
     level = interval_level(level)
     names, inclusion = model._feature_names(), model.inclusion_probabilities_
     order = np.arange(len(names))
     if len(names) > _SHOWN:
         order = np.argsort(-inclusion, kind="stable")[:_SHOWN]
-    ends = model._intervals(order, level)
+    ends = intervals(order, level)
+    coef, coef_std = np.ravel(model.coef_)[order], np.ravel(model.coef_std_)[order]
+    intercept, intercept_std = np.ravel(model.intercept_)[0], np.ravel(model.intercept_std_)[0]
     likeliest = ", ".join(names[j] for j in model.median_model_[:_SHOWN]) or "none"
-    notes = [f"intervals at {100 * level:g} %, of zero and the slab together"]
-    if len(order) < len(names):
-        notes.append(f"the {len(order)} likeliest of {len(names)} columns")
-    half = math.sqrt(model.moments_.noise)
-    notes += [
-        f"columns of at least probability one half: {likeliest}",
-        f"log evidence {model.log_evidence_:.2f} ({model.evidence_method_}); noise sd {half:.4g}",
-        model.result_.message,
-    ]
+    shown = [f"the {len(order)} likeliest of {len(names)} columns"] if len(order) < len(names) else []
     return Table(
-        "Spike and slab regression",
+        title,
         {
             "parameter": ["intercept", *(names[j] for j in order)],
-            "estimate": [model.intercept_, *model.coef_[order].tolist()],
-            "sd": [model.intercept_std_, *model.coef_std_[order].tolist()],
+            "estimate": [float(intercept), *coef.tolist()],
+            "sd": [float(intercept_std), *coef_std.tolist()],
             "inclusion": [1.0, *inclusion[order].tolist()],
             "lower": [None, *ends[:, 0].tolist()],
             "upper": [None, *ends[:, 1].tolist()],
         },
-        notes=tuple(notes),
+        notes=(
+            f"intervals at {100 * level:g} %, of zero and the slab together",
+            *shown,
+            f"columns of at least probability one half: {likeliest}",
+            f"log evidence {model.log_evidence_:.2f} ({model.evidence_method_})",
+            *notes,
+            model.result_.message,
+        ),
     )
 
 
@@ -90,19 +101,37 @@ def model_words(model: Model, names: Sequence[str]) -> str:
     return " + ".join(names[j] for j in model) if model else "(none)"
 
 
-def design_words(design: Design, names: Sequence[str]) -> list[str]:
-    """What there is to say about the columns."""
-    words = []
-    flat = sorted(set(range(design.n_features)) - set(design.kept.tolist()))
-    if flat:
-        verb = "is constant" if len(flat) == 1 else "are constant"
-        words.append(f"{_listed(flat, names)} {verb} and can't be told from the intercept: left out of all models")
-    for group in design.copies():
-        words.append(
-            f"{_listed(group, names)} are copies of each other, but for offset and scale: they share what probability "
-            "one of them would have"
-        )
-    return words
+def flat_words(flat: Sequence[int], names: Sequence[str]) -> list[str]:
+    """What there is to say about columns that don't vary."""
+    if not flat:
+        return []
+    verb = "is constant" if len(flat) == 1 else "are constant"
+    return [f"{named(flat, names)} {verb} and can't be told from the intercept: left out of all models"]
+
+
+def design_words(design: Design, slab: Slab, names: Sequence[str]) -> list[str]:
+    """What there is to say about columns and target."""
+    words = flat_words(design.flat, names)
+    if len(design.kept) and slab.most > 0:
+        found = dependence_of(design.X, least=design.least)
+        words += found.words([names[j] for j in design.kept], proper=slab.ridge > 0)
+        longest = float(lengths(design.X).max())
+        if (found.copies or found.combinations) and 0 < slab.ridge < (_HIDDEN * longest) ** 2:
+            words.append(
+                "slab_variance is so wide that rounding decides between these columns: take a smaller one, or leave "
+                "columns out"
+            )
+    return words + target_words(design)
+
+
+def target_words(design: Design) -> list[str]:
+    """What there is to say about a target that doesn't vary."""
+    if not design.constant:
+        return []
+    return [
+        f"y doesn't vary (it is {design.y_mean:.6g} throughout, but for rounding): there is nothing to explain, and "
+        "what is said about the columns tells of the priors alone"
+    ]
 
 
 def size_words(design: Design, slab: Slab) -> list[str]:
@@ -110,25 +139,25 @@ def size_words(design: Design, slab: Slab) -> list[str]:
     if len(design.kept) <= slab.most:
         return []
     return [
-        f"{len(design.kept)} columns and {design.n:g} rows: models of more than {slab.most:g} columns have no evidence "
-        "and are left out"
+        f"{len(design.kept)} column{'s' * (len(design.kept) > 1)} and {min(design.n, design.n_rows):g} rows: models of "
+        f"more than {slab.most:g} column{'s' * (slab.most != 1)} have no evidence and are left out"
     ]
 
 
-def search_words(found: ModelPosterior, slab: Slab, design: Design) -> list[str]:
-    """What there is to say about the models that were found."""
-    sizes = found.size_probability
-    large = np.arange(len(sizes)) >= (design.n - 1) / 2
+def search_words(found: ModelPosterior, slab: Slab, design: Design, names: Sequence[str]) -> list[str]:
+    """What there is to say about the models that were found; their columns are those of the design."""
+    words, sizes = [], found.size_probability
+    likeliest = list(found.map_model)
+    if 0 < len(likeliest) <= design.n - 2 and design.rest(likeliest) < EXACT:
+        words.append(
+            f"{named(design.kept[likeliest].tolist(), names)} {'reproduces' if len(likeliest) == 1 else 'reproduce'} "
+            "y exactly, but for rounding: no noise is left to learn from; make sure that y isn't among them in disguise"
+        )
+    large = np.arange(len(sizes)) >= design.n / 2
     if isinstance(slab, Bic) and len(sizes) and sizes[large].sum() > 0.1:
-        return [
-            f"models of more than half as many columns as rows have {100 * sizes[large].sum():.3g} % of the "
-            'probability; the BIC is meant for many more rows than columns: use slab="g" or "zellner-siow", or a '
-            "smaller prior_inclusion"
-        ]
-    return []
-
-
-def _listed(columns: Sequence[int], names: Sequence[str]) -> str:
-    shown = ", ".join(names[j] for j in columns[:_NAMED])
-    more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
-    return f"column{'s' if len(columns) > 1 else ''} {shown}{more}"
+        words.append(
+            f"models of half as many columns as rows, or more, have {100 * sizes[large].sum():.3g} % of the "
+            "probability: the BIC is meant for many more rows than columns, and takes chance for fit. Use "
+            'slab="g" or "zellner-siow" with prior_inclusion="beta-binomial"'
+        )
+    return words

@@ -9,7 +9,8 @@ The intercept has a flat prior and, where the noise is unknown, σ² has 1/σ²;
     p(y | no column) = ∫∫ p(y | μ, σ²) dμ dσ²/σ² = Γ((n−1)/2) n^(−1/2) (π yᵀy)^(−(n−1)/2),
 
 and a model's evidence is that times its Bayes factor: the density of y given any two of its values, up to the factor
-1/|yᵢ − yⱼ| of those two. With σ² known it is ∫ p(y | μ) dμ: the density of y given any one value. The BIC has −BIC/2.
+1/|yᵢ − yⱼ| of those two. With σ² known it is ∫ p(y | μ) dμ: the density of y given any one value. The BIC stands for
+the Bayes factor, so that all slabs have one evidence of no column, and one scale.
 """
 
 import math
@@ -154,7 +155,7 @@ class Slab:
 
     def _widths(self, k: Array) -> Array:
         """The noise's predictive variance for each size, where a subset leaves all of the target."""
-        return np.full(len(k), self.yy / (self.n - 1) * _inflation(self.n - 1))
+        return np.full(len(k), self.yy / (self.n - 1) * inflation(self.n - 1))
 
     def _table(self, k: Array, rest: float) -> Array:
         return np.zeros((3, 1, 1, 6))
@@ -167,24 +168,27 @@ class Slab:
 
 @dataclass(frozen=True)
 class Bic(Slab):
-    """The Bayesian information criterion as evidence: ln p(y | γ) ≈ −BIC/2 = ln p(y | γ, best fit) − (k+2)/2 ln n.
+    """The Bayesian information criterion as evidence: BF ≈ exp((BIC₀ − BIC)/2) = rest^(−n/2) n^(−k/2).
 
-    Given a subset, coefficients have the Student-t law of least squares.
+    (Schwarz 1978; Kass & Raftery 1995, eq. 9.) Given a subset, coefficients have the Student-t law of least squares.
     """
 
     method: ClassVar[str] = "bic"
 
+    def criterion(self, k: ArrayLike, rest: ArrayLike) -> Array:
+        """BIC = −2 ln p(y | γ, best fit) + (k+2) ln n, with the intercept and σ² counted."""
+        fit = self.n * (math.log(2 * math.pi * self.yy / self.n) + 1.0 + np.log(np.maximum(rest, FLOOR)))
+        return np.asarray(fit + (np.asarray(k) + 2.0) * math.log(self.n))
+
     def _score(self, k: Array, rest: Array, logdet: Array) -> Array:
-        n = self.n
-        fit = -0.5 * n * (math.log(2 * math.pi * self.yy / n) + 1.0 + np.log(rest))
-        return fit - 0.5 * (k + 2.0) * math.log(n)
+        return self.log_null - 0.5 * self.n * np.log(rest) - 0.5 * k * math.log(self.n)
 
     def _line(self) -> tuple[float, float, float, float, float]:
         return -0.5 * self.n, 0.0, 1.0, 0.0, 1.0
 
     def _widths(self, k: Array) -> Array:
         df = self.n - 1 - k
-        return self.yy / df * _inflation(df)
+        return self.yy / df * inflation(df)
 
     def _law(self, k: int, rest: float) -> Law:
         df = self.n - 1 - k
@@ -310,10 +314,20 @@ class Normal(Slab):
         return self._conjugate(rest, 1.0) if self.noise is None else Law(1.0, 1.0, math.inf, self.noise)
 
 
-def _inflation(df: Any) -> Any:
-    """The variance of a Student-t law of unit scale."""
-    df = np.maximum(df, LEAST_DF)
-    return df / (df - 2)
+def inflation(df: Any) -> Any:
+    """The variance of a Student-t law of unit scale, 1 for a normal one."""
+    return 1.0 + 2.0 / (np.maximum(df, LEAST_DF) - 2.0)
+
+
+def slab_arguments(name: Any, *, g: Any, slab_variance: Any, noise_variance: Any) -> dict[str, Any]:
+    """An estimator's arguments as `slab_of` takes them; refuses those that don't go together."""
+    if name != "g" and g is not None:
+        raise ValueError(f'g is an argument of slab="g"; the slab is {name!r}')
+    if name != "normal" and not (slab_variance is None and noise_variance is None):
+        raise ValueError(f'slab_variance and noise_variance are arguments of slab="normal"; it is {name!r}')
+    if slab_variance is None:
+        slab_variance = 1.0 if noise_variance is None else noise_variance
+    return {"name": name, "g": g, "slab_variance": slab_variance, "noise_variance": noise_variance}
 
 
 def slab_of(
@@ -353,12 +367,10 @@ def _slab(name: Any, n: float, yy: float, d: int, g: Any, slab_variance: Any, no
         return Normal(n, yy, positive("slab_variance", slab_variance), noise)
     if name != "g":
         raise ValueError(f'slab must be one of "bic", "g", "zellner-siow", "normal"; got {name!r}')
-    if g == "empirical":
-        return LocalG(n, yy)
-    if g is None or g == "n":
-        return G(n, yy, float(n))
-    if g == "max":
-        return G(n, yy, float(max(n, d * d)))
-    if isinstance(g, str):
-        raise ValueError(f'g must be "n", "max", "empirical" or a positive number; got {g!r}')
+    if g is None or isinstance(g, str):
+        if g == "empirical":
+            return LocalG(n, yy)
+        if g not in (None, "n", "max"):
+            raise ValueError(f'g must be "n", "max", "empirical" or a positive number; got {g!r}')
+        return G(n, yy, float(max(n, d * d) if g == "max" else n))
     return G(n, yy, positive("g", g))

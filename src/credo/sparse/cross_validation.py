@@ -5,16 +5,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse as sp
-from sklearn.model_selection import check_cv
 
 from credo.estimator import choice, positive, positive_integer
-from credo.learning.coordinate import Rows, block_of, descend, is_sparse, polished
+from credo.learning.coordinate import Rows, block_of, descend, polished
+from credo.sparse._folds import RULES, Fold, HeldOut, folds_of, side_by_side, weighty
 from credo.sparse.lasso import PenalizedRegression
 from credo.sparse.path import penalties, walk
 
 Array = NDArray[np.float64]
-Order = NDArray[np.intp]
 
 # Errors on held-out rows are known to a few percent at best: this is enough for the paths over the folds.
 _PATH_TOL = 1e-7
@@ -95,16 +93,23 @@ class LassoCV(PenalizedRegression):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from a table; a weight of k is the same as k copies of the row."""
-        choice("rule", self.rule, ("min", "one-standard-error"))
+        choice("rule", self.rule, RULES)
         tol, max_iter = positive("tol", self.tol), positive_integer("max_iter", self.max_iter)
         table, target, weight = self._training_rows(X, y, sample_weight)
-        folds = self._folds(table, target, sample_weight)
         rows = Rows.of(table, target, weight, center=bool(self.fit_intercept))
-        self.alphas_ = penalties(rows, self.alphas, n_alphas=self.n_alphas, eps=self.eps, l1_ratio=1.0)
+        self.alphas_ = penalties(rows.steepest() / rows.total, self.alphas, n_alphas=self.n_alphas, eps=self.eps)
         omega = np.ones(len(target)) if weight is None else weight
-        errors = [self._errors(table, target, omega, *fold, max_iter) for fold in folds]
-        self._weigh(np.column_stack(errors), np.array([omega[held].sum() for _, held in folds]))
-        place = self._place()
+
+        def errors(fold: Fold) -> Array:
+            return self._errors(table, target, omega, fold, max_iter)
+
+        used = weighty(sample_weight, len(target))
+        folds = folds_of(self.cv, table, target, used, np.zeros(len(used)))
+        held_out = HeldOut.of(
+            side_by_side(errors, folds, table), np.array([omega[held].sum() for _, held in folds])
+        )  # fmt: skip
+        self.mse_path_, self.mse_, self.mse_std_error_ = held_out.path, held_out.mean, held_out.std_error
+        place = held_out.place(self.rule)
         # The grid down to the choice leads there faster than a start from nothing.
         block = block_of(rows, np.zeros(table.shape[1]), n_problems=place + 1)
         way = self.alphas_[: place + 1] * rows.total
@@ -118,58 +123,10 @@ class LassoCV(PenalizedRegression):
         error = f"mean squared error {self.mse_[place]:.4g} ± {self.mse_std_error_[place]:.2g} on held-out rows"
         return f"{error}, rule {self.rule!r}", *super()._notes(n_chosen)
 
-    def _errors(
-        self, table: Any, target: Array, omega: Array, train: Order, held: Order, max_iter: int
-    ) -> Array:  # fmt: skip
+    def _errors(self, table: Any, target: Array, omega: Array, fold: Fold, max_iter: int) -> Array:
         """Mean squared error on the held-out rows for each α."""
+        train, held = fold
         rows = Rows.of(table[train], target[train], omega[train], center=bool(self.fit_intercept))
         coefs, _, _ = walk(rows, self.alphas_, l1_ratio=1.0, tol=max(self.tol, _PATH_TOL), max_passes=max_iter)
-        # Rows centred as in training: fitted = ȳ + (x − x̄)ᵀw.
-        fitted = np.asarray(table[held] @ coefs) - rows.x_mean @ coefs + rows.y_mean
+        fitted = np.asarray(table[held] @ coefs) + rows.intercept(coefs)
         return omega[held] @ (target[held, None] - fitted) ** 2 / omega[held].sum()
-
-    def _weigh(self, errors: Array, share: Array) -> None:
-        self.mse_path_, share = errors, share / share.sum()
-        self.mse_ = errors @ share
-        spread = ((errors - self.mse_[:, None]) ** 2) @ share
-        self.mse_std_error_ = np.sqrt(spread / (len(share) - 1))
-
-    def _place(self) -> int:
-        best = int(np.argmin(self.mse_))
-        if self.rule == "min":
-            return best
-        return int(np.flatnonzero(self.mse_ <= self.mse_[best] + self.mse_std_error_[best])[0])
-
-    def _folds(self, table: Any, target: Array, sample_weight: Any) -> list[tuple[Order, Order]]:
-        """(training rows, held-out rows), both among those of positive weight."""
-        if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool):
-            return dealt(table, target, positive_integer("cv", int(self.cv)))
-        used = np.ones(len(target), dtype=bool)
-        if np.ndim(sample_weight):
-            used = np.asarray(sample_weight, dtype=np.float64) > 0
-        place = np.where(used, np.cumsum(used) - 1, -1)
-        given = len(used)
-        splits = check_cv(self.cv).split(np.zeros((given, 1)), np.zeros(given))
-        folds = [(place[train], place[held]) for train, held in splits]
-        folds = [(train[train >= 0], held[held >= 0]) for train, held in folds]
-        folds = [(train, held) for train, held in folds if len(train) and len(held)]
-        if len(folds) < 2:
-            raise ValueError(f"cv={self.cv!r} gives {len(folds)} folds with rows in both parts; at least 2 are needed")
-        return folds
-
-
-def dealt(table: Any, target: Array, n_folds: int) -> list[tuple[Order, Order]]:
-    """Folds dealt out in the order of y, equal rows together."""
-    if n_folds < 2:
-        raise ValueError(f"cv must be at least 2 folds; got {n_folds}")
-    # Any fixed direction in general position tells different rows apart; equal rows stay equal.
-    direction = np.cos(np.arange(1.0, table.shape[1] + 1) ** 2)
-    mark = np.asarray(sp.csr_array(table) @ direction) if is_sparse(table) else np.einsum("ij,j->i", table, direction)
-    order = np.lexsort((mark, target))
-    new = (np.diff(target[order]) != 0) | (np.diff(mark[order]) != 0)
-    rank = np.empty(len(target), dtype=np.intp)
-    rank[order] = np.append(0, np.cumsum(new))
-    n_folds = min(n_folds, int(rank.max()) + 1)
-    if n_folds < 2:
-        raise ValueError("cross-validation needs at least 2 different rows, but all are one sample")
-    return [(np.flatnonzero(rank % n_folds != k), np.flatnonzero(rank % n_folds == k)) for k in range(n_folds)]

@@ -178,7 +178,7 @@ class ElasticNet(PenalizedRegression):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from a table; a weight of k is the same as k copies of the row."""
-        alpha, l1_ratio = penalty(self.alpha), mixing(self._ratio())
+        alpha, l1_ratio = penalty(self.alpha), mixing(self.l1_ratio)
         tol, max_iter = positive("tol", self.tol), positive_integer("max_iter", self.max_iter)
         start = getattr(self, "coef_", None) if self.warm_start else None
         table, target, weight = self._training_rows(X, y, sample_weight)
@@ -192,44 +192,21 @@ class ElasticNet(PenalizedRegression):
         self._keep(rows, polished(rows, step, l1=l1, l2=l2), alpha)
         return self
 
-    def _ratio(self) -> float:
-        return self.l1_ratio
-
 
 class Lasso(ElasticNet):
     """Least squares with an ℓ₁ penalty, which sets weights to zero; the intercept is free.
 
         min (1/2n)‖y − b − Xw‖² + α‖w‖₁
 
-    Equivalent to scikit-learn's `Lasso`: the MAP estimate under Laplace priors of the weights. All weights are zero
-    from α = max_j |x_jᵀ(y − ȳ)|/n on (x_j centred). Columns of different units are penalised differently: bring them
-    to one scale first, for example by StandardScaler.
-
-    The predictive distribution is normal, N(b + wᵀx, σ²) with σ² = RSS/(n − k − 1) for k weights that aren't zero. It
-    leaves out how unsure the weights are and which columns were chosen, so that it is too narrow where the rows are
-    few; and the shrinkage of the weights stays in σ².
+    Equivalent to scikit-learn's `Lasso`, and to `ElasticNet` with l1_ratio=1: the MAP estimate under Laplace priors of
+    the weights. All weights are zero from α = max_j |x_jᵀ(y − ȳ)|/n on (x_j centred). Columns of different units are
+    penalised differently: bring them to one scale first, for example by StandardScaler.
 
     Parameters
     ----------
     alpha : float, default 1.0
         The penalty, above zero, in the unit of y times that of X. `LassoCV` chooses it.
-    fit_intercept : bool, default True
-    tol : float, default 1e-8
-        The descent ends when the duality gap is at most tol·‖y − ȳ‖²/n; the weights that aren't zero are then solved
-        for, which takes the gap down to rounding error unless columns depend on one another.
-    max_iter : int, default 100000
-        The most passes of coordinate descent.
-    warm_start : bool, default False
-        Whether a further fit starts from the weights of the one before.
-
-    Attributes
-    ----------
-    coef_, intercept_ : the estimates
-    selected_ : names of the columns whose weight isn't zero
-    dual_gap_ : the objective is at most so much above its minimum
-    n_iter_, result_ : how the descent ended
-    noise_std_, dof_ : noise scale and its degrees of freedom
-    log_likelihood_, n_parameters_, n_observations_ : what `credo.bic` asks for
+    fit_intercept, tol, max_iter, warm_start : as in `ElasticNet`, as are the attributes and the predictive distribution
 
     Examples
     --------
@@ -251,25 +228,19 @@ class Lasso(ElasticNet):
         max_iter: int = 100_000,
         warm_start: bool = False,
     ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-
-    def _ratio(self) -> float:
-        return 1.0
+        super().__init__(
+            alpha, l1_ratio=1.0, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, warm_start=warm_start
+        )
 
 
 def penalty(alpha: Any) -> float:
     """α as a float above zero; zero is refused with a word on what to use."""
-    value = nonnegative("alpha", alpha)
-    if value == 0:
+    if isinstance(alpha, int | float) and not isinstance(alpha, bool) and alpha == 0:
         raise ValueError(
-            "alpha must be above 0; got 0, which is least squares without a penalty: use credo.linear.LinearRegression "
-            "(or Ridge for more columns than rows)"
+            "alpha must be above 0; got 0, which is a model without a penalty: use credo.linear.LinearRegression or "
+            "LogisticRegression (or Ridge for more columns than rows)"
         )
-    return value
+    return positive("alpha", alpha)
 
 
 def mixing(l1_ratio: Any) -> float:

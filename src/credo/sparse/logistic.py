@@ -9,13 +9,81 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import FitWarning, LinearClassifier, Result, interval_level, positive, positive_integer
 from credo.frames import Table
-from credo.learning.coordinate import Labels, Verdict, classify, column_squares
+from credo.learning.coordinate import Labels, Rows, Verdict, classify
 from credo.sparse.lasso import SHOWN, penalty
 
 Array = NDArray[np.float64]
 
 
-class SparseLogisticRegression(LinearClassifier):
+class PenalizedClassifier(LinearClassifier):
+    """What the classifiers with sparse weights share: how rows become columns and labels, and the table.
+
+    A subclass says its `_title`; its `fit` ends in `_keep`.
+    """
+
+    _accepts_sparse = True
+    _title: str
+
+    alpha_: float
+    selected_: list[str]
+    dual_gap_: float
+    log_likelihood_: float
+    n_parameters_: int
+    n_observations_: float
+    n_iter_: int
+    tol: float
+    max_iter: int
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The weights; of many columns, those that aren't zero. Standard deviations there are none, as in `Lasso`."""
+        check_is_fitted(self)
+        interval_level(level)
+        features = np.array(self._feature_names(), dtype=object)
+        chosen = np.flatnonzero((self.coef_ != 0).any(axis=0))
+        size = np.abs(self.coef_).max(axis=0)
+        place = np.arange(len(features)) if len(features) <= SHOWN else chosen[np.argsort(-size[chosen])]
+        names, table = [str(name) for name in features[place]], self.coef_[:, place]
+        if self.fit_intercept:
+            names, table = ["intercept", *names], np.column_stack([self.intercept_, table])
+        if len(self.classes_) > 2:
+            names = [f"{label}: {name}" for label in self.classes_ for name in names]
+        columns: dict[str, Any] = {"parameter": names, "estimate": list(table.ravel()), "sd": [None] * len(names)}
+        return Table(self._title, columns, notes=self._notes())
+
+    def _notes(self) -> tuple[str, ...]:
+        n_features = self.coef_.shape[1]
+        zero = f"{len(self.selected_)} of {n_features} columns have a weight that isn't zero at alpha {self.alpha_:.4g}"
+        return zero, self.result_.message
+
+    def _sparse_format(self) -> str | bool:
+        return "csc"
+
+    def _keep(self, verdict: Verdict, labels: Labels, table: Any, alpha: float) -> None:
+        """The optimum for one α, and what follows from it."""
+        self.alpha_, total = alpha, float(labels.weight.sum())
+        self.coef_, self.intercept_ = verdict.W, verdict.b
+        if not labels.binary:
+            self.intercept_ = verdict.b - verdict.b.mean()
+        names, chosen = self._feature_names(), np.flatnonzero((self.coef_ != 0).any(axis=0))
+        self.selected_ = [names[j] for j in chosen]
+        self.dual_gap_, self.n_iter_ = verdict.gap / total, max(verdict.n_steps, 1)
+        self.log_likelihood_ = -labels.odds(self._scores(table)).loss
+        n_free = len(self.classes_) - 1 if self.fit_intercept else 0
+        self.n_parameters_ = int(np.count_nonzero(self.coef_)) + n_free
+        self.n_observations_ = total
+        relative = verdict.gap / labels.null_loss()
+        if verdict.converged:
+            message = f"the relative duality gap is {relative:.2g} after {verdict.n_steps} rounds"
+        else:
+            message = (
+                f"after {verdict.n_steps} rounds the relative duality gap is {relative:.2g}, above tol={self.tol:g}: "
+                "raise max_iter or tol, use a larger alpha, or bring the columns to one scale"
+            )
+            warnings.warn(message, FitWarning, stacklevel=3)
+        self.result_ = Result(verdict.converged, verdict.n_steps, message)
+
+
+class SparseLogisticRegression(PenalizedClassifier):
     """Log odds that are linear in a few of many features.
 
         min (1/n) Σᵢ −ln p(yᵢ | xᵢ) + α‖w‖₁,    p(1 | x) = σ(b + wᵀx)
@@ -30,6 +98,7 @@ class SparseLogisticRegression(LinearClassifier):
     ----------
     alpha : float, default 0.01
         The penalty, above zero. All weights are zero from α = max_j |x_jᵀ(y − ȳ)|/n on (two classes).
+        `SparseLogisticRegressionCV` chooses it.
     fit_intercept : bool, default True
     class_weight : "balanced", dict or None, default None
         Factors for the weights of the rows by their label.
@@ -60,14 +129,7 @@ class SparseLogisticRegression(LinearClassifier):
     ['x3', 'x7']
     """
 
-    _accepts_sparse = True
-
-    selected_: list[str]
-    dual_gap_: float
-    log_likelihood_: float
-    n_parameters_: int
-    n_observations_: float
-    n_iter_: int
+    _title = "Sparse logistic regression"
 
     def __init__(
         self,
@@ -89,68 +151,17 @@ class SparseLogisticRegression(LinearClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from a table; a weight of k is the same as k copies of the row."""
         alpha, tol = penalty(self.alpha), positive("tol", self.tol)
-        max_iter = positive_integer("max_iter", self.max_iter)
-        rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
-        omega = np.ones(len(codes)) if weight is None else weight
-        first = 1 if len(self.classes_) == 2 else 0
-        labels = Labels((codes[:, None] == np.arange(first, len(self.classes_))).astype(np.float64), omega)
-        total = float(omega.sum())
-        verdict = classify(
-            rows,
-            labels,
-            l1=alpha * total,
-            squares=column_squares(rows, omega, center=bool(self.fit_intercept)),
-            intercept=bool(self.fit_intercept),
-            start=self._start(labels.Y.shape[1], rows.shape[1]),
-            tol=tol,
-            max_steps=max_iter,
-        )
-        self._keep(verdict, labels, rows, total)
+        max_iter, center = positive_integer("max_iter", self.max_iter), bool(self.fit_intercept)
+        table, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        labels = Labels.of(codes, len(self.classes_), np.ones(len(codes)) if weight is None else weight)
+        rows = Rows.of(table, np.zeros(len(codes)), weight, center=center)
+        start = self._start(labels.Y.shape[1], rows.squares > 0.0)
+        penalties = np.array([alpha * rows.total])
+        (verdict,) = classify(rows, labels, penalties, intercept=center, start=start, tol=tol, max_steps=max_iter)
+        self._keep(verdict, labels, table, alpha)
         return self
 
-    def summary(self, *, level: float = 0.95) -> Table:
-        """The weights; of many columns, those that aren't zero. Standard deviations there are none, as in `Lasso`."""
-        check_is_fitted(self)
-        interval_level(level)
-        features = np.array(self._feature_names(), dtype=object)
-        chosen = np.flatnonzero((self.coef_ != 0).any(axis=0))
-        size = np.abs(self.coef_).max(axis=0)
-        place = np.arange(len(features)) if len(features) <= SHOWN else chosen[np.argsort(-size[chosen])]
-        names, table = [str(name) for name in features[place]], self.coef_[:, place]
-        if self.fit_intercept:
-            names, table = ["intercept", *names], np.column_stack([self.intercept_, table])
-        if len(self.classes_) > 2:
-            names = [f"{label}: {name}" for label in self.classes_ for name in names]
-        columns: dict[str, Any] = {"parameter": names, "estimate": list(table.ravel()), "sd": [None] * len(names)}
-        zero = f"{len(chosen)} of {len(features)} columns have a weight that isn't zero at alpha {self.alpha:.4g}"
-        return Table("Sparse logistic regression", columns, notes=(zero, self.result_.message))
-
-    def _sparse_format(self) -> str | bool:
-        return "csc"
-
-    def _start(self, n_scores: int, n_features: int) -> tuple[Array, Array]:
-        if self.warm_start and getattr(self, "coef_", np.zeros(0)).shape == (n_scores, n_features):
-            return self.coef_, self.intercept_
-        return np.zeros((n_scores, n_features)), np.zeros(n_scores)
-
-    def _keep(self, verdict: Verdict, labels: Labels, rows: Any, total: float) -> None:
-        self.coef_, self.intercept_ = verdict.W, verdict.b
-        if not labels.binary:
-            self.intercept_ = verdict.b - verdict.b.mean()
-        names, chosen = self._feature_names(), np.flatnonzero((self.coef_ != 0).any(axis=0))
-        self.selected_ = [names[j] for j in chosen]
-        self.dual_gap_, self.n_iter_ = verdict.gap / total, max(verdict.n_steps, 1)
-        self.log_likelihood_ = -labels.loss(self._scores(rows))
-        n_free = len(self.classes_) - 1 if self.fit_intercept else 0
-        self.n_parameters_ = int(np.count_nonzero(self.coef_)) + n_free
-        self.n_observations_ = total
-        relative = verdict.gap / labels.null_loss()
-        if verdict.converged:
-            message = f"the relative duality gap is {relative:.2g} after {verdict.n_steps} rounds"
-        else:
-            message = (
-                f"after {verdict.n_steps} rounds the relative duality gap is {relative:.2g}, above tol={self.tol:g}: "
-                "raise max_iter or tol, use a larger alpha, or bring the columns to one scale"
-            )
-            warnings.warn(message, FitWarning, stacklevel=3)
-        self.result_ = Result(verdict.converged, verdict.n_steps, message)
+    def _start(self, n_scores: int, varies: NDArray[np.bool_]) -> tuple[Array, Array]:
+        if self.warm_start and getattr(self, "coef_", np.zeros(0)).shape == (n_scores, len(varies)):
+            return np.where(varies, self.coef_, 0.0), self.intercept_
+        return np.zeros((n_scores, len(varies))), np.zeros(n_scores)

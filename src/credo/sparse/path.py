@@ -1,25 +1,73 @@
 """The lasso for a whole range of penalties, each from the one before."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, check_X_y
+from sklearn.utils.validation import check_array
 
 from credo.estimator import FitWarning, positive, positive_integer
 from credo.learning.coordinate import Rows, block_of, descend
-from credo.sparse.lasso import mixing
+from credo.sparse.lasso import ElasticNet, mixing
 
 Array = NDArray[np.float64]
 
 
-class LassoPath(NamedTuple):
-    """The weights for every penalty: `coefs` is (n_features, n_alphas), and `alphas` has the largest first."""
-
+class _Path(NamedTuple):
     alphas: Array
     coefs: Array
     dual_gaps: Array
+
+
+class LassoPath(_Path):
+    """The weights for every penalty, and what goes with them; it unpacks as `alphas, coefs, dual_gaps`.
+
+    Parameters
+    ----------
+    alphas : array of shape (n_alphas,), the largest first
+    coefs : array of shape (n_features, n_alphas)
+    dual_gaps : array of shape (n_alphas,)
+    intercepts : array of shape (n_alphas,), optional
+        Zeros where none are given.
+    names : list of str, optional
+        Of the columns; x0, x1, … where none are given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.sparse import LassoPath
+    >>> path = LassoPath(np.array([2.0, 1.0]), np.array([[0.0, 0.5]]), np.zeros(2), intercepts=np.array([3.0, 2.0]))
+    >>> path.predict([[0.0], [4.0]])
+    array([[3., 2.],
+           [3., 4.]])
+    >>> path.names
+    ['x0']
+    """
+
+    intercepts: Array
+    names: list[str]
+
+    def __new__(
+        cls,
+        alphas: Array,
+        coefs: Array,
+        dual_gaps: Array,
+        *,
+        intercepts: Array | None = None,
+        names: list[str] | None = None,
+    ) -> Self:
+        path = super().__new__(cls, alphas, coefs, dual_gaps)
+        path.intercepts = np.zeros(len(alphas)) if intercepts is None else intercepts
+        path.names = [f"x{j}" for j in range(len(coefs))] if names is None else names
+        return path
+
+    def predict(self, X: ArrayLike) -> Array:
+        """The prediction of each row for each penalty, (n_samples, n_alphas)."""
+        rows: Any = check_array(X, accept_sparse="csr", dtype=np.float64)
+        if rows.shape[1] != len(self.coefs):
+            raise ValueError(f"X has {rows.shape[1]} columns, but the path was made of {len(self.coefs)}")
+        return np.asarray(rows @ self.coefs) + self.intercepts
 
 
 def lasso_path(
@@ -61,7 +109,8 @@ def lasso_path(
     Returns
     -------
     LassoPath
-        A tuple of `alphas` (largest first), `coefs` (n_features, n_alphas) and `dual_gaps`.
+        A tuple of `alphas` (largest first), `coefs` (n_features, n_alphas) and `dual_gaps`, with the `intercepts`, the
+        `names` of the columns and `predict` beside it.
 
     Examples
     --------
@@ -73,17 +122,12 @@ def lasso_path(
            [0. , 0. ]])
     """
     positive("tol", tol)
-    table: Any
-    table, target = check_X_y(X, y, accept_sparse="csc", dtype=np.float64, y_numeric=True)
-    weight = None
-    if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
-        table, target, weight = table[weight > 0], target[weight > 0], weight[weight > 0]
-    rows = Rows.of(table, np.asarray(target, dtype=np.float64), weight, center=bool(fit_intercept))
-    grid = penalties(rows, alphas, n_alphas=n_alphas, eps=eps, l1_ratio=mixing(l1_ratio))
-    coefs, gaps, missed = walk(
-        rows, grid, l1_ratio=l1_ratio, tol=tol, max_passes=positive_integer("max_iter", max_iter)
-    )
+    ratio, max_iter = mixing(l1_ratio), positive_integer("max_iter", max_iter)
+    # The door of the estimators: what they refuse is refused here, and it knows the names of a frame's columns.
+    reader = ElasticNet()
+    rows = Rows.of(*reader._training_rows(X, y, sample_weight), center=bool(fit_intercept))
+    grid = penalties(rows.steepest() / (rows.total * ratio), alphas, n_alphas=n_alphas, eps=eps)
+    coefs, gaps, missed = walk(rows, grid, l1_ratio=ratio, tol=tol, max_passes=max_iter)
     if missed:
         warnings.warn(
             f"at {missed} of {len(grid)} alphas the relative duality gap is above tol={tol:g}: raise max_iter or tol, "
@@ -91,20 +135,21 @@ def lasso_path(
             FitWarning,
             stacklevel=2,
         )
-    return LassoPath(grid, coefs, gaps / rows.total)
+    names = reader._feature_names()
+    return LassoPath(grid, coefs, gaps / rows.total, intercepts=rows.intercept(coefs), names=names)
 
 
-def penalties(rows: Rows, alphas: ArrayLike | None, *, n_alphas: int, eps: float, l1_ratio: float) -> Array:
-    """The values of α on trial, largest first."""
+def penalties(largest: float, alphas: ArrayLike | None, *, n_alphas: int, eps: float) -> Array:
+    """The values of α on trial, largest first: those that are given, or a grid down from the largest of use."""
     if alphas is not None:
-        values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-        if values.ndim != 1 or not len(values) or not ((values > 0) & np.isfinite(values)).all():
+        values = np.atleast_1d(np.asarray(alphas))
+        numbers = values.dtype.kind in "iuf" and values.ndim == 1 and len(values) > 0
+        if not numbers or not ((values > 0) & np.isfinite(values)).all():
             raise ValueError(f"alphas must be finite numbers above 0, at least one; got {alphas!r}")
-        return np.sort(values)[::-1]
+        return np.sort(values.astype(np.float64))[::-1]
     n_alphas = positive_integer("n_alphas", n_alphas)
     if not 0 < positive("eps", eps) < 1:
         raise ValueError(f"eps must lie between 0 and 1, as in 1e-3; got {eps!r}")
-    largest = rows.steepest() / (rows.total * l1_ratio)
     return np.geomspace(1.0, eps, n_alphas) * (largest if largest > 0 else 1.0)
 
 

@@ -2,11 +2,13 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution
@@ -14,20 +16,23 @@ from credo.estimator import FitWarning, Regressor, Result, choice, positive_inte
 from credo.frames import Table
 from credo.seeds import generator
 from credo.sparse._average import Average
-from credo.sparse._coefficient import Coefficient, quantiles
+from credo.sparse._coefficient import Coefficient, place_of, places_of, quantiles
+from credo.sparse._dependence import named
 from credo.sparse._design import Design
-from credo.sparse._enumerate import enumerate_models
-from credo.sparse._fit import Moments, fits_of, moments_of
+from credo.sparse._enumerate import enumerate_models, members
+from credo.sparse._fit import Moments, fits_of, log_evidences, moments_of
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._report import best_table, design_words, models_table, search_words, size_words, summary_table
-from credo.sparse._slabs import Slab, slab_of
+from credo.sparse._slabs import Slab, slab_arguments, slab_of
 from credo.sparse.walk import walk
 
 Array = NDArray[np.float64]
 
 # `search="auto"` visits every subset of up to so many columns.
 _ENUMERATED = 20
+# Models that hold this much of the posterior are all of it.
+_ALL = 1.0 - 1e-12
 
 
 class SpikeSlabRegressor(Regressor):
@@ -43,9 +48,9 @@ class SpikeSlabRegressor(Regressor):
         The probability that a column is in, for each by itself (a penalty of ln((1−π₀)/π₀) a column); or the
         beta-binomial prior, in which that probability has a uniform law (or that of Beta(a, b)).
     slab : {"bic", "g", "zellner-siow", "normal"}, default "bic"
-        The prior of the coefficients that are in. "bic" approximates the evidence by −BIC/2, with the least-squares fit
-        of each subset. "g" is Zellner's N(0, gσ²(XᵀX)⁻¹); "zellner-siow" integrates its g under InvGamma(½, n/2),
-        exactly. "normal" is N(0, slab_variance) for each coefficient.
+        The prior of the coefficients that are in. "bic" approximates Bayes factors by exp(−ΔBIC/2), with the
+        least-squares fit of each subset. "g" is Zellner's N(0, gσ²(XᵀX)⁻¹); "zellner-siow" integrates its g under
+        InvGamma(½, n/2), exactly. "normal" is N(0, slab_variance) for each coefficient.
     search : {"auto", "enumerate", "gibbs"}, default "auto"
         Visit every subset, or walk among them (`credo.sparse.walk`); "auto" visits all of up to 20 columns.
     g : None, "n", "max", "empirical" or a number, default None
@@ -68,7 +73,8 @@ class SpikeSlabRegressor(Regressor):
     inclusion_probabilities_ : p(column is in | y)
     map_model_, median_model_ : tuples of indices: the likeliest subset, and the columns of at least probability ½
     models_ : a table of the likeliest subsets
-    best_subsets_ : for every size the subset that fits best, as tuples of indices; `best_subsets_table()` to read
+    best_subsets_ : for every size the subset that leaves least of y, as tuples of indices, of all that were visited
+        (under "normal" with the slab's shrinkage); `best_subsets_table()` to read
     coef_, coef_std_, intercept_, intercept_std_ : posterior means and standard deviations, over all models
     log_evidence_, evidence_method_ : ln Σ p(γ)p(y | γ); "exact", or "bic" where the slab is
     posterior_ : the posterior over models
@@ -82,7 +88,9 @@ class SpikeSlabRegressor(Regressor):
 
     Subsets of linearly dependent columns are no models of their own under "bic", "g" and "zellner-siow", and have
     probability zero; so have those of n−1 columns or more. Of columns that are copies of each other one is in at a
-    time, so that they share their probability. A constant column can't be told from the intercept and is left out.
+    time, so that they share their probability; columns of which one is a combination of the others share it, too, and
+    so do near copies. `inclusion_of` tells the probability of such a group, and the fit says where there is one.
+    A constant column can't be told from the intercept and is left out.
 
     Examples
     --------
@@ -136,12 +144,8 @@ class SpikeSlabRegressor(Regressor):
         self._slab_arguments()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         unit = "length" if self.slab != "normal" else "variance" if self.slab_variance is None else "as given"
-        design = Design.of(rows, target, weight, unit=unit)
-        if not design.n > 1:
-            raise ValueError(
-                f"n_samples={len(target)} with a total weight of {design.n:g} is too few: a mean and its noise need "
-                "more than one observation"
-            )
+        names = self._feature_names()
+        design = Design.of(rows, target, weight, unit=unit, names=names)
         slab = self._slab(design)
         prior = ModelPrior.of(self.prior_inclusion, len(design.kept))
         found = self._search(design, slab, prior)
@@ -149,14 +153,13 @@ class SpikeSlabRegressor(Regressor):
         self._learn(design, slab, found)
         self._fits = None
         self._fits = self._average
-        words = [*design_words(design, self._feature_names()), *search_words(found, slab, design)]
+        words = [*design_words(design, slab, names), *search_words(found, slab, design, names)]
         for word in words:
             warnings.warn(word, FitWarning, stacklevel=2)
         diagnostics = found.diagnostics
-        message = diagnostics.get("message", f"all {diagnostics['n_visited']:,} models visited")
-        self.result_ = Result(
-            bool(diagnostics["converged"]), 1, "; ".join([message, *size_words(design, slab), *words])
-        )
+        visited = f"all {diagnostics['n_visited']:,} subsets visited"
+        told = "; ".join([diagnostics.get("message", visited), *size_words(design, slab), *words])
+        self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), told)
         return self
 
     def coefficient(self, column: int | str) -> Coefficient:
@@ -170,34 +173,87 @@ class SpikeSlabRegressor(Regressor):
         """
         check_is_fitted(self)
         names = self._feature_names()
-        if isinstance(column, str):
-            if column not in names:
-                raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names[:20])}")
-            column = names.index(column)
-        if not -len(names) <= column < len(names):
-            raise ValueError(f"there is no column {column}: the table has {len(names)}")
-        column = column % len(names)
-        spike = 1.0 - float(self.inclusion_probabilities_[column])
-        slab = self._average.slabs(np.array([column])) if self._inside()[column] > 0 else None
-        return Coefficient(names[column], spike, slab)
+        place = place_of(column, names)
+        spike = 1.0 - float(self.inclusion_probabilities_[place])
+        slab = self._average.slabs(np.array([place])) if self._inside()[place] > 0 else None
+        return Coefficient(names[place], spike, slab)
 
     def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
         """Draws of the coefficients (n, n_features), zeros among them, and of the intercept (n,).
 
-        They come from the models that are kept (`n_models`): the likeliest, or, where these hold less than nine tenths
-        of the probability, draws from the walk.
+        Their subsets are draws from the posterior over all that were visited, except after the enumeration of more than
+        20 columns: there they are drawn from the likeliest (`n_models`).
         """
         check_is_fitted(self)
-        return self._average.draws(positive_integer("n", n), generator(random_state))
+        n, rng = positive_integer("n", n), generator(random_state)
+        few = self.search_ == "enumerate" and len(self.design_.kept) <= _ENUMERATED
+        if not few or self.posterior_.probability.sum() > _ALL:
+            return self._average.draws(n, rng)
+        scores = self._visit(self.design_, pictured=True).diagnostics["scores"]
+        places, counts = np.unique(rng.choice(len(scores), size=n, p=softmax(scores)), return_counts=True)
+        models = [_placed(members(place, len(self.design_.kept)), self.design_.kept) for place in places.tolist()]
+        return Average(self.design_, slab_of(**self.slab_), models, counts / n, self.moments_).draws(n, rng)
+
+    def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
+        """Draws of f at the rows, shape (n, n_samples); each is one plane, of one subset."""
+        rows = self._predict_rows(X)
+        coefs, intercepts = self.sample_coefficients(n, random_state=random_state)
+        return np.asarray(coefs @ rows.T) + intercepts[:, None]
+
+    def inclusion_of(self, columns: int | str | Sequence[int | str]) -> float:
+        """p(at least one of the columns is in | y): what a group of columns that say the same amounts to.
+
+        Exact where all subsets were visited, at the cost of visiting those without the columns once more; after a walk,
+        the sum of the inclusion probabilities less what models that hold several of the columns count twice.
+
+        Parameters
+        ----------
+        columns : names or numbers of columns, or one of them
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> celsius = np.linspace(0.0, 30.0, 20)
+        >>> X = np.column_stack([celsius, 32.0 + 1.8 * celsius])
+        >>> model = SpikeSlabRegressor().fit(X, 0.1 * celsius + np.cos(celsius))
+        >>> model.inclusion_probabilities_.round(3), round(model.inclusion_of([0, 1]), 3)
+        (array([0.5, 0.5]), 1.0)
+        """
+        check_is_fitted(self)
+        places = places_of(columns, self._feature_names())
+        if len(places) < 2 or self.search_ != "enumerate" or self.posterior_.probability.sum() > _ALL:
+            return self.posterior_.any_of(places)
+        others = self.design_.restrict(np.setdiff1d(self.design_.kept, places))
+        without = self._visit(others, n_models=1).log_mass
+        return float(-math.expm1(min(without - self.posterior_.log_mass, 0.0)))
+
+    def log_scores(self, models: Sequence[Sequence[int | str]]) -> Array:
+        """ln p(γ)p(y | γ) of subsets, each told by its columns' names or numbers.
+
+        Less `log_evidence_` it is ln p(γ | y). It is −∞ for a subset of no probability: with a constant column, with
+        more columns than the evidence can bear, or of dependent ones. After a walk only columns that are in some model
+        of `posterior_` can be asked for: the others' data aren't kept.
+        """
+        check_is_fitted(self)
+        names = self._feature_names()
+        subsets = [tuple(places_of(model, names)) for model in models]
+        missing = sorted({j for subset in subsets for j in subset} - set(self.design_.kept.tolist()))
+        if missing and self.search_ == "gibbs":
+            raise ValueError(f"{named(missing, names)} can't be scored: constant, or in no model that the walk kept")
+        slab, prior = slab_of(**self.slab_), self._prior
+        return log_evidences(self.design_, slab, subsets) + prior.log_prob(list(map(len, subsets)))
 
     def all_scores(self) -> Array:
-        """ln p(γ)p(y | γ) of every subset, largest first; for up to 20 columns that vary."""
+        """ln p(γ)p(y | γ) of every subset, largest first, by visiting all once more; for up to 20 columns that vary.
+
+        Subsets without a probability, such as those of dependent columns, have −∞. `log_scores` tells those of given
+        subsets.
+        """
         check_is_fitted(self)
         d = len(self.design_.kept)
         if self.search_ != "enumerate" or d > _ENUMERATED:
             raise ValueError(f"scores of all models are for up to {_ENUMERATED} columns, all visited; there are {d}")
-        slab, prior = self._slab(self.design_), ModelPrior.of(self.prior_inclusion, d)
-        return enumerate_models(self.design_.X, self.design_.y, slab, prior, pictured=True).diagnostics["scores"]
+        return np.sort(self._visit(self.design_, pictured=True).diagnostics["scores"])[::-1]
 
     @property
     def models_(self) -> Table:
@@ -223,7 +279,10 @@ class SpikeSlabRegressor(Regressor):
         Intervals are of the whole law, spike and slab together; of more than 50 columns the likeliest 50 are shown.
         """
         check_is_fitted(self)
-        return summary_table(self, level=level)
+        noise = f"noise sd {math.sqrt(self.moments_.noise):.4g}"
+        return summary_table(
+            self, title="Spike and slab regression", level=level, intervals=self._intervals, notes=[noise]
+        )
 
     def _intervals(self, columns: NDArray[np.intp], level: float) -> Array:
         """Central intervals of coefficients, spike and slab together; those that are hardly ever in are zero."""
@@ -266,21 +325,24 @@ class SpikeSlabRegressor(Regressor):
         return slab_of(**self._slab_arguments(), **_sizes(design))
 
     def _slab_arguments(self) -> dict[str, Any]:
-        """What `slab_of` needs beside the data; refuses what doesn't go together."""
-        if self.slab != "g" and self.g is not None:
-            raise ValueError(f'g is an argument of slab="g"; the slab is {self.slab!r}')
-        if self.slab != "normal" and not (self.slab_variance is None and self.noise_variance is None):
-            raise ValueError(f'slab_variance and noise_variance are arguments of slab="normal"; it is {self.slab!r}')
-        variance = self.slab_variance
-        if variance is None:
-            variance = self.noise_variance if self.noise_variance is not None else 1.0
-        return {"name": self.slab, "g": self.g, "slab_variance": variance, "noise_variance": self.noise_variance}
+        """What `slab_of` needs beside the data."""
+        return slab_arguments(self.slab, g=self.g, slab_variance=self.slab_variance, noise_variance=self.noise_variance)
+
+    @property
+    def _prior(self) -> ModelPrior:
+        """The prior of the fit, whatever the constructor's argument has become since."""
+        return ModelPrior.of(self.prior_inclusion_, self.slab_["d"])
+
+    def _visit(self, design: Design, **options: Any) -> ModelPosterior:
+        """All subsets of some of the columns, weighed as in the fit."""
+        slab = slab_of(**self.slab_)
+        return enumerate_models(design.X, design.y, slab, self._prior, least=design.least, **options)
 
     def _search(self, design: Design, slab: Slab, prior: ModelPrior) -> ModelPosterior:
         n_models, d = positive_integer("n_models", self.n_models), len(design.kept)
         # Where no column varies there is one model, and nowhere to walk.
         if self.search == "enumerate" or (self.search == "auto" and d <= _ENUMERATED) or d == 0:
-            return enumerate_models(design.X, design.y, slab, prior, n_models=n_models)
+            return enumerate_models(design.X, design.y, slab, prior, least=design.least, n_models=n_models)
         return walk(
             design.X, design.y, slab, prior, n_draws=self.n_draws, n_chains=self.n_chains, n_models=n_models,
             random_state=self.random_state,
@@ -293,6 +355,7 @@ class SpikeSlabRegressor(Regressor):
         inclusion = np.zeros(design.n_features)
         inclusion[kept] = found.inclusion
         self.slab_ = {**self._slab_arguments(), **_sizes(design)}
+        self.prior_inclusion_ = self.prior_inclusion
         if found.coef_mean is None or found.coef_cov is None or found.noise_variance is None:
             averaged, weight = found.averaged
             averaged = tuple(_placed(model, kept) for model in averaged)

@@ -1,6 +1,7 @@
 """Logistic regression that averages over all subsets of its columns."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -9,15 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Classifier, FitWarning, Result, choice, interval_level, positive, positive_integer
+from credo.estimator import Classifier, FitWarning, Result, choice, positive, positive_integer
 from credo.frames import Table
-from credo.sparse._class_average import ClassAverage
-from credo.sparse._class_models import ClassTask, Standard, enumerate_class_models
-from credo.sparse._coefficient import Coefficient
+from credo.sparse._coefficient import Coefficient, place_of
+from credo.sparse._dependence import dependence_of
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import ModelPosterior
-from credo.sparse._report import models_table
-from credo.sparse.walk._class_chain import walk_classes
+from credo.sparse._report import flat_words, models_table, summary_table
+from credo.sparse.logistic_models import ClassAverage, ClassTask, Standard, enumerate_class_models, walk_classes
 
 Array = NDArray[np.float64]
 
@@ -25,8 +25,6 @@ Array = NDArray[np.float64]
 _MOST_COLUMNS, _MUCH_WORK = 15, 2.0e7
 # Models beyond this share of the listed ones change no prediction that anyone could see.
 _ENOUGH = 1.0 - 1e-6
-# Rows of a table that a person reads.
-_SHOWN = 50
 
 
 class SpikeSlabClassifier(Classifier):
@@ -52,7 +50,7 @@ class SpikeSlabClassifier(Classifier):
         Of the weights of standardised columns that are in.
     search : {"auto", "enumerate", "gibbs"}, default "auto"
         "enumerate" visits every subset (up to 15 columns); "gibbs" walks over them, with `n_chains` chains of `n_draws`
-        steps that add, delete and swap columns; "auto" enumerates where that takes seconds.
+        steps that add, drop and exchange columns; "auto" enumerates where that takes seconds.
     n_draws, n_chains : int, default 5000 and 4
         Of the walk.
     n_models : int, default 1000
@@ -76,6 +74,12 @@ class SpikeSlabClassifier(Classifier):
     average_, standard_ : the subsets that predictions are averaged over, with the law of the weights in each; and what
         makes columns standard
     result_ : how the search ended
+
+    Notes
+    -----
+    Every weight has a prior of its own, so that copies of a column can be in together, each with a part of the weight;
+    but one is enough, and each of them is in with less probability than the group. `inclusion_of` tells that of the
+    group, and the fit says where there is one. A constant column can't be told from the intercept and is left out.
 
     Examples
     --------
@@ -140,13 +144,13 @@ class SpikeSlabClassifier(Classifier):
             weight=weight,
             variance=positive("slab_variance", self.slab_variance),
         )
+        words = self._column_words(task)
         found = self._search(task, ModelPrior.of(self.prior_inclusion, task.n_columns))
         self._learn(task, found)
-        words = self._words(found)
-        for word in words:
+        diagnostics = found.diagnostics
+        for word in words if diagnostics["converged"] else [*words, diagnostics["message"]]:
             warnings.warn(word, FitWarning, stacklevel=2)
-        told = dict.fromkeys([found.diagnostics["message"], *words])
-        self.result_ = Result(bool(found.diagnostics["converged"]), 1, "; ".join(told))
+        self.result_ = Result(bool(diagnostics["converged"]), 1, "; ".join([diagnostics["message"], *words]))
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -158,14 +162,34 @@ class SpikeSlabClassifier(Classifier):
         """The posterior of one weight, in the column's units: the mass at zero, and the law of what isn't zero."""
         check_is_fitted(self)
         names = self._feature_names()
-        if isinstance(column, str) and column in names:
-            column = names.index(column)
-        if isinstance(column, str) or not -len(names) <= column < len(names):
-            raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names[:20])}")
-        column = column % len(names)
+        column = place_of(column, names)
         place = np.flatnonzero(self.standard_.kept == column)
         slab = self.average_.slab(int(place[0]), unit=float(self.standard_.scale[place[0]])) if len(place) else None
         return Coefficient(names[column], 1.0 - float(self.inclusion_probabilities_[column]), slab)
+
+    def inclusion_of(self, columns: int | str | Sequence[int | str]) -> float:
+        """p(at least one of the columns is in | y): what a group of columns that say the same amounts to.
+
+        The sum of the inclusion probabilities, less what models that hold several of the columns count twice; of these
+        the kept models tell (`n_models`).
+
+        Parameters
+        ----------
+        columns : names or numbers of columns, or one of them
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> x = np.linspace(-2.0, 2.0, 40)
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     model = SpikeSlabClassifier(0.2).fit(np.column_stack([x, 32.0 + 1.8 * x]), x + np.cos(9 * x) > 0)
+        >>> model.inclusion_probabilities_.round(2), round(model.inclusion_of([0, 1]), 2)
+        (array([0.62, 0.62]), 1.0)
+        """
+        check_is_fitted(self)
+        names = self._feature_names()
+        given = [columns] if isinstance(columns, str | int | np.integer) else columns
+        return self.posterior_.any_of(sorted({place_of(column, names) for column in given}))
 
     @property
     def models_(self) -> Table:
@@ -178,30 +202,15 @@ class SpikeSlabClassifier(Classifier):
         Intervals are of the whole law, spike and slab together; of more than 50 columns the likeliest 50 are shown.
         """
         check_is_fitted(self)
-        level, names, inclusion = interval_level(level), self._feature_names(), self.inclusion_probabilities_
-        order = np.argsort(-inclusion, kind="stable")[:_SHOWN] if len(names) > _SHOWN else np.arange(len(names))
-        # Where nearly all is at zero, so are both ends.
-        far = (1 - level) / 2
-        ends = [(0.0, 0.0) if inclusion[j] <= far else self.coefficient(int(j)).interval(level) for j in order]
-        shown = f"the {len(order)} likeliest of {len(names)} columns" if len(order) < len(names) else ""
-        likeliest = ", ".join(names[j] for j in self.median_model_[:_SHOWN]) or "none"
-        notes = (
-            f"intervals at {100 * level:g} %, of zero and the slab together", shown,
-            f"columns of at least probability one half: {likeliest}",
-            f"log evidence {self.log_evidence_:.2f} (laplace)", self.result_.message,
-        )  # fmt: skip
-        return Table(
-            "Spike and slab classification",
-            {
-                "parameter": ["intercept", *(names[j] for j in order)],
-                "estimate": [float(self.intercept_[0]), *self.coef_[0, order].tolist()],
-                "sd": [float(self.intercept_std_[0]), *self.coef_std_[0, order].tolist()],
-                "inclusion": [1.0, *inclusion[order].tolist()],
-                "lower": [None, *(low for low, _ in ends)],
-                "upper": [None, *(high for _, high in ends)],
-            },
-            notes=tuple(note for note in notes if note),
-        )
+        return summary_table(self, title="Spike and slab classification", level=level, intervals=self._intervals)
+
+    def _intervals(self, columns: NDArray[np.intp], level: float) -> Array:
+        """Central intervals of weights, spike and slab together; where nearly all is at zero, so are both ends."""
+        ends = np.zeros((len(columns), 2))
+        for row, column in enumerate(columns.tolist()):
+            if self.inclusion_probabilities_[column] > (1.0 - level) / 2:
+                ends[row] = self.coefficient(column).interval(level)
+        return ends
 
     def _probabilities(self, rows: Array) -> Array:
         probs = self.average_.probabilities(self.standard_.columns(rows))
@@ -248,11 +257,11 @@ class SpikeSlabClassifier(Classifier):
         self.intercept_, self.intercept_std_ = np.array([moments.intercept]), np.array([moments.intercept_std])
         self.log_evidence_, self.evidence_method_ = found.log_mass, "laplace"
 
-    def _words(self, found: ModelPosterior) -> list[str]:
-        """What a user should know about this fit."""
-        flat = sorted(set(range(self.n_features_in_)) - set(self.standard_.kept.tolist()))
-        words = []
-        if flat:
-            names = ", ".join(self._feature_names()[j] for j in flat[:5]) + (" …" if len(flat) > 5 else "")
-            words.append(f"constant columns can't be told from the intercept and are left out of all models: {names}")
-        return words if found.diagnostics["converged"] else [*words, found.diagnostics["message"]]
+    def _column_words(self, task: ClassTask) -> list[str]:
+        """What there is to say about the columns."""
+        names, kept = self._feature_names(), self.standard_.kept
+        words = flat_words(sorted(set(range(self.n_features_in_)) - set(kept.tolist())), names)
+        if len(kept):
+            found = dependence_of((task.ZT * np.sqrt(task.weight)).T)
+            words += found.words([names[j] for j in kept], proper=True)
+        return words

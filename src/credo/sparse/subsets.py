@@ -1,24 +1,26 @@
-"""Subsets without a posterior: one column after the other, judged by the BIC."""
+"""Subsets without a posterior: one column after the other, judged by the BIC or its extension to many columns."""
 
+import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+from scipy.stats import chi2
 from sklearn.utils.validation import _check_sample_weight, check_X_y
 
-from credo.estimator import positive_integer
+from credo.estimator import FitWarning, choice, positive_integer
 from credo.frames import Table
 from credo.sparse._design import Design
 from credo.sparse._fit import solve
 from credo.sparse._models import Model
-from credo.sparse._report import model_words
-from credo.sparse._slabs import Bic
+from credo.sparse._report import model_words, target_words
+from credo.sparse._slabs import FLOOR, Bic
 
 Array = NDArray[np.float64]
 
-# A column of which less is left beside those chosen is a combination of them.
-_DEPENDENT = 1e-9
-# Gains of the BIC below this are rounding.
+# Gains of a criterion below this are rounding.
 _GAIN = 1e-9
 
 
@@ -29,19 +31,23 @@ class Selection:
     Attributes
     ----------
     selected : tuple of column indices
-        The subset with the smallest BIC.
+        The subset with the smallest criterion.
     order : tuple of column indices
         Columns as forward selection took them in.
-    bic, r2 : arrays of shape (len(order) + 1,)
+    bic, ebic, r2 : arrays of shape (len(order) + 1,)
         Of the subsets of the first 0, 1, 2, … columns of the order.
     names : tuple of str
+    criterion : {"bic", "ebic"}
+        Which of the two was to be small.
     """
 
     selected: Model
     order: Model
     bic: Array
+    ebic: Array
     r2: Array
     names: tuple[str, ...]
+    criterion: str
 
     def table(self) -> Table:
         """The way there, step by step."""
@@ -52,9 +58,48 @@ class Selection:
                 "column": [None, *(self.names[j] for j in self.order)],
                 "R2": self.r2.tolist(),
                 "BIC": self.bic.tolist(),
+                "EBIC": self.ebic.tolist(),
             },
-            notes=(f"smallest BIC: {model_words(self.selected, self.names)}",),
+            notes=(f"smallest {self.criterion.upper()}: {model_words(self.selected, self.names)}",),
         )
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What a subset of k of d columns costs that leaves a share `rest` of the target; small is good.
+
+    BIC = −2 ln p(y | best fit) + (k+2) ln n,    EBIC = BIC + 2 ln C(d, k)        (Chen & Chen 2008, with γ = 1)
+
+    EBIC is −2 ln p(γ)p(y | γ), but for a constant, where each size is as probable as the next (`"beta-binomial"`).
+    """
+
+    bic: Bic
+    d: int
+    name: str
+
+    def __call__(self, k: int, rest: float) -> float:
+        return float(self.bic.criterion(k, rest)) + (self.choices(k) if self.name == "ebic" else 0.0)
+
+    def choices(self, k: int) -> float:
+        """2 ln C(d, k)."""
+        return 2.0 * float(gammaln(self.d + 1) - gammaln(k + 1) - gammaln(self.d - k + 1))
+
+    @property
+    def most(self) -> int:
+        """The largest size to go to."""
+        half = (self.bic.n - 1) / 2
+        return max(int(min(half, self.bic.n / math.log(max(self.d, 2))) if self.name == "ebic" else half), 1)
+
+    def words(self) -> list[str]:
+        """Where there are so many columns to choose from that some of pure noise will pass."""
+        n, by_chance = self.bic.n, self.d * float(chi2.sf(math.log(self.bic.n), 1))
+        if self.name == "ebic" or self.d <= n:
+            return []
+        return [
+            f"the BIC charges ln n = {math.log(n):.3g} for a column, however many there are to choose from: of "
+            f"{self.d} columns of pure noise about {by_chance:.0f} would pass one by one. Use "
+            'criterion="ebic", which charges for the choice as well'
+        ]
 
 
 def forward_selection(
@@ -62,13 +107,14 @@ def forward_selection(
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    criterion: str = "bic",
     max_size: int | None = None,
     polish: bool = True,
 ) -> Selection:
     """Take in, one after the other, the column that explains most of what is left; stop where the BIC is smallest.
 
-    A step costs O(nd). `polish` then adds, drops and swaps single columns as long as the BIC falls: a local maximum of
-    p(y | γ) under equal prior probabilities, for tables of more columns than `SpikeSlabRegressor` can enumerate.
+    A step costs O(nd). `polish` then adds, drops and swaps single columns as long as the criterion falls: a local
+    maximum of p(γ)p(y | γ), for tables of more columns than `SpikeSlabRegressor` can enumerate.
 
     Parameters
     ----------
@@ -76,9 +122,14 @@ def forward_selection(
     y : array of shape (n_samples,)
     sample_weight : array of shape (n_samples,), optional
         A weight of k is the same as k copies of the row.
+    criterion : {"bic", "ebic"}, default "bic"
+        "bic" weighs subsets as if all were equally probable beforehand; "ebic" adds 2 ln C(d, k), as if all sizes were
+        (Chen & Chen 2008), which is what many columns and few rows ask for: the BIC takes in columns of pure noise
+        there, and warns of it.
     max_size : int, optional
-        The most columns to take in; by default no more than half as many as there are rows, for the BIC is worth
-        nothing where columns are as many as rows.
+        The most columns to take in. By default half as many as there are rows, for the BIC is worth nothing where
+        columns are as many as rows; with "ebic" also no more than n/ln d, from where on the best of d columns of noise
+        explain so much that nothing could tell them from others.
     polish : bool, default True
 
     Returns
@@ -91,32 +142,46 @@ def forward_selection(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(80, 200))
     >>> y = 2.0 * X[:, 17] - X[:, 90] + 0.5 * rng.normal(size=80)
-    >>> forward_selection(X, y, max_size=5).order[:2]
+    >>> forward_selection(X, y, criterion="ebic").selected
     (17, 90)
     """
+    choice("criterion", criterion, ("bic", "ebic"))
     columns = getattr(X, "columns", None)
     rows, target = check_X_y(X, y, dtype=np.float64, y_numeric=True)
-    weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
     names = [f"x{j}" for j in range(rows.shape[1])] if columns is None else [str(name) for name in columns]
-    design = Design.of(rows, target, weight)
-    most = max(int((design.n - 1) // 2), 1) if max_size is None else positive_integer("max_size", max_size)
-    most = int(min(most, Bic(design.n, design.yy).most, len(design.kept)))
+    weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+    if weight is not None:
+        rows, target, weight = rows[weight > 0], target[weight > 0], weight[weight > 0]
+    design = Design.of(rows, target, weight, names=names)
+    bic = Bic(design.n, design.yy, n_rows=design.n_rows)
+    cost = Criterion(bic, len(design.kept), criterion)
+    most = cost.most if max_size is None else positive_integer("max_size", max_size)
+    most = int(min(most, bic.most, len(design.kept)))
+    for word in [*target_words(design), *cost.words()]:
+        warnings.warn(word, FitWarning, stacklevel=2)
     order, rests = _forward(design, most)
-    bic = np.array([_bic(design, k, rest) for k, rest in enumerate(rests)])
-    chosen = set(order[: int(np.argmin(bic))])
+    costs = [cost(k, rest) for k, rest in enumerate(rests)]
+    chosen = set(order[: int(np.argmin(costs))])
     if polish:
-        chosen = _polish(design, chosen, most)
+        chosen = _polish(design, chosen, most, cost)
+    plain = bic.criterion(np.arange(len(rests)), rests)
     return Selection(
         selected=tuple(sorted(int(design.kept[j]) for j in chosen)),
         order=tuple(int(design.kept[j]) for j in order),
-        bic=bic,
+        bic=plain,
+        ebic=plain + np.array([cost.choices(k) for k in range(len(rests))]),
         r2=1.0 - np.array(rests),
         names=tuple(names),
+        criterion=criterion,
     )
 
 
-def _bic(design: Design, k: int, rest: float) -> float:
-    return -2.0 * float(Bic(design.n, design.yy).score(k, rest))
+def _gains(X: Array, y: Array, least: Array, taken: list[int]) -> Array:
+    """What each column takes of y's square, X and y being without what is taken; −1 where nothing is left of it."""
+    square = np.einsum("ij,ij->j", X, X)
+    free = square > np.square(least)
+    free[taken] = False
+    return np.where(free, (y @ X) ** 2 / np.where(free, square, 1.0), -1.0)
 
 
 def _forward(design: Design, most: int) -> tuple[list[int], list[float]]:
@@ -124,10 +189,9 @@ def _forward(design: Design, most: int) -> tuple[list[int], list[float]]:
     X, y = design.X.copy(), design.y.copy()
     order: list[int] = []
     rests = [1.0]
-    while len(order) < most:
-        square = np.einsum("ij,ij->j", X, X)
-        square[order] = 0.0
-        gain = np.where(square > _DEPENDENT, (y @ X) ** 2 / np.where(square > _DEPENDENT, square, 1.0), -1.0)
+    # Where nothing is left of y, a further column would be chosen by rounding errors.
+    while len(order) < most and rests[-1] > FLOOR:
+        gain = _gains(X, y, design.least, order)
         best = int(np.argmax(gain))
         if gain[best] < 0:
             break
@@ -139,17 +203,20 @@ def _forward(design: Design, most: int) -> tuple[list[int], list[float]]:
     return order, rests
 
 
-def _polish(design: Design, chosen: set[int], most: int) -> set[int]:
-    """Add, drop or swap one column at a time, always the best such step, until none lowers the BIC."""
-    value = _bic(design, len(chosen), solve(design, _placed(design, chosen))[2])
+def _polish(design: Design, chosen: set[int], most: int, cost: Criterion) -> set[int]:
+    """Add, drop or swap one column at a time, always the best such step, until none lowers the criterion."""
+    value = cost(len(chosen), solve(design, _placed(design, chosen))[2])
     while True:
-        best = min((_neighbour(design, chosen, out, most) for out in [None, *sorted(chosen)]), key=lambda pair: pair[0])
+        steps = (_neighbour(design, chosen, out, most, cost) for out in [None, *sorted(chosen)])
+        best = min(steps, key=lambda pair: pair[0])
         if best[0] >= value - _GAIN:
             return chosen
         value, chosen = best
 
 
-def _neighbour(design: Design, chosen: set[int], out: int | None, most: int) -> tuple[float, set[int]]:
+def _neighbour(
+    design: Design, chosen: set[int], out: int | None, most: int, cost: Criterion
+) -> tuple[float, set[int]]:  # fmt: skip
     """The best subset that has one column less (or none less) and one column more (or none more)."""
     kept = chosen - {out}
     base = sorted(kept)
@@ -157,16 +224,14 @@ def _neighbour(design: Design, chosen: set[int], out: int | None, most: int) -> 
     X, y = design.X - Q @ (Q.T @ design.X), design.y - Q @ (Q.T @ design.y)
     offset = max(design.yy - float(design.y @ design.y), 0.0)
     rest = (float(y @ y) + offset) / design.yy
-    best = (_bic(design, len(base), rest), kept)
+    best = (cost(len(base), rest), kept)
     if len(base) >= most:
         return best
-    square = np.einsum("ij,ij->j", X, X)
-    square[base] = 0.0
-    gain = np.where(square > _DEPENDENT, (y @ X) ** 2 / np.where(square > _DEPENDENT, square, 1.0), -1.0)
+    gain = _gains(X, y, design.least, base)
     more = int(np.argmax(gain)) if len(gain) else 0
     if len(gain) and gain[more] > 0:
         bigger = kept | {more}
-        value = _bic(design, len(bigger), solve(design, _placed(design, bigger))[2])
+        value = cost(len(bigger), solve(design, _placed(design, bigger))[2])
         best = min(best, (value, bigger), key=lambda pair: pair[0])
     return best
 

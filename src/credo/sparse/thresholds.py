@@ -48,4 +48,6 @@ def _arrays(a: ArrayLike, delta: ArrayLike) -> tuple[Any, Any]:
     values, width = np.asarray(a, dtype=np.float64), np.asarray(delta, dtype=np.float64)
     if not (width >= 0).all():
         raise ValueError(f"a threshold delta must not be negative (nor NaN); got {delta!r}")
+    if (np.isinf(values) & np.isinf(width)).any():
+        raise ValueError("a and delta are infinite at the same place, where nothing says which of them is larger")
     return values, width

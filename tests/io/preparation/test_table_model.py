@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from credo.features import Polynomial
 from credo.io import ColumnError, Preparation, TableModel, TableWarning, describe, load, save
 from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
+from credo.sparse import LassoCV, SpikeSlabRegressor
 
 pd = pytest.importorskip("pandas")
 
@@ -210,3 +211,38 @@ def test_forms_that_do_not_fit_are_refused_in_words():
     forms = Preparation().fit(pd.DataFrame({"answer": ["yes", "no", "yes"]})).forms_
     with pytest.raises(ColumnError, match="column 'answer' holds 'maybe', and was to hold"):
         Preparation(kinds=forms).fit(pd.DataFrame({"answer": ["yes", "maybe"]}))
+
+
+def test_a_summary_that_leaves_weights_out_has_the_names_and_units_of_the_others():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(10, 5, size=(80, 40)), columns=[f"gene {j}" for j in range(40)])
+    y = 2.0 * frame["gene 3"] - frame["gene 31"] + rng.normal(size=80)
+    table = TableModel(Preparation(standardize=True), LassoCV(), "y").fit(frame, y).summary()
+    weights = dict(zip(table.columns["parameter"], table.columns["estimate"], strict=True))
+    assert len(weights) < 40 and "intercept" in weights
+    assert weights["gene 3"] == pytest.approx(2.0, rel=0.1) and weights["gene 31"] == pytest.approx(-1.0, rel=0.1)
+    assert not any("standardised" in note for note in table.notes)
+
+
+def test_a_summary_of_sparse_rows_has_the_names_of_the_words():
+    words = [f"word{j:02d}" for j in range(40)]
+    rng = np.random.default_rng(1)
+    inside = rng.random((300, 40)) < 0.5
+    frame = pd.DataFrame(
+        {"text": [" ".join(w for w, there in zip(words, row, strict=True) if there) for row in inside]}
+    )
+    y = 3.0 * inside[:, 7] + rng.normal(size=300)
+    model = TableModel(Preparation(standardize=True, kinds={"text": "text"}), LassoCV(), "y").fit(frame, y)
+    names = model.summary().columns["parameter"]
+    assert any("word07" in name for name in names) and "x7" not in names
+
+
+def test_intervals_of_spike_and_slab_are_in_natural_units():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(0, [100.0, 1e-3], size=(60, 2)), columns=["large", "small"])
+    y = 0.02 * frame["large"] + 1000 * frame["small"] + rng.normal(size=60)
+    table = TableModel(Preparation(standardize=True), SpikeSlabRegressor(), "y").fit(frame, y).summary()
+    for estimate, lower, upper in list(zip(*(table.columns[c] for c in ("estimate", "lower", "upper")), strict=True))[
+        1:
+    ]:
+        assert lower < estimate < upper

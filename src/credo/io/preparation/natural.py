@@ -27,20 +27,25 @@ def in_natural_units(model: Any, preparation: Preparation, *, level: float) -> T
     if not hasattr(estimator, "summary"):
         raise AttributeError(f"{type(estimator).__name__} has no summary")
     names = [str(name) for name in preparation.get_feature_names_out()]
-    table = _named(estimator.summary(level=level), _last_names(model, names))
+    table = estimator.summary(level=level)
+    if not hasattr(estimator, "feature_names_in_"):
+        table = _named(table, _last_names(model, names))
     if not preparation.standardize:
         return table
     if np.ndim(getattr(estimator, "coef_", ())) == 2 and estimator is model:
         return _of_classes(table, estimator, preparation)
     parameters = list(table.columns.get("parameter", ()))
     weights = parameters[1:] if parameters[:1] == ["intercept"] else parameters
-    if estimator is not model or weights != names or np.shape(getattr(estimator, "coef_", ())) != (len(names),):
+    # A summary of many columns may leave some out.
+    place = {name: j for j, name in enumerate(names)}
+    whole = np.shape(getattr(estimator, "coef_", ())) == (len(names),) and place.keys() >= set(weights)
+    if estimator is not model or not whole:
         note = "the columns were standardised first; the parameters belong to (x − mean)/sd"
         return replace(table, notes=(*table.notes, note))
     columns = {name: list(values) for name, values in table.columns.items()}
-    start = len(parameters) - len(names)
-    for name in _known(columns):
-        columns[name][start:] = list(np.asarray(columns[name][start:], dtype=np.float64) / preparation.scale_)
+    start, scale = len(parameters) - len(weights), preparation.scale_[[place[name] for name in weights]]
+    for name in _known({name: values[start:] for name, values in columns.items()}):
+        columns[name][start:] = list(np.asarray(columns[name][start:], dtype=np.float64) / scale)
     if start:
         origin = -preparation.center_ / preparation.scale_
         _move_intercept(columns, estimator, origin, level=level)
@@ -88,10 +93,8 @@ def _named(table: Table, names: list[str]) -> Table:
     plain = {f"x{j}": name for j, name in enumerate(names)}
     # Of more than two classes each has its own, as in "oak: x3".
     parts = [str(parameter).rpartition(": ") for parameter in parameters]
-    if not parts or not set(plain) <= {last for *_, last in parts}:
-        return table
     named = [f"{label}{colon}{plain.get(last, last)}" for label, colon, last in parts]
-    return replace(table, columns={**table.columns, "parameter": named})
+    return replace(table, columns={**table.columns, "parameter": named} if named else table.columns)
 
 
 def _move_intercept(

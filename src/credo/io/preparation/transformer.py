@@ -179,6 +179,11 @@ class Preparation(TransformerMixin, BaseEstimator):
         names = [name for encoder in self.encoders_ for name in encoder.names()]
         return np.array(unique_names(names)[0], dtype=object)
 
+    def sources(self) -> list[str]:
+        """The column of the table that each prepared column was made of."""
+        check_is_fitted(self)
+        return [str(encoder.name) for encoder in self.encoders_ for _ in encoder.names()]
+
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
         kinds: dict[str, Any] = dict(self.kinds or {})
         known = set(names)

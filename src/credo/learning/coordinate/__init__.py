@@ -5,7 +5,7 @@
 `Rows` centres and weights a dense or sparse table without a copy of it; `block_of` gives the block that passes run in
 (a Gram matrix of the columns at work, or sparse columns and their residual); `descend` walks over penalties and yields
 a `Step` for each, which `polished` takes to the last digits. `classify` does the same for `Labels`, by Newton steps
-each of which is such a least-squares problem, and gives a `Verdict`.
+each of which is such a least-squares problem, and yields a `Verdict` for each penalty.
 
 Penalties here are sums over the rows, not means: n times those of the estimators. What does not belong here:
 estimators, the choice of a penalty, and penalties that aren't convex.
@@ -14,7 +14,7 @@ estimators, the choice of a penalty, and penalties that aren't convex.
 from credo.learning.coordinate.blocks import block_of
 from credo.learning.coordinate.descent import Step, descend
 from credo.learning.coordinate.labels import Labels
-from credo.learning.coordinate.logistic import Verdict, classify, column_squares
+from credo.learning.coordinate.logistic import Verdict, classify
 from credo.learning.coordinate.polish import polished
 from credo.learning.coordinate.rows import Rows, is_sparse
 
@@ -25,7 +25,6 @@ __all__ = [
     "Verdict",
     "block_of",
     "classify",
-    "column_squares",
     "descend",
     "is_sparse",
     "polished",

@@ -58,17 +58,23 @@ def gram_descent(
 
 @njit(cache=True, nogil=True)
 def gram_gap(m: int, c: Array, w: Array, g: Array, l1: float, l2: float, yy: float) -> float:
-    """Primal minus dual objective of the first m coordinates; the dual point is the residual, shrunk to be feasible."""
+    """Primal minus dual objective of the first m coordinates."""
     fit, square, size, ridge, steepest = 0.0, yy, 0.0, 0.0, 0.0
     for j in range(m):
         fit += w[j] * c[j]
         square -= w[j] * (c[j] + g[j])
         size += abs(w[j])
-        ridge += w[j] * w[j]
+        ridge += (l2 * w[j]) * w[j]
         steepest = max(steepest, abs(g[j] - l2 * w[j]))
+    return shrunken_gap(max(square, 0.0) + ridge, yy - fit, size, steepest, l1)
+
+
+@njit(cache=True, nogil=True)
+def shrunken_gap(square: float, inner: float, size: float, steepest: float, l1: float) -> float:
+    """Primal minus dual by ‖r‖² + l2‖w‖², rᵀy, ‖w‖₁ and max_j |x_jᵀr − l2 w_j|; the dual point is the residual, shrunk
+    to be feasible (Ndiaye et al. 2017, eq. 7)."""
     share = min(1.0, l1 / steepest) if steepest > 0.0 else 1.0
-    half = 0.5 * (1.0 + share * share)
-    return half * (max(square, 0.0) + l2 * ridge) + l1 * size - share * (yy - fit)
+    return 0.5 * (1.0 + share * share) * square + l1 * size - share * inner
 
 
 @njit(cache=True, nogil=True)
@@ -123,6 +129,77 @@ def column_descent(
                 w[members], shift[0] = mixed_w, mixed_shift
                 r[:] = mixed_r
     return passes, gap
+
+
+@njit(cache=True, nogil=True)
+def column_moments(
+    data: Array,
+    indices: NDArray[np.int32],
+    indptr: NDArray[np.int32],
+    omega: Array,
+    center: bool,
+) -> tuple[Array, Array, Array]:
+    """Of each sparse column the mean Σωx/Σω (or 0), Σωx² and Σω(x − mean)²; what isn't stored is zero."""
+    p, total = len(indptr) - 1, omega.sum()
+    mean, raw, squares = np.zeros(p), np.zeros(p), np.zeros(p)
+    for j in range(p):
+        start, stop = indptr[j], indptr[j + 1]
+        stored = 0.0
+        for k in range(start, stop):
+            weight = omega[indices[k]]
+            stored += weight
+            mean[j] += weight * data[k]
+            raw[j] += weight * data[k] * data[k]
+        mean[j] = mean[j] / total if center else 0.0
+        for k in range(start, stop):
+            squares[j] += omega[indices[k]] * (data[k] - mean[j]) ** 2
+        if stop - start < len(omega):
+            squares[j] += max(total - stored, 0.0) * mean[j] * mean[j]
+    return mean, raw, squares
+
+
+@njit(cache=True, nogil=True)
+def row_gram(data: Array, indices: NDArray[np.int32], indptr: NDArray[np.int32], p: int) -> Array:
+    """XᵀX of the rows of a sparse matrix with p columns: every pair of entries in a row once."""
+    K = np.zeros((p, p))
+    for i in range(len(indptr) - 1):
+        for a in range(indptr[i], indptr[i + 1]):
+            for b in range(indptr[i], a + 1):
+                K[indices[a], indices[b]] += data[a] * data[b]
+    for i in range(p):
+        for j in range(i):
+            # Of entries that aren't in the order of their columns, one half may be on the other side.
+            K[i, j] += K[j, i]
+            K[j, i] = K[i, j]
+    return K
+
+
+@njit(cache=True, nogil=True)
+def log_loss(scores: Array, Y: Array, weight: Array, p: Array) -> float:
+    """Σ ω (−ln p of each label), and the probabilities, by expit of a single score or softmax of several, into p."""
+    n, n_scores = scores.shape
+    loss = 0.0
+    for i in range(n):
+        if n_scores == 1:
+            s = scores[i, 0]
+            small = np.exp(-abs(s))
+            p[i, 0] = (1.0 if s > 0.0 else small) / (1.0 + small)
+            wrong = (s > 0.0) != (Y[i, 0] > 0.5)
+            loss += weight[i] * (np.log1p(small) + (abs(s) if wrong else 0.0))
+            continue
+        top = 0
+        for k in range(1, n_scores):
+            top = k if scores[i, k] > scores[i, top] else top
+        others, behind = 0.0, 0.0
+        for k in range(n_scores):
+            back = scores[i, k] - scores[i, top]
+            behind += Y[i, k] * back
+            p[i, k] = np.exp(back)
+            others += p[i, k] if k != top else 0.0
+        for k in range(n_scores):
+            p[i, k] /= 1.0 + others
+        loss += weight[i] * (np.log1p(others) - behind)
+    return loss
 
 
 @njit(cache=True, nogil=True)
@@ -243,9 +320,8 @@ def _column_gap(
             slope += data[k] * r[indices[k]]
         steepest = max(steepest, abs(slope))
         size += abs(w[j])
-        ridge += w[j] * w[j]
-    share = min(1.0, l1 / steepest) if steepest > 0.0 else 1.0
-    return 0.5 * (1.0 + share * share) * (square + l2 * ridge) + l1 * size - share * inner
+        ridge += (l2 * w[j]) * w[j]
+    return shrunken_gap(square + ridge, inner, size, steepest, l1)
 
 
 @njit(cache=True, nogil=True)

@@ -4,7 +4,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse as sp
 
 from credo.learning.coordinate._jit import column_descent, gram_descent
 from credo.learning.coordinate.gap import Standing
@@ -33,6 +32,10 @@ class Block(Protocol):
 
     def working(self) -> Order:
         """The columns at work."""
+        ...
+
+    def refresh(self) -> None:
+        """Compute anew what many small changes have put rounding errors into."""
         ...
 
     def descend(self, *, l1: float, l2: float, target: float, max_passes: int) -> int:
@@ -80,6 +83,9 @@ class Gram:
     def working(self) -> Order:
         return self._members
 
+    def refresh(self) -> None:
+        """Every descent begins with slopes that are new."""
+
     def descend(self, *, l1: float, l2: float, target: float, max_passes: int) -> int:
         m = len(self._members)
         w = self.w[self._members]
@@ -118,7 +124,7 @@ class Columns:
 
     def __init__(self, rows: Rows, w: Array) -> None:
         self.rows, self.w = rows, w
-        scaled = sp.csc_array(sp.diags_array(rows.root) @ rows.X) if rows.weighted else rows.X
+        scaled = rows.scaled()
         # Places that can't be negative spare the compiled loops a test.
         self._data = scaled.data
         self._indices, self._indptr = scaled.indices.astype(np.uint32), scaled.indptr.astype(np.uint32)
@@ -160,10 +166,12 @@ class Columns:
         self._passes += passes
         return passes
 
+    def refresh(self) -> None:
+        self._r, self._shift, self._passes = self.rows.residual(self.w), np.zeros(1), 0
+
     def standing(self) -> Standing:
         if self._passes > _FRESH:
-            # Rounding errors of the many small changes add up.
-            self._r, self._shift, self._passes = self.rows.residual(self.w), np.zeros(1), 0
+            self.refresh()
         return self.rows.standing(self._r + self._shift[0] * self.rows.root)
 
 

@@ -28,7 +28,7 @@ _INNER = 0.95
 # Where a gap among them this much smaller doesn't do, rounding errors are all that is left.
 _FINEST = 1e-6
 # Tables of so many numbers (160 MB) are read by all cores.
-_SHORT = 20_000_000
+SHORT = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def descend(block: Block, penalties: Array, *, l1_ratio: float, tol: float, max_
     for penalty in penalties:
         l1, l2 = penalty * l1_ratio, penalty * (1.0 - l1_ratio)
         # Between the passes, which one thread makes, the products are too short for a second one to pay.
-        with one_blas_thread() if block.rows.X.size <= _SHORT else nullcontext():
+        with one_blas_thread() if block.rows.X.size <= SHORT else nullcontext():
             step, standing = _solve(block, standing, l1, l2, tol * block.rows.yy, max_passes)
         yield step
 
@@ -68,6 +68,7 @@ def _solve(
         block.admit(chosen)
         if not fresh and not len(chosen):
             inner *= 0.1
+            block.refresh()
         fresh = False
         passes += block.descend(l1=l1, l2=l2, target=inner, max_passes=max_passes - passes)
         standing = block.standing()

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.learning.coordinate._jit import shrunken_gap
+
 Array = NDArray[np.float64]
 
 
@@ -39,8 +41,7 @@ def least_squares_gap(w: Array, standing: Standing, squares: Array, l1: float, l
     steepest = float(pressure.max(initial=0.0))
     share = min(1.0, l1 / steepest) if steepest > 0.0 else 1.0
     active = w[np.flatnonzero(w)]
-    square = standing.square + l2 * float(active @ active)
-    value = 0.5 * (1.0 + share**2) * square + l1 * float(np.abs(active).sum()) - share * standing.inner
-    value = max(value, 0.0)
+    square = standing.square + float((l2 * active) @ active)
+    value = max(shrunken_gap(square, standing.inner, float(np.abs(active).sum()), steepest, l1), 0.0)
     excluded = share * pressure + np.sqrt(2.0 * value * (squares + l2)) < l1
     return Gap(value, pressure, excluded)

@@ -1,31 +1,32 @@
 """Sparse logistic regression: Newton steps on the columns at work, each a lasso solved by coordinate descent.
 
-The second-order expansion of the loss in the scores of one class is a weighted least-squares problem (iterated
-reweighted least squares), so that a step is what `blocks` solves; a line search makes it a descent (Lee, Sun &
-Saunders 2014). Classes take turns. Which columns are at work is decided as in `descent`.
+A line search makes the steps a descent (Lee, Sun & Saunders 2014). Classes take a step together, or, where they are too
+many for that, in turn. Which columns are at work is decided as in `descent`.
 """
 
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.learning.coordinate.blocks import Columns, Gram
+from credo.learning.coordinate.descent import SHORT
 from credo.learning.coordinate.gap import Gap
-from credo.learning.coordinate.labels import Labels
+from credo.learning.coordinate.labels import Labels, Odds
+from credo.learning.coordinate.newton import groups, minimum
 from credo.learning.coordinate.rows import Rows, is_sparse
+from credo.linalg import one_blas_thread
 
 Array = NDArray[np.float64]
 Order = NDArray[np.intp]
 
 _FEW = 32
-# Curvatures of rows that are decided beyond doubt are raised to this share of the largest possible one.
-_FLATTEST = 1e-6
+# Sparse columns of so few numbers are handled quicker as dense ones, whatever is in them.
+_DENSE = 10_000
 # The quadratic model of a step is solved to this share of the present gap at first.
 _INNER = 0.01
-# Passes of coordinate descent in one Newton step.
-_PASSES = 1000
 
 
 @dataclass
@@ -40,36 +41,58 @@ class Verdict:
 
 
 def classify(
-    X: Any,
+    rows: Rows,
     labels: Labels,
+    penalties: Array,
     *,
-    l1: float,
-    squares: Array,
     intercept: bool,
     start: tuple[Array, Array],
     tol: float,
     max_steps: int,
-) -> Verdict:
-    """Weights that minimise the penalised log loss, to a gap of tol × the loss of constants."""
-    W, b = start[0].copy(), start[1].copy()
-    target = tol * labels.null_loss()
-    scores = np.asarray(X @ W.T) + b
-    alive = squares > 0.0
+) -> Iterator[Verdict]:
+    """Weights that minimise the penalised log loss, to a gap of tol × the loss of constants, for each penalty.
+
+    Each starts from the one before, so that the largest first pays; the first starts from weights and intercepts that
+    are given. Of the rows only the columns count.
+    """
+    W, b = start[0].copy(), start[1] + start[0] @ rows.offset
+    odds, target = labels.odds(np.asarray(rows.X @ W.T) + b), tol * labels.null_loss()
+    for l1 in penalties:
+        with one_blas_thread() if rows.X.size <= SHORT else nullcontext():
+            gap, odds, n_steps = _solve(rows, labels, W, b, odds, l1, intercept, target, max_steps)
+        yield Verdict(W.copy(), b - W @ rows.offset, gap.value, n_steps, gap.value <= target)
+
+
+def _solve(
+    rows: Rows,
+    labels: Labels,
+    W: Array,
+    b: Array,
+    odds: Odds,
+    l1: float,
+    intercept: bool,
+    target: float,
+    max_steps: int,
+) -> tuple[Gap, Odds, int]:
+    """Rounds of Newton steps until the gap is at most `target`; W and b change in place. Gap, odds and rounds."""
+    alive = rows.squares > 0.0
     working = np.flatnonzero((W != 0).any(axis=0))
     inner, before = _INNER, np.inf
     for step in range(max_steps + 1):
         if intercept:
-            change, scores = labels.centred(scores)
+            change, odds = labels.centred(odds)
             b += change
-        gap = labels.gap(X, W, scores, squares, l1)
+        gap = labels.gap(rows, W, odds, l1)
         if gap.value <= target or step == max_steps:
             break
         alive &= ~gap.excluded.all(axis=0)
-        working = _working(gap, W, alive, working, l1)
-        # Where the gap hardly falls, the models aren't solved well enough to show the way.
-        inner, before = inner if gap.value < 0.5 * before else max(0.1 * inner, 1e-10), gap.value
-        scores = _cycle(X[:, working], labels, W, b, working, scores, l1, intercept, inner * gap.value)
-    return Verdict(W, b, gap.value, step, gap.value <= target)
+        known, working = working, _working(gap, W, alive, working, l1)
+        if gap.value > 0.5 * before and len(working) <= len(known):
+            # The gap hardly falls, though nobody has come: the models aren't solved well enough to show the way.
+            inner = max(0.1 * inner, 1e-10)
+        before = gap.value
+        odds = _cycle(_part(rows.X, working), labels, W, b, working, odds, l1, intercept, inner * gap.value)
+    return gap, odds, step
 
 
 def _working(gap: Gap, W: Array, alive: NDArray[np.bool_], working: Order, l1: float) -> Order:
@@ -85,56 +108,49 @@ def _working(gap: Gap, W: Array, alive: NDArray[np.bool_], working: Order, l1: f
     return np.unique(np.concatenate([working[alive[working]], support, found]))
 
 
+def _part(X: Any, working: Order) -> Any:
+    """The columns at work, dense where being sparse costs more than it saves."""
+    part = X[:, working]
+    return part.toarray() if is_sparse(part) and part.shape[0] * part.shape[1] <= _DENSE + 10 * part.nnz else part
+
+
 def _cycle(
     X: Any,
     labels: Labels,
     W: Array,
     b: Array,
     working: Order,
-    scores: Array,
+    odds: Odds,
     l1: float,
     intercept: bool,
     target: float,
-) -> Array:
-    """One Newton step for each class in turn, on the columns at work; W and b change in place. The new scores."""
-    for k in range(labels.Y.shape[1]):
-        p = labels.probabilities(scores)[:, k]
-        slope = labels.Y[:, k] - p
-        curvature = np.maximum(p * (1.0 - p), 0.25 * _FLATTEST)
-        old = W[k, working].copy()
-        fitted = np.asarray(X @ old)
-        rows = Rows.of(X, slope / curvature + fitted, labels.weight * curvature, center=intercept)
-        block = Columns(rows, old.copy()) if is_sparse(X) else Gram(rows, old.copy(), whole=True)
-        block.admit(np.arange(len(old)))
-        block.descend(l1=l1, l2=0.0, target=target, max_passes=_PASSES)
-        step = block.w - old
-        level = rows.intercept(block.w) if intercept else 0.0
-        move = np.asarray(X @ step) + level
-        scores, size = _searched(labels, scores, k, move, old, step, l1)
-        W[k, working] = block.w if size == 1.0 else old + size * step
-        b[k] += size * level
-    return scores
+) -> Odds:
+    """One Newton step for each group of classes, on the columns at work; W and b change in place. The new odds."""
+    for group in groups(len(W), X.shape):
+        place = np.ix_(group, working)
+        old = W[place]
+        new, level = minimum(X, labels, odds.p, old, group, l1=l1, intercept=intercept, target=target)
+        move = np.asarray(X @ (new - old).T) + level
+        odds, size = _searched(labels, odds, group, move, old, new - old, l1)
+        W[place] = new if size == 1.0 else old + size * (new - old)
+        b[group] += size * level
+    return odds
 
 
 def _searched(
-    labels: Labels, scores: Array, k: int, move: Array, old: Array, step: Array, l1: float
-) -> tuple[Array, float]:  # fmt: skip
-    """The scores after the longest of 1, ½, ¼, … steps that lowers the objective as it should (Armijo's rule)."""
-    value, norm = labels.loss(scores), float(np.abs(old).sum())
-    p = labels.probabilities(scores)[:, k]
-    expected = -float((labels.weight * (labels.Y[:, k] - p)) @ move)
+    labels: Labels, odds: Odds, group: Order, move: Array, old: Array, step: Array, l1: float
+) -> tuple[Odds, float]:  # fmt: skip
+    """The odds after the longest of 1, ½, ¼, … steps that lowers the objective as it should (Armijo's rule)."""
+    norm = float(np.abs(old).sum())
+    expected = -float(labels.weight @ ((labels.Y - odds.p)[:, group] * move).sum(axis=1))
     expected += l1 * (float(np.abs(old + step).sum()) - norm)
     size = 1.0
     while size > 1e-10:
-        trial = scores.copy()
-        trial[:, k] += size * move
-        fall = labels.loss(trial) - value + l1 * (float(np.abs(old + size * step).sum()) - norm)
-        if fall <= 0.1 * size * expected + 1e-14 * abs(value):
+        scores = odds.scores.copy()
+        scores[:, group] += size * move
+        trial = labels.odds(scores)
+        fall = trial.loss - odds.loss + l1 * (float(np.abs(old + size * step).sum()) - norm)
+        if fall <= 0.1 * size * expected + 1e-14 * abs(odds.loss):
             return trial, size
         size *= 0.5
-    return scores, 0.0
-
-
-def column_squares(X: Any, weight: Array, *, center: bool) -> Array:
-    """Σ ω (x − x̄)² of each column; 0 where it is constant to rounding error."""
-    return Rows.of(X, np.zeros(X.shape[0]), weight, center=center).squares
+    return odds, 0.0

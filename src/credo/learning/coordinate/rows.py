@@ -8,14 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse as sp
 
+from credo.learning.coordinate._jit import column_moments, row_gram
 from credo.learning.coordinate.gap import Standing
 
 Array = NDArray[np.float64]
 
 
 _EPS = float(np.finfo(np.float64).eps)
-# Squared means of a sparse column, beside its variance, beyond which half of its digits are lost.
-_OFFSET = 1e8
+# Squared means, beside the variance, from which on a column is brought to zero: less costs three digits of sixteen.
+_FAR = 1e3
+# Sums of squares between these leave room for products of two columns, and for weights times weights.
+_SMALLEST, _LARGEST = 1e-280, 1e280
 
 
 def is_sparse(X: Any) -> bool:
@@ -28,13 +31,14 @@ class Rows:
     """√ω(X − x̄) and √ω(y − ȳ), of which only the second is stored.
 
     `root` is √ω, `total` the sum of the weights ω, `squares` the squared lengths of the centred, weighted columns; 0
-    where a column is constant to rounding error. Without intercept the means are 0.
+    where a column is constant to rounding error. Without intercept the means are 0. `offset` was taken from X already.
     """
 
     X: Any
     target: Array
     root: Array
     total: float
+    offset: Array
     x_mean: Array
     y_mean: float
     squares: Array
@@ -43,29 +47,36 @@ class Rows:
     @classmethod
     def of(cls, X: Any, y: Array, weight: Array | None, *, center: bool) -> Self:
         """The rows of a dense array or a CSC matrix."""
-        n_samples, n_features = X.shape
-        omega = np.ones(n_samples) if weight is None else weight
-        total = float(omega.sum())
-        x_mean, y_mean = np.zeros(n_features), 0.0
+        if is_sparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        omega = np.ones(X.shape[0]) if weight is None else weight
+        total, y_mean, offset = float(omega.sum()), 0.0, np.zeros(X.shape[1])
+        x_mean, squares = moments(X, omega, center=center)
         if center:
-            x_mean, y_mean = np.asarray(omega @ X) / total, float(omega @ y) / total
+            y_mean = float(omega @ y) / total
             y_mean += float(omega @ (y - y_mean)) / total
-        squares = _squares(X, omega) - total * x_mean**2
-        if center:
-            _repair(X, omega, total, x_mean, squares)
-            _refuse_offsets(X, total, x_mean, squares)
+            X, offset = nearer(X, x_mean, squares / total)
+        if offset.any():
+            x_mean, squares = moments(X, omega, center=True)
+            squares[squares <= total * (8 * _EPS * offset) ** 2] = 0.0
         root = np.sqrt(omega)
-        return cls(X, root * (y - y_mean), root, total, x_mean, y_mean, squares, weight is not None)
+        return cls(X, root * (y - y_mean), root, total, offset, x_mean, y_mean, squares, weight is not None)
 
     @cached_property
     def yy(self) -> float:
         """‖√ω(y − ȳ)‖²."""
         return float(self.target @ self.target)
 
+    @cached_property
+    def transposed(self) -> Any:
+        """Xᵀ, which costs a sparse matrix some checks."""
+        return self.X.T
+
     def slopes(self, residual: Array) -> Array:
         """The inner product of each centred, weighted column with a residual."""
         pull = self.root * residual if self.weighted else residual
-        return np.asarray(self.X.T @ pull) - pull.sum() * self.x_mean
+        return np.asarray(self.transposed @ pull) - pull.sum() * self.x_mean
 
     def standing(self, residual: Array) -> Standing:
         """What the duality gap needs to know of a centred residual."""
@@ -83,20 +94,27 @@ class Rows:
 
     def gram(self) -> Array:
         """XᵀX of the centred, weighted columns."""
-        if is_sparse(self.X):
-            scaled = sp.diags_array(self.root) @ self.X if self.weighted else self.X
-            K = (scaled.T @ scaled).toarray() - self.total * np.outer(self.x_mean, self.x_mean)
-        elif not self.weighted and (self.total * self.x_mean**2 <= 1e3 * self.squares).all():
-            # Means that are no larger than this beside the spread cost three digits of sixteen.
-            K = self.X.T @ self.X
-            K -= self.total * np.outer(self.x_mean, self.x_mean)
-        else:
+        if self.weighted and not is_sparse(self.X):
+            # The copy that weights need may as well be centred.
             centred = self.X - self.x_mean
             centred *= self.root[:, None]
             K = centred.T @ centred
+        else:
+            K = row_gram(*self._by_row(), len(self.x_mean)) if is_sparse(self.X) else self.X.T @ self.X
+            K -= self.total * np.outer(self.x_mean, self.x_mean)
         flat = self.squares == 0.0
         K[flat], K[:, flat] = 0.0, 0.0
         return np.ascontiguousarray(K)
+
+    def scaled(self) -> Any:
+        """√ω X of a sparse X, which isn't centred; X itself where no row has a weight."""
+        if not self.weighted:
+            return self.X
+        return type(self.X)((self.root[self.X.indices] * self.X.data, self.X.indices, self.X.indptr), self.X.shape)
+
+    def _by_row(self) -> tuple[Array, NDArray[np.int32], NDArray[np.int32]]:
+        turned = self.scaled().tocsr()
+        return turned.data, turned.indices, turned.indptr
 
     def steepest(self) -> float:
         """max_j |x_jᵀy|, the smallest ℓ₁ penalty at which all weights are zero."""
@@ -111,37 +129,55 @@ class Rows:
 
     def part(self, members: NDArray[np.intp]) -> Self:
         """The same rows with some of the columns."""
-        return replace(self, X=self.X[:, members], x_mean=self.x_mean[members], squares=self.squares[members])
+        kept = {name: getattr(self, name)[members] for name in ("offset", "x_mean", "squares")}
+        return replace(self, X=self.X[:, members], **kept)
 
-    def intercept(self, w: Array) -> float:
-        """The constant that goes with the weights."""
-        return self.y_mean - float(self.x_mean @ w)
-
-
-def _squares(X: Any, omega: Array) -> Array:
-    if is_sparse(X):
-        return np.asarray(omega @ X.power(2))
-    return np.einsum("i,ij,ij->j", omega, X, X) if (omega != 1).any() else np.einsum("ij,ij->j", X, X)
+    def intercept(self, w: Array) -> Any:
+        """The constant that goes with the weights; one for each column of a table of weights."""
+        return self.y_mean - self.x_mean @ w - self.offset @ w
 
 
-def _repair(X: Any, omega: Array, total: float, x_mean: Array, squares: Array) -> None:
-    """Means and squares of columns whose spread is small beside their mean, from the differences, in place."""
-    for j in np.flatnonzero(squares <= 1e-4 * total * x_mean**2):
-        column = X[:, [j]]
-        column = (column.toarray() if is_sparse(column) else column).ravel()
-        x_mean[j] += float(omega @ (column - x_mean[j])) / total
-        rest = float(omega @ (column - x_mean[j]) ** 2)
-        squares[j] = rest if rest > (8 * _EPS * x_mean[j]) ** 2 * total else 0.0
-
-
-def _refuse_offsets(X: Any, total: float, x_mean: Array, squares: Array) -> None:
-    """A sparse table is centred only in thought, which costs the digits that mean and spread don't share."""
+def moments(X: Any, omega: Array, *, center: bool) -> tuple[Array, Array]:
+    """Σωx/Σω of each column, 0 where nothing is to be centred, and Σω(x − x̄)²."""
     if not is_sparse(X):
-        return
-    lost = (squares > 0.0) & (total * x_mean**2 > _OFFSET * squares)
-    if lost.any():
-        j = int(np.argmax(lost))
+        total = float(omega.sum())
+        mean = np.asarray(omega @ X) / total if center else np.zeros(X.shape[1])
+        raw = np.einsum("ij,ij->j", X, X) if (omega == 1).all() else np.einsum("i,ij,ij->j", omega, X, X)
+        _refuse_extremes(X, raw)
+        return mean, np.maximum(raw - total * mean**2, 0.0)
+    mean, raw, squares = column_moments(X.data, X.indices, X.indptr, omega, center)
+    _refuse_extremes(X, raw)
+    return mean, squares
+
+
+def nearer(X: Any, mean: Array, variance: Array) -> tuple[Any, Array]:
+    """X with the columns that lie far from zero, beside their spread, brought there, and what was taken from each.
+
+    The differences are exact, as both numbers are of one size. A sparse column has no zeros to lose by it: one zero
+    among n numbers makes a variance of 1/n of the squared mean, which is spread enough.
+    """
+    far = mean**2 > _FAR * variance
+    if is_sparse(X):
+        far &= np.diff(X.indptr) == X.shape[0]
+    offset = np.where(far, mean, 0.0)
+    if not far.any():
+        return X, offset
+    if not is_sparse(X):
+        return X - offset, offset
+    return type(X)((X.data - np.repeat(offset, np.diff(X.indptr)), X.indices, X.indptr), X.shape), offset
+
+
+def _refuse_extremes(X: Any, raw: Array) -> None:
+    """Columns, by Σωx², whose squares leave double precision; those of zeros are none of them."""
+    odd = ~((raw > _SMALLEST) & (raw < _LARGEST))
+    if is_sparse(X):
+        odd &= np.diff(X.indptr) > 0
+    for j in np.flatnonzero(odd):
+        column = X[:, [j]]
+        size = float(np.abs(column.data if is_sparse(column) else column).max())
+        if size == 0.0:
+            continue
         raise ValueError(
-            f"column {j} of the sparse X lies around {x_mean[j]:.3g} and varies by {(squares[j] / total) ** 0.5:.2g} "
-            "only, too little for a table that can't be centred: subtract the column's mean, or pass X.toarray()"
+            f"the largest number in column {j} of X is {size:.3g} in size, whose square a computer can't hold: change "
+            "its unit, for example divide the column by its standard deviation"
         )

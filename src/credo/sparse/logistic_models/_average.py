@@ -6,26 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from credo.distributions import Distribution, Mixture, Normal
+from credo.likelihoods.moderated import nearly_averaged
 from credo.linalg import Factor
-from credo.sparse._class_models import Mode
+from credo.sparse.logistic_models._modes import Mode
 
 Array = NDArray[np.float64]
 
 # Laws that a mixture holds.
 _MOST_LAWS = 100
-# σ(a) ≈ Σ pᵢ Φ(sᵢa) to 2·10⁻⁹ (Monahan & Stefanski 1989, with eight terms), of which a Gaussian average is known:
-# E Φ(sa) = Φ(sm/√(1 + s²v)) for a ~ N(m, v).
-_SHARES = np.array(
-    [0.003246343272134, 0.051517477033972, 0.195077912673858, 0.315569823632818,
-     0.274149576158423, 0.131076880695470, 0.027912418727972, 0.001449567805354]
-)  # fmt: skip
-_SLOPES = np.array(
-    [1.365340806296348, 1.059523971016916, 0.830791313765644, 0.650732166639391,
-     0.508135425366489, 0.396313345166341, 0.308904252267995, 0.238212616409306]
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,7 @@ class ClassAverage:
         for share, used, theta, root in self._models():
             phi = np.column_stack([np.ones(len(Z)), Z[:, used]])
             half = phi @ root.T
-            total += share * averaged(phi @ theta, np.einsum("ij,ij->i", half, half))
+            total += share * nearly_averaged(phi @ theta, np.einsum("ij,ij->i", half, half))
         return np.clip(total, 0.0, 1.0)
 
     def _models(self) -> Iterator[tuple[float, NDArray[np.int64], Array, Array]]:
@@ -112,13 +102,3 @@ class ClassMoments:
     coef_std: Array
     intercept: float
     intercept_std: float
-
-
-def averaged(mean: Array, var: Array) -> Array:
-    """E σ(a) for a ~ N(mean, var).
-
-    >>> averaged(np.array([0.0, 2.0]), np.array([5.0, 0.0])).round(6)
-    array([0.5     , 0.880797])
-    """
-    scaled = _SLOPES * mean[:, None] / np.sqrt(1.0 + _SLOPES**2 * var[:, None])
-    return ndtr(scaled) @ _SHARES

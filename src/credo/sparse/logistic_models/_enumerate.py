@@ -1,0 +1,57 @@
+"""The posterior over subsets of few columns, by looking at every one of them."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from scipy.special import logsumexp
+
+from credo.linalg import n_threads
+from credo.sparse._model_prior import ModelPrior
+from credo.sparse._models import ModelPosterior
+from credo.sparse.logistic_models._modes import ClassTask, Mode
+
+
+def enumerate_class_models(task: ClassTask, prior: ModelPrior, *, n_models: int) -> ModelPosterior:
+    """The posterior over all subsets of the columns, each mode searched from that of a subset with one column less."""
+    empty = task.mode(())
+    roots = [task.mode((j,), near=empty) for j in range(task.n_columns)]
+    with ThreadPoolExecutor(n_threads(), thread_name_prefix="credo-subsets") as pool:
+        parts = list(pool.map(lambda root: list(_family(task, root)), roots))
+    modes = {mode.model: mode for part in [[empty], *parts] for mode in part}
+    models = sorted(modes, key=lambda model: (len(model), model))
+    evidence = np.array([modes[model].log_evidence for model in models])
+    sizes = np.array([len(model) for model in models])
+    joint = evidence + prior.log_prob(sizes)
+    log_mass = float(logsumexp(joint))
+    probability = np.exp(joint - log_mass)
+    inclusion, by_size = np.zeros(task.n_columns), np.zeros(task.n_columns + 1)
+    for model, share in zip(models, probability.tolist(), strict=True):
+        inclusion[list(model)] += share
+        by_size[len(model)] += share
+    order = np.argsort(-joint, kind="stable")[:n_models]
+    best = [max(np.flatnonzero(sizes == k), key=lambda place: evidence[place]) for k in range(task.n_columns + 1)]
+    return ModelPosterior(
+        inclusion=np.minimum(inclusion, 1.0),
+        models=tuple(models[place] for place in order),
+        probability=probability[order],
+        log_evidence=evidence[order],
+        log_mass=log_mass,
+        size_probability=by_size,
+        best_by_size=tuple(models[place] for place in best),
+        diagnostics={
+            "converged": all(mode.converged for mode in modes.values()),
+            "message": f"all {len(models)} models were looked at",
+            "n_visited": len(models),
+        },
+    )
+
+
+def _family(task: ClassTask, root: Mode) -> Iterator[Mode]:
+    """A model and all that follow by adding columns behind its last."""
+    waiting = [root]
+    while waiting:
+        mode = waiting.pop()
+        # The curvature isn't needed any more, and 2ᵈ of them would fill the memory.
+        yield Mode(mode.model, np.empty(0), np.empty((0, 0)), mode.log_evidence, mode.gap)
+        waiting += [task.mode((*mode.model, j), near=mode) for j in range(mode.model[-1] + 1, task.n_columns)]

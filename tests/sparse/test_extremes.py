@@ -1,0 +1,130 @@
+"""Tables at the edge: units beyond all measure, targets without noise or without variation, few rows, many columns."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from tests.sparse.test_spike_slab import SLABS, data, each_slab
+
+from credo.estimator import FitWarning
+from credo.sparse.spike_slab import SpikeSlabRegressor
+
+UNITS = [(1e-130, 1.0), (1e130, 1.0), (1.0, 1e-130), (1e-100, 1e-140), (1e139, 1e149)]
+
+
+@each_slab
+@pytest.mark.parametrize(("y_unit", "x_unit"), UNITS)
+def test_units_beyond_all_measure_change_nothing(options, y_unit, x_unit):
+    if "slab_variance" in options:
+        options = {**options, "slab_variance": 0.5 * (y_unit / x_unit) ** 2, "noise_variance": 0.6 * y_unit**2}
+        if not 1e-280 < options["slab_variance"] < 1e280:
+            pytest.skip("a variance beyond all numbers")
+    plain = {key: value if key in ("slab", "g") else {"slab_variance": 0.5, "noise_variance": 0.6}[key]
+             for key, value in options.items()}  # fmt: skip
+    X, y = data(20, 4)
+    one, two = SpikeSlabRegressor(**plain).fit(X, y), SpikeSlabRegressor(**options).fit(X * x_unit, y * y_unit)
+    assert_allclose(two.inclusion_probabilities_, one.inclusion_probabilities_, rtol=1e-9)
+    assert_allclose(two.coef_ * (x_unit / y_unit), one.coef_, rtol=1e-8)
+    assert_allclose(two.coef_std_ * (x_unit / y_unit), one.coef_std_, rtol=1e-8)
+    assert_allclose(two.predict_dist(X * x_unit).std / y_unit, one.predict_dist(X).std, rtol=1e-8)
+
+
+def test_units_that_a_computer_can_t_hold_are_refused_in_words():
+    X, y = data(20, 3)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"numbers of column b are about \d\S*e\+20\d in size, whose squares"):
+        SpikeSlabRegressor().fit(table * [1, 1e200, 1], y)
+    with pytest.raises(ValueError, match=r"numbers of column a are about \d\S*e-\d+ in size, whose squares a computer"):
+        SpikeSlabRegressor().fit(table * [1e-200, 1, 1], y)
+    with pytest.raises(ValueError, match=r"the coefficient of column c would be about \S+e-14\d in size, .* or of y$"):
+        SpikeSlabRegressor().fit(table * [1, 1, 1e145], y)
+    with pytest.raises(ValueError, match=r"the largest target is .*e-150 in size"):
+        SpikeSlabRegressor().fit(table, y * 1e-150)
+
+
+@each_slab
+@pytest.mark.parametrize("value", [0.0, 3.0, -1e-102])
+def test_a_target_that_does_not_vary_is_said(options, value):
+    X, _ = data(12, 3)
+    with pytest.warns(FitWarning, match=r"y doesn't vary \(it is .* throughout, but for rounding\): there is nothing"):
+        model = SpikeSlabRegressor(**options).fit(X, np.full(12, value))
+    with pytest.warns(FitWarning, match="y doesn't vary"):
+        other = SpikeSlabRegressor(**options).fit(X, np.full(12, value + 1.0))
+    # Nothing but priors and columns decides.
+    assert_allclose(model.inclusion_probabilities_, other.inclusion_probabilities_, rtol=1e-6)
+    assert_allclose(model.predict(X), value, rtol=1e-12)
+    assert (model.predict_dist(X).std > 0).all()
+
+
+@pytest.mark.parametrize("options", SLABS[:5], ids=str)
+def test_a_target_that_columns_reproduce_is_said(options):
+    X, _ = data(30, 5)
+    table = pd.DataFrame(X, columns=list("abcde"))
+    with pytest.warns(FitWarning, match="columns b, d reproduce y exactly, but for rounding: no noise is left"):
+        model = SpikeSlabRegressor(**options).fit(table, 3 + 2 * X[:, 1] - X[:, 3])
+    assert model.map_model_ == (1, 3)
+    assert_allclose(
+        model.predict(table), 3 + 2 * X[:, 1] - X[:, 3], rtol=0.05 if options["slab"] == "g" else 1e-9, atol=0.2
+    )
+
+
+def test_close_fits_keep_their_digits():
+    """What is left of y, a share of 1e-18 of its square, is still least squares'."""
+    rng = np.random.default_rng(0)
+    X, e = rng.normal(size=(30, 3)), rng.normal(size=30)
+    left = e - np.column_stack([np.ones(30), X]) @ np.linalg.lstsq(np.column_stack([np.ones(30), X]), e)[0]
+    for size in (1e-7, 1e-9):
+        y = X[:, 0] + size * left
+        model = SpikeSlabRegressor(0.3).fit(X, y)
+        rest = size**2 * (left @ left) / np.sum((y - y.mean()) ** 2)
+        expected = -15 * np.log(rest) - 0.5 * np.log(30) + np.log(0.3 / 0.7)
+        empty, alone = model.log_scores([[], [0]])
+        assert_allclose(alone - empty, expected, rtol=1e-6)
+        assert_allclose(model.posterior_.log_evidence[0] + np.log(0.3 * 0.7**2), alone, rtol=1e-6)
+
+
+@each_slab
+def test_three_rows_have_an_answer(options):
+    X, y = data(3, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        model = SpikeSlabRegressor(**options).fit(X, y)
+    assert_allclose(model.posterior_.probability.sum(), 1.0)
+    if options["slab"] != "normal":
+        # One row is for the mean, one for the noise: single columns are all that three rows bear.
+        assert sorted(model.posterior_.models) == [(), (0,), (1,)]
+        assert "2 columns and 3 rows: models of more than 1 column have no evidence" in model.result_.message
+    lower, upper = model.predict_dist(X).interval(0.9)
+    assert np.isfinite(lower).all() and np.isfinite(upper).all() and (lower < upper).all()
+
+
+def test_wide_tables_are_answered_with_a_word():
+    X, y = data(8, 10)
+    model = SpikeSlabRegressor(0.1, slab="g").fit(X, y)
+    assert "10 columns and 8 rows: models of more than 6 columns have no evidence" in model.result_.message
+    with pytest.warns(FitWarning, match="the BIC is meant for many more rows than columns, and takes chance for fit"):
+        SpikeSlabRegressor().fit(X, y)
+
+
+def test_what_the_words_about_the_bic_advise_helps():
+    rng = np.random.default_rng(0)
+    wrong = {"bic": 0.0, "g": 0.0, "zellner-siow": 0.0}
+    for _ in range(6):
+        X = rng.normal(size=(16, 14))
+        y = 3 * X[:, 0] + rng.normal(size=16)
+        with pytest.warns(FitWarning, match='Use slab="g" or "zellner-siow" with prior_inclusion="beta-binomial"'):
+            wrong["bic"] += SpikeSlabRegressor().fit(X, y).inclusion_probabilities_[1:].sum() / 6
+        for slab in ("g", "zellner-siow"):
+            model = SpikeSlabRegressor("beta-binomial", slab=slab).fit(X, y)
+            assert model.inclusion_probabilities_[0] > 0.9
+            wrong[slab] += model.inclusion_probabilities_[1:].sum() / 6
+    # Of thirteen columns of noise the BIC takes in most, for there are nearly as many columns as rows.
+    assert wrong["bic"] > 6.5 and wrong["g"] < 3 and wrong["zellner-siow"] < 3
+
+
+def test_columns_that_do_not_vary_leave_nowhere_to_walk():
+    with pytest.warns(FitWarning):
+        model = SpikeSlabRegressor(search="gibbs").fit(np.ones((30, 3)), np.arange(30.0))
+    assert model.map_model_ == () and model.predict(np.ones((1, 3)))[0] == pytest.approx(14.5)
