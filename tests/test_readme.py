@@ -41,8 +41,9 @@ def test_the_further_examples_run_and_show_what_they_say():
     assert scope["gp"].noise_std(np.zeros((1, 3)))[0] == pytest.approx(0.1, rel=0.3)
     np.testing.assert_allclose(scope["curved"].predict_proba([[50.0, 0.0, 0.0]]), 0.5, atol=0.1)
     inclusion, entered = scope["subsets"].inclusion_probabilities_, (scope["path"].coefs != 0).argmax(axis=1)
-    assert inclusion[0] > 0.99 and 0.5 < inclusion[2] < 0.8 and 0.3 < inclusion[7] < 0.5
-    assert inclusion[[2, 7]].sum() == pytest.approx(1, abs=0.1) and entered[7] == entered.max()
+    others = np.setdiff1d(np.arange(12), [0, 2, 7])
+    assert inclusion[0] > 0.99 and inclusion[2] > 2 * inclusion[7] > 0.6 and inclusion[others].max() < 0.25
+    assert scope["subsets"].inclusion_of([2, 7]) > 0.99 and (entered[others] < entered[7]).sum() > 5
 
 
 @pytest.mark.parametrize("package", re.findall(r"^\| `credo\.(\w+)`", README, flags=re.MULTILINE))
