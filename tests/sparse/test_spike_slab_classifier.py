@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import integrate, optimize, stats
-from scipy.special import log_expit, logsumexp
+from scipy.special import expit, log_expit, logsumexp
 from sklearn.multiclass import OneVsRestClassifier
 
 import credo
@@ -327,3 +327,25 @@ def test_how_far_laplace_is_from_the_integral(kind, variance, within):
         assert error < 0.01
         gaps.append(laplace - exact)
     assert np.abs(gaps).max() < within
+
+
+def test_draws_have_the_moments_and_the_probabilities():
+    X, y = data()
+    model = SpikeSlabClassifier().fit(X, y)
+    coefs, intercepts = model.sample_coefficients(40_000, random_state=0)
+    error = model.coef_std_[0] / np.sqrt(40_000)
+    assert (np.abs(coefs.mean(axis=0) - model.coef_[0]) < 4 * error).all()
+    np.testing.assert_allclose(coefs.std(axis=0), model.coef_std_[0], rtol=0.05)
+    np.testing.assert_allclose((coefs != 0).mean(axis=0), model.inclusion_probabilities_, atol=0.01)
+    assert intercepts.mean() == pytest.approx(model.intercept_[0], abs=4 * model.intercept_std_[0] / 200)
+    odds = model.sample_functions(X[:4], 40_000, random_state=1)
+    np.testing.assert_allclose(expit(odds).mean(axis=0), model.predict_proba(X[:4])[:, 1], atol=0.01)
+
+
+def test_a_prior_that_expects_too_many_columns_is_refused_in_words():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 400))
+    with pytest.raises(
+        ValueError, match=r"expects 200 of 400 columns to be in: .* Use prior_inclusion=\"beta-binomial\""
+    ):
+        SpikeSlabClassifier().fit(X, X[:, 0] > 0)

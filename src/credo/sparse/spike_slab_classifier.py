@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import Classifier, FitWarning, Result, choice, positive, positive_integer
 from credo.frames import Table
-from credo.sparse._coefficient import Coefficient, place_of
+from credo.seeds import generator
+from credo.sparse._coefficient import Coefficient, place_of, places_of
 from credo.sparse._dependence import dependence_of
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import ModelPosterior
@@ -23,6 +24,8 @@ Array = NDArray[np.float64]
 
 # Enumeration visits 2ᵈ models: up to this many columns when it is asked for, and by itself while rows × models are few.
 _MOST_COLUMNS, _MUCH_WORK = 15, 2.0e7
+# A prior that expects more columns in a model than this makes every step of a walk cost a large factor.
+_MOST_EXPECTED = 100
 # Models beyond this share of the listed ones change no prediction that anyone could see.
 _ENOUGH = 1.0 - 1e-6
 
@@ -187,9 +190,24 @@ class SpikeSlabClassifier(Classifier):
         (array([0.62, 0.62]), 1.0)
         """
         check_is_fitted(self)
-        names = self._feature_names()
-        given = [columns] if isinstance(columns, str | int | np.integer) else columns
-        return self.posterior_.any_of(sorted({place_of(column, names) for column in given}))
+        return self.posterior_.any_of(places_of(columns, self._feature_names()))
+
+    def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
+        """Draws of the weights (n, n_features), zeros among them, and of the intercept (n,), in the columns' units.
+
+        They come from the subsets that predictions are averaged over.
+        """
+        check_is_fitted(self)
+        theta, levels = self.average_.draws(positive_integer("n", n), generator(random_state), len(self.standard_.kept))
+        coefs = np.zeros((len(theta), self.n_features_in_))
+        coefs[:, self.standard_.kept] = theta / self.standard_.scale
+        return coefs, levels - coefs[:, self.standard_.kept] @ self.standard_.mean
+
+    def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
+        """Draws of the log odds at the rows, shape (n, n_samples); each is one plane, of one subset."""
+        rows = self._predict_rows(X)
+        coefs, intercepts = self.sample_coefficients(n, random_state=random_state)
+        return np.asarray(coefs @ rows.T) + intercepts[:, None]
 
     @property
     def models_(self) -> Table:
@@ -227,6 +245,13 @@ class SpikeSlabClassifier(Classifier):
         if self.search == "enumerate" or (self.search == "auto" and cheap) or d == 0:
             self.search_ = "enumerate"
             return enumerate_class_models(task, prior, n_models=n_models)
+        if isinstance(prior.inclusion, float) and prior.inclusion * d > _MOST_EXPECTED:
+            raise ValueError(
+                f"prior_inclusion={prior.inclusion:g} expects {prior.inclusion * d:.0f} of {d} columns to be in: "
+                f"models that large can't be told apart by {len(task.y)} rows, nor walked over in reasonable time. Use "
+                f'prior_inclusion="beta-binomial", or the share of the columns that you expect, at most '
+                f"{_MOST_EXPECTED / d:.2g}"
+            )
         self.search_ = "gibbs"
         return walk_classes(
             task, prior, n_draws=self.n_draws, n_chains=self.n_chains, n_models=n_models, random_state=self.random_state

@@ -77,6 +77,16 @@ class ClassAverage:
                 shares.append(share)
         return Mixture(laws, np.array(shares) / sum(shares)) if shares and sum(shares) > 0 else None
 
+    def draws(self, n: int, rng: np.random.Generator, d: int) -> tuple[Array, Array]:
+        """Weights (n, d) of standardised columns, zero outside a draw's model, and levels (n,)."""
+        weights, levels = np.zeros((n, d)), np.zeros(n)
+        chosen = rng.choice(len(self.probability), size=n, p=self.probability)
+        for place, (_, used, theta, root) in enumerate(self._models()):
+            at = np.flatnonzero(chosen == place)
+            drawn = theta + rng.normal(size=(len(at), len(theta))) @ root
+            weights[np.ix_(at, used)], levels[at] = drawn[:, 1:], drawn[:, 0]
+        return weights, levels
+
     def probabilities(self, Z: Array) -> Array:
         """p(y = 1) of standardised rows."""
         total = np.zeros(len(Z))
