@@ -1,60 +1,132 @@
-"""The compiled loops of the walk over models, restated in the plainest NumPy.
+"""The compiled walk over models, restated in the plainest NumPy.
 
-`insert`, `remove` and `flip` keep a factored model; here it is made from scratch. `flips`, `choose` and `stroll` are
-one step after another of weighted tempered Gibbs sampling, with every neighbour's evidence computed by itself.
+`build`, `insert` and `remove` keep a factored model, `replica` is one of several and `remainder` what a model leaves of
+a column: here all is made from scratch. `neighbours` has every neighbour's evidence by itself; `pace`, `chosen`,
+`count` and `exchange` follow the definitions, and `tour` is one step after another.
 """
 
+from itertools import combinations
+
 import numpy as np
+from scipy.special import comb, logsumexp
+
+from credo.sparse._dependence import DEPENDENT
+
+
+def lengthened(X, ridge):
+    """Columns with √ridge below them, each in a row of its own."""
+    return np.vstack([X, np.sqrt(ridge) * np.eye(X.shape[1])])
 
 
 def factored(X, y, members, ridge):
-    """R, V, u, s and r of a model, from its columns in their order."""
-    A = X[:, members].T @ X[:, members] + ridge * np.eye(len(members))
-    R = np.linalg.cholesky(A).T if len(members) else np.zeros((0, 0))
-    V = np.linalg.solve(R.T, X[:, members].T @ X) if len(members) else np.zeros((0, X.shape[1]))
-    u = np.linalg.solve(R.T, X[:, members].T @ y) if len(members) else np.zeros(0)
-    return R, V, u, (X * X).sum(axis=0) + ridge - (V * V).sum(axis=0), X.T @ y - V.T @ u
+    """R, V = QᵀX, u = Qᵀy, s and r of a model, from its columns in their order; the diagonal of R is positive."""
+    rows, target = lengthened(X, ridge), np.append(y, np.zeros(X.shape[1]))
+    Q, R = np.linalg.qr(rows[:, members])
+    sign = np.sign(np.diag(R))
+    Q, R = Q * sign, R * sign[:, None]
+    left = rows - Q @ (Q.T @ rows)
+    V, u = Q[: len(X)].T @ X, Q.T @ target
+    return R, V, u, (X * X).sum(axis=0) + ridge - (V * V).sum(axis=0), left.T @ (target - Q @ u)
 
 
 def statistics(X, y, members, ridge):
-    """bᵀA⁻¹b and ln|A| of a model; None where its columns are dependent."""
-    part = X[:, sorted(members)]
-    A, b = part.T @ part + ridge * np.eye(part.shape[1]), part.T @ y
-    if ridge == 0 and part.shape[1] and np.linalg.matrix_rank(part, tol=1e-6) < part.shape[1]:
-        return None
-    return float(b @ np.linalg.solve(A, b)), float(np.linalg.slogdet(A)[1])
+    """The share of y that a model leaves, and ln|A|; None where its columns are dependent."""
+    part, k = X[:, sorted(members)], len(members)
+    if ridge == 0 and k:
+        unit = part / np.linalg.norm(part, axis=0)
+        if k > len(y) or np.linalg.svd(unit, compute_uv=False)[-1] < DEPENDENT:
+            return None
+    rows, target = lengthened(part, ridge), np.append(y, np.zeros(k))
+    Q, R = np.linalg.qr(rows)
+    left = target - Q @ (Q.T @ target)
+    return float(left @ left / (y @ y)), 2.0 * float(np.log(np.abs(np.diag(R))).sum())
 
 
-def log_posteriors(X, y, members, slab, prior):
-    """ln p(γ)p(y | γ) of all models that differ by one column, and of the model itself."""
+def height(X, y, members, slab, prior):
+    """ln p(γ)p(y | γ) in two parts: that which doesn't, and that which does change with the power; −∞ and 0.
 
-    def height(model):
-        found = statistics(X, y, model, slab.ridge)
-        if found is None or len(model) > slab.most:
-            return -np.inf
-        return float(slab.log_evidence(len(model), *found) + prior.log_prob(len(model)))
+    At power zero all sizes are alike; where a determinant counts, those of columns as long as they are on average.
+    """
+    (k, d), found = (len(members), X.shape[1]), statistics(X, y, members, slab.ridge)
+    if found is None or k > slab.most:
+        return -np.inf, 0.0
+    still = -np.log(d + 1.0) - np.log(comb(d, k))
+    if slab.ridge:
+        still -= 0.5 * (found[1] - k * np.log((X * X).sum(axis=0) + slab.ridge).mean())
+    return still, float(slab.score(k, *found) + prior.log_prob(k)) - still
 
-    return np.array([height(set(members) ^ {j}) for j in range(X.shape[1])]), height(set(members))
+
+def neighbours(X, y, members, slab, prior):
+    """Both parts of all models that differ by one column, and of the model itself."""
+    parts = [height(X, y, set(members) ^ {j}, slab, prior) for j in range(X.shape[1])]
+    still, fit = np.array(parts).T
+    return still, fit, height(X, y, set(members), slab, prior)
 
 
-def choose(logs, here, members, floor, uniform):
-    """The column that flips, the model's weight, and the conditional inclusion probabilities."""
-    inside = np.isin(np.arange(len(logs)), list(members))
+def pace(still, fit, here, inside, power, tries):
+    """The rate of each column: (p + tries) over the conditional probability of its present value."""
     with np.errstate(over="ignore"):
-        change = 1.0 / (1.0 + np.exp(here - logs))  # p(the other value | the rest)
+        change = 1.0 / (1.0 + np.exp(here[0] + power * here[1] - (still + power * fit)))
     p_in = np.where(inside, 1.0 - change, change)
-    rates = np.where(np.isinf(logs), 0.0, (p_in + floor) / (1.0 - change))
-    return int(np.searchsorted(np.cumsum(rates), uniform * rates.sum())), 1.0 / rates.sum(), p_in
+    return np.where(np.isinf(still), 0.0, (p_in + tries) / (1.0 - change)), p_in
 
 
-def stroll(X, y, members, slab, prior, floor, uniforms):
-    """The flipped columns, the weights, and the weighted sum of conditional inclusion probabilities."""
-    members, flipped, weights, included = set(members), [], [], np.zeros(X.shape[1])
-    for uniform in uniforms:
-        logs, here = log_posteriors(X, y, members, slab, prior)
-        j, weight, p_in = choose(logs, here, members, floor, uniform)
-        included += weight * p_in
-        flipped.append(j)
-        weights.append(weight)
-        members ^= {j}
-    return flipped, np.array(weights), included
+def chosen(rates, uniform):
+    """The column that flips."""
+    return int(np.searchsorted(np.cumsum(rates), uniform * rates.sum(), side="right"))
+
+
+def count(rates, p_in):
+    """What a step adds to the sums of inclusion probabilities."""
+    return p_in / rates.sum()
+
+
+def exchange(one, other, high, low, tries):
+    """The log odds of changing places; replicas are (still, fit, here, inside), with p_β Z_β for density."""
+
+    def density(replica, power):
+        rates, _ = pace(*replica, power, tries)
+        return replica[2][0] + power * replica[2][1] + np.log(rates.sum())
+
+    return density(other, high) + density(one, low) - density(one, high) - density(other, low)
+
+
+def tour(X, y, models, slab, prior, powers, strides, tries, uniforms):
+    """Models at the whole power with their weights, the sums of inclusion, and models by power at the end."""
+    models, visited, weights, included = [set(model) for model in models], [], [], np.zeros(X.shape[1])
+
+    def at(model):
+        inside = np.isin(np.arange(X.shape[1]), list(model))
+        return *neighbours(X, y, model, slab, prior), inside
+
+    for number, row in enumerate(uniforms):
+        drawn = iter(row)
+        for level, stride in enumerate(strides):
+            for _ in range(stride):
+                rates, p_in = pace(*at(models[level]), powers[level], tries)
+                if level == 0:
+                    visited.append(tuple(sorted(models[0])))
+                    weights.append(1.0 / rates.sum())
+                    included += count(rates, p_in)
+                models[level] ^= {chosen(rates, next(drawn))}
+        rest = list(drawn)
+        for level in range(number % 2, len(powers) - 1, 2):
+            pair = at(models[level]), at(models[level + 1])
+            if np.log(rest[level]) < exchange(*pair, powers[level], powers[level + 1], tries):
+                models[level], models[level + 1] = models[level + 1], models[level]
+    return visited, np.array(weights), included, [tuple(sorted(model)) for model in models]
+
+
+def enumerated(X, y, slab, prior):
+    """Every model, one by one: inclusion probabilities, log mass, and log posterior but for a constant."""
+    d, heights = X.shape[1], {}
+    for k in range(d + 1):
+        for model in combinations(range(d), k):
+            value = sum(height(X, y, model, slab, prior))
+            if value > -np.inf:
+                heights[model] = value
+    logs = np.array(list(heights.values()))
+    mass = float(logsumexp(logs))
+    share = np.exp(logs - mass)
+    included = np.array([share[[j in model for model in heights]].sum() for j in range(d)])
+    return included, mass, heights

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from tests.reference import model_walk as plain
 
+from credo.sparse._dependence import DEPENDENT
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._slabs import slab_of
 from credo.sparse.walk import _jit
-from credo.sparse.walk._chain import TRIES, Chain, Target
-from credo.sparse.walk._columns import Columns
+from credo.sparse.walk._chain import Chain, Target
+from credo.sparse.walk._columns import columns_of
+from credo.sparse.walk._ladder import first_ladder
+from credo.sparse.walk.neighbours import _jit as factors
 
 SLABS = {
     "bic": {},
@@ -19,110 +22,158 @@ SLABS = {
 
 
 def data(seed=0, n=30, d=7):
+    """Two columns that are nearly one, and two that are; all of unit length, like the target."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     X[:, 1] = X[:, 0] + 0.3 * rng.normal(size=n)
     X[:, 5] = X[:, 2]
     y = X[:, 0] - 0.6 * X[:, 2] + rng.normal(size=n)
-    return X - X.mean(axis=0), y - y.mean()
+    X, y = X - X.mean(axis=0), y - y.mean()
+    return X / np.linalg.norm(X, axis=0), y / np.linalg.norm(y)
 
 
-def chain(X, y, ridge, *, start=(), slab=None, prior=None):
-    slab = slab_of("g", len(y), y @ y, X.shape[1]) if slab is None else slab
-    prior = ModelPrior(X.shape[1], 0.3) if prior is None else prior
-    largest = int(min(X.shape[1], slab.most))
-    target = Target(slab, prior.log_prob(np.arange(largest + 1)))
-    return Chain(Columns.of(X, y, ridge=ridge), target, start=start)
+def chain(X, y, name="g", inclusion=0.3, *, starts=((),), **options):
+    slab = slab_of(name, len(y), y @ y, X.shape[1], **options)
+    prior = ModelPrior(X.shape[1], inclusion)
+    target = Target(slab, prior.log_prob(np.arange(int(min(X.shape[1], slab.most)) + 1)))
+    columns = columns_of(X, y, ridge=slab.ridge, yy=float(y @ y), least=DEPENDENT)
+    ladder = first_ladder(X.shape[1], target.reach)
+    walker = Chain(columns, target, ladder, starts)
+    for i in range(len(starts)):
+        factors.build(walker.columns, one(walker, i))
+        factors.neighbours(walker.columns, walker._heights, one(walker, i))
+    return walker, slab, prior
 
 
-def check_factored(walker, X, y, ridge):
-    members = walker.members[: walker.k]
-    R, V, u, s, r = plain.factored(X, y, members, ridge)
-    k = walker.k
+def one(walker, i=0):
+    return factors.replica(walker.every, i)
+
+
+def check_factored(m, X, y, ridge):
+    k = int(m.size[0])
+    R, V, u, s, r = plain.factored(X, y, m.members[:k], ridge)
     # The factor is unique but for the signs of its rows.
-    sign = np.sign(np.diagonal(walker.R)[:k])
-    np.testing.assert_allclose(sign[:, None] * walker.R[:k, :k], R, atol=1e-10)
-    np.testing.assert_allclose(sign[:, None] * walker.V[:k], V, atol=1e-10)
-    np.testing.assert_allclose(sign * walker.u[:k], u, atol=1e-10)
-    np.testing.assert_allclose(walker.s, s, atol=1e-10)
-    np.testing.assert_allclose(walker.r, r, atol=1e-10)
+    sign = np.sign(np.diagonal(m.R)[:k])
+    for ours, theirs in ((m.R[:k, :k], R), (m.V[:k], V), (m.u[:k, None], u[:, None])):
+        np.testing.assert_allclose(sign[:, None] * ours, theirs, atol=1e-12)
+    outside = ~m.inside
+    np.testing.assert_allclose(m.s[outside], s[outside], atol=1e-12)
+    np.testing.assert_allclose(m.r[outside], r[outside], atol=1e-12)
 
 
-@pytest.mark.parametrize("ridge", [0.0, 2.0])
-def test_flip_keeps_what_insert_and_remove_would_make_from_scratch(ridge):
+@pytest.mark.parametrize("options", [{}, {"name": "normal", "slab_variance": 0.5}], ids=["no ridge", "ridge"])
+def test_flips_keep_what_would_be_made_from_scratch(options):
     X, y = data()
-    walker = chain(X, y, ridge)
+    walker, slab, _ = chain(X, y, **options)
+    m = one(walker)
     for j in (3, 0, 6, 1, 4, 0, 3, 2, 4, 6, 1, 2, 0):
-        before = set(walker.model)
-        walker.k = _jit.flip(*walker._arrays(), j)
-        assert set(walker.model) == before ^ {j} and set(walker.members[: walker.k].tolist()) == set(walker.model)
-        check_factored(walker, X, y, ridge)
+        before = set(m.members[: m.size[0]].tolist())
+        (factors.remove if j in before else factors.insert)(walker.columns, m, j)
+        assert set(m.members[: m.size[0]].tolist()) == before ^ {j} == set(np.flatnonzero(m.inside).tolist())
+        check_factored(m, X, y, slab.ridge)
 
 
-def test_insert_and_remove_undo_each_other():
+def test_insert_and_remove_undo_each_other_and_building_anew_changes_nothing():
     X, y = data()
-    walker = chain(X, y, 0.0, start=(0, 3, 4))
-    s, r, V = walker.s.copy(), walker.r.copy(), walker.V[:3].copy()
-    arrays = walker.V, walker.R, walker.u, walker.s, walker.r
-    _jit.insert(*arrays, 3, 6, X[:, 6] @ X)
-    _jit.remove(*arrays, 4, 3)
-    for ours, before in ((walker.s, s), (walker.r, r), (walker.V[:3], V)):
-        np.testing.assert_allclose(ours, before, atol=1e-12)
+    walker, _, _ = chain(X, y, starts=((0, 3, 4),))
+    m = one(walker)
+    s, r, V = m.s.copy(), m.r.copy(), m.V[:3].copy()
+    factors.insert(walker.columns, m, 6)
+    factors.remove(walker.columns, m, 6)
+    for _ in range(2):
+        for ours, before in ((m.s, s), (m.r, r), (m.V[:3], V)):
+            np.testing.assert_allclose(ours, before, atol=1e-12)
+        factors.build(walker.columns, m)
 
 
-@pytest.mark.parametrize("ridge", [0.0, 2.0])
-def test_flips(ridge):
+def test_a_model_of_dependent_columns_is_built_without_them():
     X, y = data()
-    walker = chain(X, y, ridge, start=(4, 2, 0))
-    gain, scale = np.empty(7), np.empty(7)
-    arrays = walker.R, walker.u, walker.s, walker.r, walker.members[: walker.k], walker.columns.least
-    _jit.flips(*arrays, gain, scale)
-    q, logdet = plain.statistics(X, y, {4, 2, 0}, ridge)
-    for j in range(7):
-        there = plain.statistics(X, y, {4, 2, 0} ^ {j}, ridge)
-        if there is None:
-            assert j == 5 and scale[j] == 0.0
-        else:
-            assert q + gain[j] == pytest.approx(there[0], abs=1e-9)
-            assert logdet + np.log(scale[j]) == pytest.approx(there[1], abs=1e-9)
+    walker, _, _ = chain(X, y, starts=((2, 4, 5),))
+    assert set(one(walker).members[: one(walker).size[0]].tolist()) == {2, 4}
 
 
-def test_choose():
-    rng = np.random.default_rng(1)
-    members = {1, 3}
-    inside = np.isin(np.arange(6), list(members))
-    for uniform in (0.0, 0.2, 0.55, 0.9, 0.999):
-        logs = rng.normal(size=6) * 5
-        logs[4] = -np.inf
-        expected = plain.choose(logs.copy(), 0.3, members, 0.1, uniform)
-        included = np.zeros(6)
-        flipped, weight = _jit.choose(logs, 0.3, inside, 0.1, uniform, np.empty(6), included)
-        assert flipped == expected[0] and weight == pytest.approx(expected[1], rel=1e-12)
-        np.testing.assert_allclose(logs, expected[2], atol=1e-12)
-        np.testing.assert_allclose(included, weight * expected[2], atol=1e-12)
+def test_a_remainder_has_its_digits_where_little_is_left():
+    """Of x + εz, z orthogonal to all, ε remains; a difference of squares would have lost it at ε = 1e-8."""
+    X, y = data()
+    z = y - X @ np.linalg.lstsq(X, y)[0]
+    X[:, 5] = X[:, 0] + X[:, 3] + 1e-7 * z / np.linalg.norm(z)
+    length = np.linalg.norm(X[:, 5])
+    walker, _, _ = chain(X, y, starts=((0, 3),))
+    m = one(walker)
+    square = factors.remainder(walker.columns, m, 5, np.empty(m.Q.shape[1]), np.empty(2))
+    assert square == pytest.approx((1e-7 / length) ** 2, rel=1e-7)
+    assert abs(m.s[5] / square - 1.0) > 1e-3, "the difference of squares has fewer digits"
+
+
+@pytest.mark.parametrize("name", SLABS)
+@pytest.mark.parametrize("model", [(), (4,), (4, 2, 0)], ids=str)
+def test_neighbours(name, model):
+    X, y = data()
+    X[:, 3] = X[:, 0] + 1e-6 * X[:, 3]
+    walker, slab, prior = chain(X, y, name, starts=(model,), **SLABS[name])
+    m = one(walker)
+    still, fit, here = plain.neighbours(X, y, model, slab, prior)
+    assert np.isinf(still[5]) == (name != "normal" and 2 in model)
+    known = np.isfinite(still)
+    np.testing.assert_allclose(m.still, still, atol=1e-7)
+    np.testing.assert_allclose(m.fit[known], fit[known], atol=1e-7)
+    np.testing.assert_allclose(m.here[:2], here, atol=1e-9)
+
+
+def test_steps_and_exchanges():
+    X, y = data()
+    walker, slab, prior = chain(X, y, starts=((1, 3), (0, 2)))
+    replicas = [one(walker, i) for i in range(2)]
+    there = [(*plain.neighbours(X, y, model, slab, prior), np.isin(np.arange(7), model)) for model in ((1, 3), (0, 2))]
+    odds = np.empty(7)
+    for power in (0.0, 0.3, 1.0):
+        total, top = _jit.pace(replicas[0], power, 0.1, odds)
+        rates, p_in = plain.pace(*there[0], power, 0.1)
+        assert np.log(total) + top == pytest.approx(np.log(rates.sum()), abs=1e-9)
+        for uniform in (0.0, 0.2, 0.55, 0.9, 0.999):
+            found = _jit.chosen(replicas[0], odds, np.exp(-top), 0.1, uniform * total)
+            assert found == plain.chosen(rates, uniform)
+        included = np.zeros(7)
+        _jit.count(replicas[0], odds, np.exp(-top), 1.0 / rates.sum(), included)
+        np.testing.assert_allclose(included, plain.count(rates, p_in), rtol=1e-9)
+        ours = _jit.exchange(*replicas, 1.0, power, 0.1, odds)
+        assert ours == pytest.approx(plain.exchange(*there, 1.0, power, 0.1), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", SLABS)
 @pytest.mark.parametrize("inclusion", [0.3, (1.0, 1.0)], ids=str)
-def test_stroll(name, inclusion):
+def test_tour(name, inclusion):
     X, y = data()
-    slab = slab_of(name, len(y), y @ y, X.shape[1], **SLABS[name])
-    prior = ModelPrior(X.shape[1], inclusion)
-    walker = chain(X, y, slab.ridge, start=(6,), slab=slab, prior=prior)
-    uniforms, included = np.random.default_rng(2).random(300), np.zeros(7)
-    flipped, trace = walker.advance(uniforms, included)
-    columns, weights, sums = plain.stroll(X, y, {6}, slab, prior, TRIES / 7, uniforms)
-    np.testing.assert_array_equal(flipped, columns)
-    np.testing.assert_allclose(trace[:, 2], weights, rtol=1e-7)
-    np.testing.assert_allclose(included, sums, rtol=1e-7)
+    starts, powers, strides = ((6,), (), (1, 2)), np.array([1.0, 0.4, 0.0]), np.array([3, 2, 2])
+    walker, slab, prior = chain(X, y, name, inclusion, starts=starts, **SLABS[name])
+    ladder = _jit.Ladder(powers, strides, np.arange(3), 0.1, np.zeros((2, 2)))
+    uniforms = np.random.default_rng(2).random((60, 10))
+    record = _jit.Record(
+        np.ones((180, 3)), np.empty((180, 7), dtype=np.int64), np.zeros(7), np.full(1, -np.inf), np.zeros(7, bool)
+    )
+    arguments = walker.columns, walker._heights, walker.every, ladder, record, uniforms, 0
+    assert _jit.tour(*arguments) == (60, 180)
+    visited, weights, included, last = plain.tour(X, y, starts, slab, prior, powers, strides, 0.1, uniforms)
+    assert [tuple(sorted(row[row >= 0].tolist())) for row in record.models] == visited
+    np.testing.assert_allclose(record.trace[:, 2], weights, rtol=1e-7)
+    np.testing.assert_allclose(record.included, included, rtol=1e-7)
+    assert [tuple(np.flatnonzero(walker.every.inside[i]).tolist()) for i in ladder.holder] == last
+    assert (ladder.rejected[:, 1] == 30).all() and (ladder.rejected[:, 0] < 29).all()
+    best = sum(plain.height(X, y, np.flatnonzero(record.summit), slab, prior))
+    assert record.peak[0] == pytest.approx(best, abs=1e-8)
+    assert best >= max(sum(plain.height(X, y, model, slab, prior)) for model in set(visited)) - 1e-8
 
 
-def test_rows_of_inner_products_are_made_when_they_are_not_kept(monkeypatch):
+def test_rows_of_inner_products_make_way_when_they_are_not_all_kept(monkeypatch):
     X, y = data()
-    uniforms = np.random.default_rng(3).random(100)
-    kept = chain(X, y, 0.0).advance(uniforms, np.zeros(7))
-    monkeypatch.setattr("credo.sparse.walk._columns._KEPT_ENTRIES", 0)
-    made = chain(X, y, 0.0)
-    assert not len(made.columns.gram)
-    for ours, theirs in zip(made.advance(uniforms, np.zeros(7)), kept, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    kept = chain(X, y, starts=((),) * 12)[0].advance(np.random.default_rng(3), 100, np.zeros(7))
+    monkeypatch.setattr("credo.sparse.walk._columns._ALL_KEPT", 0)
+    monkeypatch.setattr("credo.sparse.walk._columns._ROWS_KEPT", 14)
+    made = chain(X, y, starts=((),) * 12)[0]
+    assert made.columns.gram.shape == (2, 7)
+    trace, models = made.advance(np.random.default_rng(3), 100, np.zeros(7))
+    np.testing.assert_allclose(trace, kept[0], rtol=1e-9)
+    assert models == kept[1]
+    owners = made.columns.owner
+    np.testing.assert_array_equal(np.flatnonzero(made.columns.row >= 0), np.sort(owners))
+    np.testing.assert_allclose(made.columns.gram, X[:, owners].T @ X, atol=1e-14)

@@ -344,8 +344,8 @@ class SpikeSlabRegressor(Regressor):
         if self.search == "enumerate" or (self.search == "auto" and d <= _ENUMERATED) or d == 0:
             return enumerate_models(design.X, design.y, slab, prior, least=design.least, n_models=n_models)
         return walk(
-            design.X, design.y, slab, prior, n_draws=self.n_draws, n_chains=self.n_chains, n_models=n_models,
-            random_state=self.random_state,
+            design.X, design.y, slab, prior, least=design.least, n_draws=self.n_draws, n_chains=self.n_chains,
+            n_models=n_models, random_state=self.random_state,
         )  # fmt: skip
 
     def _learn(self, design: Design, slab: Slab, found: ModelPosterior) -> None:

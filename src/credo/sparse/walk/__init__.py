@@ -5,11 +5,18 @@
 Weighted tempered Gibbs sampling (Zanella & Roberts 2019, "Scalable importance tempering and Bayesian variable
 selection"): every step flips a column, one that matters rather than one that doesn't, and a model counts with one over
 the sum of its rates. Leaving a model costs about as many steps as it has columns, however much worse its neighbours
-are: of two columns that say the same, either can leave and the other take its place. What it can't see is a second
-summit that is reached only by exchanging several columns at once, through models that are far worse.
+are: of two columns that say the same, either can leave and the other take its place.
 
-`walk` is for Gaussian noise, where all neighbours of a model follow from one factor. What does not belong here: priors
-of coefficients and models, and searches that see every model.
+A summit that is reached only by exchanging several columns at once, through models that are far worse, is found from
+below: replicas of the chain walk over the posterior with the fit to a power between one and none, and change places
+(parallel tempering, Geyer 1991) by
+
+    min(1, p_β(γ')Z_β(γ') p_β'(γ)Z_β'(γ) / p_β(γ)Z_β(γ) p_β'(γ')Z_β'(γ')),   Z the sum of the rates,
+
+since p_β Z_β is what the steps of a weighted chain are drawn from.
+
+`walk` is for Gaussian noise, where all neighbours of a model follow from one factor (`neighbours`). What does not
+belong here: priors of coefficients and models, and searches that see every model.
 """
 
 from credo.sparse.walk._walk import walk

@@ -1,24 +1,30 @@
-"""One chain over models: weighted tempered Gibbs sampling (Zanella & Roberts 2019)."""
+"""One chain over models: weighted tempered Gibbs sampling (Zanella & Roberts 2019) with replicas at lower powers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaln
 
 from credo.sparse._models import Model
-from credo.sparse._slabs import Formula, Slab
+from credo.sparse._slabs import FLOOR, Slab
 from credo.sparse.walk import _jit
-from credo.sparse.walk._columns import Columns
+from credo.sparse.walk._columns import own_rows
+from credo.sparse.walk._jit import Ladder
+from credo.sparse.walk._ladder import tuned
+from credo.sparse.walk.neighbours import Columns, Heights, Replicas
 
 Array = NDArray[np.float64]
 
-# Flips are exact to rounding; after this many the factor is made anew.
+# Flips are exact to rounding; after this many the factors are made anew.
 _REFRESH = 250
-# The rate at which columns are tried at random, all together, beside one for each column of the model. Zanella &
-# Roberts (2019) take 5; on one table of gene expressions (four walks each) 0.3 to 2 erred less than 0.05 and 5.
-TRIES = 1.0
+# Columns that models have room for at first.
+_ROOM = 16
+# Up to so many columns replicas at power zero walk over all sizes alike.
+_FEW = 32
+# Shares of the steps before the counted ones, after each of which the powers are found anew.
+_TUNINGS = (0.05, 0.05, 0.1, 0.2, 0.6)
 
 
 @dataclass(frozen=True)
@@ -28,9 +34,27 @@ class Target:
     slab: Slab
     log_prior: Array
 
-    def formula(self, room: int) -> Formula:
-        """The slab as compiled code reads it, for models of up to `room` columns: tables for more may take seconds."""
-        return self.slab.formula(min(room, len(self.log_prior) - 1), rest=_jit.FLOOR)
+    @property
+    def reach(self) -> float:
+        """The fit, in nats, of a model that reproduces the target."""
+        sizes = np.arange(1, min(_ROOM, len(self.log_prior) - 1) + 1)
+        perfect, none = (self.slab.score(sizes, np.full(len(sizes), rest)) for rest in (FLOOR, 1.0))
+        return float((perfect - none).max(initial=0.0))
+
+    def heights(self, room: int, d: int, square: float) -> Heights:
+        """As compiled code reads it, for models of up to `room` of d columns: tables for more may take seconds.
+
+        At power zero few columns have all sizes alike, so that replicas come to large models that few lead to. Of many
+        columns that would be models of half the rows: there the price of a column, by prior and slab, stays. `square`
+        is the mean of ln(x_iᵀx_i + ridge).
+        """
+        sizes = np.arange(min(room, len(self.log_prior) - 1) + 1)
+        f = self.slab.formula(int(sizes[-1]))
+        if d <= _FEW:
+            bottom = betaln(sizes + 1.0, d - sizes + 1.0) - f.numbers[3] * square * sizes
+        else:
+            bottom = self.log_prior[: len(sizes)] + self.slab.score(sizes, np.ones(len(sizes)))
+        return Heights(self.log_prior, bottom, f.form, f.base, f.numbers, f.table)
 
 
 @dataclass(frozen=True)
@@ -40,6 +64,7 @@ class Path:
     `models` are those it visited, each with its `log_evidence` and the share `rest` of the target that it leaves;
     `steps` are their numbers, step by step, each with its `weight`. `included` (n_batches, d) and `batch_weight`
     (n_batches,) are sums, over stretches of the chain, of weight × conditional inclusion probability and of weight.
+    `peak` is the log posterior, but for a constant, of the best model that the chain ever looked at, its `summit`.
     """
 
     models: list[Model]
@@ -49,68 +74,77 @@ class Path:
     weight: Array
     included: Array
     batch_weight: Array
+    peak: float = -np.inf
+    summit: Model = ()
 
 
 class Chain:
-    """A walker at one model, with what it takes to know all of the model's neighbours."""
+    """Replicas of a walker, one at each power, each with what it takes to know all neighbours of its model."""
 
-    def __init__(self, columns: Columns, target: Target, *, start: Model = ()) -> None:
-        self.columns, self.target = columns, target
-        self.stopped = False
-        self._begin(start, room=32)
+    def __init__(self, columns: Columns, target: Target, ladder: Ladder, starts: Sequence[Model]) -> None:
+        self.columns, self.target, self.ladder = own_rows(columns), target, ladder
+        self.stopped, self.rounds = False, 0
+        self.peak, self.summit = np.full(1, -np.inf), np.zeros(columns.X.shape[1], dtype=np.bool_)
+        self._begin(starts, room=_ROOM)
 
-    @property
-    def model(self) -> Model:
-        """The columns that are in."""
-        return tuple(np.flatnonzero(self.inside).tolist())
+    def run(self, rng: np.random.Generator, *, n_draws: int, n_tune: int, n_batches: int) -> Path:
+        """Walk, and remember the steps after the first `n_tune`, in which the powers are found."""
+        d = self.columns.X.shape[1]
+        for share in _TUNINGS:
+            self.advance(rng, round(share * n_tune), np.zeros(d))
+            self.ladder = tuned(self.ladder)
+        included = np.zeros((n_batches, d))
+        lengths = np.diff(n_draws * np.arange(n_batches + 1) // n_batches)
+        parts = [self.advance(rng, int(length), sums) for length, sums in zip(lengths, included, strict=True)]
+        models, steps, first = retrace(model for _, visited in parts for model in visited)
+        evidence, rest, weight = np.concatenate([trace for trace, _ in parts]).T
+        return Path(
+            models, evidence[first], rest[first], steps, weight, included,
+            batch_weight=np.array([trace[:, 2].sum() for trace, _ in parts]),
+            peak=float(self.peak[0]), summit=tuple(np.flatnonzero(self.summit).tolist()),
+        )  # fmt: skip
 
-    def run(self, uniforms: Array, *, n_tune: int, n_batches: int) -> Path:
-        """Walk as many steps as there are uniform numbers, and remember those after the first `n_tune`."""
-        n_draws, d = len(uniforms) - n_tune, self.columns.n_features
-        self.advance(uniforms[:n_tune], np.zeros(d))
-        start, included = self.model, np.zeros((n_batches, d))
-        edges = n_tune + n_draws * np.arange(n_batches + 1) // n_batches
-        parts = [self.advance(uniforms[a:b], sums) for a, b, sums in zip(edges[:-1], edges[1:], included, strict=True)]
-        flipped, trace = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        models, steps, first = retrace(_models(start, flipped))
-        evidence, rest, weight = trace.T
-        batch_weight = np.array([part[1][:, 2].sum() for part in parts])
-        return Path(models, evidence[first], rest[first], steps, weight, included, batch_weight)
+    def advance(self, rng: np.random.Generator, n_steps: int, included: Array) -> tuple[Array, list[Model]]:
+        """Walk on: log evidence, rest and weight of the models at the whole power, step by step, and the models."""
+        models: list[Model] = []
+        trace, strides = np.ones((n_steps, 3)), self.ladder.strides
+        while len(models) < n_steps and not self.stopped:
+            n_rounds = min(max(_REFRESH // int(strides.max()), 1), -(-(n_steps - len(models)) // int(strides[0])))
+            uniforms = rng.random((n_rounds, int(strides.sum()) + len(strides)))
+            while len(uniforms) and not self.stopped:
+                done, room = len(models), self.every.V.shape[1]
+                seen = np.empty((n_steps - done, room), dtype=np.int64)
+                record = _jit.Record(trace[done:], seen, included, self.peak, self.summit)
+                turned, steps = _jit.tour(
+                    self.columns, self._heights, self.every, self.ladder, record, uniforms, self.rounds % 2
+                )
+                models += _models(seen[:steps])
+                self.rounds += turned
+                uniforms = uniforms[turned:]
+                if len(uniforms):
+                    self._begin(self._places(), room=2 * room)
+        return trace, models
 
-    def advance(self, uniforms: Array, included: Array) -> tuple[NDArray[np.int64], Array]:
-        """Walk on: the column that each step flips; and log evidence, rest and weight of the model before."""
-        flipped, trace = np.full(len(uniforms), -1, dtype=np.int64), np.ones((len(uniforms), 3))
-        done, slab, floor = 0, self.target.slab, TRIES / self.columns.n_features
-        while done < len(uniforms) and not self.stopped:
-            part = slice(done, min(done + _REFRESH, len(uniforms)))
-            f = self._formula
-            arguments = (
-                *self._arrays(), self.columns.least, slab.yy, self.target.log_prior, f.form, f.base, f.numbers, f.table,
-                slab.ridge > 0, floor, uniforms[part], included, flipped[part], trace[part],
-            )  # fmt: skip
-            steps, self.k = _jit.stroll(*arguments)
-            done += steps
-            self._begin(self.model, room=len(self.V) if done == part.stop else 2 * len(self.V))
-        return flipped, trace
+    def _begin(self, starts: Sequence[Model], *, room: int) -> None:
+        """Put replicas at models, with room for that many columns."""
+        (n, d), levels, largest = self.columns.X.shape, len(starts), len(self.target.log_prior) - 1
+        room = max(min(room + int(self.ladder.strides.max()), largest), max(map(len, starts)), 1)
+        # Neighbours have a column more.
+        square = float(np.mean(self.columns.scale + np.log(np.maximum(self.columns.square, 1e-300)))) if d else 0.0
+        self._heights = self.target.heights(room + 1, d, square)
+        self.every = Replicas(
+            V=np.empty((levels, room, d)), Q=np.zeros((levels, room, n + room)), R=np.zeros((levels, room, room)),
+            u=np.zeros((levels, room)), e=np.zeros((levels, n + room)), s=np.empty((levels, d)),
+            r=np.empty((levels, d)), inside=np.zeros((levels, d), dtype=np.bool_),
+            members=np.zeros((levels, room), dtype=np.int64), size=np.zeros(levels, dtype=np.int64),
+            still=np.zeros((levels, d)), fit=np.zeros((levels, d)), here=np.zeros((levels, 4)),
+        )  # fmt: skip
+        for i, model in enumerate(starts):
+            self.every.size[i], self.every.members[i, : len(model)] = len(model), model
 
-    def _begin(self, model: Model, *, room: int) -> None:
-        """Make all anew for a model, against the drift of rounding errors, with room for that many columns."""
-        columns, d = self.columns, self.columns.n_features
-        room = max(room, len(model) + 1)
-        if room != getattr(self, "_room", 0):
-            self._room, self._formula = room, self.target.formula(room)
-        self.V, self.R, self.u = np.empty((room, d)), np.zeros((room, room)), np.zeros(room)
-        self.s, self.r = columns.square.copy(), columns.common.copy()
-        self.inside, self.members, self.k = np.zeros(d, dtype=np.bool_), np.zeros(room, dtype=np.int64), 0
-        for j in model:
-            # Of a start that holds dependent columns, those that add nothing are left out.
-            if self.s[j] > columns.least[j]:
-                self.k = _jit.flip(*(*self._arrays(), j))
-
-    def _arrays(self) -> tuple[Any, ...]:
-        """What compiled code works on."""
-        c = self.columns
-        return c.X, c.gram, self.V, self.R, self.u, self.s, self.r, self.inside, self.members, self.k
+    def _places(self) -> list[Model]:
+        """The models at which the replicas are."""
+        return [tuple(row[:k].tolist()) for row, k in zip(self.every.members, self.every.size.tolist(), strict=True)]
 
 
 def retrace(models: Iterable[Model]) -> tuple[list[Model], NDArray[np.intp], NDArray[np.intp]]:
@@ -126,10 +160,8 @@ def retrace(models: Iterable[Model]) -> tuple[list[Model], NDArray[np.intp], NDA
     return list(numbers), np.array(steps, dtype=np.intp), np.array(first, dtype=np.intp)
 
 
-def _models(start: Model, flipped: NDArray[np.int64]) -> Iterator[Model]:
-    """The model before each flip."""
-    members = set(start)
-    for j in flipped.tolist():
-        yield tuple(sorted(members))
-        if j >= 0:
-            members ^= {j}
+def _models(seen: NDArray[np.int64]) -> list[Model]:
+    """Models from rows of columns in any order, filled up with −1."""
+    rows, numbers = np.unique(np.sort(seen, axis=1), axis=0, return_inverse=True)
+    known = [tuple(row[row >= 0].tolist()) for row in rows]
+    return [known[number] for number in numbers.ravel().tolist()]

@@ -57,9 +57,7 @@ def visits(paths: Sequence[Path], log_prior: Array) -> Visits:
     share of the posterior lies in the models that the other half saw, and their mass is known: all is that over the
     share (George & McCulloch 1997). What was seen is a lower bound.
     """
-    known: dict[Model, tuple[float, float]] = {}
-    for path in paths:
-        known.update(zip(path.models, zip(path.log_evidence.tolist(), path.rest.tolist(), strict=True), strict=True))
+    known = _known(paths)
     models, (logs, rest) = list(known), np.array(list(known.values())).T
     joint = logs + log_prior[[len(model) for model in models]]
     numbers = {model: number for number, model in enumerate(models)}
@@ -78,6 +76,18 @@ def visits(paths: Sequence[Path], log_prior: Array) -> Visits:
         share=float(np.exp(seen - log_mass)) if estimates else 0.0,
         best_by_size=_best_by_size(models, rest),
     )
+
+
+def missed(paths: Sequence[Path], seen: Visits) -> float:
+    """The largest probability of a model that some chain hasn't visited, though another has, or one looked at it."""
+    heights = dict(zip(seen.models, seen.log_joint.tolist(), strict=True))
+    heights.update({path.summit: path.peak for path in paths if path.peak > -np.inf and path.summit not in heights})
+    visited = [set(path.models) for path in paths]
+    gaps = [height for model, height in heights.items() if not all(model in models for models in visited)]
+    best = max(gaps, default=-np.inf)
+    # What was looked at and never visited isn't in the mass.
+    mass = seen.log_mass if best <= seen.log_mass else np.logaddexp(seen.log_mass, best)
+    return float(np.exp(best - mass))
 
 
 def size_probability(paths: Sequence[Path], d: int) -> Array:
@@ -133,13 +143,15 @@ def _mass(joint: Array, seen_by: Array, judged_by: Array) -> float:
     return float(logsumexp(joint[seen_by > 0]) - np.log(share)) if share > 0 else np.nan
 
 
-def agreement(paths: Sequence[Path], log_prior: Array) -> tuple[float, float]:
+def agreement(paths: Sequence[Path], seen: Visits) -> tuple[float, float]:
     """The larger R-hat and the smaller effective size of two traces: the models' size and their log posterior.
 
     The weight of a step is the time that a chain in continuous time would stay, so that moments at equal distances are
     draws. NaN where arviz-stats isn't installed.
     """
-    traces = np.stack([_moments(path, log_prior) for path in paths])
+    # One number for each model, whichever chain it is from: ranks tell the rounding errors of two apart.
+    heights = dict(zip(seen.models, seen.log_joint.tolist(), strict=True))
+    traces = np.stack([_moments(path, heights) for path in paths])
     try:
         stats = extra("arviz_stats.base", "comparing chains").array_stats
     except ImportError:
@@ -148,14 +160,20 @@ def agreement(paths: Sequence[Path], log_prior: Array) -> tuple[float, float]:
     # A chain that stays where it is has no variance to divide by; that speaks against it unless all stay in one place.
     with np.errstate(divide="ignore", invalid="ignore"):
         r_hat, ess = np.asarray(stats.rhat(traces, **axes)), np.asarray(stats.ess(traces, **axes))
-    # To the digits that a log posterior has.
-    together = np.ptp(traces, axis=(0, 1)) <= 1e-9 * (1.0 + np.abs(traces).max(axis=(0, 1)))
+    together = np.ptp(traces, axis=(0, 1)) == 0.0
     r_hat = np.where(together, 1.0, np.where(np.isnan(r_hat), np.inf, r_hat))
     return float(r_hat.max()), float(np.min(ess))
 
 
-def _moments(path: Path, log_prior: Array) -> Array:
+def _moments(path: Path, heights: dict[Model, float]) -> Array:
     """Size and log posterior at evenly spaced times, shape (n_moments, 2)."""
     places = path.steps[_evenly(path, min(_MOMENTS, len(path.steps)))]
-    sizes = np.array([len(model) for model in path.models], dtype=np.intp)
-    return np.column_stack([sizes, path.log_evidence + log_prior[sizes]])[places]
+    return np.array([[len(model), heights[model]] for model in path.models])[places]
+
+
+def _known(paths: Sequence[Path]) -> dict[Model, tuple[float, float]]:
+    """Log evidence and rest of every model that was visited."""
+    known: dict[Model, tuple[float, float]] = {}
+    for path in paths:
+        known.update(zip(path.models, zip(path.log_evidence.tolist(), path.rest.tolist(), strict=True), strict=True))
+    return known

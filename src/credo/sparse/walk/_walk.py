@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,12 +15,15 @@ from scipy.special import logsumexp
 from credo.estimator import FitWarning, positive_integer
 from credo.linalg import n_threads, one_blas_thread
 from credo.seeds import generator
+from credo.sparse._dependence import DEPENDENT
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._slabs import Slab
 from credo.sparse.walk._chain import Chain, Path, Target
-from credo.sparse.walk._columns import Columns
-from credo.sparse.walk._gather import agreement, drawn, inclusion, size_probability, visits
+from credo.sparse.walk._columns import columns_of
+from credo.sparse.walk._gather import agreement, drawn, inclusion, missed, size_probability, visits
+from credo.sparse.walk._jit import Ladder
+from credo.sparse.walk._ladder import first_ladder
 
 Array = NDArray[np.float64]
 
@@ -29,6 +33,8 @@ _START = 10
 # A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
 _LARGEST_ERROR = 0.05
 _R_HAT = 1.1
+# A model with this share of the posterior is one that every chain comes to, or something keeps it away.
+_MISSED = 0.1
 # Listed models that hold this much of the posterior stand for all of it.
 _NEARLY_ALL = 0.9
 
@@ -39,6 +45,7 @@ def walk(
     slab: Slab,
     prior: ModelPrior,
     *,
+    least: Array | float = DEPENDENT,
     n_draws: int = 5000,
     n_chains: int = 4,
     n_models: int = 1000,
@@ -48,15 +55,18 @@ def walk(
 
     A step looks at all models that differ from the present one by one column, which costs O(dk) for d columns and a
     model of k, and flips one of them. The conditional probabilities of all columns, averaged over the steps, are the
-    inclusion probabilities (Rao-Blackwell).
+    inclusion probabilities (Rao-Blackwell). Each chain has replicas at lower powers of the fit with which it changes
+    places, so that it doesn't stay at the first summit.
 
     Parameters
     ----------
     X, y : arrays of shape (n, d) and (n,)
         Centred, with the square roots of weights folded in.
     slab, prior : the evidence of a model, and its probability beforehand
+    least : array of shape (d,) or float
+        The share of a column's length that must be left beside others, unless the slab has a ridge.
     n_draws : int, default 5000
-        Steps of each chain; a quarter more come before them and aren't counted.
+        Steps of each chain; a quarter more come before them and aren't counted, in which the powers are found.
     n_chains : int, default 4
     n_models : int, default 1000
         How many of the visited models to list.
@@ -65,8 +75,9 @@ def walk(
     Returns
     -------
     ModelPosterior
-        `diagnostics` tells the Monte-Carlo standard errors of the inclusion probabilities, how well the chains agree
-        and which share of the posterior lies in the models that were visited.
+        `diagnostics` tells the Monte-Carlo standard errors of the inclusion probabilities, how well the chains agree,
+        which share of the posterior lies in the models that were visited, the largest share of a model that some chain
+        ``missed``, the ``powers`` of each chain's replicas, and which part of their exchanges was ``refused``.
 
     Examples
     --------
@@ -87,15 +98,15 @@ def walk(
     log_prior = prior.log_prob(np.arange(largest + 1))
     target = Target(slab, log_prior)
     rngs = generator(random_state).spawn(n_chains)
-    starts = [random_start(rng, d, largest, empty=number == 0) for number, rng in enumerate(rngs)]
-    n_tune = math.ceil(n_draws / 4)
-    uniforms = [rng.random(n_tune + n_draws) for rng in rngs]
+    length = {"n_draws": n_draws, "n_tune": math.ceil(n_draws / 4), "n_batches": BATCHES}
     with one_blas_thread():
-        columns = Columns.of(X, y, ridge=slab.ridge)
-        chains = [Chain(columns, target, start=start) for start in starts]
-        walks = [partial(c.run, u, n_tune=n_tune, n_batches=BATCHES) for c, u in zip(chains, uniforms, strict=True)]
-        paths = side_by_side(chains, walks)
+        columns = columns_of(X, y, ridge=slab.ridge, yy=slab.yy, least=least)
+        chains = [Chain(columns, target, *_beginning(rng, d, target)) for rng in rngs]
+        paths = side_by_side(chains, [partial(c.run, rng, **length) for c, rng in zip(chains, rngs, strict=True)])
     found = posterior_of(paths, log_prior, n_models=n_models)
+    refused = np.stack([chain.ladder.rejected[:, 0] / np.maximum(chain.ladder.rejected[:, 1], 1.0) for chain in chains])
+    powers = np.stack([chain.ladder.powers for chain in chains])
+    found = replace(found, diagnostics={**found.diagnostics, "powers": powers, "refused": refused})
     if not found.diagnostics["converged"]:
         # Of an estimator's fit, which calls its own search.
         warnings.warn(found.diagnostics["message"], FitWarning, stacklevel=4)
@@ -117,6 +128,12 @@ def random_start(rng: np.random.Generator, d: int, largest: int, *, empty: bool)
     return tuple(rng.choice(d, size=size, replace=False).tolist())
 
 
+def _beginning(rng: np.random.Generator, d: int, target: Target) -> tuple[Ladder, list[Model]]:
+    """Powers, and where their replicas start: a few columns at random, or none, by turns."""
+    ladder, largest = first_ladder(d, target.reach), len(target.log_prior) - 1
+    return ladder, [random_start(rng, d, largest, empty=level % 2 == 0) for level in range(len(ladder.powers))]
+
+
 def side_by_side(chains: Sequence[Any], walks: Sequence[Callable[[], Path]]) -> list[Path]:
     """The paths of walks, each in a thread of its own as far as there are cores; an error stops all chains."""
     workers = min(n_threads(), len(walks))
@@ -135,8 +152,9 @@ def posterior_of(paths: Sequence[Path], log_prior: Array, *, n_models: int) -> M
     """What several chains say together."""
     seen = visits(paths, log_prior)
     probability, error = inclusion(paths)
-    r_hat, ess = agreement(paths, log_prior)
-    complaint = _complaint(error, r_hat)
+    r_hat, ess = agreement(paths, seen)
+    hidden = missed(paths, seen)
+    complaint = _complaint(error, r_hat, hidden)
     listed = float(np.exp(logsumexp(seen.log_joint[:n_models]) - seen.log_mass))
     sample, sample_weight = ((), np.empty(0)) if listed >= _NEARLY_ALL else drawn(paths, n_models)
     n_draws = len(paths[0].steps)
@@ -161,20 +179,27 @@ def posterior_of(paths: Sequence[Path], log_prior: Array, *, n_models: int) -> M
             "inclusion_error": error,
             "n_visited": len(seen.models),
             "share_visited": seen.share,
+            "missed": hidden,
         },
     )
 
 
-def _complaint(error: Array, r_hat: float) -> str:
+def _complaint(error: Array, r_hat: float, hidden: float) -> str:
     """What speaks against the chains, with a remedy; empty where nothing does."""
+    remedy = "take more n_draws, or a smaller prior_inclusion"
     if error.max() > _LARGEST_ERROR:
         return (
             f"the chains over models know some inclusion probabilities to ±{error.max():.2g} only (wanted "
-            f"{_LARGEST_ERROR}): take more n_draws, or a smaller prior_inclusion"
+            f"{_LARGEST_ERROR}): {remedy}"
+        )
+    if hidden > _MISSED:
+        return (
+            f"not all chains over models came to a model that has {100 * hidden:.2g} % of the probability by what "
+            f"others saw: {remedy}"
         )
     if r_hat > _R_HAT:
         return (
             f"the chains over models disagree about the models' size or posterior (R-hat {r_hat:.2f}, wanted {_R_HAT} "
-            "at most): take more n_draws, or a smaller prior_inclusion"
+            f"at most): {remedy}"
         )
     return ""
