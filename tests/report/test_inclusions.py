@@ -75,14 +75,14 @@ def say(values, either=(), *, linear=True):
     return words.inclusions(Inclusions("spike-slab", names, np.asarray(values), list(either)), linear=linear)
 
 
-def test_the_sentence_has_three_kinds_of_inputs():
+def test_the_sentence_has_four_kinds_of_inputs():
     assert say([0.999, 0.5, 0.08]) == (
         "Of the three inputs, x0 almost surely matters (95 % or more); x1 is undecided (50 %); x2 probably doesn't "
         "(below 25 %)."
     )
     assert say([0.95, 0.97, 0.94, 0.25, 0.2499, 0.1]) == (
-        "Of the six inputs, x1 and x0 almost surely matter (95 % or more); x2 and x3 are undecided (25 to 94 %); x4 "
-        "and x5 probably don't (below 25 %)."
+        "Of the six inputs, x1 and x0 almost surely matter (95 % or more); x2 probably does (94 %); x3 is undecided "
+        "(25 %); x4 and x5 probably don't (below 25 %)."
     )
     assert say([0.99, *[0.1] * 12]).endswith("(95 % or more); the other 12 probably don't (below 25 %).")
     assert say([0.5, 0.1], linear=False) == (

@@ -1,6 +1,5 @@
 """The models by their short names on the command line."""
 
-import math
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -138,13 +137,13 @@ def _classifiers(size: Size) -> Mapping[str, Any]:
     from credo.kernel_machines import SoftNeighborsClassifier
     from credo.kernels import RBF
     from credo.linear import BayesianLogisticRegression, LinearDiscriminant, LogisticRegression
-    from credo.sparse import SparseLogisticRegression, SpikeSlabClassifier
+    from credo.sparse import SparseLogisticRegressionCV, SpikeSlabClassifier
 
     return {
         "discriminant": LinearDiscriminant(shrinkage="auto"),
         "logistic": LogisticRegression(alpha=size.columns / LOG_ODDS_STD**2),
         "bayes-logistic": BayesianLogisticRegression("evidence"),
-        "sparse-logistic": SparseLogisticRegression(alpha=laplace_penalty(size)),
+        "sparse-logistic": SparseLogisticRegressionCV(),
         "spike-slab": SpikeSlabClassifier(
             "beta-binomial",
             search="enumerate" if enumerates(size) else "gibbs",
@@ -155,16 +154,6 @@ def _classifiers(size: Size) -> Mapping[str, Any]:
         "neighbours": SoftNeighborsClassifier(),
         "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
     }
-
-
-def laplace_penalty(size: Size) -> float:
-    """The ℓ₁ penalty whose Laplace prior, of variance 2/(nα)², spreads the log odds as that of `logistic` does.
-
-    >>> size = Size(200, 8, classes=2)
-    >>> round(2 / (size.rows * laplace_penalty(size)) ** 2 * size.columns, 6)
-    25.0
-    """
-    return math.sqrt(2.0 * size.columns) / (LOG_ODDS_STD * size.rows)
 
 
 def _shared(names: list[str], size: Size) -> list[str]:

@@ -151,9 +151,12 @@ def _class_seconds(name: str, n: float, size: Size) -> float:
         width = columns if name == "bayes-logistic" else columns * (columns + 3) / 2
         weights = min(n, width) * (many - 1)
         return 1.3e-6 * n * weights + 1.5e-8 * weights**3
+    if name == "sparse-logistic":
+        # A hundred penalties for each of five folds inside; words are zero nearly everywhere, and cost less.
+        return (many - 1) * (0.5 + min(8e-6 * n * columns, 1.5e-3 * n))
     if name == "spike-slab":
-        # A mode for each subset that is visited.
-        return (8e-4 + 6e-6 * n) * min(2.0 ** min(columns, 60), math.inf if enumerates(size) else 5000.0)
+        # A mode for each subset that is visited, or for those that a walk looks at.
+        return (1.5e-3 + 8e-6 * n) * 2.0**columns if enumerates(size) else 0.3 + 4e-5 * n * columns
     return 0.0
 
 

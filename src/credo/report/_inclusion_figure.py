@@ -10,7 +10,7 @@ from credo.plots._labels import name_axis
 from credo.plots._style import MUTED, canvas
 from credo.report import _inclusion_sentences as words
 from credo.report._figures import MAX_COEFFICIENTS, Figure, figure
-from credo.report._inclusions import OUT, SURE, Inclusions
+from credo.report._inclusions import IN, OUT, SURE, Inclusions
 from credo.report._numbers import count, percent, whole_percent
 
 # Of the width of the scale from 0 to 1: room for the last bar's number.
@@ -19,7 +19,7 @@ _BESIDE = (
     "Each dot is when the lasso lets an input in as its penalty falls: the farther right, the sooner; of inputs that "
     "say the same it takes mostly one. "
 )
-_ZONES = ((0.0, OUT, "probably out"), (OUT, SURE, "undecided"))
+_ZONES = ((0.0, OUT, "probably\nout"), (OUT, IN, "undecided"), (IN, SURE, "probably\nin"))
 
 
 def inclusion_figure(found: Inclusions, *, best: str, linear: bool) -> Figure:
@@ -48,7 +48,7 @@ def _draw(ax: Any, found: Inclusions) -> None:
         draw_bars(ax, shown, filled=shown >= 0.5, texts=[_text(value) for value in shown])
         name_rows(ax, [found.names[i] for i in rows])
         ax.set_xlim(0.0, _END if found.path is None else _END / LEFT)
-        for end in (OUT, SURE):
+        for end in (OUT, IN, SURE):
             ax.axvline(end, color=MUTED, linewidth=0.7, dashes=(4, 2.5), zorder=0)
         for low, high, word in _ZONES:
             ax.text(
@@ -60,7 +60,7 @@ def _draw(ax: Any, found: Inclusions) -> None:
             fontsize=7.5,
         )  # fmt: skip
         name_axis(ax.xaxis, "probability of being in the model")
-        ax.set_xticks([0.0, OUT, 0.5, 0.75, 1.0], ["0", "¼", "½", "¾", "1"])
+        ax.set_xticks([0.0, OUT, 0.5, IN, 1.0], ["0", "¼", "½", "¾", "1"])
         ax.spines["bottom"].set_bounds(0.0, 1.0)
         if len(rest):
             remark(ax, f"{count(len(rest))} more of at most {percent(float(found.values[rest[0]]))}")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from credo.plots import shorten
-from credo.report._inclusions import OUT, SURE, Either, Inclusions
+from credo.report._inclusions import IN, OUT, SURE, Either, Inclusions
 from credo.report._numbers import listing, spelled, whole_percent
 
 # So many names a part of the sentence holds; of more that don't matter, only their number is told.
@@ -11,14 +11,16 @@ _NAMED, _NAMED_OUT = 6, 4
 
 
 def inclusions(fact: Inclusions, *, linear: bool) -> str:
-    """Which inputs almost surely matter, which are undecided, and which probably don't matter, for the headline.
+    """Which inputs almost surely or probably matter, which are undecided, and which probably don't, for the headline.
 
     `linear` says whether the model that is taken is as linear as those that these probabilities are of.
     """
     n = len(fact.names)
     grouped = {name for group in fact.either for name in group.names}
     sure, out = fact.between(SURE, 2.0), [name for name in fact.between(0.0, OUT) if name not in grouped]
-    undecided = [name for name in fact.between(OUT, SURE) if name not in grouped]
+    likely, undecided = (
+        [name for name in fact.between(low, high) if name not in grouped] for low, high in ((IN, SURE), (OUT, IN))
+    )
     every = "both inputs" if n == 2 else f"all {spelled(n)} inputs"
     among = "" if linear else " in linear models"
     if len(sure) == n:
@@ -28,7 +30,8 @@ def inclusions(fact: Inclusions, *, linear: bool) -> str:
         return f"{none} inputs seems to matter{among}: each is probably out (below {whole_percent(OUT)})."
     parts = [_sure(sure)]
     parts += [_one_of(group) for group in fact.either]
-    parts += [_undecided(undecided, fact)] if undecided else []
+    parts += [f"{_listed(likely)} probably {_do(likely)} ({_range(likely, fact)})"] if likely else []
+    parts += [f"{_listed(undecided)} {_are(undecided)} undecided ({_range(undecided, fact)})"] if undecided else []
     parts += [_out(out, there_are_others=len(out) < n)] if out else []
     rough = "" if fact.settled else " The search over subsets had not settled: these probabilities are rough."
     return f"Of the {spelled(n)} inputs{among}, {'; '.join(parts)}.{rough}"
@@ -41,7 +44,7 @@ def kept(best: str, names: Sequence[str], n_weights: int) -> str:
     if len(names) == n_weights:
         return f"None of the {spelled(n_weights)} weights of {best} is zero."
     some = listing([shorten(name) for name in names], at_most=_NAMED)
-    are = "is" if len(names) == 1 else "are"
+    are = _are(list(names))
     number = spelled(len(names)).capitalize()
     return f"{number} of the {spelled(n_weights)} weights {are} other than zero in {best}: {some}."
 
@@ -61,17 +64,16 @@ def _one_of(group: Either) -> str:
     )
 
 
-def _undecided(names: list[str], fact: Inclusions) -> str:
+def _range(names: list[str], fact: Inclusions) -> str:
     values = [float(fact.values[fact.names.index(name)]) for name in names]
     low, high = whole_percent(min(values)), whole_percent(max(values))
-    which = high if low == high else f"{low.removesuffix(' %')} to {high}"
-    return f"{_listed(names)} {'is' if len(names) == 1 else 'are'} undecided ({which})"
+    return high if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
 def _out(names: list[str], *, there_are_others: bool) -> str:
     below = f"(below {whole_percent(OUT)})"
     if len(names) <= _NAMED_OUT:
-        return f"{_listed(names)} probably {'does' if len(names) == 1 else 'do'}n't {below}"
+        return f"{_listed(names)} probably {_do(names)}n't {below}"
     return f"{'the other ' if there_are_others else ''}{spelled(len(names))} probably don't {below}"
 
 
@@ -85,3 +87,11 @@ def _from(share: float) -> str:
 
 def _s(names: list[str]) -> str:
     return "s" if len(names) == 1 else ""
+
+
+def _do(names: list[str]) -> str:
+    return "does" if len(names) == 1 else "do"
+
+
+def _are(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"

@@ -17,8 +17,8 @@ from credo.sparse import LassoPath, lasso_path
 
 Vector = NDArray[np.float64]
 
-# From this probability on an input is almost surely in, and below that one it is probably out.
-SURE, OUT = 0.95, 0.25
+# From these probabilities on an input is almost surely in, and probably in; below the last it is probably out.
+SURE, IN, OUT = 0.95, 0.75, 0.25
 # Of two inputs that stand in for each other, both are in less often than this share of what chance would make it.
 _SHUN = 0.75
 # A stand-in adds at least so much to the probability that one of the group is in; larger groups say nothing.
