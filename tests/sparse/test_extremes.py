@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from tests.sparse.test_spike_slab import SLABS, data, each_slab
 
 from credo.estimator import FitWarning
-from credo.sparse.spike_slab import SpikeSlabRegressor
+from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
 
 UNITS = [(1e-130, 1.0), (1e130, 1.0), (1.0, 1e-130), (1e-100, 1e-140), (1e139, 1e149)]
 
@@ -128,3 +128,37 @@ def test_columns_that_do_not_vary_leave_nowhere_to_walk():
     with pytest.warns(FitWarning):
         model = SpikeSlabRegressor(search="gibbs").fit(np.ones((30, 3)), np.arange(30.0))
     assert model.map_model_ == () and model.predict(np.ones((1, 3)))[0] == pytest.approx(14.5)
+
+
+@each_slab
+def test_close_fits_have_laws_that_scale_with_their_noise(options):
+    """A tenth of the noise is a tenth of every width, down to what a double can tell; but fixed slabs shrink."""
+    rng = np.random.default_rng(0)
+    X, e = rng.normal(size=(40, 3)), rng.normal(size=40)
+    found = []
+    for level in (1e-3, 1e-7, 1e-9):
+        model = SpikeSlabRegressor(1e-3, **options).fit(X, 2 * X[:, 0] + level * e)
+        law = model.predict_dist(X[:1])
+        ends, own = law.interval(0.68), model.coefficient(0).interval(0.68)
+        widths = [model.coef_std_[0], model.intercept_std_, law.std[0], (ends[1] - ends[0])[0], own[1] - own[0]]
+        scales = options["slab"] in ("bic", "zellner-siow") or options.get("g") == "empirical"
+        found.append(np.array(widths) / (level if scales else 1.0))
+    assert_allclose(found[1], found[0], rtol=1e-3)
+    assert_allclose(found[2], found[0], rtol=1e-3)
+
+
+def test_few_rows_and_many_expected_columns_are_said():
+    with pytest.warns(
+        FitWarning, match="2 rows leave 1 degree of freedom for the noise; intervals take 3, .* too narrow"
+    ):
+        SpikeSlabRegressor(slab="g").fit([[1.0], [2.0]], [0.0, 1.0])
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 60))
+    with pytest.warns(
+        FitWarning, match=r"prior_inclusion=0.5 expects 30 of 60 columns to be in, and 40 rows can't say"
+    ):
+        SpikeSlabClassifier(n_draws=50, random_state=0).fit(X, rng.normal(size=40) > 0)
+    with pytest.raises(ValueError, match=r"slab_variance=1e\+22 is beyond what a computer can weigh"):
+        SpikeSlabClassifier(slab_variance=1e22).fit(X[:, :4], X[:, 0] > 0)
+    model = SpikeSlabClassifier().fit(X[:, :4], X[:, 0] + rng.normal(size=40) > 0)
+    assert_allclose(model.predict_proba(np.full((1, 4), 1e308)).sum(), 1.0)

@@ -39,3 +39,8 @@ def test_infinite_numbers(threshold):
     np.testing.assert_array_equal(threshold([-np.inf, 3.0, np.inf], [1.0, np.inf, 0.0]), [-np.inf, 0.0, np.inf])
     with pytest.raises(ValueError, match="a and delta are infinite at the same place"):
         threshold([1.0, -np.inf], np.inf)
+
+
+def test_what_is_not_a_number_stays():
+    for threshold in (soft_threshold, hard_threshold):
+        np.testing.assert_array_equal(np.isnan(threshold([np.nan, 2.0], 1.0)), [True, False])

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,13 @@ from scipy.linalg import solve_triangular
 from credo.linalg import one_blas_thread
 from credo.sparse._dependence import is_dependent, lengths
 from credo.sparse._design import Design
-from credo.sparse._models import Model
+from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._slabs import FLOOR, Law, Slab, inflation
 
 Array = NDArray[np.float64]
+
+# A variance that is smaller beside the square of its mean has lost too many digits as a difference of sums.
+_CLOSE = 1e-11
 
 
 @dataclass(frozen=True)
@@ -96,17 +99,38 @@ def _triangle(design: Design, model: Model, ridge: float) -> tuple[Array, Array,
 
 
 def moments_of(fits: Sequence[Fit], probability: Array, columns: NDArray[np.intp]) -> Moments:
-    """The moments over the listed models alone, whose probabilities are made to sum to one."""
+    """The moments over the listed models alone, whose probabilities are made to sum to one.
+
+    Squares are taken about the coefficients of the first model, the likeliest: in a close fit all the others' are next
+    to them, and a difference of squares would keep no digit.
+    """
     share = probability / probability.sum()
-    inclusion, mean, noise = np.zeros(len(columns)), np.zeros(len(columns)), 0.0
+    first = np.searchsorted(columns, fits[0].columns)
+    middle = np.zeros(len(columns))
+    middle[first] = sum(law.weight * law.shrink for law in fits[0].laws) * fits[0].coef
+    inclusion, shift, noise = np.zeros(len(columns)), np.zeros(len(columns)), 0.0
     square = np.zeros((len(columns), len(columns)))
     for weight, fit in zip(share.tolist(), fits, strict=True):
         at = np.searchsorted(columns, fit.columns)
-        inverse, outer = fit.root @ fit.root.T, np.outer(fit.coef, fit.coef)
+        inverse, either = fit.root @ fit.root.T, np.union1d(at, first)
+        coef = np.zeros(len(either))
+        coef[np.searchsorted(either, at)] = fit.coef
         inclusion[at] += weight
         for law in fit.laws:
             part, spread = weight * law.weight, law.noise * float(inflation(law.df))
-            mean[at] += part * law.shrink * fit.coef
-            square[np.ix_(at, at)] += part * (law.shrink**2 * outer + spread * law.shrink * inverse)
+            gap = law.shrink * coef - middle[either]
+            shift[either] += part * gap
+            square[np.ix_(either, either)] += part * np.outer(gap, gap)
+            square[np.ix_(at, at)] += part * spread * law.shrink * inverse
             noise += part * spread
-    return Moments(inclusion, mean, square - np.outer(mean, mean), noise)
+    return Moments(inclusion, middle + shift, square - np.outer(shift, shift), noise)
+
+
+def summed_moments(design: Design, slab: Slab, found: ModelPosterior) -> Moments:
+    """The sums over all subsets as moments; in a close fit, where differences have no digits, those of the listed."""
+    assert found.coef_mean is not None and found.coef_cov is not None and found.noise_variance is not None
+    mean, cov = found.coef_mean / design.unit, found.coef_cov / np.outer(design.unit, design.unit)
+    if (np.diag(cov) > _CLOSE * mean**2).all():
+        return Moments(found.inclusion, mean, cov, found.noise_variance)
+    listed = moments_of(fits_of(design, slab, found.models), found.probability, design.kept)
+    return replace(listed, inclusion=found.inclusion)

@@ -59,6 +59,16 @@ class ModelPrior:
             return np.asarray(betaln(a + size, b + self.d - size) - betaln(a, b))
         return size * math.log(self.inclusion) + (self.d - size) * math.log1p(-self.inclusion)
 
+    def words(self, n: float) -> list[str]:
+        """What there is to say about a prior that expects more columns than n rows can judge."""
+        expected = self.mean * self.d
+        if isinstance(self.inclusion, tuple) or expected <= n / 2:
+            return []
+        return [
+            f"prior_inclusion={self.inclusion:g} expects {expected:.0f} of {self.d} columns to be in, and "
+            f'{n:g} rows can\'t say much against it: use prior_inclusion="beta-binomial", which learns their share'
+        ]
+
     @property
     def mean(self) -> float:
         """The probability that a given column is in."""

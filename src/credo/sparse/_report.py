@@ -1,5 +1,6 @@
 """What a posterior over models has to say, in tables and words."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from credo.frames import Table
 from credo.sparse._dependence import dependence_of, lengths, named
 from credo.sparse._design import EXACT, Design
 from credo.sparse._models import Model, ModelPosterior
-from credo.sparse._slabs import Bic, Slab
+from credo.sparse._slabs import LEAST_DF, Bic, Slab
 
 Array = NDArray[np.float64]
 
@@ -152,6 +153,11 @@ def search_words(found: ModelPosterior, slab: Slab, design: Design, names: Seque
         words.append(
             f"{named(design.kept[likeliest].tolist(), names)} {'reproduces' if len(likeliest) == 1 else 'reproduce'} "
             "y exactly, but for rounding: no noise is left to learn from; make sure that y isn't among them in disguise"
+        )
+    if design.n - 1 < LEAST_DF and math.isfinite(slab.laws(0, 1.0)[0].df):
+        words.append(
+            f"{design.n:g} rows leave {design.n - 1:g} degree{'s' * (design.n != 2)} of freedom for the noise; "
+            f"intervals take {LEAST_DF:g}, so that they have a width to speak of, and are too narrow"
         )
     large = np.arange(len(sizes)) >= design.n / 2
     if isinstance(slab, Bic) and len(sizes) and sizes[large].sum() > 0.1:

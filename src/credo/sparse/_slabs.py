@@ -160,10 +160,13 @@ class Slab:
     def _table(self, k: Array, rest: float) -> Array:
         return np.zeros((3, 1, 1, 6))
 
-    def _conjugate(self, rest: float, shrink: float, weight: float = 1.0) -> Law:
-        """With σ² integrated: n−1 degrees of freedom, and 1 − sR² of the target's square (Liang et al. 2008)."""
-        noise = self.yy * (1.0 - shrink * (1.0 - rest)) / (self.n - 1)
-        return Law(weight, shrink, max(self.n - 1, LEAST_DF), noise)
+    def _conjugate(self, rest: float, lost: float, weight: float = 1.0) -> Law:
+        """With σ² integrated: n−1 degrees of freedom, and 1 − sR² of the target's square (Liang et al. 2008).
+
+        `lost` is 1 − s, which keeps its digits where s is next to one, as it is in a close fit.
+        """
+        noise = self.yy * (lost + (1.0 - lost) * rest) / (self.n - 1)
+        return Law(weight, 1.0 - lost, max(self.n - 1, LEAST_DF), noise)
 
 
 @dataclass(frozen=True)
@@ -212,7 +215,7 @@ class G(Slab):
         return -0.5 * (self.n - 1), 1.0, self.g, 0.0, self.g / (1.0 + self.g)
 
     def _law(self, k: int, rest: float) -> Law:
-        return self._conjugate(rest, self.g / (1.0 + self.g) if k else 1.0)
+        return self._conjugate(rest, 1.0 / (1.0 + self.g) if k else 0.0)
 
 
 @dataclass(frozen=True)
@@ -233,7 +236,7 @@ class LocalG(Slab):
 
     def _law(self, k: int, rest: float) -> Law:
         g = float(self._g(np.array(k), np.array(rest)))
-        return self._conjugate(rest, g / (1.0 + g) if k else 1.0)
+        return self._conjugate(rest, 1.0 / (1.0 + g) if k else 0.0)
 
 
 @dataclass(frozen=True)
@@ -255,13 +258,13 @@ class ZellnerSiow(Slab):
         return np.ascontiguousarray(np.stack(splines, axis=1))
 
     def all_laws(self, k: NDArray[np.intp], rest: Array) -> list[list[Law]]:
-        shrinks, weights = _zellner_siow.rule(self.n, k, -np.log(np.clip(rest, FLOOR, 1.0)))
+        lost, weights = _zellner_siow.rule(self.n, k, -np.log(np.clip(rest, FLOOR, 1.0)))
         return [
-            [self._conjugate(left, s, w) for s, w in zip(nodes, shares, strict=True)]
+            [self._conjugate(left, u, w) for u, w in zip(nodes, shares, strict=True)]
             if size
-            else [self._conjugate(left, 1.0)]
+            else [self._conjugate(left, 0.0)]
             for size, left, nodes, shares in zip(
-                k.tolist(), rest.tolist(), shrinks.tolist(), weights.tolist(), strict=True
+                k.tolist(), rest.tolist(), lost.tolist(), weights.tolist(), strict=True
             )
         ]
 
@@ -311,7 +314,7 @@ class Normal(Slab):
         return super()._widths(k) if self.noise is None else np.full(len(k), self.noise)
 
     def _law(self, k: int, rest: float) -> Law:
-        return self._conjugate(rest, 1.0) if self.noise is None else Law(1.0, 1.0, math.inf, self.noise)
+        return self._conjugate(rest, 0.0) if self.noise is None else Law(1.0, 1.0, math.inf, self.noise)
 
 
 def inflation(df: Any) -> Any:

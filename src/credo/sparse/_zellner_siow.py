@@ -116,24 +116,27 @@ def _between(low: Array, high: Array) -> Array:
 
 
 def rule(n: float, k: NDArray[np.intp], x: Array) -> tuple[Array, Array]:
-    """Three shrinkages s with weights that have the same five moments as s given the data; each of shape (len(x), 3).
+    """Three values of u = 1 − s = 1/(1+g) with weights that have the same five moments as u given the data.
 
-    Gauss' rule of the discrete law on the quadrature's nodes, from its Jacobi matrix (Golub & Welsch 1969).
+    Each of shape (len(x), 3). Gauss' rule of the discrete law on the quadrature's nodes, from its Jacobi matrix (Golub
+    & Welsch 1969); in units of the mean of u, which is as small as what a close fit leaves.
     """
     t, log_weight = posterior(n, np.asarray(k, dtype=np.float64), x)
-    s, weight = expit(t), np.exp(log_weight - log_weight.max(axis=0))
+    u, weight = expit(-t), np.exp(log_weight - log_weight.max(axis=0))
     weight /= weight.sum(axis=0)
+    mean = (weight * u).sum(axis=0)
+    v = u / mean
     jacobi = np.zeros((len(x), 3, 3))
-    before, now, norm, ratio = np.zeros_like(s), np.ones_like(s), np.ones(len(x)), np.zeros(len(x))
+    before, now, norm, ratio = np.zeros_like(v), np.ones_like(v), np.ones(len(x)), np.zeros(len(x))
     for i in range(3):
-        # Where s hardly varies, fewer nodes carry the whole law.
+        # Where u hardly varies, fewer nodes carry the whole law.
         spread = norm > 1e-280
         safe = np.where(spread, norm, 1.0)
-        jacobi[:, i, i] = np.where(spread, (weight * s * now * now).sum(axis=0) / safe, jacobi[:, 0, 0])
-        before, now = now, (s - jacobi[:, i, i]) * now - ratio * before
+        jacobi[:, i, i] = np.where(spread, (weight * v * now * now).sum(axis=0) / safe, jacobi[:, 0, 0])
+        before, now = now, (v - jacobi[:, i, i]) * now - ratio * before
         length = (weight * now * now).sum(axis=0)
         ratio, norm = np.where(spread, length / safe, 0.0), length
         if i < 2:
             jacobi[:, i, i + 1] = jacobi[:, i + 1, i] = np.sqrt(ratio)
     nodes, vectors = np.linalg.eigh(jacobi)
-    return np.clip(nodes, 0.0, 1.0), np.square(vectors[:, 0, :])
+    return np.clip(mean[:, None] * nodes, 0.0, 1.0), np.square(vectors[:, 0, :])

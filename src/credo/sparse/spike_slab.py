@@ -20,7 +20,7 @@ from credo.sparse._coefficient import Coefficient, place_of, places_of, quantile
 from credo.sparse._dependence import named
 from credo.sparse._design import Design
 from credo.sparse._enumerate import enumerate_models, members
-from credo.sparse._fit import Moments, fits_of, log_evidences, moments_of
+from credo.sparse._fit import fits_of, log_evidences, moments_of, summed_moments
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._report import best_table, design_words, models_table, search_words, size_words, summary_table
@@ -154,6 +154,8 @@ class SpikeSlabRegressor(Regressor):
         self._fits = None
         self._fits = self._average
         words = [*design_words(design, slab, names), *search_words(found, slab, design, names)]
+        # The BIC has a word of its own about too many columns.
+        words += [] if self.slab == "bic" else prior.words(design.n)
         for word in words:
             warnings.warn(word, FitWarning, stacklevel=2)
         diagnostics = found.diagnostics
@@ -363,9 +365,7 @@ class SpikeSlabRegressor(Regressor):
             design = design.restrict(used)
             self.moments_ = moments_of(fits_of(design, slab, averaged), weight, used)
         else:
-            unit = design.unit
-            cov = found.coef_cov / np.outer(unit, unit)
-            self.moments_ = Moments(found.inclusion, found.coef_mean / unit, cov, found.noise_variance)
+            self.moments_ = summed_moments(design, slab, replace(found, models=models))
         self.design_ = design
         self.posterior_ = replace(
             found,

@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 
 # Enumeration visits 2ᵈ models: up to this many columns when it is asked for, and by itself while rows × models are few.
 _MOST_COLUMNS, _MUCH_WORK = 15, 2.0e7
+# Variances of the slab up to this, and down to one over it.
+_WIDEST = 1e12
 # A prior that expects more columns in a model than this makes every step of a walk cost a large factor.
 _MOST_EXPECTED = 100
 # Models beyond this share of the listed ones change no prediction that anyone could see.
@@ -145,10 +147,11 @@ class SpikeSlabClassifier(Classifier):
             ZT=np.ascontiguousarray(self.standard_.columns(rows).T),
             y=codes.astype(np.float64),
             weight=weight,
-            variance=positive("slab_variance", self.slab_variance),
+            variance=_variance(self.slab_variance),
         )
-        words = self._column_words(task)
-        found = self._search(task, ModelPrior.of(self.prior_inclusion, task.n_columns))
+        prior = ModelPrior.of(self.prior_inclusion, task.n_columns)
+        words = [*self._column_words(task), *prior.words(float(weight.sum()))]
+        found = self._search(task, prior)
         self._learn(task, found)
         diagnostics = found.diagnostics
         for word in words if diagnostics["converged"] else [*words, diagnostics["message"]]:
@@ -290,3 +293,14 @@ class SpikeSlabClassifier(Classifier):
             found = dependence_of((task.ZT * np.sqrt(task.weight)).T)
             words += found.words([names[j] for j in kept], proper=True)
         return words
+
+
+def _variance(value: Any) -> float:
+    """A variance of weights within which curvatures keep their digits."""
+    variance = positive("slab_variance", value)
+    if not 1 / _WIDEST <= variance <= _WIDEST:
+        raise ValueError(
+            f"slab_variance={variance:g} is beyond what a computer can weigh; columns are standardised, and a weight "
+            f"of 10 already turns odds by e^10: take a value between {1 / _WIDEST:g} and {_WIDEST:g}"
+        )
+    return variance

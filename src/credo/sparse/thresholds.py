@@ -41,7 +41,8 @@ def hard_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
     array([-3.,  0.,  2.])
     """
     values, width = _arrays(a, delta)
-    return np.where(np.abs(values) > width, values, 0.0)
+    # NaN stays what it is, as in `soft_threshold`.
+    return np.where(np.abs(values) <= width, 0.0, values)
 
 
 def _arrays(a: ArrayLike, delta: ArrayLike) -> tuple[Any, Any]:

@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 
 LEVEL_PRECISION = 0.01
 _EPS = float(np.finfo(np.float64).eps)
+_FARTHEST = 1e120
 # Further from its mode, in standard deviations, than a rounding error explains.
 _FAR = 1e-4
 
@@ -42,7 +43,9 @@ class Standard:
 
     def columns(self, X: Array) -> Array:
         """The columns that vary, with mean 0 and variance 1 where they were learned."""
-        return (X[:, self.kept] - self.mean) / self.scale
+        # So far out that nothing more could be learned, and still a number when it is squared.
+        with np.errstate(over="ignore"):
+            return np.clip((X[:, self.kept] - self.mean) / self.scale, -_FARTHEST, _FARTHEST)
 
     def placed(self, model: Model) -> Model:
         """A subset of the columns that vary, as columns of the table."""
