@@ -83,9 +83,13 @@ class Regressor(RegressorMixin, Estimator):
         """
         rows: Any
         target: Any
-        rows, target = validate_data(
-            self, X, y, reset=reset, dtype=np.float64, accept_sparse=self._sparse_format(), y_numeric=True
-        )
+        try:
+            rows, target = validate_data(
+                self, X, y, reset=reset, dtype=np.float64, accept_sparse=self._sparse_format(), y_numeric=True
+            )
+        except ValueError:
+            self._refuse_words(y)
+            raise
         target = np.asarray(target, dtype=np.float64)
         self._refuse_extremes(target)
         if sample_weight is None:
@@ -93,6 +97,19 @@ class Regressor(RegressorMixin, Estimator):
         weight = self._weights(sample_weight, rows)
         used = weight > 0
         return (rows, target, weight) if used.all() else (rows[used], target[used], weight[used])
+
+    @staticmethod
+    def _refuse_words(y: Any) -> None:
+        """Labels in the place of targets are refused by what they are."""
+        values = np.asarray(y) if np.ndim(y) == 1 else np.empty(0)
+        if values.dtype.kind not in "OU":
+            return
+        for value in values:
+            if isinstance(value, str) and not _is_number(value):
+                raise ValueError(
+                    f"y holds words, such as {str(value)[:40]!r}: a regression needs numbers. For labels take a "
+                    "classifier, such as LogisticRegression, GPClassifier or SpikeSlabClassifier"
+                )
 
     def _refuse_extremes(self, target: Array) -> None:
         """Targets whose squares leave double precision are refused; NaN doesn't count."""
@@ -102,3 +119,11 @@ class Regressor(RegressorMixin, Estimator):
                 f"the largest target is {largest:.3g} in size, whose square a computer can't hold: "
                 "change the unit of y, for example divide it by its standard deviation"
             )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

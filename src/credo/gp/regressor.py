@@ -196,7 +196,11 @@ class GPRegressor(FittedProcess, LearnedKernel):
     def _keep_table(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         """The rows that carry weight and a target, each distinct one once, and how y is standardised."""
         rows: Any = validate_data(self, X, dtype=np.float64)
-        given = targets(y, rows, name=type(self).__name__)
+        try:
+            given = targets(y, rows, name=type(self).__name__)
+        except ValueError:
+            self._refuse_words(y)
+            raise
         self._refuse_extremes(given)
         weight = np.ones(len(rows)) if sample_weight is None else self._weights(sample_weight, rows)
         used = (weight > 0) & ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
