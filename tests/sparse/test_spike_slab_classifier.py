@@ -349,3 +349,17 @@ def test_a_prior_that_expects_too_many_columns_is_refused_in_words():
         ValueError, match=r"expects 200 of 400 columns to be in: .* Use prior_inclusion=\"beta-binomial\""
     ):
         SpikeSlabClassifier().fit(X, X[:, 0] > 0)
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_a_short_walk_averages_over_what_it_walked():
+    """Chains that never meet don't know the mass of all models: coefficients are then of the steps."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 80))
+    model = SpikeSlabClassifier(0.2, n_draws=60, random_state=0).fit(X, X[:, 0] + rng.logistic(size=40) > 0)
+    assert model.posterior_.diagnostics["share_visited"] == 0.0 and model.posterior_.sample
+    assert "what the others have isn't known" in str(model.models_)
+    inside = np.zeros(80)
+    for subset, weight in zip(*model.posterior_.averaged, strict=True):
+        inside[list(subset)] += weight
+    assert inside.sum() > 3 and ((model.coef_[0] != 0) == (inside > 0)).all()

@@ -177,6 +177,16 @@ def test_more_columns_than_rows_can_bear(name, n, seed):
     assert max(map(len, found.models)) <= (9 if name.startswith("normal") else n - 2)
 
 
+@pytest.mark.parametrize("seed", [4, 7])
+def test_a_large_summit_that_few_models_lead_to(seed):
+    """Seven columns of nine rows, far above all that two or three of them promise, and a prior against each."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(9, 12))
+    X, y = centred(X, X[:, :3].sum(axis=1) + 1e-3 * rng.normal(size=9))
+    found = check_beside_enumeration(X, y, slab_named("bic", y, 12), ModelPrior(12, 0.05))
+    assert len(found.map_model) == 7 and found.probability[0] > 0.9
+
+
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 @pytest.mark.parametrize("name", SLABS)
 def test_a_pair_of_columns_changes_places_with_another(name, noise=1e-3):

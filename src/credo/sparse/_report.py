@@ -26,7 +26,9 @@ _HIDDEN = 1e-13
 def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
     """The likeliest models."""
     models = posterior.models
-    shown = posterior.probability.sum()
+    shown = f"{100 * min(posterior.probability.sum(), 1.0):.4g} % of the probability"
+    if posterior.diagnostics.get("share_visited", 1.0) == 0.0:
+        shown = "probabilities among those visited: what the others have isn't known, for the walk was too short"
     return Table(
         "Likeliest models",
         {
@@ -36,7 +38,7 @@ def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
             "size": [len(model) for model in models],
             "columns": list(models),
         },
-        notes=(f"{len(models)} models with {100 * min(shown, 1.0):.4g} % of the probability",),
+        notes=(f"{len(models)} models with {shown}",),
         most=12,
     )
 

@@ -22,7 +22,7 @@ _REFRESH = 250
 # Columns that models have room for at first.
 _ROOM = 16
 # Up to so many columns replicas at power zero walk over all sizes alike.
-_FEW = 32
+_FEW = 64
 # Shares of the steps before the counted ones, after each of which the powers are found anew.
 _TUNINGS = (0.05, 0.05, 0.1, 0.2, 0.6)
 

@@ -79,7 +79,12 @@ def visits(paths: Sequence[Path], log_prior: Array) -> Visits:
 
 
 def missed(paths: Sequence[Path], seen: Visits) -> float:
-    """The largest probability of a model that some chain hasn't visited, though another has, or one looked at it."""
+    """The largest probability of a model that some chain hasn't visited, though another has, or one looked at it.
+
+    Zero where the models are so many that probabilities aren't known.
+    """
+    if seen.share == 0.0:
+        return 0.0
     heights = dict(zip(seen.models, seen.log_joint.tolist(), strict=True))
     heights.update({path.summit: path.peak for path in paths if path.peak > -np.inf and path.summit not in heights})
     visited = [set(path.models) for path in paths]

@@ -155,10 +155,15 @@ def posterior_of(paths: Sequence[Path], log_prior: Array, *, n_models: int) -> M
     r_hat, ess = agreement(paths, seen)
     hidden = missed(paths, seen)
     complaint = _complaint(error, r_hat, hidden)
-    listed = float(np.exp(logsumexp(seen.log_joint[:n_models]) - seen.log_mass))
-    sample, sample_weight = ((), np.empty(0)) if listed >= _NEARLY_ALL else drawn(paths, n_models)
+    # Zero where chains are too short to know the mass of all. Averages over listed models are of the posterior that the
+    # inclusion probabilities are of only where the chains have found it.
+    listed = float(np.exp(logsumexp(seen.log_joint[:n_models]) - seen.log_mass)) if seen.share > 0 else 0.0
+    enough = listed >= _NEARLY_ALL and not complaint
+    sample, sample_weight = ((), np.empty(0)) if enough else drawn(paths, n_models)
     n_draws = len(paths[0].steps)
     well = f"{len(paths)} chains of {n_draws} steps agree: inclusion probabilities are known to ±{error.max():.2g}"
+    if np.isnan(r_hat):
+        well += " (R-hat wasn't looked at: pip install 'credo[mcmc]')"
     return ModelPosterior(
         inclusion=probability,
         models=tuple(seen.models[:n_models]),
