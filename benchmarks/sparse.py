@@ -1,4 +1,5 @@
-"""Lasso paths beside scikit-learn, celer and skglm, all held to the same duality gap; subsets by the clock."""
+"""Lasso paths and sparse logistic regression beside scikit-learn, celer and skglm, all held to the same duality gap;
+cross-validation beside scikit-learn; subsets by the clock."""
 
 import warnings
 from collections.abc import Callable
@@ -7,13 +8,17 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse as sp
+from scipy.special import entr, expit
+from sklearn.linear_model import LassoCV as ScikitLearnLassoCV
+from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model import lasso_path as scikit_learn_path
 
 from benchmarks.timing import Line, at_most, below, best_times, skipped
-from credo.sparse import SpikeSlabRegressor, lasso_path
+from credo.sparse import LassoCV, SparseLogisticRegression, SpikeSlabRegressor, lasso_path
 
 Path = tuple[np.ndarray, np.ndarray]
 N_ALPHAS, EPS, TOL = 100, 1e-3, 1e-4
+LOGISTIC_TOL = 1e-5
 CASES = {
     "dense n=500 p=10000": ("wide", 3),
     "dense n=20000 p=500": ("tall", 7),
@@ -42,7 +47,48 @@ def run() -> list[Line]:
             if name != "credo":
                 note = "" if worst[name] <= 2 * TOL else f", gap {worst[name]:.1g}"
                 lines.append(at_most(f"{case}, 100 alphas", {**times, name + note: times[name]}, name + note, 1.2))
-    return [*lines, *subsets()]
+    return [*lines, *cross_validation(), *logistic(), *subsets()]
+
+
+def cross_validation() -> list[Line]:
+    """5 folds and 100 penalties; scikit-learn at its own tolerance, which is the looser one."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for n, p in [(300, 2000), (5000, 200)]:
+        X = np.asfortranarray(rng.normal(size=(n, p)))
+        y = X[:, :20] @ rng.normal(size=20) + rng.normal(size=n)
+        contestants = {
+            "credo": lambda X=X, y=y: LassoCV().fit(X, y),
+            "scikit-learn": lambda X=X, y=y: ScikitLearnLassoCV(cv=5).fit(X, y),
+        }
+        times = best_times(contestants, rounds=3)
+        lines.append(at_most(f"LassoCV, n={n} p={p}", times, "scikit-learn", 1.0))
+    return lines
+
+
+def logistic() -> list[Line]:
+    """One penalty, a twentieth of the largest of use, without an intercept, which liblinear would penalise."""
+    lines = []
+    for case, kind in {"dense n=2000 p=1000": "square", "sparse n=20000 p=50000": "sparse"}.items():
+        X, signal = table(kind)
+        noise = np.random.default_rng(1).logistic(size=len(signal))
+        y = (2.0 * signal / signal.std() + noise > 0).astype(np.float64)
+        alpha = 0.05 * np.abs(X.T @ (y - 0.5)).max() / len(y)
+        found: dict[str, np.ndarray] = {}
+
+        def runner(name: str, fit: Any, X: Any = X, y: Any = y, a: float = alpha, found: Any = found) -> Any:
+            return lambda: found.update({name: fit(X, y, a)})
+
+        contestants = {name: runner(name, fit) for name, fit in classifiers().items()}
+        times = best_times(contestants, rounds=3)
+        worst = {name: logistic_gap(X, y, w, alpha) for name, w in found.items()}
+        lines.append(below(f"{case}: relative gap", worst["credo"], LOGISTIC_TOL, unit="gap", yardstick="tol"))
+        for name in contestants:
+            if name != "credo":
+                note = "" if worst[name] <= 2 * LOGISTIC_TOL else f", gap {worst[name]:.1g}"
+                case_times = {**times, name + note: times[name]}
+                lines.append(at_most(f"sparse logistic, {case}", case_times, name + note, 1.2))
+    return lines
 
 
 def subsets() -> list[Line]:
@@ -72,7 +118,7 @@ def table(kind: str) -> tuple[Any, np.ndarray]:
         X = sp.csc_matrix((rng.normal(size=n_entries), places), shape=(20_000, 50_000))
         X.sum_duplicates()
     else:
-        X = rng.normal(size=(500, 10_000) if kind == "wide" else (20_000, 500))
+        X = rng.normal(size={"wide": (500, 10_000), "tall": (20_000, 500), "square": (2000, 1000)}[kind])
         X = np.asfortranarray(X - X.mean(axis=0))
     w = np.zeros(X.shape[1])
     w[rng.choice(len(w), 100, replace=False)] = rng.normal(size=100)
@@ -116,6 +162,49 @@ def _skglm(X: Any, y: np.ndarray) -> Path:
     alphas = largest * np.geomspace(1.0, EPS, N_ALPHAS)
     solver = AndersonCD(fit_intercept=False, tol=TOL * largest)
     return solver.path(X, y, Quadratic(), L1(1.0), alphas)[:2]
+
+
+def classifiers() -> dict[str, Callable[..., np.ndarray]]:
+    """Those that are installed, at settings that come as near to the same gap as theirs allow."""
+    found = {"credo": _our_classifier, "liblinear": _liblinear}
+    for name, fit in {"celer": _celer_classifier, "skglm": _skglm_classifier}.items():
+        if find_spec(name) is not None:
+            found[name] = fit
+    return found
+
+
+def _our_classifier(X: Any, y: np.ndarray, alpha: float) -> np.ndarray:
+    return SparseLogisticRegression(alpha, fit_intercept=False, tol=LOGISTIC_TOL).fit(X, y).coef_[0]
+
+
+def _liblinear(X: Any, y: np.ndarray, alpha: float) -> np.ndarray:
+    options = {"l1_ratio": 1.0, "solver": "liblinear", "tol": 1e-5, "max_iter": 1000, "fit_intercept": False}
+    return LogisticRegression(C=1 / (alpha * len(y)), **options).fit(X, y).coef_[0]
+
+
+def _celer_classifier(X: Any, y: np.ndarray, alpha: float) -> np.ndarray:
+    from celer import LogisticRegression as Celer
+
+    return Celer(C=1 / (alpha * len(y)), tol=LOGISTIC_TOL / 2, fit_intercept=False).fit(X, 2 * y - 1).coef_[0]
+
+
+def _skglm_classifier(X: Any, y: np.ndarray, alpha: float) -> np.ndarray:
+    from skglm.datafits import Logistic
+    from skglm.penalties import L1
+    from skglm.solvers import ProxNewton
+
+    solver = ProxNewton(fit_intercept=False, tol=30 * LOGISTIC_TOL * alpha, max_iter=200)
+    return solver.solve(X, 2 * y - 1, Logistic(), L1(alpha))[0]
+
+
+def logistic_gap(X: Any, y: np.ndarray, w: np.ndarray, alpha: float) -> float:
+    """The duality gap of Σ ln(1 + exp(−(2y−1)xᵀw)) + nα‖w‖₁ relative to n ln 2, by the definition."""
+    scores, l1 = X @ w, alpha * len(y)
+    rest = y - expit(scores)
+    share = min(1.0, l1 / np.abs(X.T @ rest).max())
+    primal = np.logaddexp(0.0, -(2 * y - 1) * scores).sum() + l1 * np.abs(w).sum()
+    told = y - share * rest
+    return float(primal - (entr(told) + entr(1 - told)).sum()) / (len(y) * np.log(2.0))
 
 
 def largest_gap(X: Any, y: np.ndarray, alphas: np.ndarray, coefs: np.ndarray) -> float:

@@ -69,6 +69,13 @@ def test_rows_make_their_own_path_with_the_names_of_their_columns(ax):
     assert sorted(names(other)) == list("abcde")
 
 
+def test_a_path_brings_its_names_and_a_model_has_them_where_the_path_has_none(ax, model):
+    coefficient_path(lasso_path(X, Y), ax=ax)
+    assert set(names(ax)) <= set(X.columns) and names(ax)
+    coefficient_path(lasso_path(X.to_numpy(), Y), model=model, ax=(other := Figure().subplots()))
+    assert set(names(other)) <= set(X.columns) and names(other)
+
+
 def test_a_name_stands_at_the_height_at_which_its_line_ends(ax):
     path = lasso_path(X, Y)
     coefficient_path(path, names=X.columns, ax=ax)

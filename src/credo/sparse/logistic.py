@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import FitWarning, LinearClassifier, Result, interval_level, positive, positive_integer
 from credo.frames import Table
-from credo.learning.coordinate import Labels, Rows, Verdict, classify
+from credo.learning.coordinate import Labels, Rows, Verdict, classify, undivided
 from credo.sparse.lasso import SHOWN, penalty
 
 Array = NDArray[np.float64]
@@ -154,10 +154,11 @@ class SparseLogisticRegression(PenalizedClassifier):
         max_iter, center = positive_integer("max_iter", self.max_iter), bool(self.fit_intercept)
         table, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         labels = Labels.of(codes, len(self.classes_), np.ones(len(codes)) if weight is None else weight)
-        rows = Rows.of(table, np.zeros(len(codes)), weight, center=center)
-        start = self._start(labels.Y.shape[1], rows.squares > 0.0)
-        penalties = np.array([alpha * rows.total])
-        (verdict,) = classify(rows, labels, penalties, intercept=center, start=start, tol=tol, max_steps=max_iter)
+        with undivided(table):
+            rows = Rows.of(table, np.zeros(len(codes)), weight, center=center)
+            start = self._start(labels.Y.shape[1], rows.squares > 0.0)
+            penalties = np.array([alpha * rows.total])
+            (verdict,) = classify(rows, labels, penalties, intercept=center, start=start, tol=tol, max_steps=max_iter)
         self._keep(verdict, labels, table, alpha)
         return self
 

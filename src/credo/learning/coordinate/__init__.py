@@ -16,7 +16,7 @@ from credo.learning.coordinate.descent import Step, descend
 from credo.learning.coordinate.labels import Labels
 from credo.learning.coordinate.logistic import Verdict, classify
 from credo.learning.coordinate.polish import polished
-from credo.learning.coordinate.rows import Rows, is_sparse
+from credo.learning.coordinate.rows import Rows, is_sparse, undivided
 
 __all__ = [
     "Labels",
@@ -28,4 +28,5 @@ __all__ = [
     "descend",
     "is_sparse",
     "polished",
+    "undivided",
 ]

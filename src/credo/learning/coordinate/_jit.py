@@ -176,29 +176,36 @@ def row_gram(data: Array, indices: NDArray[np.int32], indptr: NDArray[np.int32],
 
 @njit(cache=True, nogil=True)
 def log_loss(scores: Array, Y: Array, weight: Array, p: Array) -> float:
-    """Σ ω (−ln p of each label), and the probabilities, by expit of a single score or softmax of several, into p."""
+    """Σ ω (−ln p of each label), and the probabilities, by expit of a single score or softmax of several, into p.
+
+    The sum is compensated (Kahan 1965): line searches compare losses down to their last digits.
+    """
     n, n_scores = scores.shape
-    loss = 0.0
+    loss, lost = 0.0, 0.0
     for i in range(n):
         if n_scores == 1:
             s = scores[i, 0]
             small = np.exp(-abs(s))
             p[i, 0] = (1.0 if s > 0.0 else small) / (1.0 + small)
             wrong = (s > 0.0) != (Y[i, 0] > 0.5)
-            loss += weight[i] * (np.log1p(small) + (abs(s) if wrong else 0.0))
-            continue
-        top = 0
-        for k in range(1, n_scores):
-            top = k if scores[i, k] > scores[i, top] else top
-        others, behind = 0.0, 0.0
-        for k in range(n_scores):
-            back = scores[i, k] - scores[i, top]
-            behind += Y[i, k] * back
-            p[i, k] = np.exp(back)
-            others += p[i, k] if k != top else 0.0
-        for k in range(n_scores):
-            p[i, k] /= 1.0 + others
-        loss += weight[i] * (np.log1p(others) - behind)
+            term = np.log1p(small) + (abs(s) if wrong else 0.0)
+        else:
+            top = 0
+            for k in range(1, n_scores):
+                top = k if scores[i, k] > scores[i, top] else top
+            others, behind = 0.0, 0.0
+            for k in range(n_scores):
+                back = scores[i, k] - scores[i, top]
+                behind += Y[i, k] * back
+                p[i, k] = np.exp(back)
+                others += p[i, k] if k != top else 0.0
+            for k in range(n_scores):
+                p[i, k] /= 1.0 + others
+            term = np.log1p(others) - behind
+        term = weight[i] * term - lost
+        total = loss + term
+        lost = (total - loss) - term
+        loss = total
     return loss
 
 

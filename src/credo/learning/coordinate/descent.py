@@ -8,7 +8,6 @@ support (Massias, Gramfort & Salmon 2018). Columns that the gap proves to have w
 """
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from credo.learning.coordinate.blocks import Block
 from credo.learning.coordinate.gap import Gap, Standing, least_squares_gap
-from credo.linalg import one_blas_thread
+from credo.learning.coordinate.rows import undivided
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -27,8 +26,6 @@ _FEW = 32
 _INNER = 0.95
 # Where a gap among them this much smaller doesn't do, rounding errors are all that is left.
 _FINEST = 1e-6
-# Tables of so many numbers (160 MB) are read by all cores.
-SHORT = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -46,8 +43,7 @@ def descend(block: Block, penalties: Array, *, l1_ratio: float, tol: float, max_
     standing = block.standing()
     for penalty in penalties:
         l1, l2 = penalty * l1_ratio, penalty * (1.0 - l1_ratio)
-        # Between the passes, which one thread makes, the products are too short for a second one to pay.
-        with one_blas_thread() if block.rows.X.size <= SHORT else nullcontext():
+        with undivided(block.rows.X):
             step, standing = _solve(block, standing, l1, l2, tol * block.rows.yy, max_passes)
         yield step
 

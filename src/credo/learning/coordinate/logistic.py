@@ -5,19 +5,16 @@ many for that, in turn. Which columns are at work is decided as in `descent`.
 """
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.learning.coordinate.descent import SHORT
 from credo.learning.coordinate.gap import Gap
 from credo.learning.coordinate.labels import Labels, Odds
 from credo.learning.coordinate.newton import groups, minimum
-from credo.learning.coordinate.rows import Rows, is_sparse
-from credo.linalg import one_blas_thread
+from credo.learning.coordinate.rows import Rows, is_sparse, undivided
 
 Array = NDArray[np.float64]
 Order = NDArray[np.intp]
@@ -58,7 +55,7 @@ def classify(
     W, b = start[0].copy(), start[1] + start[0] @ rows.offset
     odds, target = labels.odds(np.asarray(rows.X @ W.T) + b), tol * labels.null_loss()
     for l1 in penalties:
-        with one_blas_thread() if rows.X.size <= SHORT else nullcontext():
+        with undivided(rows.X):
             gap, odds, n_steps = _solve(rows, labels, W, b, odds, l1, intercept, target, max_steps)
         yield Verdict(W.copy(), b - W @ rows.offset, gap.value, n_steps, gap.value <= target)
 

@@ -1,5 +1,6 @@
 """A table as coordinate descent sees it: weighted, centred, and in the shape in which it came."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -10,6 +11,7 @@ from scipy import sparse as sp
 
 from credo.learning.coordinate._jit import column_moments, row_gram
 from credo.learning.coordinate.gap import Standing
+from credo.linalg import one_blas_thread
 
 Array = NDArray[np.float64]
 
@@ -17,8 +19,15 @@ Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 # Squared means, beside the variance, from which on a column is brought to zero: less costs three digits of sixteen.
 _FAR = 1e3
+# Tables of so many numbers (160 MB) are read by all cores.
+_SHORT = 20_000_000
 # Sums of squares between these leave room for products of two columns, and for weights times weights.
 _SMALLEST, _LARGEST = 1e-280, 1e280
+
+
+def undivided(X: Any) -> AbstractContextManager[None]:
+    """One thread for the BLAS, where X is so small that its products are too short for a second one to pay."""
+    return one_blas_thread() if X.size <= _SHORT else nullcontext()
 
 
 def is_sparse(X: Any) -> bool:
