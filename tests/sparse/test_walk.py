@@ -75,17 +75,17 @@ def rough():
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 @pytest.mark.parametrize("example", [easy, rough], ids=["easy", "rough"])
 def test_reported_errors_are_those_that_are_made(example):
-    """Over forty walks, what is found scatters about the truth by as much as each walk says."""
+    """Over many walks, what is found scatters about the truth by as much as each walk says."""
     X, y, slab = example()
     prior = ModelPrior(X.shape[1], 0.5)
     expected = enumerate_models(X, y, slab, prior).inclusion
-    walks = [walk(X, y, slab, prior, n_draws=300, n_chains=4, random_state=seed) for seed in range(40)]
+    walks = [walk(X, y, slab, prior, n_draws=300, n_chains=4, random_state=seed) for seed in range(25)]
     gaps = np.array([found.inclusion - expected for found in walks])
     told = np.array([found.diagnostics["inclusion_error"] for found in walks])
     unsure = (expected > 0.01) & (expected < 0.99)
     ratio = np.sqrt((gaps**2).mean(axis=0) / (told**2).mean(axis=0))[unsure]
     assert (ratio > 0.4).all() and (ratio < 1.4).all()
-    bias = gaps.mean(axis=0) / (gaps.std(axis=0) / np.sqrt(40))
+    bias = gaps.mean(axis=0) / (gaps.std(axis=0) / np.sqrt(25))
     assert np.abs(bias[unsure]).max() < 4
 
 
@@ -153,9 +153,10 @@ def test_a_seed_fixes_everything():
     assert (first.inclusion != other.inclusion).any()
 
 
-def check_beside_enumeration(X, y, slab, prior, *, seed=0, n_draws=2000, exact=enumerate_models):
+def check_beside_enumeration(X, y, slab, prior, *, n_draws=1500):
     """Within four standard errors of their own, which are worth telling, and nothing missed in silence."""
-    found, expected = walk(X, y, slab, prior, n_draws=n_draws, random_state=seed), exact(X, y, slab, prior)
+    found = walk(X, y, slab, prior, n_draws=n_draws, random_state=0)
+    expected = enumerate_models(X, y, slab, prior)
     error = found.diagnostics["inclusion_error"]
     assert (np.abs(found.inclusion - expected.inclusion) <= 4 * error + 1e-3).all() and error.max() < 0.1
     assert found.log_mass == pytest.approx(expected.log_mass, abs=0.1)

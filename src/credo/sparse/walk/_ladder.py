@@ -18,7 +18,7 @@ def first_ladder(d: int, reach: float) -> Ladder:
     Few columns have the steepest summits beside each other and the cheapest steps: many powers, that exchange often.
     Of many columns a step at the whole power is what takes time, and those at lower powers come to as much together.
     """
-    n_levels, stride, hot = (12, 2, 2) if d <= 100 else (12, 10, 2) if d <= 1000 else (6, 10, 1)
+    n_levels, stride, hot = (12, 2, 2) if d <= 100 else (12, 10, 2) if d <= 1000 else (6, 16, 1)
     strides = np.full(n_levels, hot)
     strides[0] = stride
     powers = np.append(max(reach, 2.0) ** -np.linspace(0.0, 1.0, n_levels - 1), 0.0)
