@@ -1,12 +1,13 @@
 """Sparse logistic regression with its penalty chosen by cross-validation."""
 
+import warnings
 from collections import deque
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import choice, labels_of, positive, positive_integer
+from credo.estimator import FitWarning, choice, labels_of, positive, positive_integer
 from credo.learning.coordinate import Labels, Rows, classify
 from credo.sparse._folds import RULES, Fold, HeldOut, folds_of, marks, side_by_side, weighty
 from credo.sparse.logistic import PenalizedClassifier
@@ -109,6 +110,14 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
             return self._losses(table, codes, omega, fold)
 
         folds = self._folds(table, codes, omega, y, sample_weight)
+        unseen = np.setdiff1d(np.arange(len(self.classes_)), codes[np.concatenate([held for _, held in folds])])
+        if len(unseen):
+            warnings.warn(
+                f"label {self.classes_[unseen[0]]!r} is so rare that no held-out row of it could be scored (the "
+                "training rows must know it as well): the penalty is chosen by the other labels alone",
+                FitWarning,
+                stacklevel=2,
+            )
         held_out = HeldOut.of(
             side_by_side(losses, folds, table), np.array([omega[held].sum() for _, held in folds])
         )  # fmt: skip
