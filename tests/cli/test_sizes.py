@@ -93,10 +93,13 @@ def test_time_grows_with_rows_columns_and_folds(name):
         ("bayes-logistic", 2000, 1000, 2, 17.0),
         ("bayes-logistic", 5000, 300, 2, 2.0),
         ("bayes-logistic", 2000, 50, 4, 0.5),
-        ("spike-slab", 200, 8, 2, 0.6),
-        ("spike-slab", 62, 2000, 2, 5.0),
-        ("spike-slab", 500, 30, 2, 20.0),
-        ("spike-slab", 2000, 30, 2, 46.0),
+        ("sparse-logistic", 500, 30, 2, 0.74),
+        ("sparse-logistic", 500, 500, 2, 2.6),
+        ("spike-slab", 200, 8, 2, 0.038),
+        ("spike-slab", 500, 12, 2, 0.59),
+        ("spike-slab", 62, 2000, 2, 2.4),
+        ("spike-slab", 500, 30, 2, 1.0),
+        ("spike-slab", 2000, 30, 2, 1.9),
     ],
 )
 def test_times_of_classifiers_are_near_what_a_clock_said(name, rows, columns, classes, measured):

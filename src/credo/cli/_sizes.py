@@ -28,7 +28,7 @@ LABELS_PER_LENGTHSCALE = 30
 ENUMERATED = 20
 
 # Subsets times rows: a classifier that looks at more of them takes a walk, which is shorter than its default.
-_VISITED_ROWS = 3e5
+_VISITED_ROWS = 3e6
 CLASS_DRAWS = 1000
 
 # Matrices of n × n numbers that a fit holds at its peak.
@@ -153,10 +153,10 @@ def _class_seconds(name: str, n: float, size: Size) -> float:
         return 1.3e-6 * n * weights + 1.5e-8 * weights**3
     if name == "sparse-logistic":
         # A hundred penalties for each of five folds inside; words are zero nearly everywhere, and cost less.
-        return (many - 1) * (0.5 + min(8e-6 * n * columns, 1.5e-3 * n))
+        return (many - 1) * (0.5 + min(8e-6 * n * columns, 2.0 + 8e-4 * n))
     if name == "spike-slab":
         # A mode for each subset that is visited, or for those that a walk looks at.
-        return (1.5e-3 + 8e-6 * n) * 2.0**columns if enumerates(size) else 0.3 + 4e-5 * n * columns
+        return (8e-5 + 2e-7 * n) * 2.0**columns if enumerates(size) else 0.3 + 3e-5 * n * columns
     return 0.0
 
 
