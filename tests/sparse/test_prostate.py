@@ -5,9 +5,11 @@ import io
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from sklearn.decomposition import TruncatedSVD
+from sklearn.pipeline import make_pipeline
 
-from credo.linear import LinearRegression
-from credo.sparse import Lasso, LassoCV, lasso_path
+from credo.linear import LinearRegression, Ridge
+from credo.sparse import Lasso, LassoCV, SpikeSlabRegressor, lasso_path
 
 # lcavol, lweight, age, lbph, svi, lcp, gleason, pgg45, lpsa, train
 ROWS = """
@@ -125,6 +127,39 @@ def test_least_squares_is_the_book_s():
     np.testing.assert_allclose(model.coef_, expected, atol=6e-4)
     assert model.intercept_ == pytest.approx(2.465, abs=6e-4)
     assert np.mean((model.predict(X[~train]) - y[~train]) ** 2) == pytest.approx(0.521, abs=6e-4)
+
+
+def test_the_best_subset_column_is_the_book_s():
+    """Two columns, by enumeration: lcavol and lweight, and least squares on them."""
+    X, y, train = table()
+    subset = list(SpikeSlabRegressor().fit(X[train], y[train]).best_subsets_[2])
+    assert subset == [0, 1]
+    model = LinearRegression().fit(X[train][:, subset], y[train])
+    np.testing.assert_allclose([model.intercept_, *model.coef_], [2.477, 0.740, 0.316], atol=6e-4)
+    assert np.mean((model.predict(X[~train][:, subset]) - y[~train]) ** 2) == pytest.approx(0.492, abs=6e-4)
+
+
+def test_the_ridge_column_is_the_book_s():
+    """Five effective degrees of freedom, Σ v/(v + λ) = 5 over the eigenvalues v of XᵀX, say which penalty. The book
+    leaves the columns centred over all rows, and takes the mean of the training rows for the intercept."""
+    X, y, train = table()
+    values, mean = np.linalg.eigvalsh(X[train].T @ X[train]), y[train].mean()
+    alpha = brentq(lambda alpha: np.sum(values / (values + alpha)) - 5.0, 1.0, 100.0)
+    model = Ridge(alpha, fit_intercept=False).fit(X[train], y[train] - mean)
+    expected = [0.420, 0.238, -0.046, 0.162, 0.227, 0.000, 0.040, 0.133]
+    np.testing.assert_allclose(model.coef_, expected, atol=6e-4)
+    assert mean == pytest.approx(2.452, abs=6e-4)
+    assert np.mean((model.predict(X[~train]) + mean - y[~train]) ** 2) == pytest.approx(0.492, abs=6e-4)
+
+
+def test_the_principal_components_column_is_the_book_s():
+    """Seven components in a pipeline, of columns centred over all rows."""
+    X, y, train = table()
+    model = make_pipeline(TruncatedSVD(7, algorithm="arpack"), LinearRegression()).fit(X[train], y[train])
+    expected = [0.543, 0.289, -0.152, 0.214, 0.315, -0.051, 0.232, -0.056]
+    np.testing.assert_allclose(model[-1].coef_ @ model[0].components_, expected, atol=6e-4)
+    assert model[-1].intercept_ == pytest.approx(2.497, abs=6e-4)
+    assert np.mean((model.predict(X[~train]) - y[~train]) ** 2) == pytest.approx(0.449, abs=6e-4)
 
 
 def test_the_lasso_column_is_the_book_s():
