@@ -45,14 +45,12 @@ def statistics(X, y, members, ridge):
 def height(X, y, members, slab, prior):
     """ln p(γ)p(y | γ) in two parts: that which doesn't, and that which does change with the power; −∞ and 0.
 
-    At power zero all sizes are alike; where a determinant counts, those of columns as long as they are on average.
+    At power zero all sizes are alike, and all models of a size.
     """
     (k, d), found = (len(members), X.shape[1]), statistics(X, y, members, slab.ridge)
     if found is None or k > slab.most:
         return -np.inf, 0.0
     still = -np.log(d + 1.0) - np.log(comb(d, k))
-    if slab.ridge:
-        still -= 0.5 * (found[1] - k * np.log((X * X).sum(axis=0) + slab.ridge).mean())
     return still, float(slab.score(k, *found) + prior.log_prob(k)) - still
 
 
@@ -92,8 +90,10 @@ def exchange(one, other, high, low, tries):
 
 
 def tour(X, y, models, slab, prior, powers, strides, tries, uniforms):
-    """Models at the whole power with their weights, the sums of inclusion, and models by power at the end."""
+    """Models at the whole power with their weights, the sums of inclusion, models by power at the end, and of each step
+    at any power fit, log weight, size and the number of columns that can enter."""
     models, visited, weights, included = [set(model) for model in models], [], [], np.zeros(X.shape[1])
+    heat = []
 
     def at(model):
         inside = np.isin(np.arange(X.shape[1]), list(model))
@@ -103,7 +103,10 @@ def tour(X, y, models, slab, prior, powers, strides, tries, uniforms):
         drawn = iter(row)
         for level, stride in enumerate(strides):
             for _ in range(stride):
-                rates, p_in = pace(*at(models[level]), powers[level], tries)
+                still, fit, here, inside = at(models[level])
+                rates, p_in = pace(still, fit, here, inside, powers[level], tries)
+                able = np.count_nonzero(np.isfinite(still) & ~inside)
+                heat.append([here[1], -np.log(rates.sum()), len(models[level]), able])
                 if level == 0:
                     visited.append(tuple(sorted(models[0])))
                     weights.append(1.0 / rates.sum())
@@ -114,7 +117,7 @@ def tour(X, y, models, slab, prior, powers, strides, tries, uniforms):
             pair = at(models[level]), at(models[level + 1])
             if np.log(rest[level]) < exchange(*pair, powers[level], powers[level + 1], tries):
                 models[level], models[level + 1] = models[level + 1], models[level]
-    return visited, np.array(weights), included, [tuple(sorted(model)) for model in models]
+    return visited, np.array(weights), included, [tuple(sorted(model)) for model in models], np.array(heat)
 
 
 def enumerated(X, y, slab, prior):

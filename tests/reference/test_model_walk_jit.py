@@ -149,14 +149,16 @@ def test_tour(name, inclusion):
     ladder = _jit.Ladder(powers, strides, np.arange(3), 0.1, np.zeros((2, 2)))
     uniforms = np.random.default_rng(2).random((60, 10))
     record = _jit.Record(
-        np.ones((180, 3)), np.empty((180, 7), dtype=np.int64), np.zeros(7), np.full(1, -np.inf), np.zeros(7, bool)
-    )
+        trace=np.ones((180, 3)), models=np.empty((180, 7), dtype=np.int64), included=np.zeros(7),
+        heat=np.zeros((60, 7, 4)), peak=np.full(1, -np.inf), summit=np.zeros(7, bool),
+    )  # fmt: skip
     arguments = walker.columns, walker._heights, walker.every, ladder, record, uniforms, 0
     assert _jit.tour(*arguments) == (60, 180)
-    visited, weights, included, last = plain.tour(X, y, starts, slab, prior, powers, strides, 0.1, uniforms)
+    visited, weights, included, last, heat = plain.tour(X, y, starts, slab, prior, powers, strides, 0.1, uniforms)
     assert [tuple(sorted(row[row >= 0].tolist())) for row in record.models] == visited
     np.testing.assert_allclose(record.trace[:, 2], weights, rtol=1e-7)
     np.testing.assert_allclose(record.included, included, rtol=1e-7)
+    np.testing.assert_allclose(record.heat.reshape(-1, 4), heat, atol=1e-7)
     assert [tuple(np.flatnonzero(walker.every.inside[i]).tolist()) for i in ladder.holder] == last
     assert (ladder.rejected[:, 1] == 30).all() and (ladder.rejected[:, 0] < 29).all()
     best = sum(plain.height(X, y, np.flatnonzero(record.summit), slab, prior))
@@ -171,9 +173,10 @@ def test_rows_of_inner_products_make_way_when_they_are_not_all_kept(monkeypatch)
     monkeypatch.setattr("credo.sparse.walk._columns._ROWS_KEPT", 14)
     made = chain(X, y, starts=((),) * 12)[0]
     assert made.columns.gram.shape == (2, 7)
-    trace, models = made.advance(np.random.default_rng(3), 100, np.zeros(7))
+    trace, models, heat = made.advance(np.random.default_rng(3), 100, np.zeros(7))
     np.testing.assert_allclose(trace, kept[0], rtol=1e-9)
     assert models == kept[1]
+    np.testing.assert_allclose(heat, kept[2], rtol=1e-7, atol=1e-9)
     owners = made.columns.owner
     np.testing.assert_array_equal(np.flatnonzero(made.columns.row >= 0), np.sort(owners))
     np.testing.assert_allclose(made.columns.gram, X[:, owners].T @ X, atol=1e-14)

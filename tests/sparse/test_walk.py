@@ -10,10 +10,10 @@ from credo.sparse._enumerate import enumerate_models
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._slabs import slab_of
 from credo.sparse.walk import walk
-from credo.sparse.walk._chain import Path
 from credo.sparse.walk._gather import agreement, inclusion, missed, visits
 from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import first_ladder, tuned
+from credo.sparse.walk._path import Path
 from credo.sparse.walk._walk import posterior_of
 
 SLABS = {

@@ -63,8 +63,10 @@ class SpikeSlabRegressor(Regressor):
         For slab="normal": the known σ². By default σ² is integrated out.
     n_models : int, default 1000
         How many of the likeliest models to keep.
-    n_draws, n_chains : int, default 5000 and 4
-        For search="gibbs".
+    n_draws : int, optional
+        For search="gibbs", the steps of each chain. By default as many as it takes: 5000, and as many again as long as
+        the chains don't agree, up to 40 000.
+    n_chains : int, default 4
     random_state : None, int, Generator or RandomState
         For search="gibbs".
 
@@ -123,7 +125,7 @@ class SpikeSlabRegressor(Regressor):
         slab_variance: float | None = None,
         noise_variance: float | None = None,
         n_models: int = 1000,
-        n_draws: int = 5000,
+        n_draws: int | None = None,
         n_chains: int = 4,
         random_state: Any = None,
     ) -> None:

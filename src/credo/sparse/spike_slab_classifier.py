@@ -56,7 +56,10 @@ class SpikeSlabClassifier(Classifier):
     search : {"auto", "enumerate", "gibbs"}, default "auto"
         "enumerate" visits every subset (up to 15 columns); "gibbs" walks over them, with `n_chains` chains of `n_draws`
         steps that add, drop and exchange columns; "auto" enumerates where that takes seconds.
-    n_draws, n_chains : int, default 5000 and 4
+    n_draws : int, optional
+        Steps of each chain of the walk. By default as many as it takes: 5000, and as many again as long as the chains
+        don't agree, up to 40 000.
+    n_chains : int, default 4
         Of the walk.
     n_models : int, default 1000
         How many of the likeliest subsets to keep.
@@ -112,7 +115,7 @@ class SpikeSlabClassifier(Classifier):
         slab_variance: float = 1.0,
         search: str = "auto",
         n_models: int = 1000,
-        n_draws: int = 5000,
+        n_draws: int | None = None,
         n_chains: int = 4,
         class_weight: Any = None,
         random_state: Any = None,

@@ -1,6 +1,6 @@
 """One chain over models: weighted tempered Gibbs sampling (Zanella & Roberts 2019) with replicas at lower powers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,9 @@ from credo.sparse._slabs import FLOOR, Slab
 from credo.sparse.walk import _jit
 from credo.sparse.walk._columns import own_rows
 from credo.sparse.walk._jit import Ladder
-from credo.sparse.walk._ladder import tuned
+from credo.sparse.walk._ladder import round_trips, tuned
+from credo.sparse.walk._mass import Heat
+from credo.sparse.walk._path import Path, retrace
 from credo.sparse.walk.neighbours import Columns, Heights, Replicas
 
 Array = NDArray[np.float64]
@@ -51,31 +53,10 @@ class Target:
         sizes = np.arange(min(room, len(self.log_prior) - 1) + 1)
         f = self.slab.formula(int(sizes[-1]))
         if d <= _FEW:
-            bottom = betaln(sizes + 1.0, d - sizes + 1.0) - f.numbers[3] * square * sizes
+            bottom = betaln(sizes + 1.0, d - sizes + 1.0)
         else:
-            bottom = self.log_prior[: len(sizes)] + self.slab.score(sizes, np.ones(len(sizes)))
+            bottom = self.log_prior[: len(sizes)] + self.slab.score(sizes, np.ones(len(sizes)), square * sizes)
         return Heights(self.log_prior, bottom, f.form, f.base, f.numbers, f.table)
-
-
-@dataclass(frozen=True)
-class Path:
-    """What a chain saw.
-
-    `models` are those it visited, each with its `log_evidence` and the share `rest` of the target that it leaves;
-    `steps` are their numbers, step by step, each with its `weight`. `included` (n_batches, d) and `batch_weight`
-    (n_batches,) are sums, over stretches of the chain, of weight × conditional inclusion probability and of weight.
-    `peak` is the log posterior, but for a constant, of the best model that the chain ever looked at, its `summit`.
-    """
-
-    models: list[Model]
-    log_evidence: Array
-    rest: Array
-    steps: NDArray[np.intp]
-    weight: Array
-    included: Array
-    batch_weight: Array
-    peak: float = -np.inf
-    summit: Model = ()
 
 
 class Chain:
@@ -90,23 +71,39 @@ class Chain:
     def run(self, rng: np.random.Generator, *, n_draws: int, n_tune: int, n_batches: int) -> Path:
         """Walk, and remember the steps after the first `n_tune`, in which the powers are found."""
         d = self.columns.X.shape[1]
-        for share in _TUNINGS:
-            self.advance(rng, round(share * n_tune), np.zeros(d))
-            self.ladder = tuned(self.ladder)
+        if n_tune:
+            for share in _TUNINGS:
+                self.advance(rng, round(share * n_tune), np.zeros(d))
+                self.ladder = tuned(self.ladder)
         included = np.zeros((n_batches, d))
         lengths = np.diff(n_draws * np.arange(n_batches + 1) // n_batches)
         parts = [self.advance(rng, int(length), sums) for length, sums in zip(lengths, included, strict=True)]
-        models, steps, first = retrace(model for _, visited in parts for model in visited)
-        evidence, rest, weight = np.concatenate([trace for trace, _ in parts]).T
+        models, steps, first = retrace(model for _, visited, _ in parts for model in visited)
+        evidence, rest, weight = np.concatenate([trace for trace, _, _ in parts]).T
         return Path(
             models, evidence[first], rest[first], steps, weight, included,
-            batch_weight=np.array([trace[:, 2].sum() for trace, _ in parts]),
+            batch_weight=np.array([trace[:, 2].sum() for trace, _, _ in parts]),
             peak=float(self.peak[0]), summit=tuple(np.flatnonzero(self.summit).tolist()),
+            heat=self._heat(np.concatenate([heat for _, _, heat in parts])),
         )  # fmt: skip
 
-    def advance(self, rng: np.random.Generator, n_steps: int, included: Array) -> tuple[Array, list[Model]]:
-        """Walk on: log evidence, rest and weight of the models at the whole power, step by step, and the models."""
+    @property
+    def round_trips(self) -> float:
+        """How often replicas came from power zero and went back, since the powers were found."""
+        return round_trips(self.ladder)
+
+    def _heat(self, records: Array) -> Heat | None:
+        """What the replicas say of the mass of all models, where one of them is at power zero."""
+        powers, strides = self.ladder.powers, self.ladder.strides
+        if powers[-1] > 0.0:
+            return None
+        return Heat(powers, np.repeat(np.arange(len(powers)), strides), records, self._heights.bottom)
+
+    def advance(self, rng: np.random.Generator, n_steps: int, included: Array) -> tuple[Array, list[Model], Array]:
+        """Walk on: log evidence, rest and weight of the models at the whole power, step by step, the models, and what
+        is noted at all powers."""
         models: list[Model] = []
+        heats: list[Array] = []
         trace, strides = np.ones((n_steps, 3)), self.ladder.strides
         while len(models) < n_steps and not self.stopped:
             n_rounds = min(max(_REFRESH // int(strides.max()), 1), -(-(n_steps - len(models)) // int(strides[0])))
@@ -114,16 +111,18 @@ class Chain:
             while len(uniforms) and not self.stopped:
                 done, room = len(models), self.every.V.shape[1]
                 seen = np.empty((n_steps - done, room), dtype=np.int64)
-                record = _jit.Record(trace[done:], seen, included, self.peak, self.summit)
+                heat = np.tile([0.0, -np.inf, 0.0, 0.0], (len(uniforms), int(strides.sum()), 1))
+                record = _jit.Record(trace[done:], seen, included, heat, self.peak, self.summit)
                 turned, steps = _jit.tour(
                     self.columns, self._heights, self.every, self.ladder, record, uniforms, self.rounds % 2
                 )
                 models += _models(seen[:steps])
+                heats.append(heat[:turned])
                 self.rounds += turned
                 uniforms = uniforms[turned:]
                 if len(uniforms):
                     self._begin(self._places(), room=2 * room)
-        return trace, models
+        return trace, models, np.concatenate(heats) if heats else np.empty((0, int(strides.sum()), 4))
 
     def _begin(self, starts: Sequence[Model], *, room: int) -> None:
         """Put replicas at models, with room for that many columns."""
@@ -137,7 +136,7 @@ class Chain:
             u=np.zeros((levels, room)), e=np.zeros((levels, n + room)), s=np.empty((levels, d)),
             r=np.empty((levels, d)), inside=np.zeros((levels, d), dtype=np.bool_),
             members=np.zeros((levels, room), dtype=np.int64), size=np.zeros(levels, dtype=np.int64),
-            still=np.zeros((levels, d)), fit=np.zeros((levels, d)), here=np.zeros((levels, 4)),
+            still=np.zeros((levels, d)), fit=np.zeros((levels, d)), here=np.zeros((levels, 5)),
         )  # fmt: skip
         for i, model in enumerate(starts):
             self.every.size[i], self.every.members[i, : len(model)] = len(model), model
@@ -145,19 +144,6 @@ class Chain:
     def _places(self) -> list[Model]:
         """The models at which the replicas are."""
         return [tuple(row[:k].tolist()) for row, k in zip(self.every.members, self.every.size.tolist(), strict=True)]
-
-
-def retrace(models: Iterable[Model]) -> tuple[list[Model], NDArray[np.intp], NDArray[np.intp]]:
-    """The different ones of a walk's models, the number of each step's, and the step at which each was first seen."""
-    numbers: dict[Model, int] = {}
-    steps: list[int] = []
-    first: list[int] = []
-    for t, model in enumerate(models):
-        number = numbers.setdefault(model, len(first))
-        if number == len(first):
-            first.append(t)
-        steps.append(number)
-    return list(numbers), np.array(steps, dtype=np.intp), np.array(first, dtype=np.intp)
 
 
 def _models(seen: NDArray[np.int64]) -> list[Model]:

@@ -10,10 +10,13 @@ from scipy.special import logsumexp
 
 from credo.learning._extra import extra
 from credo.sparse._models import Model
-from credo.sparse.walk._chain import Path
+from credo.sparse.walk._mass import log_mass
+from credo.sparse.walk._path import Path
 
 Array = NDArray[np.float64]
 
+# Where visited models hold this much, the rest is known better from how often they are visited than from replicas.
+_MOST_SEEN = 0.5
 # Points in time at which chains are compared.
 _MOMENTS = 1000
 
@@ -22,14 +25,15 @@ _MOMENTS = 1000
 class Visits:
     """The models that chains visited, likeliest first.
 
-    `log_joint` is ln p(γ)p(y | γ), `log_mass` the logarithm of its sum over all models, visited or not, and `share` the
-    part of that which was visited; zero where the chains are too short to say.
+    `log_joint` is ln p(γ)p(y | γ), `log_mass` the logarithm of its sum over all models, visited or not, with its error,
+    and `share` the part of that which was visited; zero where the chains are too short to say.
     """
 
     models: list[Model]
     log_evidence: Array
     log_joint: Array
     log_mass: float
+    log_mass_error: float
     share: float
     best_by_size: tuple[Model, ...]
 
@@ -51,29 +55,25 @@ def inclusion(paths: Sequence[Path]) -> tuple[Array, Array]:
 
 
 def visits(paths: Sequence[Path], log_prior: Array) -> Visits:
-    """The union of what the chains visited, and the mass of all models.
-
-    The posterior of a visited model is known up to the mass Σ p(γ)p(y | γ). One half of the chains' time says what
-    share of the posterior lies in the models that the other half saw, and their mass is known: all is that over the
-    share (George & McCulloch 1997). What was seen is a lower bound.
-    """
+    """The union of what the chains visited, and the mass of all models; what was seen is a lower bound."""
     known = _known(paths)
     models, (logs, rest) = list(known), np.array(list(known.values())).T
     joint = logs + log_prior[[len(model) for model in models]]
-    numbers = {model: number for number, model in enumerate(models)}
     seen = float(logsumexp(joint))
-    halves = [_half(paths, numbers, first) for first in (True, False)]
-    estimates = [_mass(joint, *pair) for pair in (halves, halves[::-1])]
-    estimates = [value for value in estimates if np.isfinite(value)]
-    log_mass = max(seen, float(logsumexp(estimates)) - np.log(len(estimates))) if estimates else seen
+    mass, error = _recaptured(paths, {model: number for number, model in enumerate(models)}, joint)
+    heats = [path.heat for path in paths if path.heat]
+    if heats and not seen - mass > np.log(_MOST_SEEN):
+        mass, error = log_mass(heats, paths[0].included.shape[1])
+    whole = max(seen, mass) if np.isfinite(mass) else seen
     # Smaller models first among equals, whatever chain saw them first.
     order = sorted(range(len(models)), key=lambda place: (-joint[place], len(models[place]), models[place]))
     return Visits(
         models=[models[place] for place in order],
         log_evidence=logs[order],
         log_joint=joint[order],
-        log_mass=log_mass,
-        share=float(np.exp(seen - log_mass)) if estimates else 0.0,
+        log_mass=whole,
+        log_mass_error=error,
+        share=float(np.exp(seen - whole)) if np.isfinite(mass) else 0.0,
         best_by_size=_best_by_size(models, rest),
     )
 
@@ -140,6 +140,20 @@ def _half(paths: Sequence[Path], numbers: dict[Model, int], first: bool) -> Arra
         places = np.array([numbers[model] for model in path.models], dtype=np.intp)
         np.add.at(spent, places[path.steps[part]], path.weight[part])
     return spent
+
+
+def _recaptured(paths: Sequence[Path], numbers: dict[Model, int], joint: Array) -> tuple[float, float]:
+    """The log mass of all models and its error, from that of the visited ones; NaN where the chains are too short.
+
+    One half of the chains' time says what share of the posterior lies in the models that the other half saw, and their
+    mass is known: all is that over the share (George & McCulloch 1997).
+    """
+    halves = [_half(paths, numbers, first) for first in (True, False)]
+    estimates = np.array([_mass(joint, *pair) for pair in (halves, halves[::-1])])
+    estimates = estimates[np.isfinite(estimates)]
+    if not len(estimates):
+        return np.nan, np.nan
+    return float(logsumexp(estimates)) - float(np.log(len(estimates))), float(np.ptp(estimates)) / 2
 
 
 def _mass(joint: Array, seen_by: Array, judged_by: Array) -> float:

@@ -36,12 +36,15 @@ class Record(NamedTuple):
     """What is written down at the whole power, step by step, and the best of all models that were looked at.
 
     `trace` has log evidence, share of the target that is left, and weight; `models` the columns, filled up with −1;
-    `included` sums weight × conditional inclusion probabilities; `peak` is the best log posterior, of `summit`.
+    `included` sums weight × conditional inclusion probabilities; `peak` is the best log posterior, of `summit`. Of each
+    step at any power, in the order of the uniform numbers, `heat` has the fit, the logarithm of the weight, the size,
+    and the number of columns that could enter.
     """
 
     trace: Array
     models: Places
     included: Array
+    heat: Array
     peak: Array
     summit: Flags
 
@@ -129,6 +132,12 @@ def _write(m: Replicas, record: Record, done: int, weight: float) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _feel(m: Replicas, log_weight: float, heat: Array) -> None:
+    """Note what the mass of all models is estimated from."""
+    heat[0], heat[1], heat[2], heat[3] = m.here[1], log_weight, m.size[0], m.here[4]
+
+
+@njit(cache=True, nogil=True)
 def tour(
     c: Columns, h: Heights, every: Replicas, ladder: Ladder, record: Record, uniforms: Array, parity: int
 ) -> tuple[int, int]:  # fmt: skip
@@ -148,18 +157,19 @@ def tour(
         used = 0
         for level in range(len(ladder.powers)):
             m = replica(every, ladder.holder[level])
-            for _ in range(ladder.strides[level]):
+            first, used = used, used + ladder.strides[level]
+            for step in range(first, used):
                 if level == 0 and done == len(record.trace):
                     break
                 total, top = pace(m, ladder.powers[level], ladder.tries, odds)
                 one = np.exp(-top)
+                _feel(m, -top - np.log(total) if total > 0.0 else 0.0, record.heat[number, step])
                 if level == 0:
                     weight = one / total if total > 0.0 else 1.0
                     count(m, odds, one, weight, record.included)
                     _write(m, record, done, weight)
                     done += 1
-                j = chosen(m, odds, one, ladder.tries, uniforms[number, used] * total)
-                used += 1
+                j = chosen(m, odds, one, ladder.tries, uniforms[number, step] * total)
                 if j < 0:
                     continue
                 if m.inside[j]:

@@ -35,3 +35,17 @@ def tuned(ladder: Ladder) -> Ladder:
     barrier = np.append(0.0, np.cumsum((refused + 1.0) / (tried + 2.0)))
     powers = np.interp(np.linspace(0.0, barrier[-1], len(barrier)), barrier, ladder.powers)
     return ladder._replace(powers=powers, rejected=np.zeros_like(ladder.rejected))
+
+
+def round_trips(ladder: Ladder) -> float:
+    """About how often replicas went from the whole power to the lowest and back, in the rounds since the last tuning.
+
+    With r the share of exchanges that a pair refuses, a round has 1/(2 + 2Σ r/(1 − r)) of them (Syed et al. 2022,
+    theorem 1): each brings a model that is independent of those before it.
+    """
+    refused, tried = ladder.rejected.T
+    if not tried.any():
+        return 0.0
+    share = np.minimum(refused / np.maximum(tried, 1.0), 1.0 - 1e-12)
+    # A pair has its turn in every other round.
+    return float(2.0 * tried.max() / (2.0 + 2.0 * np.sum(share / (1.0 - share))))

@@ -1,9 +1,7 @@
 """Several chains over models, side by side, and what they say together."""
 
-import math
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,24 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from credo.estimator import FitWarning, positive_integer
-from credo.linalg import n_threads, one_blas_thread
+from credo.estimator import FitWarning
+from credo.linalg import one_blas_thread
 from credo.seeds import generator
 from credo.sparse._dependence import DEPENDENT
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._slabs import Slab
-from credo.sparse.walk._chain import Chain, Path, Target
+from credo.sparse.walk._chain import Chain, Target
 from credo.sparse.walk._columns import columns_of
 from credo.sparse.walk._gather import agreement, drawn, inclusion, missed, size_probability, visits
 from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import first_ladder
+from credo.sparse.walk._path import Path
+from credo.sparse.walk._together import check_length, random_start, until_settled
 
 Array = NDArray[np.float64]
 
-BATCHES = 10
-# Random columns that a chain starts with, so that chains come from different places.
-_START = 10
 # A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
 _LARGEST_ERROR = 0.05
 _R_HAT = 1.1
@@ -46,7 +43,7 @@ def walk(
     prior: ModelPrior,
     *,
     least: Array | float = DEPENDENT,
-    n_draws: int = 5000,
+    n_draws: int | None = None,
     n_chains: int = 4,
     n_models: int = 1000,
     random_state: Any = None,
@@ -65,8 +62,9 @@ def walk(
     slab, prior : the evidence of a model, and its probability beforehand
     least : array of shape (d,) or float
         The share of a column's length that must be left beside others, unless the slab has a ridge.
-    n_draws : int, default 5000
-        Steps of each chain; a quarter more come before them and aren't counted, in which the powers are found.
+    n_draws : int, optional
+        Steps of each chain; a quarter more come before them and aren't counted, in which the powers are found. By
+        default 5000, and as many again as long as the chains don't agree, up to 40 000.
     n_chains : int, default 4
     n_models : int, default 1000
         How many of the visited models to list.
@@ -77,7 +75,8 @@ def walk(
     ModelPosterior
         `diagnostics` tells the Monte-Carlo standard errors of the inclusion probabilities, how well the chains agree,
         which share of the posterior lies in the models that were visited, the largest share of a model that some chain
-        ``missed``, the ``powers`` of each chain's replicas, and which part of their exchanges was ``refused``.
+        ``missed``, the error of the log mass, the ``powers`` of each chain's replicas, which part of their exchanges
+        was ``refused``, and the number of ``round_trips`` that they made together.
 
     Examples
     --------
@@ -98,12 +97,16 @@ def walk(
     log_prior = prior.log_prob(np.arange(largest + 1))
     target = Target(slab, log_prior)
     rngs = generator(random_state).spawn(n_chains)
-    length = {"n_draws": n_draws, "n_tune": math.ceil(n_draws / 4), "n_batches": BATCHES}
     with one_blas_thread():
         columns = columns_of(X, y, ridge=slab.ridge, yy=slab.yy, least=least)
-        chains = [Chain(columns, target, *_beginning(rng, d, target)) for rng in rngs]
-        paths = side_by_side(chains, [partial(c.run, rng, **length) for c, rng in zip(chains, rngs, strict=True)])
-    found = posterior_of(paths, log_prior, n_models=n_models)
+    chains = [Chain(columns, target, *_beginning(rng, d, target)) for rng in rngs]
+
+    def judge(paths: Sequence[Path]) -> ModelPosterior:
+        trips = sum(chain.round_trips for chain in chains)
+        return posterior_of(paths, log_prior, n_models=n_models, round_trips=trips)
+
+    runs = [partial(chain.run, rng) for chain, rng in zip(chains, rngs, strict=True)]
+    found = until_settled(chains, runs, judge, n_draws)
     refused = np.stack([chain.ladder.rejected[:, 0] / np.maximum(chain.ladder.rejected[:, 1], 1.0) for chain in chains])
     powers = np.stack([chain.ladder.powers for chain in chains])
     found = replace(found, diagnostics={**found.diagnostics, "powers": powers, "refused": refused})
@@ -113,45 +116,24 @@ def walk(
     return found
 
 
-def check_length(n_draws: int, n_chains: int) -> None:
-    """Refuse chains that are too short or too few for an error to be told."""
-    if positive_integer("n_draws", n_draws) < BATCHES or positive_integer("n_chains", n_chains) < 2:
-        raise ValueError(
-            f"n_draws must be at least {BATCHES} and n_chains at least 2, so that there is something to compare; "
-            f"got n_draws={n_draws} and n_chains={n_chains}"
-        )
-
-
-def random_start(rng: np.random.Generator, d: int, largest: int, *, empty: bool) -> Model:
-    """A few columns at random, or none."""
-    size = 0 if empty else min(_START, d // 2, largest // 2)
-    return tuple(rng.choice(d, size=size, replace=False).tolist())
-
-
 def _beginning(rng: np.random.Generator, d: int, target: Target) -> tuple[Ladder, list[Model]]:
     """Powers, and where their replicas start: a few columns at random, or none, by turns."""
     ladder, largest = first_ladder(d, target.reach), len(target.log_prior) - 1
     return ladder, [random_start(rng, d, largest, empty=level % 2 == 0) for level in range(len(ladder.powers))]
 
 
-def side_by_side(chains: Sequence[Any], walks: Sequence[Callable[[], Path]]) -> list[Path]:
-    """The paths of walks, each in a thread of its own as far as there are cores; an error stops all chains."""
-    workers = min(n_threads(), len(walks))
-    if workers == 1:
-        return [run() for run in walks]
-    with ThreadPoolExecutor(workers, thread_name_prefix="credo-walk") as pool:
-        try:
-            return list(pool.map(lambda run: run(), walks))
-        except BaseException:
-            for chain in chains:
-                chain.stopped = True
-            raise
+def posterior_of(
+    paths: Sequence[Path], log_prior: Array, *, n_models: int, round_trips: float = np.inf
+) -> ModelPosterior:
+    """What several chains say together.
 
-
-def posterior_of(paths: Sequence[Path], log_prior: Array, *, n_models: int) -> ModelPosterior:
-    """What several chains say together."""
+    A place that has the probability ε is found by about ε of the replicas' round trips. Where nobody has come to may be
+    as much as Laplace's rule of succession says, 1/(N + 2) after N trips, and any column may be in there: no error is
+    told that is smaller, however well the chains agree.
+    """
     seen = visits(paths, log_prior)
     probability, error = inclusion(paths)
+    error = np.maximum(error, 1.0 / (round_trips + 2.0))
     r_hat, ess = agreement(paths, seen)
     hidden = missed(paths, seen)
     complaint = _complaint(error, r_hat, hidden)
@@ -185,13 +167,15 @@ def posterior_of(paths: Sequence[Path], log_prior: Array, *, n_models: int) -> M
             "n_visited": len(seen.models),
             "share_visited": seen.share,
             "missed": hidden,
+            "log_mass_error": seen.log_mass_error,
+            "round_trips": round_trips,
         },
     )
 
 
 def _complaint(error: Array, r_hat: float, hidden: float) -> str:
     """What speaks against the chains, with a remedy; empty where nothing does."""
-    remedy = "take more n_draws, or a smaller prior_inclusion"
+    remedy = "take more n_draws, or a prior_inclusion that expects fewer columns, such as (1, number of columns)"
     if error.max() > _LARGEST_ERROR:
         return (
             f"the chains over models know some inclusion probabilities to ±{error.max():.2g} only (wanted "

@@ -1,22 +1,20 @@
 """A chain over logistic models, and several side by side."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.linalg import one_blas_thread
 from credo.seeds import generator
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import Model, ModelPosterior
 from credo.sparse.logistic_models._modes import LEVEL_PRECISION, ClassTask
 from credo.sparse.logistic_models.walk import _jit
-from credo.sparse.walk._chain import Path, retrace
-from credo.sparse.walk._walk import BATCHES, check_length, posterior_of, random_start, side_by_side
+from credo.sparse.walk._path import Path, retrace
+from credo.sparse.walk._together import check_length, random_start, until_settled
+from credo.sparse.walk._walk import posterior_of
 
 Array = NDArray[np.float64]
 
@@ -92,27 +90,29 @@ class ClassChain:
 
 
 def walk_classes(
-    task: ClassTask, prior: ModelPrior, *, n_draws: int, n_chains: int, n_models: int, random_state: Any
+    task: ClassTask, prior: ModelPrior, *, n_draws: int | None, n_chains: int, n_models: int, random_state: Any
 ) -> ModelPosterior:
     """The posterior over subsets of many columns; `diagnostics` as those of `credo.sparse.walk.walk`.
 
     Parameters
     ----------
-    n_draws : int
-        Steps of each chain; a quarter more come before them and aren't counted.
+    n_draws : int or None
+        Steps of each chain; a quarter more come before them and aren't counted. None: as many as it takes, up to
+        40 000.
     """
     check_length(n_draws, n_chains)
     d = task.n_columns
     log_prior = prior.log_prob(np.arange(d + 1))
     rngs = generator(random_state).spawn(n_chains)
-    length = {"n_draws": n_draws, "n_tune": math.ceil(n_draws / 4), "n_batches": BATCHES}
     chains = [
         ClassChain(task, log_prior, rng, start=random_start(rng, d, d, empty=number == 0))
         for number, rng in enumerate(rngs)
     ]
-    with one_blas_thread():
-        paths = side_by_side(chains, [partial(chain.run, **length) for chain in chains])
-    return posterior_of(blended(paths), log_prior, n_models=n_models)
+
+    def judge(paths: Sequence[Path]) -> ModelPosterior:
+        return posterior_of(blended(paths), log_prior, n_models=n_models)
+
+    return until_settled(chains, [chain.run for chain in chains], judge, n_draws)
 
 
 def blended(paths: Sequence[Path]) -> list[Path]:

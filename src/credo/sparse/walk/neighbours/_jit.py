@@ -54,7 +54,7 @@ class Columns(NamedTuple):
 
 
 class Heights(NamedTuple):
-    """ln p(γ) for each size, and the slab's formula; `bottom` is what is left of both for each size at power zero."""
+    """ln p(γ) for each size, and the slab's formula; `bottom` is what is left of both at power zero, by size alone."""
 
     log_prior: Array
     bottom: Array
@@ -68,7 +68,8 @@ class Replicas(NamedTuple):
     """Models with their factors, one in each row; or a single one.
 
     `still` and `fit` are the parts of a neighbour's log posterior that don't and do change with the power; `here` holds
-    both for the model itself, its log evidence, and the share of the target that it leaves. `size` is k.
+    both for the model itself, its log evidence, the share of the target that it leaves, and how many columns can enter.
+    `size` is k.
     """
 
     V: Array
@@ -264,8 +265,7 @@ def neighbours(c: Columns, h: Heights, m: Replicas) -> None:
     for i in range(len(m.still)):
         m.still[i] = -np.inf
     _leaving(c, h, m, rest, logdet, inverse)
-    if k + 1 < len(h.log_prior):
-        _entering(c, h, m, rest, logdet, inverse)
+    m.here[4] = _entering(c, h, m, rest, logdet, inverse) if k + 1 < len(h.log_prior) else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -292,9 +292,9 @@ def _leaving(c: Columns, h: Heights, m: Replicas, rest: float, logdet: float, in
 
 
 @njit(cache=True, nogil=True)
-def _entering(c: Columns, h: Heights, m: Replicas, rest: float, logdet: float, inverse: Array) -> None:
-    """Models with one column more."""
-    k = m.size[0]
+def _entering(c: Columns, h: Heights, m: Replicas, rest: float, logdet: float, inverse: Array) -> float:
+    """Models with one column more, and how many they are."""
+    k, able = m.size[0], 0.0
     floor, weakest = 0.0, 1.0
     for t in range(k):
         floor, weakest = max(floor, c.least[m.members[t]]), min(weakest, 1.0 / inverse[t])
@@ -310,8 +310,10 @@ def _entering(c: Columns, h: Heights, m: Replicas, rest: float, logdet: float, i
             square, left = _closely(c, m, i, inverse, least)
             if square == 0.0:
                 continue
-        still[i] = ahead + volume * (logdet + np.log(square) + scale[i]) if volume != 0.0 else ahead
-        fit[i] = _score(k + 1, left, 0.0, h.form, h.base, h.numbers, h.table) + above
+        whole = logdet + np.log(square) + scale[i] if volume != 0.0 else 0.0
+        still[i], able = ahead, able + 1.0
+        fit[i] = _score(k + 1, left, whole, h.form, h.base, h.numbers, h.table) + above
+    return able
 
 
 @njit(cache=True, nogil=True)
@@ -346,8 +348,7 @@ def _entangled(m: Replicas, s: float, loads: Array, inverse: Array, least: float
 @njit(cache=True, nogil=True)
 def _parts(h: Heights, k: int, rest: float, logdet: float) -> tuple[float, float]:
     """The parts of a log posterior that don't and do change with the power."""
-    fit = h.log_prior[k] - h.bottom[k] + _score(k, rest, 0.0, h.form, h.base, h.numbers, h.table)
-    return h.bottom[k] + h.numbers[3] * logdet, fit
+    return h.bottom[k], h.log_prior[k] - h.bottom[k] + _score(k, rest, logdet, h.form, h.base, h.numbers, h.table)
 
 
 # Sums may be taken in any order, which lets the compiler take several terms at once.

@@ -1,0 +1,76 @@
+"""Several chains side by side, for as long as it takes."""
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from credo.estimator import positive_integer
+from credo.linalg import n_threads, one_blas_thread
+from credo.sparse._models import Model, ModelPosterior
+from credo.sparse.walk._path import Path, joined
+
+BATCHES = 10
+# Steps of a chain, unless they are given: so many, then as many again while chains don't agree, up to the most.
+_FIRST, _MOST = 5000, 40_000
+# Random columns that a chain starts with, so that chains come from different places.
+_START = 10
+
+
+def until_settled(
+    chains: Sequence[Any],
+    runs: Sequence[Callable[..., Path]],
+    judge: Callable[[Sequence[Path]], ModelPosterior],
+    n_draws: int | None,
+) -> ModelPosterior:
+    """What a judge says of chains of `n_draws` steps each, or of as many as it takes to settle; not beyond 40 000.
+
+    Each run(n_draws=, n_tune=, n_batches=) walks on with its chain. Errors that chains tell of themselves decide how
+    long they go on (Jones, Haran, Caffo & Neath 2006).
+    """
+    length, most = (_FIRST, _MOST) if n_draws is None else (n_draws, n_draws)
+    options = {"n_draws": length, "n_tune": math.ceil(length / 4), "n_batches": BATCHES}
+    with one_blas_thread():
+        paths = side_by_side(chains, [partial(run, **options) for run in runs])
+        found = judge(paths)
+        while not found.diagnostics["converged"] and length < most:
+            further = side_by_side(
+                chains, [partial(run, n_draws=length, n_tune=0, n_batches=BATCHES) for run in runs]
+            )  # fmt: skip
+            paths = [joined(*pair) for pair in zip(paths, further, strict=True)]
+            length *= 2
+            found = judge(paths)
+    return found
+
+
+def check_length(n_draws: int | None, n_chains: int) -> None:
+    """Refuse chains that are too short or too few for an error to be told."""
+    n_draws = _FIRST if n_draws is None else n_draws
+    if positive_integer("n_draws", n_draws) < BATCHES or positive_integer("n_chains", n_chains) < 2:
+        raise ValueError(
+            f"n_draws must be at least {BATCHES} and n_chains at least 2, so that there is something to compare; "
+            f"got n_draws={n_draws} and n_chains={n_chains}"
+        )
+
+
+def random_start(rng: np.random.Generator, d: int, largest: int, *, empty: bool) -> Model:
+    """A few columns at random, or none."""
+    size = 0 if empty else min(_START, d // 2, largest // 2)
+    return tuple(rng.choice(d, size=size, replace=False).tolist())
+
+
+def side_by_side(chains: Sequence[Any], walks: Sequence[Callable[[], Path]]) -> list[Path]:
+    """The paths of walks, each in a thread of its own as far as there are cores; an error stops all chains."""
+    workers = min(n_threads(), len(walks))
+    if workers == 1:
+        return [run() for run in walks]
+    with ThreadPoolExecutor(workers, thread_name_prefix="credo-walk") as pool:
+        try:
+            return list(pool.map(lambda run: run(), walks))
+        except BaseException:
+            for chain in chains:
+                chain.stopped = True
+            raise
