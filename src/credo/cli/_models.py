@@ -37,8 +37,8 @@ RESTARTS = 4
 # The penalty of logistic regression is a prior under which the log odds of a row of p standardised columns have this
 # standard deviation: p/α = 5². It keeps weights finite where a plane separates the classes.
 LOG_ODDS_STD = 5.0
-# Walks over the subsets of many columns begin at random.
-WALK_SEED = 0
+# Walks over the subsets of many columns begin at random. Each fold has one: none goes on for as long as it takes.
+WALK_SEED, DRAWS = 0, 5000
 _PROCESSES = ("gp", "gp-matern")
 
 
@@ -118,7 +118,7 @@ def _regressors(size: Size) -> Mapping[str, Any]:
         "ridge": Ridge(alpha="loo"),
         "bayes": BayesianLinearRegression(),
         "lasso": LassoCV(),
-        "spike-slab": SpikeSlabRegressor("beta-binomial", slab="g", random_state=WALK_SEED),
+        "spike-slab": SpikeSlabRegressor(_inclusion(size), slab="g", n_draws=DRAWS, random_state=WALK_SEED),
         "polynomial": make_pipeline(Polynomial(degree=2), BayesianLinearRegression()),
         "lms": LMSRegression(),
         "nadaraya-watson": NadarayaWatson(),
@@ -145,7 +145,7 @@ def _classifiers(size: Size) -> Mapping[str, Any]:
         "bayes-logistic": BayesianLogisticRegression("evidence"),
         "sparse-logistic": SparseLogisticRegressionCV(),
         "spike-slab": SpikeSlabClassifier(
-            "beta-binomial",
+            _inclusion(size),
             search="enumerate" if enumerates(size) else "gibbs",
             n_draws=CLASS_DRAWS,
             random_state=WALK_SEED,
@@ -154,6 +154,15 @@ def _classifiers(size: Size) -> Mapping[str, Any]:
         "neighbours": SoftNeighborsClassifier(),
         "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
     }
+
+
+def _inclusion(size: Size) -> str | tuple[float, float]:
+    """What is expected of columns beforehand: any share of them matters, or, of more than there are rows, a few.
+
+    With any share as likely, models that reproduce the target with half as many columns as rows weigh as much as all
+    others where columns are many.
+    """
+    return (1.0, float(size.columns)) if size.columns > size.rows else "beta-binomial"
 
 
 def _shared(names: list[str], size: Size) -> list[str]:

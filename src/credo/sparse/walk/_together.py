@@ -16,8 +16,8 @@ from credo.sparse.walk._path import Path, joined
 BATCHES = 10
 # Steps of a chain, unless they are given: so many, then as many again while chains don't agree, up to the most.
 _FIRST, _MOST = 5000, 40_000
-# Random columns that a chain starts with, so that chains come from different places.
-_START = 10
+# Random columns that chains start with, so that they come from different places.
+FEW = 10
 
 
 def until_settled(
@@ -56,10 +56,9 @@ def check_length(n_draws: int | None, n_chains: int) -> None:
         )
 
 
-def random_start(rng: np.random.Generator, d: int, largest: int, *, empty: bool) -> Model:
-    """A few columns at random, or none."""
-    size = 0 if empty else min(_START, d // 2, largest // 2)
-    return tuple(rng.choice(d, size=size, replace=False).tolist())
+def random_start(rng: np.random.Generator, d: int, largest: int, *, size: int) -> Model:
+    """So many columns at random, of d, but at most half of all and half of the largest model."""
+    return tuple(rng.choice(d, size=min(size, d // 2, largest // 2), replace=False).tolist())
 
 
 def side_by_side(chains: Sequence[Any], walks: Sequence[Callable[[], Path]]) -> list[Path]:

@@ -23,10 +23,12 @@ from credo.sparse.walk._gather import agreement, drawn, inclusion, missed, size_
 from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import first_ladder
 from credo.sparse.walk._path import Path
-from credo.sparse.walk._together import check_length, random_start, until_settled
+from credo.sparse.walk._together import FEW, check_length, random_start, until_settled
 
 Array = NDArray[np.float64]
 
+# The size of a large model to start from; a step costs the cube of that.
+_MANY = 100
 # A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
 _LARGEST_ERROR = 0.05
 _R_HAT = 1.1
@@ -99,7 +101,9 @@ def walk(
     rngs = generator(random_state).spawn(n_chains)
     with one_blas_thread():
         columns = columns_of(X, y, ridge=slab.ridge, yy=slab.yy, least=least)
-    chains = [Chain(columns, target, *_beginning(rng, d, target)) for rng in rngs]
+    chains = [
+        Chain(columns, target, *_beginning(rng, d, target, large=number % 2 == 1)) for number, rng in enumerate(rngs)
+    ]
 
     def judge(paths: Sequence[Path]) -> ModelPosterior:
         trips = sum(chain.round_trips for chain in chains)
@@ -116,10 +120,15 @@ def walk(
     return found
 
 
-def _beginning(rng: np.random.Generator, d: int, target: Target) -> tuple[Ladder, list[Model]]:
-    """Powers, and where their replicas start: a few columns at random, or none, by turns."""
-    ladder, largest = first_ladder(d, target.reach), len(target.log_prior) - 1
-    return ladder, [random_start(rng, d, largest, empty=level % 2 == 0) for level in range(len(ladder.powers))]
+def _beginning(rng: np.random.Generator, d: int, target: Target, *, large: bool) -> tuple[Ladder, list[Model]]:
+    """Powers, and where their replicas start: at large models, or from a few columns at random and none by turns.
+
+    Where columns outnumber rows, models that nearly reproduce the target may be a world of their own; chains that come
+    from there stay apart from the others if it is.
+    """
+    ladder, largest = first_ladder(d, target.reach), min(len(target.log_prior) - 1, int(target.slab.n))
+    sizes = [_MANY if large else FEW * (level % 2) for level in range(len(ladder.powers))]
+    return ladder, [random_start(rng, d, largest, size=size) for size in sizes]
 
 
 def posterior_of(
@@ -175,7 +184,7 @@ def posterior_of(
 
 def _complaint(error: Array, r_hat: float, hidden: float) -> str:
     """What speaks against the chains, with a remedy; empty where nothing does."""
-    remedy = "take more n_draws, or a prior_inclusion that expects fewer columns, such as (1, number of columns)"
+    remedy = f"take more n_draws, or a prior_inclusion that expects fewer columns, such as (1, {max(len(error), 2)})"
     if error.max() > _LARGEST_ERROR:
         return (
             f"the chains over models know some inclusion probabilities to ±{error.max():.2g} only (wanted "

@@ -1,0 +1,140 @@
+"""How long chains over models walk, where they start, and what their replicas say of the mass of all models."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.special import comb, logsumexp
+from tests.sparse.test_walk import SLABS, centred, data, slab_named
+
+from credo.estimator import FitWarning
+from credo.sparse import SpikeSlabRegressor
+from credo.sparse._enumerate import enumerate_models
+from credo.sparse._model_prior import ModelPrior
+from credo.sparse.walk import walk
+from credo.sparse.walk._jit import Ladder
+from credo.sparse.walk._ladder import round_trips
+from credo.sparse.walk._mass import Heat, climb, ground
+from credo.sparse.walk._path import Path, joined
+
+
+def exact(powers, d=4, seed=0, dependent=frozenset()):
+    """A heat in which every model has its weight at each power; fits at random, all sizes alike at power zero."""
+    rng = np.random.default_rng(seed)
+    models = [set(model) for k in range(d + 1) for model in combinations(range(d), k) if not dependent <= set(model)]
+    fit = 3.0 * rng.normal(size=len(models))
+    size = np.array([len(model) for model in models])
+    bottom = -np.log(d + 1.0) - np.log(comb(d, np.arange(d + 1)))
+    able = [sum((model | {j}) in models for j in range(d) if j not in model) for model in models]
+    rows = [np.column_stack([fit, bottom[size] + power * fit, size, able]) for power in powers]
+    level = np.repeat(np.arange(len(powers)), len(models))
+    return Heat(np.array(powers), level, np.concatenate(rows)[None], bottom), fit, size
+
+
+@pytest.mark.parametrize("powers", [(1.0, 0.0), (1.0, 0.6, 0.2, 0.0)], ids=len)
+@pytest.mark.parametrize("dependent", [{9}, {0, 1}], ids=["independent", "dependent"])
+def test_bridges_are_exact_where_expectations_are(powers, dependent):
+    heat, fit, size = exact(powers, dependent=dependent)
+    floor = logsumexp(heat.bottom[size])
+    assert ground([heat], 4) == pytest.approx(floor, abs=1e-12)
+    assert climb(heat) == pytest.approx(logsumexp(heat.bottom[size] + fit) - floor, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", SLABS)
+@pytest.mark.parametrize("copies", [0, 3])
+def test_the_mass_of_all_models_is_known_from_replicas(name, copies, monkeypatch):
+    """Though nothing is taken from what was visited."""
+    monkeypatch.setattr("credo.sparse.walk._gather._MOST_SEEN", 2.0)
+    X, y = data(3, n=20, d=14)
+    X[:, 14 - copies :] = X[:, 2 : 2 + copies]
+    slab, prior = slab_named(name, y, 14), ModelPrior(14, (1.0, 1.0))
+    found = walk(X, y, slab, prior, n_draws=1500, random_state=0)
+    error = found.diagnostics["log_mass_error"]
+    assert 0.0 < error < 0.15
+    assert found.log_mass == pytest.approx(enumerate_models(X, y, slab, prior).log_mass, abs=4 * error + 0.03)
+
+
+def test_seeds_agree_on_a_mass_of_which_next_to_nothing_is_visited():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 70))
+    X, y = centred(X, 0.3 * X[:, :30].sum(axis=1) + rng.normal(size=200))
+    slab, prior = slab_named("g", y, 70), ModelPrior(70, 0.5)
+    walks = [walk(X, y, slab, prior, n_draws=1000, random_state=seed) for seed in range(3)]
+    assert max(found.diagnostics["share_visited"] for found in walks) < 1e-3
+    masses = np.array([found.log_mass for found in walks])
+    errors = np.array([found.diagnostics["log_mass_error"] for found in walks])
+    assert np.ptp(masses) < 5 * np.linalg.norm(errors) and np.ptp(masses) < 1.0
+
+
+def test_round_trips_by_their_formula():
+    """Pairs that refuse half of their exchanges, in 100 rounds: 100/(2 + 2·3·1)."""
+    rejected = np.array([[25.0, 50.0]] * 3)
+    ladder = Ladder(np.array([1.0, 0.5, 0.2, 0.0]), np.ones(4, dtype=np.int64), np.arange(4), 0.1, rejected)
+    assert round_trips(ladder) == pytest.approx(12.5)
+    assert round_trips(ladder._replace(rejected=np.zeros((3, 2)))) == 0.0
+    stuck = round_trips(ladder._replace(rejected=np.array([[50.0, 50.0]] * 3)))
+    assert 0.0 <= stuck < 1e-9
+
+
+def test_paths_are_joined():
+    def path(models, steps, included):
+        return Path(
+            models,
+            log_evidence=np.array([float(len(model)) for model in models]),
+            rest=np.array([1.0 / (1 + len(model)) for model in models]),
+            steps=np.array(steps),
+            weight=np.arange(1.0, len(steps) + 1.0),
+            included=np.array(included)[:, None],
+            batch_weight=np.array([3.0, 7.0]),
+            peak=1.0,
+        )
+
+    both = joined(path([(), (0,)], [0, 1, 0, 1], [1.0, 2.0]), path([(1, 2), (0,)], [1, 1, 0, 1], [3.0, 4.0]))
+    assert both.models == [(), (0,), (1, 2)]
+    assert [both.models[step] for step in both.steps] == [(), (0,), (), (0,), (0,), (0,), (1, 2), (0,)]
+    np.testing.assert_array_equal(both.log_evidence, [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(both.included[:, 0], [3.0, 7.0])
+    np.testing.assert_array_equal(both.batch_weight, [10.0, 10.0])
+    np.testing.assert_array_equal(both.weight, [1.0, 2.0, 3.0, 4.0] * 2)
+
+
+def blocks(seed=0, n=60, d=1500):
+    """Columns in blocks of ten that are alike to .8, like genes that are read together."""
+    rng = np.random.default_rng(seed)
+    X = np.sqrt(0.8) * np.repeat(rng.normal(size=(n, d // 10)), 10, axis=1) + np.sqrt(0.2) * rng.normal(size=(n, d))
+    return X, X[:, 5] - X[:, d // 2] + X[:, d - 5] + 0.7 * rng.normal(size=n)
+
+
+def test_chains_walk_on_until_they_agree(monkeypatch):
+    monkeypatch.setattr("credo.sparse.walk._together._FIRST", 250)
+    X, y = centred(*blocks())
+    prior = ModelPrior(1500, (1.0, 1500.0))
+    found = walk(X, y, slab_named("g", y, 1500), prior, random_state=0)
+    told = found.diagnostics
+    assert told["converged"] and told["n_draws"] in (500, 1000, 2000, 4000, 8000)
+    assert f"4 chains of {told['n_draws']} steps agree" in told["message"]
+    assert told["inclusion_error"].max() <= 0.05 and told["r_hat"] < 1.1
+    # Each of the three is told by its block, though not by one column of it.
+    sums = found.inclusion.reshape(-1, 10).sum(axis=1)
+    assert (sums[[0, 75, 149]] > 0.9).all() and np.delete(sums, [0, 75, 149]).max() < 0.5
+
+
+def test_walking_on_has_an_end(monkeypatch):
+    monkeypatch.setattr("credo.sparse.walk._together._FIRST", 20)
+    monkeypatch.setattr("credo.sparse.walk._together._MOST", 80)
+    X, y = blocks(d=300)
+    with pytest.warns(FitWarning, match=r"only \(wanted 0.05\): take more n_draws, or .* such as \(1, 300\)"):
+        model = SpikeSlabRegressor("beta-binomial", slab="g", random_state=0).fit(X, y)
+    assert model.posterior_.diagnostics["n_draws"] == 80 and not model.result_.converged
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.parametrize("seed", range(3))
+def test_a_world_of_large_models_is_not_missed_in_silence(seed):
+    """With any share of the columns as likely, models of a third as many columns as rows weigh most here; chains that
+    all start small agree with each other before one of them comes there."""
+    rng = np.random.default_rng(600)
+    X = rng.normal(size=(40, 600))
+    X, y = centred(X, 0.8 * X[:, 0] + 0.5 * X[:, 3] + rng.normal(size=40))
+    found = walk(X, y, slab_named("g", y, 600), ModelPrior(600, (1.0, 1.0)), n_draws=1000, random_state=seed)
+    assert not found.diagnostics["converged"] and found.inclusion.sum() > 10
