@@ -1,9 +1,14 @@
 """Lasso paths and sparse logistic regression beside scikit-learn, celer and skglm, all held to the same duality gap;
-cross-validation beside scikit-learn; subsets by the clock."""
+cross-validation beside scikit-learn; subsets by the clock; and walks over genes beside what they say of themselves."""
 
+import csv
+import gzip
+import os
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path as File
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model import lasso_path as scikit_learn_path
 
 from benchmarks.timing import Line, at_most, below, best_times, skipped
-from credo.sparse import LassoCV, SparseLogisticRegression, SpikeSlabRegressor, lasso_path
+from credo.sparse import LassoCV, SparseLogisticRegression, SpikeSlabClassifier, SpikeSlabRegressor, lasso_path
 
 Path = tuple[np.ndarray, np.ndarray]
 N_ALPHAS, EPS, TOL = 100, 1e-3, 1e-4
@@ -47,7 +52,7 @@ def run() -> list[Line]:
             if name != "credo":
                 note = "" if worst[name] <= 2 * TOL else f", gap {worst[name]:.1g}"
                 lines.append(at_most(f"{case}, 100 alphas", {**times, name + note: times[name]}, name + note, 1.2))
-    return [*lines, *cross_validation(), *logistic(), *subsets()]
+    return [*lines, *cross_validation(), *logistic(), *subsets(), *genes()]
 
 
 def cross_validation() -> list[Line]:
@@ -106,6 +111,37 @@ def subsets() -> list[Line]:
     walker = SpikeSlabRegressor(prior_inclusion="beta-binomial", slab="g", search="gibbs", random_state=0)
     times = best_times({"credo": lambda: walker.fit(X, y)}, rounds=0)
     return [*lines, below("spike and slab, a walk, n=100 d=20000", times["credo"], 60.0)]
+
+
+def genes() -> list[Line]:
+    """Walks over thousands of genes: their class, and the first gene by all others.
+
+    Each is to know all inclusion probabilities to ±0.05, and two from different seeds may differ by what they tell.
+    """
+    lines: list[Line] = []
+    for name in ("gene_colon_alon", "gene_breast_gravier"):
+        file = File(os.environ.get("CREDO_DATA", "")) / f"{name}.csv.gz"
+        if not os.environ.get("CREDO_DATA") or not file.exists():
+            skipped(name, f"CREDO_DATA names no folder with {file.name}")
+            continue
+        with gzip.open(file, "rt") as text:
+            *rows, labels = zip(*list(csv.reader(text))[1:], strict=True)
+        X = np.array(rows, dtype=np.float64).T
+        for what, model, inputs, target in (
+            ("its class", SpikeSlabClassifier, X, np.array(labels)),
+            ("one gene", SpikeSlabRegressor, X[:, 1:], X[:, 0]),
+        ):
+            options = {"slab": "g"} if model is SpikeSlabRegressor else {}
+            start = perf_counter()
+            prior = (1.0, float(inputs.shape[1]))
+            walks = [model(prior, random_state=seed, **options).fit(inputs, target) for seed in (0, 1)]
+            case = f"{name}, {what} ({(perf_counter() - start) / 2:.0f} s each)"
+            told = np.array([walk.posterior_.diagnostics["inclusion_error"] for walk in walks])
+            apart = np.ptp([walk.inclusion_probabilities_ for walk in walks], axis=0)
+            lines.append(below(f"{case}, error told", float(told.max()), 0.05, unit="", yardstick="the limit"))
+            bound = 4.0 * float(np.linalg.norm(told, axis=0).max())
+            lines.append(below(f"{case}, two walks", float(apart.max()), bound, unit="", yardstick="4 errors"))
+    return lines
 
 
 def table(kind: str) -> tuple[Any, np.ndarray]:

@@ -187,7 +187,7 @@ def _complaint(error: Array, r_hat: float, hidden: float) -> str:
     remedy = f"take more n_draws, or a prior_inclusion that expects fewer columns, such as (1, {max(len(error), 2)})"
     if error.max() > _LARGEST_ERROR:
         return (
-            f"the chains over models know some inclusion probabilities to ±{error.max():.2g} only (wanted "
+            f"the chains over models know some inclusion probabilities to ±{error.max():.3g} only (wanted "
             f"{_LARGEST_ERROR}): {remedy}"
         )
     if hidden > _MISSED:
