@@ -1,7 +1,7 @@
 """The posterior over subsets of the columns, whichever search has found it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,17 @@ class ModelPosterior:
         """The columns that are in with a probability of at least one half (Barbieri & Berger 2004)."""
         return tuple(int(j) for j in np.flatnonzero(self.inclusion >= 0.5))
 
+    def placed(self, kept: NDArray[np.intp], n_features: int) -> "ModelPosterior":
+        """In terms of a table's columns, of which those that vary are `kept`; without moments."""
+        inclusion = np.zeros(n_features)
+        inclusion[kept] = self.inclusion
+        models, sample, best = (
+            tuple(placed(model, kept) for model in part) for part in (self.models, self.sample, self.best_by_size)
+        )
+        return replace(
+            self, inclusion=inclusion, models=models, sample=sample, best_by_size=best, coef_mean=None, coef_cov=None
+        )
+
     def any_of(self, columns: Sequence[int]) -> float:
         """The probability that at least one of the columns is in.
 
@@ -84,3 +95,8 @@ class ModelPosterior:
         spare = np.array([max(int(np.isin(chosen, model).sum()) - 1, 0) for model in models])
         value = float(shares.sum() - weight @ spare)
         return min(max(value, float(shares.max(initial=0.0))), float(shares.sum()), 1.0)
+
+
+def placed(model: Model, kept: NDArray[np.intp]) -> Model:
+    """A subset of the columns that vary, as columns of the table."""
+    return tuple(int(kept[j]) for j in model)

@@ -22,8 +22,9 @@ from credo.sparse._design import Design
 from credo.sparse._enumerate import enumerate_models, members
 from credo.sparse._fit import fits_of, log_evidences, moments_of, summed_moments
 from credo.sparse._model_prior import ModelPrior
-from credo.sparse._models import Model, ModelPosterior
-from credo.sparse._report import best_table, design_words, models_table, search_words, size_words, summary_table
+from credo.sparse._models import ModelPosterior, placed
+from credo.sparse._over_subsets import OverSubsets
+from credo.sparse._report import best_table, design_words, search_words, size_words, summary_table
 from credo.sparse._slabs import Slab, slab_arguments, slab_of
 from credo.sparse.walk import walk
 
@@ -35,7 +36,7 @@ _ENUMERATED = 20
 _ALL = 1.0 - 1e-12
 
 
-class SpikeSlabRegressor(Regressor):
+class SpikeSlabRegressor(OverSubsets, Regressor):
     """Linear regression over all subsets of the columns, each weighed by its posterior probability.
 
     y = b + Σ_{j∈γ} βⱼxⱼ + ε: a coefficient is zero (the spike) unless its column is in γ (the slab). The posterior
@@ -108,9 +109,7 @@ class SpikeSlabRegressor(Regressor):
     (0, 3)
     """
 
-    posterior_: ModelPosterior
     design_: Design
-    inclusion_probabilities_: Array
     coef_: Array
     intercept_: float
     _fits: Average | None
@@ -195,14 +194,8 @@ class SpikeSlabRegressor(Regressor):
             return self._average.draws(n, rng)
         scores = self._visit(self.design_, pictured=True).diagnostics["scores"]
         places, counts = np.unique(rng.choice(len(scores), size=n, p=softmax(scores)), return_counts=True)
-        models = [_placed(members(place, len(self.design_.kept)), self.design_.kept) for place in places.tolist()]
+        models = [placed(members(place, len(self.design_.kept)), self.design_.kept) for place in places.tolist()]
         return Average(self.design_, slab_of(**self.slab_), models, counts / n, self.moments_).draws(n, rng)
-
-    def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
-        """Draws of f at the rows, shape (n, n_samples); each is one plane, of one subset."""
-        rows = self._predict_rows(X)
-        coefs, intercepts = self.sample_coefficients(n, random_state=random_state)
-        return np.asarray(coefs @ rows.T) + intercepts[:, None]
 
     def inclusion_of(self, columns: int | str | Sequence[int | str]) -> float:
         """p(at least one of the columns is in | y): what a group of columns that say the same amounts to.
@@ -258,11 +251,6 @@ class SpikeSlabRegressor(Regressor):
         if self.search_ != "enumerate" or d > _ENUMERATED:
             raise ValueError(f"scores of all models are for up to {_ENUMERATED} columns, all visited; there are {d}")
         return np.sort(self._visit(self.design_, pictured=True).diagnostics["scores"])[::-1]
-
-    @property
-    def models_(self) -> Table:
-        check_is_fitted(self)
-        return models_table(self.posterior_, self._feature_names())
 
     @property
     def coef_cov_(self) -> Array:
@@ -354,33 +342,18 @@ class SpikeSlabRegressor(Regressor):
 
     def _learn(self, design: Design, slab: Slab, found: ModelPosterior) -> None:
         """Write what was found in terms of the table's columns."""
-        kept = design.kept
-        models = tuple(_placed(model, kept) for model in found.models)
-        inclusion = np.zeros(design.n_features)
-        inclusion[kept] = found.inclusion
+        told = found.placed(design.kept, design.n_features)
+        self._write_down(told, method=slab.method)
         self.slab_ = {**self._slab_arguments(), **_sizes(design)}
         self.prior_inclusion_ = self.prior_inclusion
         if found.coef_mean is None or found.coef_cov is None or found.noise_variance is None:
-            averaged, weight = found.averaged
-            averaged = tuple(_placed(model, kept) for model in averaged)
-            used = np.unique([j for model in (*models, *averaged) for j in model]).astype(np.intp)
+            averaged, weight = told.averaged
+            used = np.unique([j for model in (*told.models, *averaged) for j in model]).astype(np.intp)
             design = design.restrict(used)
             self.moments_ = moments_of(fits_of(design, slab, averaged), weight, used)
         else:
-            self.moments_ = summed_moments(design, slab, replace(found, models=models))
+            self.moments_ = summed_moments(design, slab, replace(found, models=told.models))
         self.design_ = design
-        self.posterior_ = replace(
-            found,
-            inclusion=inclusion,
-            models=models,
-            sample=tuple(_placed(model, kept) for model in found.sample),
-            best_by_size=tuple(_placed(model, kept) for model in found.best_by_size),
-            coef_mean=None,
-            coef_cov=None,
-        )
-        self.inclusion_probabilities_ = inclusion
-        self.map_model_, self.median_model_ = self.posterior_.map_model, self.posterior_.median_model
-        self.best_subsets_ = self.posterior_.best_by_size
         self.coef_, self.coef_std_ = np.zeros(design.n_features), np.zeros(design.n_features)
         self.coef_[design.kept] = self.moments_.mean
         self.coef_std_[design.kept] = np.sqrt(np.maximum(np.diag(self.moments_.cov), 0.0))
@@ -389,13 +362,7 @@ class SpikeSlabRegressor(Regressor):
         self.intercept_std_ = math.sqrt(
             max(float(lean @ self.moments_.cov @ lean) + self.moments_.noise / design.n, 0.0)
         )
-        self.log_evidence_, self.evidence_method_ = found.log_mass, slab.method
 
 
 def _sizes(design: Design) -> dict[str, Any]:
     return {"n": design.n, "yy": design.yy, "d": len(design.kept), "n_rows": design.n_rows}
-
-
-def _placed(model: Model, kept: NDArray[np.intp]) -> Model:
-    """A subset of the columns that vary, as columns of the table."""
-    return tuple(int(kept[j]) for j in model)

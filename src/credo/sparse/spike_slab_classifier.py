@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,8 @@ from credo.sparse._coefficient import Coefficient, place_of, places_of
 from credo.sparse._dependence import dependence_of
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import ModelPosterior
-from credo.sparse._report import flat_words, models_table, summary_table
+from credo.sparse._over_subsets import OverSubsets
+from credo.sparse._report import flat_words, summary_table
 from credo.sparse.logistic_models import ClassAverage, ClassTask, Standard, enumerate_class_models, walk_classes
 
 Array = NDArray[np.float64]
@@ -32,7 +32,7 @@ _MOST_EXPECTED = 100
 _ENOUGH = 1.0 - 1e-6
 
 
-class SpikeSlabClassifier(Classifier):
+class SpikeSlabClassifier(OverSubsets, Classifier):
     """Which columns tell two classes apart: the posterior over all subsets, by Laplace's approximation of each.
 
     p(y = 1 | x) = σ(b + Σ_{j∈γ} w_j z_j), where z_j is column j with mean 0 and variance 1, w_j ~ N(0, slab_variance)
@@ -101,10 +101,8 @@ class SpikeSlabClassifier(Classifier):
     (1, 3)
     """
 
-    posterior_: ModelPosterior
     average_: ClassAverage
     standard_: Standard
-    inclusion_probabilities_: Array
     coef_: Array
     intercept_: Array
 
@@ -209,17 +207,6 @@ class SpikeSlabClassifier(Classifier):
         coefs[:, self.standard_.kept] = theta / self.standard_.scale
         return coefs, levels - coefs[:, self.standard_.kept] @ self.standard_.mean
 
-    def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
-        """Draws of the log odds at the rows, shape (n, n_samples); each is one plane, of one subset."""
-        rows = self._predict_rows(X)
-        coefs, intercepts = self.sample_coefficients(n, random_state=random_state)
-        return np.asarray(coefs @ rows.T) + intercepts[:, None]
-
-    @property
-    def models_(self) -> Table:
-        check_is_fitted(self)
-        return models_table(self.posterior_, self._feature_names())
-
     def summary(self, *, level: float = 0.95) -> Table:
         """Each weight over all subsets: mean, standard deviation, inclusion probability and interval.
 
@@ -270,23 +257,11 @@ class SpikeSlabClassifier(Classifier):
         enough = int(np.searchsorted(np.cumsum(weight), _ENOUGH)) + 1
         modes = [task.mode(model) for model in models[:enough]]
         self.average_ = ClassAverage.of(modes, weight[:enough])
-        inclusion = np.zeros(d)
-        inclusion[standard.kept] = found.inclusion
-        self.posterior_ = replace(
-            found,
-            inclusion=inclusion,
-            models=tuple(standard.placed(model) for model in found.models),
-            sample=tuple(standard.placed(model) for model in found.sample),
-            best_by_size=tuple(standard.placed(model) for model in found.best_by_size),
-        )
-        self.inclusion_probabilities_ = inclusion
-        self.map_model_, self.median_model_ = self.posterior_.map_model, self.posterior_.median_model
-        self.best_subsets_ = self.posterior_.best_by_size
+        self._write_down(found.placed(standard.kept, d), method="laplace")
         self.coef_, self.coef_std_ = np.zeros((1, d)), np.zeros((1, d))
         moments = self.average_.moments(standard.mean, standard.scale)
         self.coef_[0, standard.kept], self.coef_std_[0, standard.kept] = moments.coef, moments.coef_std
         self.intercept_, self.intercept_std_ = np.array([moments.intercept]), np.array([moments.intercept_std])
-        self.log_evidence_, self.evidence_method_ = found.log_mass, "laplace"
 
     def _column_words(self, task: ClassTask) -> list[str]:
         """What there is to say about the columns."""

@@ -47,10 +47,6 @@ class Standard:
         with np.errstate(over="ignore"):
             return np.clip((X[:, self.kept] - self.mean) / self.scale, -_FARTHEST, _FARTHEST)
 
-    def placed(self, model: Model) -> Model:
-        """A subset of the columns that vary, as columns of the table."""
-        return tuple(int(self.kept[j]) for j in model)
-
 
 @dataclass(frozen=True)
 class Mode:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import expit, logsumexp, softmax
+
+from credo.learning.crossing import crossing
 
 Array = NDArray[np.float64]
 
@@ -55,14 +56,17 @@ def climb(heat: Heat) -> float:
     for level, step in enumerate(-np.diff(heat.powers)):
         (high, above), (low, below) = heat.at(level), heat.at(level + 1)
 
-        def unbalanced(
-            rho: float, high: Array = step * high, low: Array = step * low, above: Array = above, below: Array = below
-        ) -> float:
-            return float(below @ expit(low - rho) - above @ expit(rho - high))
-
-        ends = step * min(high.min(), low.min()) - 1.0, step * max(high.max(), low.max()) + 1.0
-        total += float(brentq(unbalanced, *ends))
+        total += bridge(step * high, above, step * low, below)
     return total
+
+
+def bridge(high: Array, above: Array, low: Array, below: Array) -> float:
+    """The ρ at which both sides are equal, from values of δf and their weights at two powers."""
+
+    def unbalanced(rho: float) -> float:
+        return float(below @ expit(low - rho) - above @ expit(rho - high))
+
+    return crossing(unbalanced, min(high.min(), low.min()) - 1.0, max(high.max(), low.max()) + 1.0)
 
 
 def ground(heats: Sequence[Heat], d: int) -> float:
