@@ -346,7 +346,7 @@ def test_a_prior_that_expects_too_many_columns_is_refused_in_words():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 400))
     with pytest.raises(
-        ValueError, match=r"expects 200 of 400 columns to be in: .* Use prior_inclusion=\"beta-binomial\""
+        ValueError, match=r"expects 200 of 400 columns to be in: .* Use prior_inclusion=\(1, 400\), which"
     ):
         SpikeSlabClassifier().fit(X, X[:, 0] > 0)
 

@@ -54,6 +54,7 @@ def test_the_mass_of_all_models_is_known_from_replicas(name, copies, monkeypatch
     assert found.log_mass == pytest.approx(enumerate_models(X, y, slab, prior).log_mass, abs=4 * error + 0.03)
 
 
+@pytest.mark.filterwarnings("ignore:the chains over models know:credo.estimator.FitWarning")
 def test_seeds_agree_on_a_mass_of_which_next_to_nothing_is_visited():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(200, 70))
@@ -126,6 +127,15 @@ def test_walking_on_has_an_end(monkeypatch):
     with pytest.warns(FitWarning, match=r"only \(wanted 0.05\): take more n_draws, or .* such as \(1, 300\)"):
         model = SpikeSlabRegressor("beta-binomial", slab="g", random_state=0).fit(X, y)
     assert model.posterior_.diagnostics["n_draws"] == 80 and not model.result_.converged
+
+
+def test_walking_on_ends_where_it_would_take_minutes(monkeypatch):
+    monkeypatch.setattr("credo.sparse.walk._together._FIRST", 20)
+    monkeypatch.setattr("credo.sparse.walk._together._PATIENCE", 0.0)
+    X, y = centred(*blocks(d=300))
+    with pytest.warns(FitWarning, match="the chains over models know"):
+        found = walk(X, y, slab_named("g", y, 300), ModelPrior(300, (1.0, 1.0)), random_state=0)
+    assert found.diagnostics["n_draws"] == 20
 
 
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")

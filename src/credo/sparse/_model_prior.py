@@ -66,7 +66,7 @@ class ModelPrior:
             return []
         return [
             f"prior_inclusion={self.inclusion:g} expects {expected:.0f} of {self.d} columns to be in, and "
-            f'{n:g} rows can\'t say much against it: use prior_inclusion="beta-binomial", which learns their share'
+            f"{n:g} rows can't say much against it: use {advised(self.d, n)}"
         ]
 
     @property
@@ -75,6 +75,14 @@ class ModelPrior:
         if isinstance(self.inclusion, tuple):
             return self.inclusion[0] / sum(self.inclusion)
         return self.inclusion
+
+
+def advised(d: int, n: float) -> str:
+    """A prior for d columns and n rows.
+
+    Under the uniform law of their share, models of half as many columns as rows may weigh most where columns are more.
+    """
+    return f"prior_inclusion=(1, {d}), which expects a few" if d > n else 'prior_inclusion="beta-binomial"'
 
 
 def _is_positive(value: Any) -> bool:

@@ -11,6 +11,7 @@ from credo.estimator import interval_level
 from credo.frames import Table
 from credo.sparse._dependence import dependence_of, lengths, named
 from credo.sparse._design import EXACT, Design
+from credo.sparse._model_prior import advised
 from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._slabs import LEAST_DF, Bic, Slab
 
@@ -166,6 +167,6 @@ def search_words(found: ModelPosterior, slab: Slab, design: Design, names: Seque
         words.append(
             f"models of half as many columns as rows, or more, have {100 * sizes[large].sum():.3g} % of the "
             "probability: the BIC is meant for many more rows than columns, and takes chance for fit. Use "
-            'slab="g" or "zellner-siow" with prior_inclusion="beta-binomial"'
+            f'slab="g" or "zellner-siow" with {advised(len(design.kept), design.n)}'
         )
     return words

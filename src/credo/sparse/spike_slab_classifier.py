@@ -14,7 +14,7 @@ from credo.frames import Table
 from credo.seeds import generator
 from credo.sparse._coefficient import Coefficient, place_of, places_of
 from credo.sparse._dependence import dependence_of
-from credo.sparse._model_prior import ModelPrior
+from credo.sparse._model_prior import ModelPrior, advised
 from credo.sparse._models import ModelPosterior
 from credo.sparse._over_subsets import OverSubsets
 from credo.sparse._report import flat_words, summary_table
@@ -58,7 +58,7 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         steps that add, drop and exchange columns; "auto" enumerates where that takes seconds.
     n_draws : int, optional
         Steps of each chain of the walk. By default as many as it takes: 5000, and as many again as long as the chains
-        don't agree, up to 40 000.
+        don't agree, up to 40 000 or some two minutes.
     n_chains : int, default 4
         Of the walk.
     n_models : int, default 1000
@@ -242,7 +242,7 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
             raise ValueError(
                 f"prior_inclusion={prior.inclusion:g} expects {prior.inclusion * d:.0f} of {d} columns to be in: "
                 f"models that large can't be told apart by {len(task.y)} rows, nor walked over in reasonable time. Use "
-                f'prior_inclusion="beta-binomial", or the share of the columns that you expect, at most '
+                f"{advised(d, len(task.y))}, or the share of the columns that you expect, at most "
                 f"{_MOST_EXPECTED / d:.2g}"
             )
         self.search_ = "gibbs"

@@ -34,6 +34,11 @@ class Path:
     summit: Model = ()
     heat: Heat | None = None
 
+    @property
+    def mean_size(self) -> float:
+        """Of the models, over the steps."""
+        return float(np.array([len(model) for model in self.models])[self.steps].mean())
+
 
 def joined(path: Path, further: Path) -> Path:
     """A path and as much again of the same chain; batches become twice as long."""

@@ -14,8 +14,9 @@ from credo.sparse._models import Model, ModelPosterior
 from credo.sparse.walk._path import Path, joined
 
 BATCHES = 10
-# Steps of a chain, unless they are given: so many, then as many again while chains don't agree, up to the most.
-_FIRST, _MOST = 5000, 40_000
+# Steps of a chain, unless they are given: so many, then as many again while chains don't agree, up to the most, or to
+# what takes so many seconds on two cores, by rule of thumb: a clock would make a seed's outcome depend on the machine.
+_FIRST, _MOST, _PATIENCE = 5000, 40_000, 120.0
 # Random columns that chains start with, so that they come from different places.
 FEW = 10
 
@@ -25,18 +26,21 @@ def until_settled(
     runs: Sequence[Callable[..., Path]],
     judge: Callable[[Sequence[Path]], ModelPosterior],
     n_draws: int | None,
+    *,
+    seconds: Callable[[float], float],
 ) -> ModelPosterior:
     """What a judge says of chains of `n_draws` steps each, or of as many as it takes to settle; not beyond 40 000.
 
     Each run(n_draws=, n_tune=, n_batches=) walks on with its chain. Errors that chains tell of themselves decide how
-    long they go on (Jones, Haran, Caffo & Neath 2006).
+    long they go on (Jones, Haran, Caffo & Neath 2006). `seconds` says what a step costs, by the size of its model.
     """
     length, most = (_FIRST, _MOST) if n_draws is None else (n_draws, n_draws)
     options = {"n_draws": length, "n_tune": math.ceil(length / 4), "n_batches": BATCHES}
     with one_blas_thread():
         paths = side_by_side(chains, [partial(run, **options) for run in runs])
         found = judge(paths)
-        while not found.diagnostics["converged"] and length < most:
+        each = len(paths) * seconds(float(np.mean([path.mean_size for path in paths])))
+        while not found.diagnostics["converged"] and 2 * length <= min(most, _PATIENCE / each):
             further = side_by_side(
                 chains, [partial(run, n_draws=length, n_tune=0, n_batches=BATCHES) for run in runs]
             )  # fmt: skip

@@ -66,7 +66,7 @@ def walk(
         The share of a column's length that must be left beside others, unless the slab has a ridge.
     n_draws : int, optional
         Steps of each chain; a quarter more come before them and aren't counted, in which the powers are found. By
-        default 5000, and as many again as long as the chains don't agree, up to 40 000.
+        default 5000, and as many again as long as the chains don't agree, up to 40 000 or some two minutes.
     n_chains : int, default 4
     n_models : int, default 1000
         How many of the visited models to list.
@@ -110,7 +110,7 @@ def walk(
         return posterior_of(paths, log_prior, n_models=n_models, round_trips=trips)
 
     runs = [partial(chain.run, rng) for chain, rng in zip(chains, rngs, strict=True)]
-    found = until_settled(chains, runs, judge, n_draws)
+    found = until_settled(chains, runs, judge, n_draws, seconds=lambda k: 4e-9 * (d * (k + 10.0) + k**3))
     refused = np.stack([chain.ladder.rejected[:, 0] / np.maximum(chain.ladder.rejected[:, 1], 1.0) for chain in chains])
     powers = np.stack([chain.ladder.powers for chain in chains])
     found = replace(found, diagnostics={**found.diagnostics, "powers": powers, "refused": refused})

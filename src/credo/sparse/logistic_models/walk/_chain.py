@@ -98,7 +98,7 @@ def walk_classes(
     ----------
     n_draws : int or None
         Steps of each chain; a quarter more come before them and aren't counted. None: as many as it takes, up to
-        40 000.
+        40 000 or some two minutes.
     """
     check_length(n_draws, n_chains)
     d = task.n_columns
@@ -112,7 +112,8 @@ def walk_classes(
     def judge(paths: Sequence[Path]) -> ModelPosterior:
         return posterior_of(blended(paths), log_prior, n_models=n_models)
 
-    return until_settled(chains, [chain.run for chain in chains], judge, n_draws)
+    runs, each = [chain.run for chain in chains], 1.3e-9 * d * (len(task.y) + 100)
+    return until_settled(chains, runs, judge, n_draws, seconds=lambda _: each)
 
 
 def blended(paths: Sequence[Path]) -> list[Path]:
