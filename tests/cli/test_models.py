@@ -122,6 +122,13 @@ def test_a_spike_and_slab_visits_all_subsets_while_it_can():
     assert (few.search, many.search) == ("enumerate", "gibbs")
 
 
+@pytest.mark.parametrize("classes", [0, 2])
+def test_a_spike_and_slab_expects_a_few_columns_where_they_outnumber_the_rows(classes):
+    tall, wide = (estimators(("spike-slab",), Size(100, d, classes=classes))[0]["spike-slab"] for d in (100, 101))
+    assert tall.prior_inclusion == "beta-binomial" and wide.prior_inclusion == (1.0, 101.0)
+    assert wide.n_draws is not None, "every fold would go on for as long as it takes"
+
+
 def test_a_spike_and_slab_tells_two_classes_apart():
     chosen, notes = estimators(None, Size(90, 4, classes=3))
     assert "spike-slab" not in chosen
