@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from credo.cli._sizes import CLASS_DRAWS, Size, enumerates, impossible, left_out, listing, patience
+from credo.cli._sizes import Size, class_draws, enumerates, impossible, left_out, listing, patience
 
 # By what they predict, simplest first: of models that the held-out rows can't tell apart, the first is taken.
 REGRESSORS = (
@@ -147,7 +147,7 @@ def _classifiers(size: Size) -> Mapping[str, Any]:
         "spike-slab": SpikeSlabClassifier(
             _inclusion(size),
             search="enumerate" if enumerates(size) else "gibbs",
-            n_draws=CLASS_DRAWS,
+            n_draws=class_draws(size),
             random_state=WALK_SEED,
         ),
         "polynomial": make_pipeline(Polynomial(degree=2), BayesianLogisticRegression("evidence")),

@@ -29,7 +29,6 @@ ENUMERATED = 20
 
 # Subsets times rows: a classifier that looks at more of them takes a walk, which is shorter than its default.
 _VISITED_ROWS = 3e6
-CLASS_DRAWS = 1000
 
 # Matrices of n × n numbers that a fit holds at its peak.
 _MATRICES = {"gp": 3, "gp-matern": 3, "kernel-ridge": 4}
@@ -103,6 +102,11 @@ def impossible(name: str, size: Size) -> str | None:
 def enumerates(size: Size) -> bool:
     """Whether a classifier over subsets of the columns visits all of them."""
     return 2.0 ** min(size.columns, 60) * size.rows <= _VISITED_ROWS
+
+
+def class_draws(size: Size) -> int:
+    """Steps of a classifier's walk: over more columns than rows it has farther to go, and finds smaller models."""
+    return 2500 if size.columns > size.rows else 1000
 
 
 def patience(names: Sequence[str], size: Size) -> list[str]:
