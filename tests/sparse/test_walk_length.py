@@ -127,6 +127,8 @@ def test_walking_on_has_an_end(monkeypatch):
     with pytest.warns(FitWarning, match=r"only \(wanted 0.05\): take more n_draws, or .* such as \(1, 300\)"):
         model = SpikeSlabRegressor("beta-binomial", slab="g", random_state=0).fit(X, y)
     assert model.posterior_.diagnostics["n_draws"] == 80 and not model.result_.converged
+    with pytest.warns(FitWarning, match=r"only \(wanted 0.05\): take more n_draws$"):
+        SpikeSlabRegressor((1, 300), slab="g", random_state=0).fit(X, y)
 
 
 def test_walking_on_ends_where_it_would_take_minutes(monkeypatch):

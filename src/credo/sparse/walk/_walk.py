@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp, softmax
 
 from credo.estimator import FitWarning
 from credo.linalg import one_blas_thread
@@ -32,6 +32,8 @@ _MANY = 100
 # A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
 _LARGEST_ERROR = 0.05
 _R_HAT = 1.1
+# A prior that expects no more columns than this is not what keeps chains from settling.
+_HANDFUL = 10
 # A model with this share of the posterior is one that every chain comes to, or something keeps it away.
 _MISSED = 0.1
 # Listed models that hold this much of the posterior stand for all of it.
@@ -145,7 +147,7 @@ def posterior_of(
     error = np.maximum(error, 1.0 / (round_trips + 2.0))
     r_hat, ess = agreement(paths, seen)
     hidden = missed(paths, seen)
-    complaint = _complaint(error, r_hat, hidden)
+    complaint = _complaint(error, r_hat, hidden, _expected(log_prior, len(error)))
     # Zero where chains are too short to know the mass of all. Averages over listed models are of the posterior that the
     # inclusion probabilities are of only where the chains have found it.
     listed = float(np.exp(logsumexp(seen.log_joint[:n_models]) - seen.log_mass)) if seen.share > 0 else 0.0
@@ -182,9 +184,18 @@ def posterior_of(
     )
 
 
-def _complaint(error: Array, r_hat: float, hidden: float) -> str:
+def _expected(log_prior: Array, d: int) -> float:
+    """The number of columns that the prior expects, of d, from ln p(γ) for each size."""
+    sizes = np.arange(len(log_prior))
+    counts = gammaln(d + 1.0) - gammaln(sizes + 1.0) - gammaln(d - sizes + 1.0)
+    return float(sizes @ softmax(log_prior + counts))
+
+
+def _complaint(error: Array, r_hat: float, hidden: float, expected: float) -> str:
     """What speaks against the chains, with a remedy; empty where nothing does."""
-    remedy = f"take more n_draws, or a prior_inclusion that expects fewer columns, such as (1, {max(len(error), 2)})"
+    remedy = "take more n_draws"
+    if expected > _HANDFUL:
+        remedy += f", or a prior_inclusion that expects fewer columns, such as (1, {len(error)})"
     if error.max() > _LARGEST_ERROR:
         return (
             f"the chains over models know some inclusion probabilities to ±{error.max():.3g} only (wanted "
