@@ -363,3 +363,16 @@ def test_a_short_walk_averages_over_what_it_walked():
     for subset, weight in zip(*model.posterior_.averaged, strict=True):
         inside[list(subset)] += weight
     assert inside.sum() > 3 and ((model.coef_[0] != 0) == (inside > 0)).all()
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_that_matter_only_together_are_not_missed_in_silence(seed):
+    """No two of three columns say anything; chains that start from all columns keep them."""
+    rng = np.random.default_rng(0)
+    X, signal = rng.normal(size=(200, 30)), rng.normal(size=200)
+    X[:, 2] = 0.3 * signal - X[:, 0] - X[:, 1]
+    y = signal + 0.2 * rng.logistic(size=200) > 0
+    model = SpikeSlabClassifier(0.1, slab_variance=100.0, n_draws=1000, random_state=seed).fit(X, y)
+    errors = model.posterior_.diagnostics["inclusion_error"][:3]
+    assert (np.abs(model.inclusion_probabilities_[:3] - 1.0) <= 4 * errors).all()

@@ -335,13 +335,31 @@ def test_what_chains_do_not_know_of_each_other_is_told():
     seen = visits([one, one], np.zeros(2))
     assert missed([one, one], seen) == 0.0 and agreement([one, one], seen)[0] == 1.0
     apart = visits([one, two], np.zeros(2))
-    assert missed([one, two], apart) == pytest.approx(0.5) and agreement([one, two], apart)[0] == np.inf
+    assert apart.share == 0.0 and agreement([one, two], apart)[0] == np.inf
+    unsettled = posterior_of([one, two], np.zeros(2), n_models=5).diagnostics
+    assert not unsettled["converged"] and unsettled["log_mass_error"] == np.inf
     # One of two chains at the same place has looked at a model that is three times as likely.
     looked = steady((0,), {"peak": np.log(3.0), "summit": (1,)})
     assert missed([one, looked], visits([one, looked], np.zeros(2))) == pytest.approx(0.75)
     told = posterior_of([one, looked], np.zeros(2), n_models=5).diagnostics
     assert not told["converged"] and told["missed"] == pytest.approx(0.75)
     assert "not all chains over models came to a model that has 75 % of the probability" in told["message"]
+
+
+def test_errors_are_no_smaller_than_what_models_leave_room_for():
+    """A model of probability ¾ that holds column 1, which was hardly ever counted."""
+    path = Path(
+        models=[(), (1,)],
+        log_evidence=np.log([1.0, 3.0]),
+        rest=np.ones(2),
+        steps=np.tile([0, 1], 10),
+        weight=np.ones(20),
+        included=np.array([[0.0, 0.5]] * 2),
+        batch_weight=np.full(2, 10.0),
+    )
+    found = posterior_of([path, path], np.zeros(2), n_models=5, round_trips=1e6)
+    error = found.diagnostics["inclusion_error"]
+    assert error[1] == pytest.approx(0.75 - 0.05) and error[0] == pytest.approx(1e-6, rel=1e-4)
 
 
 def test_chains_without_replicas_at_lower_powers_stay_apart_and_say_so(monkeypatch):

@@ -44,7 +44,7 @@ def test_bridges_are_exact_where_expectations_are(powers, dependent):
 @pytest.mark.parametrize("copies", [0, 3])
 def test_the_mass_of_all_models_is_known_from_replicas(name, copies, monkeypatch):
     """Though nothing is taken from what was visited."""
-    monkeypatch.setattr("credo.sparse.walk._gather._MOST_SEEN", 2.0)
+    monkeypatch.setattr("credo.sparse.walk._gather._recaptured", lambda *_: (np.nan, np.nan))
     X, y = data(3, n=20, d=14)
     X[:, 14 - copies :] = X[:, 2 : 2 + copies]
     slab, prior = slab_named(name, y, 14), ModelPrior(14, (1.0, 1.0))
@@ -55,16 +55,28 @@ def test_the_mass_of_all_models_is_known_from_replicas(name, copies, monkeypatch
 
 
 @pytest.mark.filterwarnings("ignore:the chains over models know:credo.estimator.FitWarning")
-def test_seeds_agree_on_a_mass_of_which_next_to_nothing_is_visited():
+def test_seeds_agree_on_a_mass_of_which_little_is_visited():
     rng = np.random.default_rng(4)
-    X = rng.normal(size=(200, 70))
-    X, y = centred(X, 0.3 * X[:, :30].sum(axis=1) + rng.normal(size=200))
-    slab, prior = slab_named("g", y, 70), ModelPrior(70, 0.5)
-    walks = [walk(X, y, slab, prior, n_draws=1000, random_state=seed) for seed in range(3)]
-    assert max(found.diagnostics["share_visited"] for found in walks) < 1e-3
+    X = rng.normal(size=(100, 40))
+    X, y = centred(X, 0.3 * X[:, :20].sum(axis=1) + rng.normal(size=100))
+    slab, prior = slab_named("g", y, 40), ModelPrior(40, 0.5)
+    walks = [walk(X, y, slab, prior, n_draws=1500, random_state=seed) for seed in range(3)]
+    assert max(found.diagnostics["share_visited"] for found in walks) < 0.2
     masses = np.array([found.log_mass for found in walks])
     errors = np.array([found.diagnostics["log_mass_error"] for found in walks])
     assert np.ptp(masses) < 5 * np.linalg.norm(errors) and np.ptp(masses) < 1.0
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_chains_that_never_meet_know_no_mass():
+    """Each stays at its own models that reproduce y: what they saw together isn't all."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(20, 120))
+    X, y = centred(X, X[:, :3].sum(axis=1) + rng.normal(size=20))
+    slab, prior = slab_named("bic", y, 120), ModelPrior(120, 0.5)
+    walks = [walk(X, y, slab, prior, n_draws=500, random_state=seed) for seed in range(2)]
+    apart = abs(walks[0].log_mass - walks[1].log_mass)
+    assert apart > 1.0 and max(found.diagnostics["log_mass_error"] for found in walks) > apart / 10
 
 
 def test_round_trips_by_their_formula():
@@ -121,14 +133,24 @@ def test_chains_walk_on_until_they_agree(monkeypatch):
 
 
 def test_walking_on_has_an_end(monkeypatch):
-    monkeypatch.setattr("credo.sparse.walk._together._FIRST", 20)
-    monkeypatch.setattr("credo.sparse.walk._together._MOST", 80)
-    X, y = blocks(d=300)
-    with pytest.warns(FitWarning, match=r"only \(wanted 0.05\): take more n_draws, or .* such as \(1, 300\)"):
-        model = SpikeSlabRegressor("beta-binomial", slab="g", random_state=0).fit(X, y)
-    assert model.posterior_.diagnostics["n_draws"] == 80 and not model.result_.converged
-    with pytest.warns(FitWarning, match=r"only \(wanted 0.05\): take more n_draws$"):
-        SpikeSlabRegressor((1, 300), slab="g", random_state=0).fit(X, y)
+    monkeypatch.setattr("credo.sparse.walk._together._FIRST", 40)
+    monkeypatch.setattr("credo.sparse.walk._together._MOST", 160)
+    X, y = blocks(d=60)
+    with pytest.warns(FitWarning, match=r"only \(wanted 0.05\): take more n_draws than 160, or .* such as \(1, 60\)"):
+        model = SpikeSlabRegressor(0.5, slab="g", random_state=0).fit(X, y)
+    assert model.posterior_.diagnostics["n_draws"] == 160 and not model.result_.converged
+    with pytest.warns(FitWarning, match=r"only \(wanted 0.05\): take more n_draws than 20$"):
+        SpikeSlabRegressor((1, 60), slab="g", n_draws=20, random_state=0).fit(X, y)
+
+
+def test_replicas_that_hardly_move_are_not_waited_for(monkeypatch):
+    """Of 15 rounds a chain, 30 at the most, no error of .05 can come."""
+    monkeypatch.setattr("credo.sparse.walk._together._FIRST", 30)
+    monkeypatch.setattr("credo.sparse.walk._together._MOST", 60)
+    X, y = centred(*blocks(d=60))
+    with pytest.warns(FitWarning, match="take more n_draws than 30"):
+        found = walk(X, y, slab_named("g", y, 60), ModelPrior(60, 0.5), random_state=0)
+    assert found.diagnostics["n_draws"] == 30 and found.diagnostics["round_trips"] < 9
 
 
 def test_walking_on_ends_where_it_would_take_minutes(monkeypatch):

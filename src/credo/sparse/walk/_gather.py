@@ -15,8 +15,6 @@ from credo.sparse.walk._path import Path
 
 Array = NDArray[np.float64]
 
-# Where visited models hold this much, the rest is known better from how often they are visited than from replicas.
-_MOST_SEEN = 0.5
 # Points in time at which chains are compared.
 _MOMENTS = 1000
 
@@ -55,16 +53,22 @@ def inclusion(paths: Sequence[Path]) -> tuple[Array, Array]:
 
 
 def visits(paths: Sequence[Path], log_prior: Array) -> Visits:
-    """The union of what the chains visited, and the mass of all models; what was seen is a lower bound."""
+    """The union of what the chains visited, and the mass of all models; what was seen is a lower bound.
+
+    Of two ways to that mass the one is taken that says it errs less.
+    """
     known = _known(paths)
     models, (logs, rest) = list(known), np.array(list(known.values())).T
     joint = logs + log_prior[[len(model) for model in models]]
     seen = float(logsumexp(joint))
     mass, error = _recaptured(paths, {model: number for number, model in enumerate(models)}, joint)
     heats = [path.heat for path in paths if path.heat]
-    if heats and not seen - mass > np.log(_MOST_SEEN):
-        mass, error = log_mass(heats, paths[0].included.shape[1])
+    if heats:
+        bridged = log_mass(heats, paths[0].included.shape[1])
+        mass, error = min((mass, error), bridged, key=lambda pair: np.nan_to_num(pair[1], nan=np.inf))
     whole = max(seen, mass) if np.isfinite(mass) else seen
+    # An estimate that the visited models contradict errs by as much at least.
+    error = max(error, whole - mass)
     # Smaller models first among equals, whatever chain saw them first.
     order = sorted(range(len(models)), key=lambda place: (-joint[place], len(models[place]), models[place]))
     return Visits(
@@ -93,6 +97,21 @@ def missed(paths: Sequence[Path], seen: Visits) -> float:
     # What was looked at and never visited isn't in the mass.
     mass = seen.log_mass if best <= seen.log_mass else np.logaddexp(seen.log_mass, best)
     return float(np.exp(best - mass))
+
+
+def contradiction(seen: Visits, probability: Array, n_models: int) -> Array:
+    """How far inclusion probabilities are from what the likeliest models leave room for.
+
+    A column is in with at least the probability of the models that hold it, and out with that of those that don't.
+    """
+    if seen.share == 0.0:
+        return np.zeros_like(probability)
+    shares = np.exp(seen.log_joint[:n_models] - seen.log_mass)
+    least = np.zeros_like(probability)
+    for model, share in zip(seen.models[:n_models], shares.tolist(), strict=False):
+        least[list(model)] += share
+    most = 1.0 - (shares.sum() - least)
+    return np.maximum(np.maximum(least - probability, probability - most), 0.0)
 
 
 def size_probability(paths: Sequence[Path], d: int) -> Array:
@@ -131,29 +150,30 @@ def _best_by_size(models: list[Model], rest: Array) -> tuple[Model, ...]:
     return tuple(models[best[size]] for size in sorted(best))
 
 
-def _half(paths: Sequence[Path], numbers: dict[Model, int], first: bool) -> Array:
-    """Time that the first, or the second, half of every chain spent in each model."""
+def _spent(paths: Sequence[Path], numbers: dict[Model, int]) -> Array:
+    """Time that some of the chains spent in each model, each chain's adding up to one."""
     spent = np.zeros(len(numbers))
     for path in paths:
-        middle = len(path.steps) // 2
-        part = slice(None, middle) if first else slice(middle, None)
         places = np.array([numbers[model] for model in path.models], dtype=np.intp)
-        np.add.at(spent, places[path.steps[part]], path.weight[part])
+        np.add.at(spent, places[path.steps], path.weight / path.weight.sum())
     return spent
 
 
 def _recaptured(paths: Sequence[Path], numbers: dict[Model, int], joint: Array) -> tuple[float, float]:
     """The log mass of all models and its error, from that of the visited ones; NaN where the chains are too short.
 
-    One half of the chains' time says what share of the posterior lies in the models that the other half saw, and their
-    mass is known: all is that over the share (George & McCulloch 1997).
+    One half of the chains says what share of the posterior lies in the models that the other half saw, and their mass
+    is known: all is that over the share (George & McCulloch 1997). Chains that stay in different places know nothing of
+    each other's. The error is no smaller than the share that nobody saw.
     """
-    halves = [_half(paths, numbers, first) for first in (True, False)]
+    halves = [_spent(paths[::2], numbers), _spent(paths[1::2], numbers)]
     estimates = np.array([_mass(joint, *pair) for pair in (halves, halves[::-1])])
     estimates = estimates[np.isfinite(estimates)]
     if not len(estimates):
         return np.nan, np.nan
-    return float(logsumexp(estimates)) - float(np.log(len(estimates))), float(np.ptp(estimates)) / 2
+    mass = float(logsumexp(estimates)) - float(np.log(len(estimates)))
+    unseen = -np.expm1(min(float(logsumexp(joint)) - mass, 0.0))
+    return mass, max(float(np.ptp(estimates)) / 2, float(unseen))
 
 
 def _mass(joint: Array, seen_by: Array, judged_by: Array) -> float:

@@ -17,8 +17,10 @@ BATCHES = 10
 # Steps of a chain, unless they are given: so many, then as many again while chains don't agree, up to the most, or to
 # what takes so many seconds on two cores, by rule of thumb: a clock would make a seed's outcome depend on the machine.
 _FIRST, _MOST, _PATIENCE = 5000, 40_000, 120.0
-# Random columns that chains start with, so that they come from different places.
-FEW = 10
+# A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
+LARGEST_ERROR = 0.05
+# Columns that chains start with, few or many, so that they come from different places; a step costs the cube of them.
+_FEW, _MANY = 10, 100
 
 
 def until_settled(
@@ -41,6 +43,9 @@ def until_settled(
         found = judge(paths)
         each = len(paths) * seconds(float(np.mean([path.mean_size for path in paths])))
         while not found.diagnostics["converged"] and 2 * length <= min(most, _PATIENCE / each):
+            # Replicas that hardly move won't by then.
+            if (found.diagnostics["round_trips"] * most / length + 2.0) * LARGEST_ERROR < 1.0:
+                break
             further = side_by_side(
                 chains, [partial(run, n_draws=length, n_tune=0, n_batches=BATCHES) for run in runs]
             )  # fmt: skip
@@ -52,17 +57,21 @@ def until_settled(
 
 def check_length(n_draws: int | None, n_chains: int) -> None:
     """Refuse chains that are too short or too few for an error to be told."""
-    n_draws = _FIRST if n_draws is None else n_draws
-    if positive_integer("n_draws", n_draws) < BATCHES or positive_integer("n_chains", n_chains) < 2:
-        raise ValueError(
-            f"n_draws must be at least {BATCHES} and n_chains at least 2, so that there is something to compare; "
-            f"got n_draws={n_draws} and n_chains={n_chains}"
-        )
+    for name, value, least in (("n_draws", _FIRST if n_draws is None else n_draws, BATCHES), ("n_chains", n_chains, 2)):
+        if positive_integer(name, value) < least:
+            raise ValueError(f"{name} must be at least {least}, so that there is something to compare; got {value}")
 
 
-def random_start(rng: np.random.Generator, d: int, largest: int, *, size: int) -> Model:
-    """So many columns at random, of d, but at most half of all and half of the largest model."""
-    return tuple(rng.choice(d, size=min(size, d // 2, largest // 2), replace=False).tolist())
+def random_start(rng: np.random.Generator, d: int, room: int, *, large: bool, empty: bool) -> Model:
+    """Where a chain over models of d columns starts: none of them, a few at random, or many.
+
+    Many are all of them, or half as many as the rows have `room` for. Columns that matter only together are easier to
+    keep than to find; and where columns outnumber rows, models that nearly reproduce the target may be a world of their
+    own, from which chains that start there hardly come back.
+    """
+    most = min(_MANY, d) if large else min(_FEW, d // 2)
+    size = 0 if empty and not large else min(most, room // 2)
+    return tuple(rng.choice(d, size=size, replace=False).tolist())
 
 
 def side_by_side(chains: Sequence[Any], walks: Sequence[Callable[[], Path]]) -> list[Path]:

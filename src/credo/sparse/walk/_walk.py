@@ -19,18 +19,14 @@ from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._slabs import Slab
 from credo.sparse.walk._chain import Chain, Target
 from credo.sparse.walk._columns import columns_of
-from credo.sparse.walk._gather import agreement, drawn, inclusion, missed, size_probability, visits
+from credo.sparse.walk._gather import agreement, contradiction, drawn, inclusion, missed, size_probability, visits
 from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import first_ladder
 from credo.sparse.walk._path import Path
-from credo.sparse.walk._together import FEW, check_length, random_start, until_settled
+from credo.sparse.walk._together import LARGEST_ERROR, check_length, random_start, until_settled
 
 Array = NDArray[np.float64]
 
-# The size of a large model to start from; a step costs the cube of that.
-_MANY = 100
-# A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
-_LARGEST_ERROR = 0.05
 _R_HAT = 1.1
 # A prior that expects no more columns than this is not what keeps chains from settling.
 _HANDFUL = 10
@@ -123,31 +119,29 @@ def walk(
 
 
 def _beginning(rng: np.random.Generator, d: int, target: Target, *, large: bool) -> tuple[Ladder, list[Model]]:
-    """Powers, and where their replicas start: at large models, or from a few columns at random and none by turns.
-
-    Where columns outnumber rows, models that nearly reproduce the target may be a world of their own; chains that come
-    from there stay apart from the others if it is.
-    """
-    ladder, largest = first_ladder(d, target.reach), min(len(target.log_prior) - 1, int(target.slab.n))
-    sizes = [_MANY if large else FEW * (level % 2) for level in range(len(ladder.powers))]
-    return ladder, [random_start(rng, d, largest, size=size) for size in sizes]
+    """Powers, and where their replicas start: at large models, or from a few columns at random and none by turns."""
+    ladder, room = first_ladder(d, target.reach), int(min(target.slab.most, target.slab.n))
+    levels = range(len(ladder.powers))
+    return ladder, [random_start(rng, d, room, large=large, empty=level % 2 == 0) for level in levels]
 
 
 def posterior_of(
-    paths: Sequence[Path], log_prior: Array, *, n_models: int, round_trips: float = np.inf
+    paths: Sequence[Path], log_prior: Array, *, n_models: int, round_trips: float | None = None
 ) -> ModelPosterior:
     """What several chains say together.
 
-    A place that has the probability ε is found by about ε of the replicas' round trips. Where nobody has come to may be
-    as much as Laplace's rule of succession says, 1/(N + 2) after N trips, and any column may be in there: no error is
-    told that is smaller, however well the chains agree.
+    A place that has the probability ε is found by about ε of the replicas' round trips (of the independent draws, where
+    there are no replicas). Where nobody has come to may be as much as Laplace's rule of succession says, 1/(N + 2)
+    after N of them, and any column may be in there: no error is told that is smaller, however well the chains agree.
     """
     seen = visits(paths, log_prior)
     probability, error = inclusion(paths)
-    error = np.maximum(error, 1.0 / (round_trips + 2.0))
     r_hat, ess = agreement(paths, seen)
+    looks = np.nan_to_num(ess, nan=np.inf) if round_trips is None else round_trips
+    unknown = 1.0 / (looks + 2.0)
+    error = np.maximum(np.maximum(error, unknown), contradiction(seen, probability, n_models))
     hidden = missed(paths, seen)
-    complaint = _complaint(error, r_hat, hidden, _expected(log_prior, len(error)))
+    complaint = _complaint(error, r_hat, hidden, _remedy(log_prior, paths[0]))
     # Zero where chains are too short to know the mass of all. Averages over listed models are of the posterior that the
     # inclusion probabilities are of only where the chains have found it.
     listed = float(np.exp(logsumexp(seen.log_joint[:n_models]) - seen.log_mass)) if seen.share > 0 else 0.0
@@ -178,28 +172,28 @@ def posterior_of(
             "n_visited": len(seen.models),
             "share_visited": seen.share,
             "missed": hidden,
-            "log_mass_error": seen.log_mass_error,
-            "round_trips": round_trips,
+            "log_mass_error": float(np.maximum(np.nan_to_num(seen.log_mass_error, nan=np.inf), unknown)),
+            "round_trips": looks,
         },
     )
 
 
-def _expected(log_prior: Array, d: int) -> float:
-    """The number of columns that the prior expects, of d, from ln p(γ) for each size."""
-    sizes = np.arange(len(log_prior))
+def _remedy(log_prior: Array, path: Path) -> str:
+    """What to do about chains like this one: ln p(γ) for each size says how many columns the prior expects."""
+    sizes, d = np.arange(len(log_prior)), path.included.shape[1]
     counts = gammaln(d + 1.0) - gammaln(sizes + 1.0) - gammaln(d - sizes + 1.0)
-    return float(sizes @ softmax(log_prior + counts))
+    remedy = f"take more n_draws than {len(path.steps)}"
+    if sizes @ softmax(log_prior + counts) > _HANDFUL:
+        remedy += f", or a prior_inclusion that expects fewer columns, such as (1, {d})"
+    return remedy
 
 
-def _complaint(error: Array, r_hat: float, hidden: float, expected: float) -> str:
+def _complaint(error: Array, r_hat: float, hidden: float, remedy: str) -> str:
     """What speaks against the chains, with a remedy; empty where nothing does."""
-    remedy = "take more n_draws"
-    if expected > _HANDFUL:
-        remedy += f", or a prior_inclusion that expects fewer columns, such as (1, {len(error)})"
-    if error.max() > _LARGEST_ERROR:
+    if error.max() > LARGEST_ERROR:
         return (
             f"the chains over models know some inclusion probabilities to ±{error.max():.3g} only (wanted "
-            f"{_LARGEST_ERROR}): {remedy}"
+            f"{LARGEST_ERROR}): {remedy}"
         )
     if hidden > _MISSED:
         return (

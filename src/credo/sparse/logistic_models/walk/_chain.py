@@ -13,7 +13,7 @@ from credo.sparse._models import Model, ModelPosterior
 from credo.sparse.logistic_models._modes import LEVEL_PRECISION, ClassTask
 from credo.sparse.logistic_models.walk import _jit
 from credo.sparse.walk._path import Path, retrace
-from credo.sparse.walk._together import FEW, check_length, random_start, until_settled
+from credo.sparse.walk._together import check_length, random_start, until_settled
 from credo.sparse.walk._walk import posterior_of
 
 Array = NDArray[np.float64]
@@ -105,7 +105,12 @@ def walk_classes(
     log_prior = prior.log_prob(np.arange(d + 1))
     rngs = generator(random_state).spawn(n_chains)
     chains = [
-        ClassChain(task, log_prior, rng, start=random_start(rng, d, d, size=FEW if number else 0))
+        ClassChain(
+            task,
+            log_prior,
+            rng,
+            start=random_start(rng, d, len(task.y), large=number % 2 == 1, empty=number == 0),
+        )
         for number, rng in enumerate(rngs)
     ]
 
