@@ -54,7 +54,7 @@ def line(ax):
 
 
 def bests(ax):
-    (found,) = [part for part in ax.lines if part.get_label() == "best of its size"]
+    (found,) = [part for part in ax.lines if part.get_label() == "best of its size (the number)"]
     return found.get_xydata()
 
 
@@ -74,8 +74,24 @@ def test_the_best_of_each_size_is_marked_at_its_rank(ax, model):
     np.testing.assert_allclose(bests(ax)[:, 1], best, atol=1e-6)
     np.testing.assert_array_equal(bests(ax)[:, 0], [1 + order.index(score) for score in best])
     sizes = {text.xy: int(text.get_text()) for text in ax.texts}
-    assert len(sizes) >= 3
+    assert set(sizes.values()) == set(range(D + 1))
     assert all(abs(best[size] - height) < 1e-6 for (_, height), size in sizes.items())
+
+
+def test_numbers_of_close_marks_stand_apart():
+    # Nearly the same evidence for each column: the best models of neighbouring sizes lie close together.
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(60, 14))
+    ax = model_scores(SpikeSlabRegressor().fit(Z, Z @ np.linspace(0.2, 0.5, 14) + rng.normal(size=60)))
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len({text.get_text() for text in ax.texts}) == len(boxes) == 15
+    marks = ax.transData.transform(bests(ax))
+    apart = np.abs(marks[:, None, 0] - marks[None, :, 0]) + np.eye(15) * 1e3
+    assert apart.min() < 11 * ax.figure.dpi / 72, "two marks are nearer than a number is wide"
+    for k, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[k + 1 :])
+        assert not any(box.contains(*mark) for mark in marks)
 
 
 @pytest.mark.parametrize("slab", ["g", "zellner-siow", "normal"])

@@ -1,12 +1,15 @@
 """The penalty by cross-validation: scikit-learn's errors on the same folds, and laws of the folds of our own."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import linear_model as sk
 from sklearn.model_selection import KFold
 
-from credo.sparse._folds import dealt
+from credo.estimator import FitWarning
+from credo.sparse._folds import HeldOut, dealt
 from credo.sparse.cross_validation import LassoCV
 from credo.sparse.lasso import Lasso
 
@@ -76,6 +79,57 @@ def test_folds_share_the_rows_evenly():
         assert not set(train) & set(held) and len(train) + len(held) == 48
         assert {i + 43 for i in held if i < 5} == {i for i in held if i >= 43}, "equal rows are in one fold"
         assert abs(np.mean(y[held[held < 43]]) - y.mean()) < 0.5
+
+
+def uneven(n=120):
+    """A wide column that tells little sets the range of penalties, and narrow ones that tell much pay all of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4)) * [1000.0, 1.0, 1.0, 1.0]
+    return X, X @ [0.001, 1.0, -1.0, 0.5] + 0.5 * rng.normal(size=n)
+
+
+END = "least held-out error is at the smallest penalty tried: lower eps .* or use a model without this penalty"
+
+
+def test_a_penalty_at_the_end_of_the_range_is_said():
+    X, y = uneven()
+    with pytest.warns(FitWarning, match=END) as caught:
+        model = LassoCV().fit(X, y)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert model.alpha_ == model.alphas_[-1] and model.result_.converged
+    assert model.result_.message.endswith(str(caught[0].message)) and str(caught[0].message) in str(model.summary())
+    with pytest.warns(FitWarning, match=END):
+        LassoCV(alphas=[2.0, 0.5, 0.2]).fit(X, y)
+    # The advice is good: smaller penalties have a smaller error, and nothing is left to say.
+    with warnings.catch_warnings(action="error"):
+        wider = LassoCV(eps=1e-6).fit(X, y)
+    assert wider.mse_.min() < model.mse_.min() * (1 - 2e-3)
+
+
+def test_the_end_is_not_mentioned_where_nothing_is_to_be_gained():
+    with warnings.catch_warnings(action="error"):
+        LassoCV().fit(*table())
+        # Every column counts, and rows are many: the end is best, by less than the errors are known to.
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(3000, 3))
+        model = LassoCV().fit(X, X.sum(axis=1) + rng.normal(size=3000))
+        assert model.alpha_ == model.alphas_[-1] and model.mse_[-30] > model.mse_[-1]
+        # A single penalty is no range, and that of the other rule isn't at the end.
+        LassoCV(alphas=[1.0]).fit(*uneven())
+        careful = LassoCV(alphas=[0.3, 0.01, 0.003, 0.001], rule="one-standard-error").fit(*uneven())
+        assert careful.alpha_ > careful.alphas_[-1]
+
+
+def test_folds_have_to_agree_that_the_error_falls():
+    alphas, share = np.array([4.0, 2.0, 1.0]), np.ones(3)
+    fall = np.array([[0.5, 0.45, 0.4], [0.3, 0.2, 0.1], [0.4, 0.3, 0.2]])
+    assert HeldOut.of(fall, share).words(2, alphas) and not HeldOut.of(fall, share).words(1, alphas)
+    # The same fall on the whole, but all of it in one fold: as far as one can tell there is none.
+    alone = HeldOut.of([[0.5, 0.45, 0.45], [0.3, 0.2, 0.25], [0.4, 0.3, 0.0]], share)
+    assert alone.mean == pytest.approx(HeldOut.of(fall, share).mean) and np.argmin(alone.mean) == 2
+    assert not alone.words(2, alphas)
+    # Where the penalty fell to a ten thousandth at once, hardly anything is left to gain.
+    assert not HeldOut.of(fall, share).words(2, np.array([2e4, 1e4, 1.0]))
 
 
 def test_few_rows_and_one():

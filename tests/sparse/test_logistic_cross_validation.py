@@ -1,5 +1,7 @@
 """The penalty of sparse logistic regression by cross-validation: scikit-learn's losses, and laws of the folds."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -170,3 +172,19 @@ def test_a_label_that_no_fold_can_judge_is_said():
     X = np.random.default_rng(0).normal(size=(60, 5))
     with pytest.warns(FitWarning, match="label .*True.* is so rare that no held-out row of it could be scored"):
         SparseLogisticRegressionCV(n_alphas=10).fit(X, np.arange(60) == 7)
+
+
+def test_a_penalty_at_the_end_of_the_range_is_said():
+    # A wide column that tells little sets the range of penalties, and a narrow one that tells much pays all of them.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2)) * [1000.0, 1.0]
+    y = X @ [0.001, 2.0] + rng.logistic(size=150) > 0
+    words = "least held-out error is at the smallest penalty tried"
+    with pytest.warns(FitWarning, match=words) as caught:
+        model = SparseLogisticRegressionCV().fit(X, y)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert model.alpha_ == model.alphas_[-1] and words in model.result_.message and model.result_.converged
+    with warnings.catch_warnings(action="error"):
+        wider = SparseLogisticRegressionCV(eps=1e-6).fit(X, y)
+        SparseLogisticRegressionCV().fit(*table())
+    assert wider.log_loss_.min() < model.log_loss_.min() * (1 - 2e-3)

@@ -1,6 +1,7 @@
 """The path: the same weights as single fits, scikit-learn's grid, gaps that are met."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn import linear_model as sk
@@ -102,6 +103,37 @@ def test_a_frame_gives_its_names(kind):
     frame = frames.DataFrame(dict(zip(["rain", "wind", "sun"], X.T, strict=True)))
     assert lasso_path(frame, y).names == ["rain", "wind", "sun"]
     assert lasso_path(X, y).names == ["x0", "x1", "x2"]
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_names_can_be_given(kind):
+    X, y = table(p=3)
+    assert lasso_path(kind(X), y, names=("rain", "wind", "sun")).names == ["rain", "wind", "sun"]
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    assert lasso_path(frame, y, names=frame.columns[::-1]).names == ["c", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["rain", "wind"], "names has 2 entries, but X has 3 columns: give one name a column"),
+        (["rain", "wind", "rain"], "names must be different, but 'rain' comes 2 times"),
+        ("abc", "names must be a sequence of 3 names, one a column; got the one text 'abc'"),
+    ],
+)
+def test_bad_names_are_refused_in_words(names, message):
+    with pytest.raises(ValueError, match=message):
+        lasso_path(*table(p=3), names=names)
+
+
+def test_it_prints_in_a_line():
+    X, y = table()
+    path = lasso_path(X, y, alphas=[0.5, 0.25, 0.125])
+    used = len(set(np.nonzero(path.coefs)[0]))
+    gap = f"{path.dual_gaps.max():.2g}"
+    told = f"LassoPath(3 alphas from 0.5 to 0.125; 20 columns, {used} with a weight; largest dual gap {gap})"
+    assert str(path) == repr(path) == told
+    assert str(lasso_path(X[:, :1], y, alphas=[100.0])).startswith("LassoPath(alpha 100; 1 column, 0 with a weight;")
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

@@ -18,6 +18,11 @@ from credo.plots._style import ACCENT, INK, RULE, canvas, key, tidy
 _POINTS = 400
 # The part of the posterior whose models are shaded.
 _MOST = 0.9
+# Points from a mark to the number at it: the line falls, so that there is room above it on the right and below it on
+# the left; and farther off where other numbers stand there already.
+_SIDES = ((4, 2), (-4, -3), (4, 11), (-4, -12))
+# Half the width of a mark, and the width and height of a digit, in points.
+_MARK, _DIGIT = 2.5, (5.2, 8.5)
 # Heights in the figure of the likeliest models, in inches: their bars, and a row of the table.
 _BARS, _ROW = 1.2, 0.22
 # Of the height: between the bars and the table.
@@ -28,8 +33,8 @@ def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
     """The log posterior of every model, the likeliest first, with the best model of each size marked.
 
     How soon the line falls says how far the data decide: the shaded models together hold nine tenths of the posterior.
-    Numbers at the marks are sizes. Where not all models were visited, or there are more than 2²⁰, the line is of those
-    that are kept.
+    Numbers at the marks are sizes, of all for which there is room. Where not all models were visited, or there are more
+    than 2²⁰, the line is of those that are kept.
 
     Parameters
     ----------
@@ -67,7 +72,7 @@ def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
         ax.plot(ranks[shown], scores[shown], color=ACCENT, linewidth=1.8, marker=marker, markersize=4, zorder=2)
         ax.plot(
             places, heights, "o", color=INK, markersize=4.5, markeredgecolor="white", markeredgewidth=0.6, zorder=4,
-            label="best of its size",
+            label="best of its size (the number)",
         )  # fmt: skip
         _number_sizes(ax, sizes, places, heights)
         key(ax, columns=None)
@@ -119,16 +124,35 @@ def _best_of_sizes(model: Any, scores: Vector, *, whole: bool) -> tuple[list[int
 
 
 def _number_sizes(ax: Axes, sizes: list[int], ranks: Vector, heights: Vector) -> None:
-    """Sizes above the marks, from the likeliest on; those that would stand on another are left out."""
-    taken: list[NDArray[np.float64]] = []
+    """Sizes beside the marks, from the likeliest on; one that finds no place of its own is left out."""
+    points = 72.0 / ax.figure.dpi
+    marks = points * ax.transData.transform(np.column_stack([ranks, heights]))
+    left, bottom = points * ax.bbox.x0, points * ax.bbox.y0
+    outside = [np.array([-np.inf, -np.inf, left, np.inf]), np.array([-np.inf, -np.inf, np.inf, bottom])]
+    taken = outside + [np.concatenate([mark - _MARK, mark + _MARK]) for mark in marks]
     for place in np.argsort(-heights, kind="stable"):
-        at = ax.transData.transform((ranks[place], heights[place])) * 72.0 / ax.figure.dpi
-        if all(abs(at[0] - other[0]) > 11.0 or abs(at[1] - other[1]) > 10.0 for other in taken):
-            taken.append(at)
-            ax.annotate(
-                str(sizes[place]), (ranks[place], heights[place]), xytext=(4, 3), textcoords="offset points",
-                fontsize=8, color=INK, zorder=5,
-            )  # fmt: skip
+        text = str(sizes[place])
+        boxes = {side: _box(marks[place], side, text) for side in _SIDES}
+        side = next((side for side, box in boxes.items() if not any(_overlap(box, other) for other in taken)), None)
+        if side is None:
+            continue
+        taken.append(boxes[side])
+        ax.annotate(
+            text, (ranks[place], heights[place]), xytext=side, textcoords="offset points",
+            ha="right" if side[0] < 0 else "left", va="top" if side[1] < 0 else "bottom",
+            fontsize=8, color=INK, zorder=5,
+        )  # fmt: skip
+
+
+def _box(mark: Vector, side: tuple[int, int], text: str) -> Vector:
+    """Where a number would stand, in points: left, bottom, right and top."""
+    size, away = np.array([_DIGIT[0] * len(text), _DIGIT[1]]), np.array(side)
+    corner = mark + away - np.where(away < 0, size, 0.0)
+    return np.concatenate([corner, corner + size])
+
+
+def _overlap(box: Vector, other: Vector) -> bool:
+    return bool((box[:2] < other[2:]).all() and (other[:2] < box[2:]).all())
 
 
 def _room(scores: Vector, heights: Vector) -> tuple[float, float]:

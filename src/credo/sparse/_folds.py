@@ -21,25 +21,32 @@ Fold = tuple[Order, Order]
 RULES = ("min", "one-standard-error")
 # Below so many numbers in a table its folds are through before threads have got out of each other's way.
 _SMALL = 50_000
+# Held-out losses are known to about this share: the paths over the folds are followed no more closely.
+_KNOWN = 2e-3
+# Without a number in it, so that what many fits say can be told once.
+_AT_THE_END = (
+    "the least held-out error is at the smallest penalty tried: lower eps (or give smaller alphas), or use a model "
+    "without this penalty"
+)
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Losses on held-out rows for each penalty (largest first) and fold, their means and standard errors."""
+    """Losses on held-out rows for each penalty (largest first) and fold, their means and standard errors.
+
+    Folds count by their `share` of the held-out weight.
+    """
 
     path: Array
+    share: Array
     mean: Array
     std_error: Array
 
     @classmethod
     def of(cls, losses: Iterable[Array], share: Array) -> Self:
-        """Folds count by the weight of their held-out rows."""
+        """From the losses of each fold and the weight of its held-out rows."""
         path, share = np.column_stack(list(losses)), share / share.sum()
-        mean = path @ share
-        # In units of the largest loss, whose square may be more than a computer can hold.
-        unit = float(mean.max()) or 1.0
-        spread = (((path - mean[:, None]) / unit) ** 2) @ share
-        return cls(path, mean, unit * np.sqrt(spread / (len(share) - 1)))
+        return cls(path, share, *_averages(path, share))
 
     def place(self, rule: str) -> int:
         """The least mean loss; or the largest penalty whose loss is within one standard error of that."""
@@ -48,6 +55,27 @@ class HeldOut:
         if rule == "min":
             return best
         return int(np.flatnonzero(self.mean <= self.mean[best] + self.std_error[best])[0])
+
+    def words(self, place: int, alphas: Array) -> list[str]:
+        """What there is to say about a choice at the end of the penalties, where the loss still falls."""
+        last = alphas[-1]
+        if place < len(alphas) - 1 or last == alphas[0]:
+            return []
+        # On a straight line the loss falls as much from the last penalty to none as it did from twice the last. Folds
+        # have to agree that it falls: their losses have much in common, and the fall its own, smaller standard error.
+        before = max(int(np.count_nonzero(alphas >= 2.0 * last)) - 1, 0)
+        part = min(1.0, last / (alphas[before] - last))
+        mean, std_error = _averages(part * (self.path[before] - self.path[-1])[None, :], self.share)
+        return [_AT_THE_END] if mean[0] > max(_KNOWN * self.mean[-1], std_error[0]) else []
+
+
+def _averages(path: Array, share: Array) -> tuple[Array, Array]:
+    """Means over the folds, in the last axis, and their standard errors."""
+    mean = path @ share
+    # In units of the largest, whose square may be more than a computer can hold.
+    unit = float(np.abs(path).max()) or 1.0
+    spread = (((path - mean[:, None]) / unit) ** 2) @ share
+    return mean, unit * np.sqrt(spread / (len(share) - 1))
 
 
 def side_by_side(loss: Callable[[Fold], Array], folds: list[Fold], table: Any) -> list[Array]:

@@ -20,8 +20,22 @@ Array = NDArray[np.float64]
 # Rows of a table that a person reads.
 _SHOWN = 50
 
+# Characters of a subset in a table that a person reads, and how many of its places.
+_WIDTH, _PLACES = 60, 8
+
 # Beside a column of unit length, a ridge of this squared is lost to rounding.
 _HIDDEN = 1e-13
+
+
+class _Places(tuple[int, ...]):
+    """The places of a subset: all of them, of which many are printed short."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        if len(self) <= _PLACES:
+            return super().__str__()
+        return f"({', '.join(map(str, self[: _PLACES - 1]))}, … {len(self)} in all)"
 
 
 def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
@@ -30,16 +44,21 @@ def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
     shown = f"{100 * min(posterior.probability.sum(), 1.0):.4g} % of the probability"
     if posterior.diagnostics.get("share_visited", 1.0) == 0.0:
         shown = "probabilities among those visited: what the others have isn't known, for the walk was too short"
+    words = [short_words(model, names) for model in models]
+    cut = any(word != model_words(model, names) for model, word in zip(models, words, strict=True))
     return Table(
         "Likeliest models",
         {
-            "model": [model_words(model, names) for model in models],
+            "model": words,
             "probability": posterior.probability.tolist(),
             "log evidence": posterior.log_evidence.tolist(),
             "size": [len(model) for model in models],
-            "columns": list(models),
+            "columns": [_Places(model) for model in models],
         },
-        notes=(f"{len(models)} models with {shown}",),
+        notes=(
+            f"{len(models)} models with {shown}",
+            *(["long ones are cut short: posterior_.models has their columns"] if cut else []),
+        ),
         most=12,
     )
 
@@ -103,6 +122,16 @@ def summary_table(
 def model_words(model: Model, names: Sequence[str]) -> str:
     """A subset by the names of its columns."""
     return " + ".join(names[j] for j in model) if model else "(none)"
+
+
+def short_words(model: Model, names: Sequence[str]) -> str:
+    """A subset by the first of its names where all of them would be too long for a line."""
+    words = model_words(model, names)
+    if len(words) <= _WIDTH or len(model) < 3:
+        return words
+    ends = np.cumsum([len(names[j]) + len(" + ") for j in model])
+    shown = max(int(np.count_nonzero(ends <= _WIDTH)), 1)
+    return f"{model_words(model[:shown], names)} and {len(model) - shown} more"
 
 
 def flat_words(flat: Sequence[int], names: Sequence[str]) -> list[str]:

@@ -1,12 +1,14 @@
 """The lasso with its penalty chosen by cross-validation."""
 
+import warnings
 from collections import deque
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import choice, positive, positive_integer
+from credo.estimator import FitWarning, choice, positive, positive_integer
 from credo.learning.coordinate import Rows, block_of, descend, polished
 from credo.sparse._folds import RULES, Fold, HeldOut, folds_of, side_by_side, weighty
 from credo.sparse.lasso import PenalizedRegression
@@ -36,7 +38,7 @@ class LassoCV(PenalizedRegression):
         (Breiman et al. 1984).
     alphas : array, optional
         The penalties on trial; by default `n_alphas` values, from the smallest α with all weights zero down to `eps`
-        times that.
+        times that. The fit says where the smallest of them is best, and a smaller one would be better.
     n_alphas, eps : the default range, 100 and 1e-3
     fit_intercept : bool, default True
     tol : float, default 1e-8
@@ -116,6 +118,9 @@ class LassoCV(PenalizedRegression):
         deque(descend(block, way[:-1], l1_ratio=1.0, tol=_WAY_TOL, max_passes=max_iter), maxlen=0)
         (step,) = descend(block, way[-1:], l1_ratio=1.0, tol=tol, max_passes=max_iter)
         self._keep(rows, polished(rows, step, l1=way[-1], l2=0.0), float(self.alphas_[place]))
+        for word in held_out.words(place, self.alphas_):
+            warnings.warn(word, FitWarning, stacklevel=2)
+            self.result_ = replace(self.result_, message=f"{self.result_.message}; {word}")
         return self
 
     def _notes(self, n_chosen: int) -> tuple[str, ...]:

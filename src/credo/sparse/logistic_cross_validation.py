@@ -2,6 +2,7 @@
 
 import warnings
 from collections import deque
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -37,7 +38,7 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
         (over the folds) of that: fewer columns for what is the same loss as far as one can tell (Breiman et al. 1984).
     alphas : array, optional
         The penalties on trial; by default `n_alphas` values, from the smallest α with all weights zero down to `eps`
-        times that.
+        times that. The fit says where the smallest of them is best, and a smaller one would be better.
     n_alphas, eps : the default range, 100 and 1e-3
     fit_intercept, class_weight : as in `SparseLogisticRegression`; the weights count in the held-out loss as well
     tol : float, default 1e-7
@@ -113,7 +114,7 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
         unseen = np.setdiff1d(np.arange(len(self.classes_)), codes[np.concatenate([held for _, held in folds])])
         if len(unseen):
             warnings.warn(
-                f"label {self.classes_[unseen[0]]!r} is so rare that no held-out row of it could be scored (the "
+                f"label {self.classes_[unseen].tolist()[0]!r} is so rare that no held-out row of it could be scored (the "
                 "training rows must know it as well): the penalty is chosen by the other labels alone",
                 FitWarning,
                 stacklevel=2,
@@ -130,6 +131,9 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
         start = (last[0].W, last[0].b) if last else None
         (verdict,) = self._walk(rows, labels, self.alphas_[place : place + 1], tol=self.tol, start=start)
         self._keep(verdict, labels, table, float(self.alphas_[place]))
+        for word in held_out.words(place, self.alphas_):
+            warnings.warn(word, FitWarning, stacklevel=2)
+            self.result_ = replace(self.result_, message=f"{self.result_.message}; {word}")
         return self
 
     def _notes(self) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """The lasso for a whole range of penalties, each from the one before."""
 
 import warnings
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -43,6 +45,8 @@ class LassoPath(_Path):
            [3., 4.]])
     >>> path.names
     ['x0']
+    >>> path
+    LassoPath(2 alphas from 2 to 1; 1 column, 1 with a weight; largest dual gap 0)
     """
 
     intercepts: Array
@@ -62,6 +66,13 @@ class LassoPath(_Path):
         path.names = [f"x{j}" for j in range(len(coefs))] if names is None else names
         return path
 
+    def __repr__(self) -> str:
+        first, last = f"{self.alphas[0]:.4g}", f"{self.alphas[-1]:.4g}"
+        alphas = f"{len(self.alphas)} alphas from {first} to {last}" if len(self.alphas) > 1 else f"alpha {first}"
+        used = int(np.count_nonzero(self.coefs.any(axis=1)))
+        columns = f"{len(self.coefs)} column{'s' * (len(self.coefs) != 1)}, {used} with a weight"
+        return f"LassoPath({alphas}; {columns}; largest dual gap {self.dual_gaps.max():.2g})"
+
     def predict(self, X: ArrayLike) -> Array:
         """The prediction of each row for each penalty, (n_samples, n_alphas)."""
         rows: Any = check_array(X, accept_sparse="csr", dtype=np.float64)
@@ -80,6 +91,7 @@ def lasso_path(
     l1_ratio: float = 1.0,
     fit_intercept: bool = True,
     sample_weight: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
     tol: float = 1e-4,
     max_iter: int = 100_000,
 ) -> LassoPath:
@@ -101,6 +113,8 @@ def lasso_path(
     l1_ratio : float, default 1.0
     fit_intercept : bool, default True
     sample_weight : array of shape (n_samples,), optional
+    names : sequence of str, optional
+        Of the columns, all different; by default those of a frame, else x0, x1, …
     tol : float, default 1e-4
         Each duality gap is at most tol·‖y − ȳ‖²/n.
     max_iter : int, default 100000
@@ -126,6 +140,7 @@ def lasso_path(
     # The door of the estimators: what they refuse is refused here, and it knows the names of a frame's columns.
     reader = ElasticNet()
     rows = Rows.of(*reader._training_rows(X, y, sample_weight), center=bool(fit_intercept))
+    called = reader._feature_names() if names is None else _checked(names, rows.X.shape[1])
     grid = penalties(rows.steepest() / (rows.total * ratio), alphas, n_alphas=n_alphas, eps=eps)
     coefs, gaps, missed = walk(rows, grid, l1_ratio=ratio, tol=tol, max_passes=max_iter)
     if missed:
@@ -135,8 +150,20 @@ def lasso_path(
             FitWarning,
             stacklevel=2,
         )
-    names = reader._feature_names()
-    return LassoPath(grid, coefs, gaps / rows.total, intercepts=rows.intercept(coefs), names=names)
+    return LassoPath(grid, coefs, gaps / rows.total, intercepts=rows.intercept(coefs), names=called)
+
+
+def _checked(names: Sequence[str], n_features: int) -> list[str]:
+    """Names for the columns, as many as there are and no two the same."""
+    if isinstance(names, str):
+        raise ValueError(f"names must be a sequence of {n_features} names, one a column; got the one text {names!r}")
+    called = [str(name) for name in names]
+    if len(called) != n_features:
+        raise ValueError(f"names has {len(called)} entries, but X has {n_features} columns: give one name a column")
+    twice = [name for name, count in Counter(called).items() if count > 1]
+    if twice:
+        raise ValueError(f"names must be different, but {twice[0]!r} comes {called.count(twice[0])} times")
+    return called
 
 
 def penalties(largest: float, alphas: ArrayLike | None, *, n_alphas: int, eps: float) -> Array:

@@ -92,8 +92,9 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
     Subsets of linearly dependent columns are no models of their own under "bic", "g" and "zellner-siow", and have
     probability zero; so have those of n−1 columns or more. Of columns that are copies of each other one is in at a
     time, so that they share their probability; columns of which one is a combination of the others share it, too, and
-    so do near copies. `inclusion_of` tells the probability of such a group, and the fit says where there is one.
-    A constant column can't be told from the intercept and is left out.
+    so do near copies. `inclusion_of` tells the probability of such a group. The fit says where there are copies,
+    combinations, or near copies with a correlation of ±0.999 or more; groups of less it leaves to you. A
+    constant column can't be told from the intercept and is left out.
 
     Examples
     --------
@@ -149,19 +150,21 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         design = Design.of(rows, target, weight, unit=unit, names=names)
         slab = self._slab(design)
         prior = ModelPrior.of(self.prior_inclusion, len(design.kept))
+        # The BIC has a word of its own about too many columns. All this is said before a search that may take minutes.
+        words = [*design_words(design, slab, names), *([] if self.slab == "bic" else prior.words(design.n))]
+        for word in words:
+            warnings.warn(word, FitWarning, stacklevel=2)
         found = self._search(design, slab, prior)
         self.search_ = "enumerate" if found.coef_mean is not None else "gibbs"
         self._learn(design, slab, found)
         self._fits = None
         self._fits = self._average
-        words = [*design_words(design, slab, names), *search_words(found, slab, design, names)]
-        # The BIC has a word of its own about too many columns.
-        words += [] if self.slab == "bic" else prior.words(design.n)
-        for word in words:
+        later = search_words(found, slab, design, names)
+        for word in later:
             warnings.warn(word, FitWarning, stacklevel=2)
         diagnostics = found.diagnostics
         visited = f"all {diagnostics['n_visited']:,} subsets visited"
-        told = "; ".join([diagnostics.get("message", visited), *size_words(design, slab), *words])
+        told = "; ".join([diagnostics.get("message", visited), *size_words(design, slab), *words, *later])
         self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), told)
         return self
 

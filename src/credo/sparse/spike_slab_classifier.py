@@ -87,7 +87,11 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
     -----
     Every weight has a prior of its own, so that copies of a column can be in together, each with a part of the weight;
     but one is enough, and each of them is in with less probability than the group. `inclusion_of` tells that of the
-    group, and the fit says where there is one. A constant column can't be told from the intercept and is left out.
+    group. The fit says where there are copies, combinations, or near copies with a correlation of ±0.999 or more;
+    groups of less it leaves to you. A constant column can't be told from the intercept and is left out.
+
+    A subset is scored at its own mode, so that there are no scores of all subsets at once to look up, and no table of
+    R²: `log_scores`, `all_scores` and `best_subsets_table` are of `SpikeSlabRegressor` alone.
 
     Examples
     --------
@@ -152,12 +156,15 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         )
         prior = ModelPrior.of(self.prior_inclusion, task.n_columns)
         words = [*self._column_words(task), *prior.words(float(weight.sum()))]
+        for word in words:
+            warnings.warn(word, FitWarning, stacklevel=2)
         found = self._search(task, prior)
         self._learn(task, found)
         diagnostics = found.diagnostics
-        for word in words if diagnostics["converged"] else [*words, diagnostics["message"]]:
-            warnings.warn(word, FitWarning, stacklevel=2)
-        self.result_ = Result(bool(diagnostics["converged"]), 1, "; ".join([diagnostics["message"], *words]))
+        if not diagnostics["converged"]:
+            warnings.warn(diagnostics["message"], FitWarning, stacklevel=2)
+        told = "; ".join([diagnostics["message"], *words])
+        self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), told)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:

@@ -1,0 +1,52 @@
+"""The table of the likeliest models, of few columns and of many."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
+
+NAMES = [f"measurement_{j}" for j in range(12)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 12))
+    y = X @ np.where(np.arange(12) < 10, 1.0, 0.0) + 0.1 * rng.normal(size=60)
+    return SpikeSlabRegressor(slab="g", n_models=40).fit(pd.DataFrame(X, columns=NAMES), y)
+
+
+def test_long_subsets_are_cut_short_in_print(model):
+    assert len(model.map_model_) == 10
+    first = model.models_.columns["model"][0]
+    assert first == "measurement_0 + measurement_1 + measurement_2 and 7 more"
+    printed = str(model.models_)
+    assert max(map(len, printed.splitlines())) < 140
+    assert "(0, 1, 2, 3, 4, 5, 6, … 10 in all)" in printed
+    assert "long ones are cut short: posterior_.models has their columns" in printed
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_the_whole_subsets_stay_at_hand(model, backend):
+    listed = model.models_.columns["columns"]
+    assert listed == list(model.posterior_.models) and listed[0] == tuple(range(10))
+    frame = model.models_.to_frame(backend=backend)
+    assert [tuple(subset) for subset in frame["columns"]] == listed
+
+
+def test_short_subsets_are_written_out():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=["rain", "wind", "sun"])
+    table = SpikeSlabRegressor(slab="g").fit(X, X.sum(axis=1) + 0.1 * rng.normal(size=60)).models_
+    assert table.columns["model"][0] == "rain + wind + sun" and "(0, 1, 2)" in str(table)
+    assert "cut short" not in str(table)
+
+
+def test_a_fit_counts_the_models_it_visited():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] + rng.logistic(size=60)
+    assert SpikeSlabClassifier().fit(X, y > 0).result_.n_iter == 16 == SpikeSlabRegressor().fit(X, y).result_.n_iter
+    walked = SpikeSlabClassifier(search="gibbs", n_draws=300, random_state=0).fit(X, y > 0)
+    assert 1 < walked.result_.n_iter == walked.posterior_.diagnostics["n_visited"] <= 16
