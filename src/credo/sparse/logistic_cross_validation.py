@@ -114,8 +114,8 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
         unseen = np.setdiff1d(np.arange(len(self.classes_)), codes[np.concatenate([held for _, held in folds])])
         if len(unseen):
             warnings.warn(
-                f"label {self.classes_[unseen].tolist()[0]!r} is so rare that no held-out row of it could be scored (the "
-                "training rows must know it as well): the penalty is chosen by the other labels alone",
+                f"label {self.classes_[unseen].tolist()[0]!r} is so rare that no held-out row of it could be scored "
+                "(the training rows must know it as well): the penalty is chosen by the other labels alone",
                 FitWarning,
                 stacklevel=2,
             )
