@@ -15,7 +15,7 @@ from credo.report import _class_facts as facts
 from credo.report import _class_sentences as sentences
 from credo.report import _leaderboard as leaderboard
 from credo.report import render
-from credo.report._classification import surprises
+from credo.report._classification import _weights_figure, surprises
 from credo.report._curves import curves, probability
 from credo.report._effects import weights
 from credo.selection import Gap, HeldOut, compare
@@ -220,6 +220,46 @@ def test_words_that_count_are_named():
     assert re.search(
         r"What counts most: the words \w+, .*? speak for (ham|spam); the words? \w+.*? for (ham|spam)\.", words
     )
+
+
+def test_weights_count_by_what_they_move_over_the_rows():
+    """Of three inputs of 0 and 1, the rare one has the largest weight and the smallest spread; one has no weight."""
+    rng = np.random.default_rng(0)
+    rows = (rng.uniform(size=(400, 3)) < [0.5, 0.02, 0.5]).astype(float)
+    table = pd.DataFrame(rows, columns=["often", "rare", "idle"])
+    y = np.where(rows[:, 0] + 3 * rows[:, 1] + rng.normal(0, 0.3, size=400) > 0.5, "spam", "ham")
+    model = TableModel(Preparation(), LogisticRegression(1.0), "y").fit(table, y)
+    model.estimator_.coef_ = np.array([[2.0, 5.0, 0.0]])
+    found = weights(model, table)
+    np.testing.assert_allclose(found.values, [2 * rows[:, 0].std(), 5 * rows[:, 1].std(), 0.0])
+    assert found.order.tolist() == [0, 1] and found.classes[:2] == ["spam", "spam"]
+    shown = _weights_figure(found, "y")
+    assert shown.question == "What moves the predictions?"
+    assert "idle" not in shown.svg and shown.answer.endswith("2 of 3 weights are other than zero, all drawn.")
+    model.estimator_.coef_ = np.zeros((1, 3))
+    assert weights(model, table) is None
+
+
+def test_a_weight_against_one_of_three_classes_is_one_for_the_others(frame):
+    y = np.array(["low", "middle", "high"])[np.digitize(frame["warmth"], [-0.5, 0.5])]
+    model = TableModel(Preparation(), LogisticRegression(1.0), "y").fit(frame[["warmth", "rain"]], y)
+    model.estimator_.coef_ = np.array([[-3.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    found = weights(model, frame)
+    assert found.values[0] == pytest.approx(frame["warmth"].std(ddof=0)) and found.classes[0] != model.classes_[0]
+    assert found.order.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("left", "n", "text"),
+    [
+        (57, 2000, "57 of 2,000 weights are other than zero; the 20 largest are drawn."),
+        (57, 57, "The 20 largest of 57 weights are drawn."),
+        (3, 57, "3 of 57 weights are other than zero, all drawn."),
+        (4, 4, "All 4 weights are drawn."),
+    ],
+)
+def test_how_many_weights_are_drawn(left, n, text):
+    assert sentences.drawn(left, n, at_most=20) == text
 
 
 def test_words_and_columns_are_told_apart():

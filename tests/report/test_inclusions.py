@@ -1,6 +1,8 @@
 """Which inputs matter: inclusion probabilities by the columns of the table, stand-ins for each other, sentences."""
 
 import re
+import warnings
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -10,11 +12,19 @@ from credo.io import Preparation, TableModel
 from credo.linear import LinearRegression
 from credo.report import _inclusion_sentences as words
 from credo.report import render
+from credo.report._assumption import assumption
 from credo.report._effects import effects, kept
 from credo.report._inclusion_figure import inclusion_figure
 from credo.report._inclusions import Either, Inclusions, grouped, inclusions
 from credo.selection import compare
-from credo.sparse import LassoCV, ModelPosterior, SparseLogisticRegression, SpikeSlabClassifier, SpikeSlabRegressor
+from credo.sparse import (
+    LassoCV,
+    LassoPath,
+    ModelPosterior,
+    SparseLogisticRegression,
+    SpikeSlabClassifier,
+    SpikeSlabRegressor,
+)
 
 
 def made_up(subsets, d):
@@ -37,12 +47,23 @@ def test_a_column_of_levels_is_in_if_any_of_them_is():
 
 def test_what_the_listed_subsets_leave_out_stays_between_the_bounds():
     """A walk lists the subsets it visited: the columns' own probabilities are better known than these."""
-    listed = ModelPosterior(np.array([0.4, 0.5, 0.2]), ((0,), ()), np.array([0.3, 0.1]), np.zeros(2), 0.0)
+    listed = ModelPosterior(np.array([0.4, 0.5, 0.2]), ((0, 1), (0,)), np.array([0.1, 0.1]), np.zeros(2), 0.0)
     found = grouped("s", ["soil", "soil", "warmth"], listed)
-    # Among the listed 0.75 of the mass has a level of the soil; at least 0.5 and at most 0.9 must.
-    assert found.values.tolist() == pytest.approx([0.75, 0.2])
+    # Half of what is listed has both levels of the soil; at least 0.5 of all, and at most 0.9, must have one.
+    assert found.values.tolist() == pytest.approx([0.5, 0.2])
+    assert found.values[0] == listed.any_of([0, 1])
     listed = ModelPosterior(np.array([0.4, 0.5]), ((0,),), np.array([0.3]), np.zeros(1), 0.0)
     assert grouped("s", ["soil", "soil"], listed).values.tolist() == pytest.approx([0.9])
+
+
+def test_what_is_in_together_agrees_with_the_bars():
+    """Of listed subsets that hold a part of the posterior, 0.86 and 0.25 leave 0.11 beside the 1 of either."""
+    listed = ModelPosterior(
+        np.array([0.86, 0.25]), ((0,), (1,), (0, 1)), np.array([0.6, 0.08, 0.07]), np.zeros(3), 0.0
+    )  # fmt: skip
+    (group,) = grouped("s", ["a", "b"], listed).either
+    assert group.one == listed.any_of([0, 1])
+    assert group.both == pytest.approx(0.86 + 0.25 - group.one)
 
 
 def test_copies_share_their_probability_and_either_will_do():
@@ -70,9 +91,12 @@ def test_inputs_that_come_and_go_by_themselves_are_no_stand_ins():
     assert grouped("s", ["a", "b"], made_up(together, 2)).either == []
 
 
-def say(values, either=(), *, linear=True):
-    names = [f"x{i}" for i in range(len(values))]
-    return words.inclusions(Inclusions("spike-slab", names, np.asarray(values), list(either)), linear=linear)
+def told(values, either=(), **more):
+    return Inclusions("spike-slab", [f"x{i}" for i in range(len(values))], np.asarray(values), list(either), **more)
+
+
+def say(values, either=(), *, linear=True, **more):
+    return words.inclusions(told(values, either, **more), linear=linear)
 
 
 def test_the_sentence_has_four_kinds_of_inputs():
@@ -110,9 +134,71 @@ def test_those_that_stand_in_for_each_other_are_told_once():
 
 
 def test_a_search_that_has_not_settled_says_so():
-    rough = Inclusions("spike-slab", ["a", "b"], np.array([0.97, 0.1]), [], settled=False)
-    assert words.inclusions(rough, linear=True).endswith("had not settled: these probabilities are rough.")
+    assert say([0.97, 0.1], settled=False, error=0.123).endswith(
+        "had not settled: these probabilities are rough (± 12 percentage points or worse)."
+    )
+    assert say([0.1, 0.1], settled=False, wide=True).endswith("had not settled: these probabilities are rough.")
     assert "rough" not in say([0.97, 0.1])
+
+
+def test_the_error_of_a_short_walk_is_its_own():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.normal(size=(40, 30))).add_prefix("x")
+    y = frame["x0"].to_numpy() + rng.normal(size=40)
+    walker = SpikeSlabRegressor("beta-binomial", search="gibbs", n_draws=20, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fitted(walker, frame, y)
+    found = inclusions({"spike-slab": model}, frame, y)
+    assert not found.settled and not found.either
+    assert found.error == model.estimator_.posterior_.diagnostics["inclusion_error"].max() > 0
+
+
+def test_of_more_inputs_than_rows_none_is_needed_by_itself():
+    assert say([0.99, *[0.01] * 1998], wide=True).endswith(
+        "(95 % or more); none of the other 1,998 is needed by itself (each below 25 %)."
+    )
+    assert say([0.01] * 40, wide=True) == "None of the 40 inputs is needed by itself (each below 25 %)."
+
+
+def test_the_probability_beforehand_is_that_of_the_law():
+    """By enumeration of all subsets of four columns, two of which are levels of the soil."""
+    origins = ["soil", "wind", "soil", "rain"]
+    for setting in (0.2, "beta-binomial", (1, 4)):
+        found = assumption(setting, origins)
+        subsets = [subset for k in range(5) for subset in combinations(range(4), k)]
+        weight = np.exp([float(found.law.log_prob(len(subset))) for subset in subsets])
+        shares = [
+            sum(w for w, subset in zip(weight, subsets, strict=True) if any(origins[j] == name for j in subset))
+            for name in ("soil", "wind", "rain")
+        ]
+        assert found.shares.tolist() == pytest.approx(shares)
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("beta-binomial", "any share of the inputs was as likely as any other"),
+        ((1, 10), "a few inputs were expected"),
+        ((2, 3), "about 4 of the ten inputs were expected"),
+        (0.5, "each input was taken to be in with 50 %, whatever the others"),
+    ],
+)
+def test_what_was_assumed_in_words(setting, text):
+    assert words.held(assumption(setting, [f"x{i}" for i in range(10)])) == text
+
+
+def test_an_assumption_is_told_where_another_would_move_a_probability():
+    """Odds of one to twelve are a probability below which four times the prior odds don't reach a quarter."""
+    assumed = assumption("beta-binomial", ["x0", "x1", "x2"])
+    assert words.swayed(told([0.99, 0.34, 0.05], assumed=assumed)) == (
+        "Beforehand any share of the inputs was as likely as any other. That is an assumption; another could move x1 a "
+        "good deal."
+    )
+    assert words.swayed(told([0.99, 0.93, 1 / 13 - 1e-6], assumed=assumed)) == ""
+    assert words.swayed(told([0.99, 0.92, 1 / 13 + 1e-6], assumed=assumed)).endswith("move x1 and x2 a good deal.")
+    clear = inclusion_figure(told([0.99, 0.99, 0.01], assumed=assumed), best="s", linear=True)
+    assert "seen (50 %): any share of the inputs was as likely" in clear.reading and "assumption" not in clear.answer
 
 
 def test_many_names_are_cut_short():
@@ -156,9 +242,17 @@ def test_real_columns_levels_and_copies(farm):
     assert "either of" in shown.answer and "by spike-slab," in shown.reading
     assert all(f">{name}<" in shown.svg for name in found.names)
     # The lasso stands beside it: an input by the largest weight of its levels, and of two copies mostly one.
-    assert "the lasso takes it" in shown.svg and "Each dot is when the lasso lets an input in" in shown.reading
+    assert "at which the lasso takes it" in shown.svg and "Each dot is when the lasso lets an input in" in shown.reading
     weights = dict(zip(found.path.names, found.path.coefs[:, -1], strict=True))
     assert weights["soil"] > 0 and min(weights["warmth"], weights["fahrenheit"]) < 0.1
+
+
+def test_a_path_says_nothing_of_penalties_below_its_last():
+    path = LassoPath(np.array([2.0, 0.02]), np.array([[0.0, 1.0], [0.0, 0.0]]), np.zeros(2))
+    shown = inclusion_figure(told([0.9, 0.1], path=path), best="s", linear=True)
+    assert ">not by 1 %<" in shown.svg and "share of the largest penalty" in shown.svg and "never" not in shown.svg
+    path = LassoPath(path.alphas, np.array([[0.0, 1.0], [0.0, 0.5]]), np.zeros(2))
+    assert "not by" not in inclusion_figure(told([0.9, 0.1], path=path), best="s", linear=True).svg
 
 
 def test_a_single_input_and_models_of_one_answer_have_no_inclusions(farm):
@@ -204,12 +298,12 @@ def test_weights_that_are_zero_are_not_kept():
     frame = pd.DataFrame(rng.normal(size=(80, 6)), columns=list("abcdef"))
     y = 5 * frame["d"] - 2 * frame["b"] + rng.normal(size=80)
     lasso = fitted(LassoCV(rule="one-standard-error"), frame, y.to_numpy())
-    found = kept(lasso)
+    found = kept(lasso, frame)
     assert found.names[:2] == ["d", "b"] and found.n_weights == 6
     assert len(found.names) == np.count_nonzero(lasso.estimator_.coef_)
     logistic = fitted(SparseLogisticRegression(0.1), frame, np.where(y > 0, "up", "down"))
-    assert kept(logistic).names[0] == "d"
-    assert kept(fitted(LinearRegression(), frame, y.to_numpy())) is None
+    assert kept(logistic, frame).names[0] == "d"
+    assert kept(fitted(LinearRegression(), frame, y.to_numpy()), frame) is None
 
 
 def page(models, frame, y):

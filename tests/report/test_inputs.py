@@ -1,6 +1,7 @@
 """What a model says of its inputs: influences, relevances, curves, and the sentences made of them."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,16 +14,17 @@ from credo.gp import GPRegressor
 from credo.io import Preparation, TableModel
 from credo.kernel_machines import KernelRidge, NadarayaWatson
 from credo.kernels import RBF
-from credo.linear import BayesianLinearRegression, LinearRegression, Ridge
+from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression, Ridge
 from credo.metrics import Influence
 from credo.report import _input_sentences as words
 from credo.report import _sentences as sentences
 from credo.report import render
-from credo.report._curves import Curve, Shares, curves, latent, line, typical
+from credo.report._curves import Curve, Shares, curves, latent, line, probability, typical
 from credo.report._figures import curve_figures, influence_figure
 from credo.report._inputs import Process, influence, process
 from credo.report._numbers import percent
 from credo.selection import compare
+from credo.sparse import SpikeSlabRegressor
 
 
 def fitted(estimator, frame, y):
@@ -179,9 +181,9 @@ def test_a_table_of_one_column_has_a_line(farm):
     assert line(fitted(Ridge(), few, y), few, "warmth") is None
 
 
-def curve(mean, half, ticks=None):
+def curve(mean, half, ticks=None, level=None):
     mean = np.asarray(mean, dtype=float)
-    return Curve("x", "x", np.linspace(0, 10, len(mean)), Normal(mean, np.full(len(mean), half / 1.96)), ticks)
+    return Curve("x", "x", np.linspace(0, 10, len(mean)), Normal(mean, np.full(len(mean), half / 1.96)), ticks, level)
 
 
 up = np.linspace(0.0, 10.0, 41)
@@ -200,10 +202,55 @@ hill = 10 - (up - 5) ** 2 / 2.5
         # A dent that the band doesn't vouch for; what is next to nothing beside the curve's height is none.
         (curve(up - 3 * np.exp(-((up - 5) ** 2)) + 1e-9, 1.5), "Rises on the whole, from 0 to 10.0."),
         (curve([1.0, 5.0, 3.0], 0.5, ["a", "b", "c"]), "Lowest at a (1.00), highest at b (5.00)."),
+        # A band of which the height is unknown, and the difference between places isn't; and the other way round.
+        (curve(up, 6.0, level=False), "Rises, from 0 to 10.0."),
+        (curve(-up, 6.0, level=False), "Falls, from 0 to −10.0."),
+        (curve(hill, 6.0, level=False), "Lowest at 0 (0), highest at 5 (10.0)."),
+        (curve([1.0, 5.0, 3.0], 4.0, ["a", "b", "c"], level=False), "Lowest at a (1.00), highest at b (5.00)."),
+        (curve(up, 6.0, level=True), "Could as well be level."),
     ],
 )
 def test_what_a_curve_does(fact, text):
     assert words.curve(fact) == text
+
+
+@pytest.mark.parametrize(
+    "estimator", [LinearRegression(), BayesianLinearRegression(), make_pipeline(Polynomial(degree=1), Ridge())]
+)
+def test_a_line_is_level_where_the_interval_of_its_coefficient_holds_zero(estimator):
+    """The slope of each column sweeps through the border, while the height is so unsure that the bands hold levels."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(40, 12))).add_prefix("x")
+    y = 100 + frame.to_numpy() @ np.linspace(-0.8, 0.8, 12) + rng.normal(0, 1.2, size=40)
+    model = fitted(estimator, frame, y)
+    found = curves(model, frame, 0, list(frame.columns))
+    inner = model.estimator_ if hasattr(model.estimator_, "confint") else model.estimator_[-1]
+    lower, upper = np.asarray(inner.confint(0.95)).T
+    assert [one.level for one in found] == ((lower <= 0) & (upper >= 0)).tolist()
+    assert 0 < sum(one.level for one in found) < 12
+    assert any(not one.level and one.lower.max() <= one.upper.min() for one in found)
+
+
+def test_a_line_of_a_spike_is_level_unless_its_column_is_almost_surely_in():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(size=(60, 6))).add_prefix("x")
+    y = frame.to_numpy() @ np.array([0.0, 0.1, 0.3, 0.4, 0.8, 2.0]) + rng.normal(size=60)
+    model = fitted(SpikeSlabRegressor(), frame, y)
+    found = {one.name: one.level for one in curves(model, frame, 0, list(frame.columns))}
+    share = dict(zip(frame.columns, model.estimator_.inclusion_probabilities_, strict=True))
+    assert all(found[name] for name in share if share[name] < 0.94)
+    assert not any(found[name] for name in share if share[name] > 0.999)
+    assert 0 < sum(found.values()) < 6
+
+
+def test_a_process_and_two_classes_are_compared_at_two_places_too(farm, grown):
+    frame, y = farm
+    row = typical(grown, frame)
+    warmth, wind = curves(grown, frame, row, ["warmth", "wind"])
+    assert (warmth.level, wind.level) == (False, True)
+    classes = fitted(BayesianLogisticRegression(), frame, np.where(y > np.median(y), "high", "low"))
+    assert curves(classes, frame, row, ["wind"], ask=partial(probability, place=1))[0].level is True
+    assert curves(fitted(NadarayaWatson(), frame, y), frame, row, ["wind"])[0].level is None
 
 
 def test_a_line_without_a_band_that_hardly_rises_before_it_falls_falls():
@@ -246,6 +293,13 @@ def test_influences_in_words():
     assert say([20.0, 12.0, 6.0], [True, True, False]).endswith(", another value of length by 6.0.")
     assert say([20.0, 6.0, 0.3, 0.2, 0.1]).endswith("by 6.0; length, draught and soil hardly matter.")
     assert say([0.0, 0.0]) == "No input changes what gp predicts."
+
+
+def test_bars_end_where_influences_do():
+    fact = Influence([["froude"], ["beam"], ["soil"]], np.array([0.0, 2.0, 0.0]), [True] * 3)
+    shown = influence_figure(fact, best="lasso", target="y")
+    assert ">beam<" in shown.svg and ">froude<" not in shown.svg
+    assert "Left out: two of no influence." in shown.reading
 
 
 def test_a_process_in_words():
@@ -308,6 +362,14 @@ def test_models_without_length_scales_for_each_column_show_influences(farm, esti
     assert "Which inputs matter?" in text
     assert "figure-bends" not in text
     assert "<dt>Gaussian process</dt>" not in text
+
+
+def test_the_page_says_how_many_inputs_have_a_curve():
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(rng.normal(size=(60, 8))).add_prefix("x")
+    y = frame.sum(axis=1).to_numpy() + rng.normal(size=60)
+    assert "Drawn are six of the eight inputs." in page(frame, y, {"linear": LinearRegression()})
+    assert "Drawn are" not in page(frame[["x0", "x1"]], y, {"linear": LinearRegression()})
 
 
 def test_a_table_of_one_column_shows_its_curve(farm):

@@ -27,7 +27,7 @@ def inclusions(model: Any, *, path: LassoPath | None = None, max_rows: int = 20,
 
     Bars of one half and more are filled: these columns are the median model. A path of the lasso adds, for each column,
     the share of the largest penalty at which its weight leaves zero, so that the two orders can be compared; a hollow
-    mark at the left is a column that never enters.
+    mark at the left is a column that isn't in by the path's last penalty.
 
     Parameters
     ----------
@@ -101,8 +101,9 @@ def draw_entrances(ax: Axes, path: LassoPath, rows: NDArray[np.intp]) -> None:
     tidy(panel)
     panel.spines["left"].set_visible(False)
     shares, height = entrances(path)[rows], np.arange(len(rows))
-    low = min(float(path.alphas.min() / path.alphas.max()), 0.5)
-    # Those that never enter stand a little before the end of the path.
+    last = float(path.alphas.min() / path.alphas.max())
+    low = min(last, 0.5)
+    # Those that don't enter stand a little before the end of the path.
     left = low**1.06
     panel.set_xscale("log")
     panel.set(xlim=(low**1.12, low**-0.04), ylim=ax.get_ylim(), yticks=[])
@@ -111,7 +112,7 @@ def draw_entrances(ax: Axes, path: LassoPath, rows: NDArray[np.intp]) -> None:
     panel.plot(shares[inside], height[inside], "o", color=ACCENT, markersize=5, zorder=3)
     panel.plot(
         np.full((~inside).sum(), left), height[~inside], "o", color=MUTED, markerfacecolor="white", markersize=4.5,
-        zorder=3, label="never enters",
+        zorder=3, label=f"not by {100 * last:.2g} %",
     )  # fmt: skip
     if not inside.all():
         key(panel)

@@ -91,7 +91,7 @@ def inputs(
         noise=None if noise is None else float(noise),
         inclusions=inclusions(known, frame, y),
         linear=hasattr(model.estimator_, "coef_"),
-        kept=kept(model),
+        kept=kept(model, frame),
     )
 
 

@@ -111,6 +111,16 @@ def weights(names: Sequence[str], labels: Sequence[str], are_words: Sequence[boo
     return f"What counts most: {text}."
 
 
+def drawn(n_left: int, n_weights: int, *, at_most: int) -> str:
+    """How many of a model's weights a picture of the largest shows, where some of them are zero."""
+    whole = f"{count(n_left)} of {count(n_weights)} weights are other than zero"
+    if n_left <= at_most:
+        return f"All {several(n_weights, 'weight')} are drawn." if n_left == n_weights else f"{whole}, all drawn."
+    if n_left == n_weights:
+        return f"The {count(at_most)} largest of {several(n_weights, 'weight')} are drawn."
+    return f"{whole}; the {count(at_most)} largest are drawn."
+
+
 def regions(first: str, second: str) -> str:
     """What the picture of two inputs shows."""
     return f"The probabilities over {first} and {second}, the only inputs of the model."

@@ -26,7 +26,7 @@ from credo.report._figures import (
     influence_figure,
 )
 from credo.report._numbers import number, percent
-from credo.report._regression import together
+from credo.report._regression import drawn, together
 from credo.report._regression import which as which_figure
 from credo.report._surprises import LISTED, ROWS_TO_CHOOSE_FROM, Listing, row_label
 from credo.selection import Comparison, HeldOut, gap
@@ -114,6 +114,7 @@ def _curves(found: Inputs, model: Any, place: int, frame: Any, target: str) -> d
         "has_band": any((curve.upper > curve.lower).any() for curve in found.curves),
         "typical": row_label(frame.index[found.typical]),
         "together": together(found),
+        "drawn": drawn(found),
     }
 
 
@@ -167,22 +168,24 @@ def _figures(
         moves = f"the predicted {_probabilities(event)} {'changes' if event else 'change'}"
         made.append(influence_figure(moved, best=best, target=_probabilities(event), moves=moves, **question))
     elif weighed is not None:
-        made.append(_weights_figure(weighed, target, **question))
+        made.append(_weights_figure(weighed, target))
     return made
 
 
-def _weights_figure(weighed: Weights, target: str, *, question: str = "Which inputs matter?") -> Figure:
+def _weights_figure(weighed: Weights, target: str) -> Figure:
     """The strongest weights of a linear model that has no intervals for them."""
-    rows = weighed.order[:MAX_COEFFICIENTS]
+    rows = weighed.order
+    part = sentences.drawn(len(rows), len(weighed.values), at_most=MAX_COEFFICIENTS)
     return bar_figure(
         "weights",
-        question,
+        "What moves the predictions?",
         [f"{shorten(weighed.names[i])} → {facts.called(weighed.classes[i], target)}" for i in rows],
         weighed.values[rows],
-        label="change in log odds",
-        answer=_most(weighed, target),
-        reading="Each bar says how much the log odds of a class change when that input rises by one standard deviation "
-        "(an input with two values: from one to the other) and the others stay. Associations, not causes.",
+        label="weight × standard deviation",
+        answer=f"{_most(weighed, target)} {part}",
+        reading="Each bar is the weight of an input in the log odds of a class, times the standard deviation of that "
+        "input over the rows: what is strong where it happens, but hardly ever does, moves little. Associations, not "
+        "causes.",
     )
 
 

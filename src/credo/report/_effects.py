@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse import csc_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from credo.io.preparation.scale import is_sparse
 from credo.report._inputs import sources
 
 Vector = NDArray[np.float64]
@@ -62,9 +63,10 @@ def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
 
 @dataclass(frozen=True)
 class Weights:
-    """What each prepared column adds to the log odds or logits over one `step`, and the class that it speaks for.
+    """How much each prepared column moves the log odds or logits over the rows, and the class that it speaks for.
 
-    A column that stands for a word of a text has that word for its name where there is no other text.
+    That is its weight times its standard deviation, so that what hardly ever happens counts little. A column that
+    stands for a word of a text has that word for its name where there is no other text.
     """
 
     names: list[str]
@@ -74,19 +76,21 @@ class Weights:
 
     @property
     def order(self) -> NDArray[np.intp]:
-        """The columns, the strongest first."""
-        return np.argsort(-self.values, kind="stable")
+        """The columns that have a weight, the strongest first."""
+        return np.argsort(-self.values, kind="stable")[: np.count_nonzero(self.values)]
 
 
 def weights(model: Any, frame: Any) -> Weights | None:
-    """The weights of a linear classifier, intervals or not; None of any other."""
+    """The weights of a linear classifier, intervals or not; None of any other, and where all of them are zero."""
     coef = np.asarray(getattr(model.estimator_, "coef_", np.empty(0)), dtype=np.float64)
     names = [str(feature) for feature in model.preparation_.get_feature_names_out()]
     if coef.ndim != 2 or coef.shape[1] != len(names) or not hasattr(model, "classes_"):
         return None
-    # The log odds of two classes are those of the second.
-    coef = np.vstack([-coef, coef]) if len(coef) == 1 else coef
-    moved = step(model.preparation_.transform(frame)) * coef.max(axis=0)
+    # The log odds of two classes are those of the second; of more classes, only differences between them count.
+    coef = np.vstack([-coef, coef]) if len(coef) == 1 else coef - coef.mean(axis=0)
+    moved = _spread(model.preparation_.transform(frame)) * coef.max(axis=0)
+    if not moved.any():
+        return None
     labels = [model.classes_[k].item() for k in coef.argmax(axis=0)]
     texts = [column.name for column in model.preparation_.columns_ if column.kind == "text"]
     origins = sources(model) or names
@@ -107,13 +111,17 @@ class Kept:
     n_weights: int
 
 
-def kept(model: Any) -> Kept | None:
-    """The weights that aren't zero, of a model that sets some to zero; None of any other."""
+def kept(model: Any, frame: Any) -> Kept | None:
+    """The weights that aren't zero, of a model that sets some to zero; None of any other.
+
+    The strongest move the prediction most over the rows.
+    """
     if not hasattr(model.estimator_, "selected_"):
         return None
     size = np.abs(np.atleast_2d(model.estimator_.coef_)).max(axis=0)
     names = model.preparation_.get_feature_names_out()
-    order = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
+    moved = size * _spread(model.preparation_.transform(frame))
+    order = np.lexsort((-moved, size == 0))[: np.count_nonzero(size)]
     return Kept([str(names[j]) for j in order], len(size))
 
 
@@ -156,12 +164,19 @@ def step(X: Any) -> Vector:
     >>> step(np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 3.0]])).round(3)
     array([1.   , 0.816])
     """
-    if issparse(X):
+    if is_sparse(X):
         return _sparse_step(X)
     X = np.asarray(X, dtype=np.float64)
     low, high = X.min(axis=0), X.max(axis=0)
     two = np.all((low == X) | (high == X), axis=0)
-    return np.where(two, high - low, X.std(axis=0))
+    return np.where(two, high - low, _spread(X))
+
+
+def _spread(X: Any) -> Vector:
+    """The standard deviation of each column."""
+    if is_sparse(X):
+        return np.sqrt(mean_variance_axis(X.tocsr().astype(np.float64), axis=0)[1])
+    return np.asarray(X, dtype=np.float64).std(axis=0)
 
 
 def _sparse_step(X: Any) -> Vector:
@@ -176,5 +191,4 @@ def _sparse_step(X: Any) -> Vector:
     other = (X.data != low[column]) & (X.data != high[column])
     two = np.bincount(column, weights=other, minlength=n_columns) == 0
     two &= ~has_zero | (low == 0) | (high == 0)
-    spread = np.sqrt(mean_variance_axis(csr_array(X), axis=0)[1])
-    return np.where(two, high - low, spread)
+    return np.where(two, high - low, _spread(X))

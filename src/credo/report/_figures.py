@@ -18,7 +18,7 @@ from credo.report import _sentences as sentences
 from credo.report._curves import Curve, Line
 from credo.report._effects import Effects
 from credo.report._inputs import Process
-from credo.report._numbers import count, number
+from credo.report._numbers import count, number, spelled
 
 MAX_POINTS = 500
 MAX_COEFFICIENTS = 20
@@ -134,7 +134,9 @@ def influence_figure(
     question: str = "Which inputs matter?",
 ) -> Figure:
     """How much each column of the table moves the predictions."""
-    order = influence.order
+    order = np.array([i for i in influence.order if influence.values[i] > 0], dtype=np.intp)
+    still = len(influence.members) - len(order)
+    rest = f" Left out: {spelled(still)} of no influence." if still else ""
     grouped = "; inputs that go together have one bar, for the values of another row" if influence.together else ""
     return bar_figure(
         "influences",
@@ -144,7 +146,7 @@ def influence_figure(
         label=f"change in {target}",
         answer=words.influences(influence, best=best, target=target),
         reading=f"Each bar says how much {moves}, by root mean square over the rows, when that input moves by "
-        f"one standard deviation, or takes another of its values{grouped}. Associations, not causes.",
+        f"one standard deviation, or takes another of its values{grouped}.{rest} Associations, not causes.",
     )
 
 
@@ -178,7 +180,7 @@ def line_figure(line: Line, held: facts.Predicted, *, target: str) -> Figure:
         "line",
         "What does the curve look like?",
         draw,
-        words.curve(Curve(line.label, line.label, line.x, line.latent)),
+        words.curve(Curve(line.label, line.label, line.x, line.latent, level=line.level)),
         "The line is the model's mean, fitted to all rows. The function itself lies in the dark band with a "
         "probability of 95 %, a new observation in the pale one.",
     )

@@ -7,8 +7,9 @@ import numpy as np
 from credo.plots._bars import draw_bars, name_rows, remark
 from credo.plots._inclusion import LEFT, draw_entrances
 from credo.plots._labels import name_axis
-from credo.plots._style import MUTED, canvas
+from credo.plots._style import ALERT, MUTED, canvas
 from credo.report import _inclusion_sentences as words
+from credo.report._assumption import Assumption
 from credo.report._figures import MAX_COEFFICIENTS, Figure, figure
 from credo.report._inclusions import IN, OUT, SURE, Inclusions
 from credo.report._numbers import count, percent, whole_percent
@@ -16,8 +17,8 @@ from credo.report._numbers import count, percent, whole_percent
 # Of the width of the scale from 0 to 1: room for the last bar's number.
 _END = 1.12
 _BESIDE = (
-    "Each dot is when the lasso lets an input in as its penalty falls: the farther right, the sooner; of inputs that "
-    "say the same it takes mostly one. "
+    "Each dot is when the lasso lets an input in as its penalty falls: the farther right, the sooner, and a hollow one "
+    "where 1 % of the largest penalty still keeps it out; of inputs that say the same it takes mostly one. "
 )
 _ZONES = ((0.0, OUT, "probably\nout"), (OUT, IN, "undecided"), (IN, SURE, "probably\nin"))
 
@@ -27,17 +28,27 @@ def inclusion_figure(found: Inclusions, *, best: str, linear: bool) -> Figure:
     rows = found.order[:MAX_COEFFICIENTS]
     whose = "" if found.model == best else f", by {found.model},"
     beside = "" if found.path is None else _BESIDE
+    swayed = words.swayed(found)
+    before = "" if found.assumed is None else _before(found.assumed, is_told=bool(swayed))
     return figure(
         "inclusions",
         "Which inputs matter?",
         lambda ax: _draw(ax, found),
-        words.inclusions(found, linear=linear),
+        f"{words.inclusions(found, linear=linear)} {swayed}".strip(),
         f"Each bar is the probability{whose} that a weighted sum of inputs needs this one, whatever the others: over "
         "all choices of inputs, each as probable as the rows make it. A column of levels is in if any of them is; "
-        f"inputs that say the same share their probability. {beside}What bends, or acts only together with another "
-        "input, is not seen here. Associations, not causes.",
+        f"inputs that say the same share their probability. {before}{beside}What bends, or "
+        "acts only together with another input, is not seen here. Associations, not causes.",
         size=(4.7 if found.path is None else 5.4, 1.0 + 0.24 * len(rows)),
     )
+
+
+def _before(assumed: Assumption, *, is_told: bool) -> str:
+    """What the line in each row is; with what was assumed, unless that is told already."""
+    same = np.ptp(assumed.shares) < 1e-12
+    share = f" ({percent(float(assumed.shares[0]))})" if same else ""
+    law = "" if is_told else f": {words.held(assumed)}"
+    return f"The thin orange line across a row is its probability before the rows were seen{share}{law}. "
 
 
 def _draw(ax: Any, found: Inclusions) -> None:
@@ -48,6 +59,9 @@ def _draw(ax: Any, found: Inclusions) -> None:
         draw_bars(ax, shown, filled=shown >= 0.5, texts=[_text(value) for value in shown])
         name_rows(ax, [found.names[i] for i in rows])
         ax.set_xlim(0.0, _END if found.path is None else _END / LEFT)
+        if found.assumed is not None:
+            height = np.arange(len(rows))
+            ax.vlines(found.assumed.shares[rows], height - 0.5, height + 0.5, color=ALERT, linewidth=0.9, zorder=2)
         for end in (OUT, IN, SURE):
             ax.axvline(end, color=MUTED, linewidth=0.7, dashes=(4, 2.5), zorder=0)
         for low, high, word in _ZONES:
@@ -67,7 +81,7 @@ def _draw(ax: Any, found: Inclusions) -> None:
         if found.path is not None:
             ax.xaxis.label.set_x(0.5 * LEFT / _END)
             draw_entrances(ax, found.path, rows)
-            ax.child_axes[0].set_xlabel("penalty at which the lasso takes it")
+            ax.child_axes[0].set_xlabel("share of the largest penalty\nat which the lasso takes it", linespacing=1.5)
 
 
 def _text(value: float) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.report._assumption import Assumption, assumption
 from credo.report._inputs import sources
 from credo.sparse import LassoPath, lasso_path
 
@@ -41,7 +42,8 @@ class Inclusions:
     """The probability that each input is in, by the columns of the table, and those that stand in for each other.
 
     `path` is the lasso's, with the largest weight of each input's prepared columns; `settled` is whether the search
-    over subsets has come to an end.
+    over subsets has come to an end, `error` what it says of its own error, and `assumed` what was held beforehand. Of a
+    `wide` table, which has more inputs than rows, many may say the same and share their probability.
     """
 
     model: str
@@ -50,6 +52,9 @@ class Inclusions:
     either: list[Either]
     path: LassoPath | None = None
     settled: bool = True
+    error: float = 0.0
+    assumed: Assumption | None = None
+    wide: bool = False
 
     @property
     def order(self) -> NDArray[np.intp]:
@@ -74,8 +79,16 @@ def inclusions(models: Mapping[str, Any], frame: Any, y: Any) -> Inclusions | No
                 return None
             path = None if hasattr(estimator, "classes_") else _path(model, origins, frame, y)
             found, settled = grouped(name, origins, estimator.posterior_), bool(estimator.result_.converged)
-            # What stands in for what is known least of all.
-            return replace(found, either=found.either if settled else [], path=path, settled=settled)
+            return replace(
+                found,
+                # What stands in for what is known least of all.
+                either=found.either if settled else [],
+                path=path,
+                settled=settled,
+                error=float(np.max(estimator.posterior_.diagnostics.get("inclusion_error", 0.0))),
+                assumed=assumption(estimator.prior_inclusion, origins),
+                wide=len(found.names) > len(frame),
+            )
     return None
 
 
@@ -85,16 +98,25 @@ def grouped(model: str, origins: Sequence[str], found: Any) -> Inclusions:
     number = {name: i for i, name in enumerate(names)}
     place = np.array([number[origin] for origin in origins])
     models, weight = found.averaged
-    inside = np.zeros((len(models), len(names)), dtype=bool)
-    for row, subset in zip(inside, models, strict=True):
-        row[place[list(subset)]] = True
+    counts = np.zeros((len(models), len(names)), dtype=np.int16)
+    for row, subset in zip(counts, models, strict=True):
+        np.add.at(row, place[list(subset)], 1)
     single = np.asarray(found.inclusion, dtype=np.float64)
-    # One prepared column has its own probability, over all subsets. That of several lies between the largest and the
-    # sum of theirs, and the likeliest subsets say where.
-    largest, total = np.zeros(len(names)), np.bincount(place, single, minlength=len(names))
+    largest, total = np.zeros(len(names)), np.zeros(len(names))
     np.maximum.at(largest, place, single)
-    values = np.clip(weight @ inside, largest, np.minimum(total, 1.0))
-    return Inclusions(model, names, values, _either(names, values, inside, weight))
+    np.add.at(total, place, single)
+    values = np.array([_any(counts[:, [i]], weight, total[[i]], largest[[i]]) for i in range(len(names))])
+    return Inclusions(model, names, values, _either(names, values, counts, weight, total))
+
+
+def _any(counts: NDArray[np.int16], weight: Vector, total: Vector, largest: Vector) -> float:
+    """The probability that one of the columns of some inputs is in, as `ModelPosterior.any_of` has it.
+
+    It is the sum of their own, which are over all subsets, without what they are in together, which those that averages
+    go over say: a bar, and that of a group of bars, agree with each other.
+    """
+    spare = weight @ np.maximum(counts.sum(axis=1) - 1, 0)
+    return float(np.clip(total.sum() - spare, largest.max(), min(float(total.sum()), 1.0)))
 
 
 def _path(model: Any, origins: Sequence[str], frame: Any, y: Any) -> LassoPath | None:
@@ -112,29 +134,40 @@ def _path(model: Any, origins: Sequence[str], frame: Any, y: Any) -> LassoPath |
     return LassoPath(alphas, largest, gaps, names=names)
 
 
-def _either(names: list[str], values: Vector, inside: NDArray[np.bool_], weight: Vector) -> list[Either]:
+def _either(
+    names: list[str], values: Vector, counts: NDArray[np.int16], weight: Vector, total: Vector
+) -> list[Either]:  # fmt: skip
     """Groups of inputs that are undecided one by one, and of which one is almost surely in."""
     open_to = [i for i in np.argsort(-values, kind="stable").tolist() if _ADDS <= values[i] < SURE]
+    inside = counts > 0
     found: list[Either] = []
     taken: set[int] = set()
     for first in open_to:
         if first in taken:
             continue
-        group, one = [first], min(float(weight @ inside[:, first]), float(values[first]))
+        group, one = [first], float(values[first])
         for other in open_to:
             if one >= SURE or len(group) == _MOST_MEMBERS:
                 break
             if other in group or other in taken or not _shun(inside, weight, group, other):
                 continue
-            # Where the subsets that averages go over hold little, they don't say more than the probabilities allow.
-            more = min(float(weight @ inside[:, [*group, other]].any(axis=1)), float(values[[*group, other]].sum()))
+            both = [*group, other]
+            more = _any(counts[:, both], weight, total[both], values[both])
             if more >= one + _ADDS:
-                group, one = [*group, other], more
+                group, one = both, more
         if len(group) > 1 and one >= SURE:
             taken.update(group)
-            several = float(weight @ (inside[:, group].sum(axis=1) > 1))
-            found.append(Either([names[i] for i in group], one, several))
+            found.append(Either([names[i] for i in group], one, _several(values[group], inside[:, group], weight, one)))
     return found
+
+
+def _several(values: Vector, inside: NDArray[np.bool_], weight: Vector, one: float) -> float:
+    """The probability that more than one is in: of two, what their own leave beside that of one of them.
+
+    With N in, P(N ≥ 2) ≤ E[max(N − 1, 0)] = Σ p − P(N ≥ 1), with equality for two.
+    """
+    spare = max(float(values.sum()) - one, 0.0)
+    return spare if len(values) == 2 else min(spare, float(weight @ (inside.sum(axis=1) > 1)))
 
 
 def _shun(inside: NDArray[np.bool_], weight: Vector, group: list[int], other: int) -> bool:

@@ -121,8 +121,9 @@ def bends(fact: Process) -> str:
 def curve(fact: Curve, *, enlarged: float = 1.0, write: Callable[[float], str] = number) -> str:
     """What a curve does, whether it can be told from a level line, and whether its picture is enlarged.
 
-    A level line stays inside the band everywhere if the highest lower end is below the lowest upper end. `write` turns
-    the curve's values into text.
+    It can where the difference between its highest and its lowest place is surely none; of a model that doesn't say
+    how places vary together, where no level line stays inside the band, whose highest lower end is then above its
+    lowest upper end. `write` turns the curve's values into text.
     """
     size = f" Enlarged {enlarged:.0f} times." if enlarged > 1 else ""
     return f"{_shape(fact, write)}{size}"
@@ -133,24 +134,32 @@ def _shape(fact: Curve, write: Callable[[float], str]) -> str:
     span = float(np.ptp(mean))
     # Beside the curve's height, what rounding leaves of a zero is nothing.
     low, high = (write(end if abs(end) > 1e-4 * span else 0.0) for end in (float(mean.min()), float(mean.max())))
-    if lower.max() <= upper.min():
-        return "A level line stays inside the band." if upper.max() > lower.min() else "Doesn't change."
-    if fact.ticks is not None:
-        return f"Lowest at {fact.ticks[mean.argmin()]} ({low}), highest at {fact.ticks[mean.argmax()]} ({high})."
+    if upper.max() <= lower.min():
+        return "Doesn't change."
+    fits_level = bool(lower.max() <= upper.min())
+    if fact.level or (fact.level is None and fits_level):
+        return "Could as well be level." if fact.level else "A level line stays inside the band."
     tolerance = _TURN * span
     turns = _turns(mean, tolerance)
+    if fact.ticks is not None or (fits_level and turns):
+        lowest, highest = (_place(fact, int(i)) for i in (mean.argmin(), mean.argmax()))
+        return f"Lowest at {lowest} ({low}), highest at {highest} ({high})."
     # A line that never falls stays inside the band if no upper end lies below a lower one to its left. Without a band,
-    # what is no turn doesn't count.
-    way = 0 if turns or (upper > lower).any() else np.sign(mean[-1] - mean[0])
-    if way > 0 or (np.maximum.accumulate(lower) <= upper).all():
+    # what is no turn doesn't count; and in a band that a level line fits, rising and falling ones do alike.
+    way = np.sign(mean[-1] - mean[0]) if not turns and (fits_level or not (upper > lower).any()) else 0
+    if way > 0 or (way == 0 and (np.maximum.accumulate(lower) <= upper).all()):
         return f"Rises{' on the whole' if turns else ''}, from {low} to {high}."
     if way < 0 or (np.minimum.accumulate(upper) >= lower).all():
         return f"Falls{' on the whole' if turns else ''}, from {high} to {low}."
     if turns == 1 and mean.max() - max(mean[0], mean[-1]) > tolerance:
-        return f"Rises to {high} at {datum(float(fact.x[mean.argmax()]))}, then falls."
+        return f"Rises to {high} at {_place(fact, int(mean.argmax()))}, then falls."
     if turns == 1:
-        return f"Falls to {low} at {datum(float(fact.x[mean.argmin()]))}, then rises."
+        return f"Falls to {low} at {_place(fact, int(mean.argmin()))}, then rises."
     return f"Goes up and down between {low} and {high}."
+
+
+def _place(fact: Curve, i: int) -> str:
+    return datum(float(fact.x[i])) if fact.ticks is None else fact.ticks[i]
 
 
 def _turns(mean: NDArray[np.float64], tolerance: float) -> int:

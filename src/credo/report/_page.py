@@ -97,7 +97,7 @@ def _results(
     """What depends on there being a model that could be fitted."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "together")}
     nothing |= {"best": "", "typical": None, "has_process": False, "surprises": Listing((), [], "")}
-    nothing |= {"along": "", "has_band": True}
+    nothing |= {"along": "", "has_band": True, "drawn": ""}
     if all(score.error is not None for score in comparison.scores):
         return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
     if not comparison.held_out:

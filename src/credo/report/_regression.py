@@ -18,7 +18,7 @@ from credo.report._figures import (
     line_figure,
 )
 from credo.report._inclusion_figure import inclusion_figure
-from credo.report._numbers import datum, listing
+from credo.report._numbers import datum, listing, spelled
 from credo.report._surprises import Listing, row_label, surprises
 from credo.selection import Comparison
 
@@ -45,6 +45,7 @@ def results(
         "curves": curve_figures(found.curves, target=target) if found.curves else [],
         "typical": None if found.typical is None else row_label(frame.index[found.typical]),
         "together": together(found),
+        "drawn": drawn(found),
         "has_process": found.process is not None,
         "surprises": Listing(_SURPRISES, [line.cells for line in listed], sentence),
     }
@@ -54,6 +55,13 @@ def together(found: Inputs) -> list[str]:
     """The groups of inputs that have no curves of their own, each in words."""
     groups = [] if found.influence is None else found.influence.together
     return [listing([shorten(name) for name in members], at_most=8) for members in groups]
+
+
+def drawn(found: Inputs) -> str:
+    """How many of the inputs have a curve, where not all of them do."""
+    n_inputs = 0 if found.influence is None else sum(map(len, found.influence.members))
+    n_curves = len(found.curves)
+    return f"{spelled(n_curves)} of the {spelled(n_inputs)} inputs" if n_curves < n_inputs else ""
 
 
 def which(found: Inputs, *, best: str) -> tuple[list[Figure], dict[str, str]]:

@@ -30,6 +30,12 @@ class Heat:
         """With the rounds that came after; the powers stayed."""
         return replace(further, records=np.concatenate([self.records, further.records]))
 
+    def quarters(self) -> "list[Heat]":
+        """Its rounds in four parts, one after the other; none where there are fewer."""
+        if len(self.records) < 4:
+            return []
+        return [replace(self, records=part) for part in np.array_split(self.records, 4)]
+
     def at(self, level: int) -> tuple[Array, Array]:
         """Fits and their weights at one power."""
         rows = self.records[:, self.level == level].reshape(-1, 4)
@@ -39,10 +45,13 @@ class Heat:
 def log_mass(heats: Sequence[Heat], d: int) -> tuple[float, float]:
     """ln Z of the posterior over models of d columns, and its standard error: the mean of the chains' estimates.
 
-    At power zero Z is a sum over sizes; each chain climbs from there, power by power.
+    At power zero Z is a sum over sizes; each chain climbs from there, power by power. The error is from the scatter of
+    chains or of their quarters, whichever is larger: that of four numbers is small by chance now and then.
     """
-    values = ground(heats, d) + np.array([climb(heat) for heat in heats])
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+    values = np.array([climb(heat) for heat in heats])
+    parts = np.array([climb(part) for heat in heats for part in heat.quarters()])
+    errors = [sample.std(ddof=1) / np.sqrt(len(sample)) for sample in (values, parts) if len(sample) > 1]
+    return ground(heats, d) + float(values.mean()), float(max(errors))
 
 
 def climb(heat: Heat) -> float:
