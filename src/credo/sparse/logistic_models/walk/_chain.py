@@ -103,13 +103,14 @@ def walk_classes(
     check_length(n_draws, n_chains)
     d = task.n_columns
     log_prior = prior.log_prob(np.arange(d + 1))
-    rngs = generator(random_state).spawn(n_chains)
+    # A weight of k is k copies of a row here, too.
+    rngs, room = generator(random_state).spawn(n_chains), int(task.weight.sum())
     chains = [
         ClassChain(
             task,
             log_prior,
             rng,
-            start=random_start(rng, d, len(task.y), large=number % 2 == 1, empty=number == 0),
+            start=random_start(rng, d, room, large=number % 2 == 1, empty=number == 0),
         )
         for number, rng in enumerate(rngs)
     ]
