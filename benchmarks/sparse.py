@@ -108,7 +108,7 @@ def subsets() -> list[Line]:
         lines.append(below(f"spike and slab, all 2^{d} subsets", times["credo"], limit))
     X = rng.normal(size=(100, 20_000))
     y = X[:, :4] @ [1.0, -1.0, 0.7, 0.5] + 0.5 * rng.normal(size=100)
-    walker = SpikeSlabRegressor(prior_inclusion="beta-binomial", slab="g", search="gibbs", random_state=0)
+    walker = SpikeSlabRegressor((1.0, 20_000.0), slab="g", search="gibbs", random_state=0)
     times = best_times({"credo": lambda: walker.fit(X, y)}, rounds=0)
     return [*lines, below("spike and slab, a walk, n=100 d=20000", times["credo"], 60.0)]
 

@@ -86,7 +86,7 @@ def test_reported_errors_are_those_that_are_made(example):
     ratio = np.sqrt((gaps**2).mean(axis=0) / (told**2).mean(axis=0))
     assert (ratio[unsure] < 1.4).all()
     # No error is told below one in so many round trips, though a column may be known better.
-    least = np.array([[1.0 / (found.diagnostics["round_trips"] + 2.0)] for found in walks])
+    least = np.array([[min(1.0 / (found.diagnostics["round_trips"] + 2.0), 0.02)] for found in walks])
     assert (ratio[unsure & ((told > least).mean(axis=0) > 0.5)] > 0.4).all() and (told >= least).all()
     bias = gaps.mean(axis=0) / (gaps.std(axis=0) / np.sqrt(25))
     assert np.abs(bias[unsure]).max() < 4
@@ -122,7 +122,6 @@ def test_a_needed_column_changes_places_with_its_copies():
     assert error < 0.05 and np.abs(found.inclusion[group] - shares).max() < 4 * error + 0.03
 
 
-@pytest.mark.filterwarnings("ignore:the chains over models know:credo.estimator.FitWarning")
 @pytest.mark.parametrize("name", ["g", "zellner-siow", "normal"])
 def test_planted_columns_among_two_thousand(name):
     rng = np.random.default_rng(4)

@@ -11,11 +11,13 @@ from credo.estimator import FitWarning
 from credo.sparse import SpikeSlabRegressor
 from credo.sparse._enumerate import enumerate_models
 from credo.sparse._model_prior import ModelPrior
+from credo.sparse._models import ModelPosterior
 from credo.sparse.walk import walk
 from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import round_trips
 from credo.sparse.walk._mass import Heat, climb, ground
 from credo.sparse.walk._path import Path, joined
+from credo.sparse.walk._together import until_settled
 
 
 def exact(powers, d=4, seed=0, dependent=frozenset()):
@@ -67,16 +69,21 @@ def test_seeds_agree_on_a_mass_of_which_little_is_visited():
     assert np.ptp(masses) < 5 * np.linalg.norm(errors) and np.ptp(masses) < 1.0
 
 
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-def test_chains_that_never_meet_know_no_mass():
-    """Each stays at its own models that reproduce y: what they saw together isn't all."""
+def apart():
+    """Rows so few that by the BIC every chain stays at models of its own that reproduce y."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(20, 120))
-    X, y = centred(X, X[:, :3].sum(axis=1) + rng.normal(size=20))
+    return centred(X, X[:, :3].sum(axis=1) + rng.normal(size=20))
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_chains_that_never_meet_know_no_mass():
+    """What they saw together isn't all."""
+    X, y = apart()
     slab, prior = slab_named("bic", y, 120), ModelPrior(120, 0.5)
     walks = [walk(X, y, slab, prior, n_draws=500, random_state=seed) for seed in range(2)]
-    apart = abs(walks[0].log_mass - walks[1].log_mass)
-    assert apart > 1.0 and max(found.diagnostics["log_mass_error"] for found in walks) > apart / 10
+    gap = abs(walks[0].log_mass - walks[1].log_mass)
+    assert gap > 1.0 and max(found.diagnostics["log_mass_error"] for found in walks) > gap / 10
 
 
 def test_round_trips_by_their_formula():
@@ -143,14 +150,27 @@ def test_walking_on_has_an_end(monkeypatch):
         SpikeSlabRegressor((1, 60), slab="g", n_draws=20, random_state=0).fit(X, y)
 
 
-def test_replicas_that_hardly_move_are_not_waited_for(monkeypatch):
-    """Of 15 rounds a chain, 30 at the most, no error of .05 can come."""
-    monkeypatch.setattr("credo.sparse.walk._together._FIRST", 30)
-    monkeypatch.setattr("credo.sparse.walk._together._MOST", 60)
-    X, y = centred(*blocks(d=60))
-    with pytest.warns(FitWarning, match="take more n_draws than 30"):
-        found = walk(X, y, slab_named("g", y, 60), ModelPrior(60, 0.5), random_state=0)
-    assert found.diagnostics["n_draws"] == 30 and found.diagnostics["round_trips"] < 9
+@pytest.mark.parametrize(("trips", "length"), [(0.01, 5000), (20.0, 40_000)])
+def test_replicas_that_hardly_move_are_not_waited_for(trips, length):
+    """A chain that stays where it is, and a judge who is never content."""
+
+    def run(*, n_draws, n_tune, n_batches):
+        return Path(
+            [()],
+            log_evidence=np.zeros(1),
+            rest=np.ones(1),
+            steps=np.zeros(n_draws, dtype=np.intp),
+            weight=np.ones(n_draws),
+            included=np.zeros((n_batches, 1)),
+            batch_weight=np.full(n_batches, n_draws / n_batches),
+        )
+
+    def judge(paths):
+        told = {"converged": False, "round_trips": trips, "n_draws": len(paths[0].steps)}
+        return ModelPosterior(np.zeros(1), ((),), np.ones(1), np.zeros(1), 0.0, diagnostics=told)
+
+    found = until_settled([None, None], [run, run], judge, None, seconds=lambda _: 1e-9)
+    assert found.diagnostics["n_draws"] == length
 
 
 def test_walking_on_ends_where_it_would_take_minutes(monkeypatch):

@@ -17,10 +17,9 @@ BATCHES = 10
 # Steps of a chain, unless they are given: so many, then as many again while chains don't agree, up to the most, or to
 # what takes so many seconds on two cores, by rule of thumb: a clock would make a seed's outcome depend on the machine.
 _FIRST, _MOST, _PATIENCE = 5000, 40_000, 120.0
-# A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
-LARGEST_ERROR = 0.05
-# Columns that chains start with, few or many, so that they come from different places; a step costs the cube of them.
-_FEW, _MANY = 10, 100
+# Columns that chains start with, few or many, so that they come from different places. A step costs the cube of them,
+# and their product with all columns: of very many columns fewer are taken, which leave sooner if they must.
+_FEW, _MANY, _PRODUCT = 10, 100, 400_000
 
 
 def until_settled(
@@ -44,7 +43,7 @@ def until_settled(
         each = len(paths) * seconds(float(np.mean([path.mean_size for path in paths])))
         while not found.diagnostics["converged"] and 2 * length <= min(most, _PATIENCE / each):
             # Replicas that hardly move won't by then.
-            if (found.diagnostics["round_trips"] * most / length + 2.0) * LARGEST_ERROR < 1.0:
+            if found.diagnostics["round_trips"] * most < length:
                 break
             further = side_by_side(
                 chains, [partial(run, n_draws=length, n_tune=0, n_batches=BATCHES) for run in runs]
@@ -69,7 +68,7 @@ def random_start(rng: np.random.Generator, d: int, room: int, *, large: bool, em
     keep than to find; and where columns outnumber rows, models that nearly reproduce the target may be a world of their
     own, from which chains that start there hardly come back.
     """
-    most = min(_MANY, d) if large else min(_FEW, d // 2)
+    most = min(_MANY, d, max(_FEW, _PRODUCT // max(d, 1))) if large else min(_FEW, d // 2)
     size = 0 if empty and not large else min(most, room // 2)
     return tuple(rng.choice(d, size=size, replace=False).tolist())
 

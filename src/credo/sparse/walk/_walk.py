@@ -23,11 +23,14 @@ from credo.sparse.walk._gather import agreement, contradiction, drawn, inclusion
 from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import first_ladder
 from credo.sparse.walk._path import Path
-from credo.sparse.walk._together import LARGEST_ERROR, check_length, random_start, until_settled
+from credo.sparse.walk._together import check_length, random_start, until_settled
 
 Array = NDArray[np.float64]
 
-_R_HAT = 1.1
+# A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
+_LARGEST_ERROR, _R_HAT = 0.05, 1.1
+# What chains that agree may all have missed, at the most.
+_AGREED = 0.02
 # A prior that expects no more columns than this is not what keeps chains from settling.
 _HANDFUL = 10
 # A model with this share of the posterior is one that every chain comes to, or something keeps it away.
@@ -133,12 +136,13 @@ def posterior_of(
     A place that has the probability ε is found by about ε of the replicas' round trips (of the independent draws, where
     there are no replicas). Where nobody has come to may be as much as Laplace's rule of succession says, 1/(N + 2)
     after N of them, and any column may be in there: no error is told that is smaller, however well the chains agree.
+    Where few trips are made, agreement of chains from far-off starts has to stand for them.
     """
     seen = visits(paths, log_prior)
     probability, error = inclusion(paths)
     r_hat, ess = agreement(paths, seen)
     looks = np.nan_to_num(ess, nan=np.inf) if round_trips is None else round_trips
-    unknown = 1.0 / (looks + 2.0)
+    unknown = min(1.0 / (looks + 2.0), _AGREED)
     error = np.maximum(np.maximum(error, unknown), contradiction(seen, probability, n_models))
     hidden = missed(paths, seen)
     complaint = _complaint(error, r_hat, hidden, _remedy(log_prior, paths[0]))
@@ -190,10 +194,10 @@ def _remedy(log_prior: Array, path: Path) -> str:
 
 def _complaint(error: Array, r_hat: float, hidden: float, remedy: str) -> str:
     """What speaks against the chains, with a remedy; empty where nothing does."""
-    if error.max() > LARGEST_ERROR:
+    if error.max() > _LARGEST_ERROR:
         return (
             f"the chains over models know some inclusion probabilities to ±{error.max():.3g} only (wanted "
-            f"{LARGEST_ERROR}): {remedy}"
+            f"{_LARGEST_ERROR}): {remedy}"
         )
     if hidden > _MISSED:
         return (
