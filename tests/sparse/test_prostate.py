@@ -162,6 +162,21 @@ def test_the_principal_components_column_is_the_book_s():
     assert np.mean((model.predict(X[~train]) - y[~train]) ** 2) == pytest.approx(0.449, abs=6e-4)
 
 
+def test_the_partial_least_squares_column_is_the_book_s():
+    """Least squares on two directions (the book's algorithm 3.3), of columns and target centred as for ridge."""
+    X, y, train = table()
+    mean, rest, directions = y[train].mean(), X[train].copy(), []
+    for _ in range(2):
+        z = rest @ (rest.T @ (y[train] - mean))
+        directions.append(z)
+        rest -= np.outer(z, z @ rest) / (z @ z)
+    model = LinearRegression(fit_intercept=False).fit(np.column_stack(directions), y[train] - mean)
+    # What is fitted is a function of the columns, since the directions are.
+    weights = np.linalg.lstsq(X[train], model.predict(np.column_stack(directions)))[0]
+    np.testing.assert_allclose(weights, [0.419, 0.344, -0.026, 0.220, 0.243, 0.079, 0.011, 0.084], atol=6e-4)
+    assert np.mean((X[~train] @ weights + mean - y[~train]) ** 2) == pytest.approx(0.528, abs=6e-4)
+
+
 def test_the_lasso_column_is_the_book_s():
     """The book penalises columns of unit variance on the training rows; one number, lcavol's weight, says where."""
     X, y, train = table()
