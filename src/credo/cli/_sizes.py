@@ -106,7 +106,7 @@ def enumerates(size: Size) -> bool:
 
 def class_draws(size: Size) -> int:
     """Steps of a classifier's walk: over more columns than rows it has farther to go, and finds smaller models."""
-    return 2500 if size.columns > size.rows else 1000
+    return 4000 if size.columns > size.rows else 1000
 
 
 def patience(names: Sequence[str], size: Size) -> list[str]:
