@@ -119,7 +119,7 @@ def walk_classes(
         return posterior_of(blended(paths), log_prior, n_models=n_models)
 
     runs, each = [chain.run for chain in chains], 1.3e-9 * d * (len(task.y) + 100)
-    return until_settled(chains, runs, judge, n_draws, seconds=lambda _: each)
+    return until_settled(chains, runs, judge, n_draws, seconds=lambda k: each * (1.0 + k / 5.0))
 
 
 def blended(paths: Sequence[Path]) -> list[Path]:
