@@ -2,7 +2,8 @@
 
 `build`, `insert` and `remove` keep a factored model, `replica` is one of several and `remainder` what a model leaves of
 a column: here all is made from scratch. `neighbours` has every neighbour's evidence by itself; `pace`, `chosen`,
-`count` and `exchange` follow the definitions, and `tour` is one step after another.
+`count` and `exchange` follow the definitions, `raised` is what a lift of sizes (`beside`) makes of log posteriors, and
+`tour` is one step after another.
 """
 
 from itertools import combinations
@@ -69,27 +70,39 @@ def pace(still, fit, here, inside, power, tries):
     return np.where(np.isinf(still), 0.0, (p_in + tries) / (1.0 - change)), p_in
 
 
+def raised(still, fit, here, inside, lift):
+    """The same neighbours where models are lifted by their sizes."""
+    k = np.count_nonzero(inside)
+    sizes = np.clip(np.where(inside, k - 1, k + 1), 0, len(lift) - 1)
+    return still + lift[sizes], fit, (here[0] + lift[k], here[1]), inside
+
+
 def chosen(rates, uniform):
     """The column that flips."""
     return int(np.searchsorted(np.cumsum(rates), uniform * rates.sum(), side="right"))
 
 
-def count(rates, p_in):
-    """What a step adds to the sums of inclusion probabilities."""
-    return p_in / rates.sum()
+def count(rates, p_in, lift):
+    """What a step adds to the sums of inclusion probabilities; these are as they are without the model's lift."""
+    return p_in / rates.sum() * np.exp(-lift)
 
 
-def exchange(one, other, high, low, tries):
-    """The log odds of changing places; replicas are (still, fit, here, inside), with p_β Z_β for density."""
+def exchange(one, other, high, low, tries, lifts):
+    """The log odds of changing places; replicas are (still, fit, here, inside), with p_β Z_β for density, each power
+    with its lift."""
 
-    def density(replica, power):
-        rates, _ = pace(*replica, power, tries)
-        return replica[2][0] + power * replica[2][1] + np.log(rates.sum())
+    def density(replica, power, lift):
+        there = raised(*replica, lift)
+        rates, _ = pace(*there, power, tries)
+        return there[2][0] + power * there[2][1] + np.log(rates.sum())
 
-    return density(other, high) + density(one, low) - density(one, high) - density(other, low)
+    return (
+        density(other, high, lifts[0]) + density(one, low, lifts[1])
+        - density(one, high, lifts[0]) - density(other, low, lifts[1])
+    )  # fmt: skip
 
 
-def tour(X, y, models, slab, prior, powers, strides, tries, uniforms):
+def tour(X, y, models, slab, prior, powers, strides, tries, lifts, uniforms):
     """Models at the whole power with their weights, the sums of inclusion, models by power at the end, and of each step
     at any power fit, log weight, size and the number of columns that can enter."""
     models, visited, weights, included = [set(model) for model in models], [], [], np.zeros(X.shape[1])
@@ -103,19 +116,19 @@ def tour(X, y, models, slab, prior, powers, strides, tries, uniforms):
         drawn = iter(row)
         for level, stride in enumerate(strides):
             for _ in range(stride):
-                still, fit, here, inside = at(models[level])
-                rates, p_in = pace(still, fit, here, inside, powers[level], tries)
-                able = np.count_nonzero(np.isfinite(still) & ~inside)
-                heat.append([here[1], -np.log(rates.sum()), len(models[level]), able])
+                there, size = at(models[level]), len(models[level])
+                rates, _ = pace(*raised(*there, lifts[level]), powers[level], tries)
+                lift, able = lifts[level][size], np.count_nonzero(np.isfinite(there[0]) & ~there[3])
+                heat.append([there[2][1], -np.log(rates.sum()) - lift, size, able])
                 if level == 0:
                     visited.append(tuple(sorted(models[0])))
-                    weights.append(1.0 / rates.sum())
-                    included += count(rates, p_in)
+                    weights.append(np.exp(-lift) / rates.sum())
+                    included += count(rates, pace(*there, 1.0, tries)[1], lift)
                 models[level] ^= {chosen(rates, next(drawn))}
         rest = list(drawn)
         for level in range(number % 2, len(powers) - 1, 2):
-            pair = at(models[level]), at(models[level + 1])
-            if np.log(rest[level]) < exchange(*pair, powers[level], powers[level + 1], tries):
+            pair, sides = (at(models[level]), at(models[level + 1])), slice(level, level + 2)
+            if np.log(rest[level]) < exchange(*pair, *powers[sides], tries, lifts[sides]):
                 models[level], models[level + 1] = models[level + 1], models[level]
     return visited, np.array(weights), included, [tuple(sorted(model)) for model in models], np.array(heat)
 

@@ -37,7 +37,7 @@ def chain(X, y, name="g", inclusion=0.3, *, starts=((),), **options):
     prior = ModelPrior(X.shape[1], inclusion)
     target = Target(slab, prior.log_prob(np.arange(int(min(X.shape[1], slab.most)) + 1)))
     columns = columns_of(X, y, ridge=slab.ridge, yy=float(y @ y), least=DEPENDENT)
-    ladder = first_ladder(X.shape[1], target.reach)
+    ladder = first_ladder(X.shape[1], target.reach, len(target.log_prior) - 1)
     walker = Chain(columns, target, ladder, starts)
     for i in range(len(starts)):
         factors.build(walker.columns, one(walker, i))
@@ -125,19 +125,28 @@ def test_steps_and_exchanges():
     walker, slab, prior = chain(X, y, starts=((1, 3), (0, 2)))
     replicas = [one(walker, i) for i in range(2)]
     there = [(*plain.neighbours(X, y, model, slab, prior), np.isin(np.arange(7), model)) for model in ((1, 3), (0, 2))]
-    odds = np.empty(7)
+    odds, lifts = np.empty(7), np.random.default_rng(4).normal(size=(2, 8))
     for power in (0.0, 0.3, 1.0):
-        total, top = _jit.pace(replicas[0], power, 0.1, odds)
-        rates, p_in = plain.pace(*there[0], power, 0.1)
+        ladder = _jit.Ladder(np.array([1.0, power]), np.ones(2, int), np.arange(2), 0.1, np.zeros((1, 2)), lifts)
+        total, top = _jit.pace(replicas[0], power, lifts[0], 0.1, odds)
+        rates, _ = plain.pace(*plain.raised(*there[0], lifts[0]), power, 0.1)
         assert np.log(total) + top == pytest.approx(np.log(rates.sum()), abs=1e-9)
         for uniform in (0.0, 0.2, 0.55, 0.9, 0.999):
             found = _jit.chosen(replicas[0], odds, np.exp(-top), 0.1, uniform * total)
             assert found == plain.chosen(rates, uniform)
-        included = np.zeros(7)
-        _jit.count(replicas[0], odds, np.exp(-top), 1.0 / rates.sum(), included)
-        np.testing.assert_allclose(included, plain.count(rates, p_in), rtol=1e-9)
-        ours = _jit.exchange(*replicas, 1.0, power, 0.1, odds)
-        assert ours == pytest.approx(plain.exchange(*there, 1.0, power, 0.1), abs=1e-9)
+        included, weight = np.zeros(7), np.exp(-lifts[0, 2]) / rates.sum()
+        _jit.count(replicas[0], lifts[0], odds, np.exp(-top), weight, included)
+        p_in = plain.pace(*there[0], power, 0.1)[1]
+        np.testing.assert_allclose(included, plain.count(rates, p_in, lifts[0, 2]), rtol=1e-9)
+        ours = _jit.exchange(*replicas, ladder, 0, odds)
+        assert ours == pytest.approx(plain.exchange(*there, 1.0, power, 0.1, lifts), abs=1e-9)
+
+
+@pytest.mark.parametrize("k", [0, 3, 7])
+def test_beside_the_ends_there_is_nothing(k):
+    lift = np.arange(8.0) ** 2
+    wide = np.pad(lift, 1, mode="edge")
+    assert _jit.beside(lift, k) == (wide[k + 2] - lift[k], wide[k] - lift[k])
 
 
 @pytest.mark.parametrize("name", SLABS)
@@ -146,7 +155,8 @@ def test_tour(name, inclusion):
     X, y = data()
     starts, powers, strides = ((6,), (), (1, 2)), np.array([1.0, 0.4, 0.0]), np.array([3, 2, 2])
     walker, slab, prior = chain(X, y, name, inclusion, starts=starts, **SLABS[name])
-    ladder = _jit.Ladder(powers, strides, np.arange(3), 0.1, np.zeros((2, 2)))
+    lifts = np.random.default_rng(5).normal(size=(3, len(walker.target.log_prior)))
+    ladder = _jit.Ladder(powers, strides, np.arange(3), 0.1, np.zeros((2, 2)), lifts)
     uniforms = np.random.default_rng(2).random((60, 10))
     record = _jit.Record(
         trace=np.ones((180, 3)), models=np.empty((180, 7), dtype=np.int64), included=np.zeros(7),
@@ -154,7 +164,9 @@ def test_tour(name, inclusion):
     )  # fmt: skip
     arguments = walker.columns, walker._heights, walker.every, ladder, record, uniforms, 0
     assert _jit.tour(*arguments) == (60, 180)
-    visited, weights, included, last, heat = plain.tour(X, y, starts, slab, prior, powers, strides, 0.1, uniforms)
+    visited, weights, included, last, heat = plain.tour(
+        X, y, starts, slab, prior, powers, strides, 0.1, lifts, uniforms
+    )
     assert [tuple(sorted(row[row >= 0].tolist())) for row in record.models] == visited
     np.testing.assert_allclose(record.trace[:, 2], weights, rtol=1e-7)
     np.testing.assert_allclose(record.included, included, rtol=1e-7)

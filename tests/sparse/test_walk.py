@@ -11,8 +11,7 @@ from credo.sparse._model_prior import ModelPrior
 from credo.sparse._slabs import slab_of
 from credo.sparse.walk import walk
 from credo.sparse.walk._gather import agreement, inclusion, missed, visits
-from credo.sparse.walk._jit import Ladder
-from credo.sparse.walk._ladder import first_ladder, tuned
+from credo.sparse.walk._ladder import first_ladder, ladder_of, tuned
 from credo.sparse.walk._path import Path
 from credo.sparse.walk._walk import posterior_of
 
@@ -244,7 +243,7 @@ def test_columns_that_depend_by_a_given_measure_are_kept_apart():
 
 def test_powers_are_where_exchanges_are_refused_as_often():
     """Of refusals that grow with the square root of the distance in power, say; the ends stay."""
-    ladder = first_ladder(10, 50.0)
+    ladder = first_ladder(10, 50.0, 10)
     for _ in range(5):
         ladder.rejected[:, 0] = 1e6 * np.diff(-np.sqrt(ladder.powers))
         ladder.rejected[:, 1] = 1e6
@@ -362,8 +361,8 @@ def test_errors_are_no_smaller_than_what_models_leave_room_for():
 
 
 def test_chains_without_replicas_at_lower_powers_stay_apart_and_say_so(monkeypatch):
-    def bare(d, _):
-        return Ladder(np.ones(1), np.array([2]), np.zeros(1, dtype=np.int64), 1.0 / d, np.zeros((0, 2)))
+    def bare(d, _, largest):
+        return ladder_of(1, 2, 0, d, 1.0, largest)._replace(powers=np.ones(1))
 
     X, y, slab = rough()
     monkeypatch.setattr("credo.sparse.walk._walk.first_ladder", bare)

@@ -13,8 +13,7 @@ from credo.sparse._enumerate import enumerate_models
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import ModelPosterior
 from credo.sparse.walk import walk
-from credo.sparse.walk._jit import Ladder
-from credo.sparse.walk._ladder import round_trips
+from credo.sparse.walk._ladder import ladder_of, round_trips
 from credo.sparse.walk._mass import Heat, climb, ground
 from credo.sparse.walk._path import Path, joined
 from credo.sparse.walk._together import until_settled
@@ -89,7 +88,7 @@ def test_chains_that_never_meet_know_no_mass():
 def test_round_trips_by_their_formula():
     """Pairs that refuse half of their exchanges, in 100 rounds: 100/(2 + 2·3·1)."""
     rejected = np.array([[25.0, 50.0]] * 3)
-    ladder = Ladder(np.array([1.0, 0.5, 0.2, 0.0]), np.ones(4, dtype=np.int64), np.arange(4), 0.1, rejected)
+    ladder = ladder_of(4, 1, 1, 10, 50.0, 10)._replace(rejected=rejected)
     assert round_trips(ladder) == pytest.approx(12.5)
     assert round_trips(ladder._replace(rejected=np.zeros((3, 2)))) == 0.0
     stuck = round_trips(ladder._replace(rejected=np.array([[50.0, 50.0]] * 3)))
@@ -175,20 +174,41 @@ def test_replicas_that_hardly_move_are_not_waited_for(trips, length):
 
 def test_walking_on_ends_where_it_would_take_minutes(monkeypatch):
     monkeypatch.setattr("credo.sparse.walk._together._FIRST", 20)
-    monkeypatch.setattr("credo.sparse.walk._together._PATIENCE", 0.0)
+    monkeypatch.setattr("credo.sparse.walk._together.PATIENCE", 0.0)
     X, y = centred(*blocks(d=300))
     with pytest.warns(FitWarning, match="the chains over models know"):
         found = walk(X, y, slab_named("g", y, 300), ModelPrior(300, (1.0, 1.0)), random_state=0)
     assert found.diagnostics["n_draws"] == 20
 
 
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@pytest.mark.parametrize("seed", range(3))
-def test_a_world_of_large_models_is_not_missed_in_silence(seed):
-    """With any share of the columns as likely, models of a third as many columns as rows weigh most here; chains that
-    all start small agree with each other before one of them comes there."""
-    rng = np.random.default_rng(600)
-    X = rng.normal(size=(40, 600))
-    X, y = centred(X, 0.8 * X[:, 0] + 0.5 * X[:, 3] + rng.normal(size=40))
-    found = walk(X, y, slab_named("g", y, 600), ModelPrior(600, (1.0, 1.0)), n_draws=1000, random_state=seed)
-    assert not found.diagnostics["converged"] and found.inclusion.sum() > 10
+def test_the_second_half_speaks_for_itself_where_chains_came_from_afar():
+    """A judge who is content with anything but the first ten thousand steps."""
+    judged = []
+
+    def run(*, n_draws, n_tune, n_batches):
+        zeros = np.zeros(n_draws)
+        ten, model = np.full(n_batches, n_draws / n_batches), (len(judged),)
+        return Path([model], zeros[:1], zeros[:1], zeros.astype(np.intp), zeros + 1.0, np.zeros((n_batches, 1)), ten)
+
+    def judge(paths):
+        judged.append(len(paths[0].steps))
+        told = {"converged": (0,) not in paths[0].models and len(judged) > 3, "round_trips": 9.0, "n_draws": judged[-1]}
+        return ModelPosterior(np.zeros(1), ((),), np.ones(1), np.zeros(1), 0.0, diagnostics=told)
+
+    found = until_settled([None, None], [run, run], judge, None, seconds=lambda _: 1e-9)
+    assert judged == [5000, 10_000, 20_000, 10_000] and found.diagnostics["n_draws"] == 10_000
+
+
+def test_chains_that_are_apart_do_not_go_on():
+    def run(*, n_draws, n_tune, n_batches):
+        zeros = np.zeros(n_draws)
+        return Path([()], zeros[:1], zeros[:1], zeros.astype(np.intp), zeros + 1.0, np.zeros((n_batches, 1)),
+                    np.full(n_batches, n_draws / n_batches))  # fmt: skip
+
+    def judge(paths):
+        told = {"converged": False, "round_trips": 9.0, "n_draws": len(paths[0].steps)}
+        return ModelPosterior(np.zeros(1), ((),), np.ones(1), np.zeros(1), 0.0, diagnostics=told)
+
+    settings = {"seconds": lambda _: 1e-9, "hopeless": lambda paths: len(paths) == 2}
+    found = until_settled([None, None], [run, run], judge, None, **settings)
+    assert found.diagnostics["n_draws"] == 5000

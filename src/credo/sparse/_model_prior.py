@@ -59,13 +59,17 @@ class ModelPrior:
             return np.asarray(betaln(a + size, b + self.d - size) - betaln(a, b))
         return size * math.log(self.inclusion) + (self.d - size) * math.log1p(-self.inclusion)
 
-    def words(self, n: float) -> list[str]:
-        """What there is to say about a prior that expects more columns than n rows can judge."""
-        expected = self.mean * self.d
-        if isinstance(self.inclusion, tuple) or expected <= n / 2:
+    def words(self, n: float, *, beta: bool = False) -> list[str]:
+        """What there is to say about a prior that expects more columns than n rows can judge.
+
+        A `beta` law gives way to the rows, unless columns that add nothing cost nothing and outnumber them.
+        """
+        expected, law = self.mean * self.d, isinstance(self.inclusion, tuple)
+        if expected <= n / 2 or (law and not (beta and self.d > n)):
             return []
+        told = self.inclusion if isinstance(self.inclusion, tuple) else f"{self.inclusion:g}"
         return [
-            f"prior_inclusion={self.inclusion:g} expects {expected:.0f} of {self.d} columns to be in, and "
+            f"prior_inclusion={told} expects {expected:.0f} of {self.d} columns to be in, and "
             f"{n:g} rows can't say much against it: use {advised(self.d, n)}"
         ]
 

@@ -155,7 +155,7 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
             variance=_variance(self.slab_variance),
         )
         prior = ModelPrior.of(self.prior_inclusion, task.n_columns)
-        words = [*self._column_words(task), *prior.words(float(weight.sum()))]
+        words = [*self._column_words(task), *prior.words(float(weight.sum()), beta=True)]
         for word in words:
             warnings.warn(word, FitWarning, stacklevel=2)
         found = self._search(task, prior)

@@ -66,6 +66,9 @@ class Chain:
         self.columns, self.target, self.ladder = own_rows(columns), target, ladder
         self.stopped, self.rounds = False, 0
         self.peak, self.summit = np.full(1, -np.inf), np.zeros(columns.X.shape[1], dtype=np.bool_)
+        # The mean of ln(x_iᵀx_i + ridge).
+        lengths = columns.scale + np.log(np.maximum(columns.square, 1e-300))
+        self._square = float(np.mean(lengths)) if len(lengths) else 0.0
         self._begin(starts, room=_ROOM)
 
     def run(self, rng: np.random.Generator, *, n_draws: int, n_tune: int, n_batches: int) -> Path:
@@ -121,7 +124,7 @@ class Chain:
                 self.rounds += turned
                 uniforms = uniforms[turned:]
                 if len(uniforms):
-                    self._begin(self._places(), room=2 * room)
+                    self._begin(self.places(), room=2 * room)
         return trace, models, np.concatenate(heats) if heats else np.empty((0, int(strides.sum()), 4))
 
     def _begin(self, starts: Sequence[Model], *, room: int) -> None:
@@ -129,8 +132,7 @@ class Chain:
         (n, d), levels, largest = self.columns.X.shape, len(starts), len(self.target.log_prior) - 1
         room = max(min(room + int(self.ladder.strides.max()), largest), max(map(len, starts)), 1)
         # Neighbours have a column more.
-        square = float(np.mean(self.columns.scale + np.log(np.maximum(self.columns.square, 1e-300)))) if d else 0.0
-        self._heights = self.target.heights(room + 1, d, square)
+        self._heights = self.target.heights(room + 1, d, self._square)
         self.every = Replicas(
             V=np.empty((levels, room, d)), Q=np.zeros((levels, room, n + room)), R=np.zeros((levels, room, room)),
             u=np.zeros((levels, room)), e=np.zeros((levels, n + room)), s=np.empty((levels, d)),
@@ -141,7 +143,16 @@ class Chain:
         for i, model in enumerate(starts):
             self.every.size[i], self.every.members[i, : len(model)] = len(model), model
 
-    def _places(self) -> list[Model]:
+    def restart(self, ladder: Ladder, starts: Sequence[Model]) -> None:
+        """Go on with another ladder, from other models."""
+        self.ladder = ladder._replace(holder=np.arange(len(ladder.powers)), rejected=np.zeros_like(ladder.rejected))
+        self._begin(starts, room=_ROOM)
+
+    def bottom(self, largest: int) -> Array:
+        """The log density at power zero of a model of each size up to the largest, but for a constant."""
+        return self.target.heights(largest, self.columns.X.shape[1], self._square).bottom
+
+    def places(self) -> list[Model]:
         """The models at which the replicas are."""
         return [tuple(row[:k].tolist()) for row, k in zip(self.every.members, self.every.size.tolist(), strict=True)]
 

@@ -22,7 +22,8 @@ class Ladder(NamedTuple):
     """Powers from one down, how many steps a round takes at each, and which replica is there.
 
     `tries` is the rate at which any column is tried; `rejected` (n_levels − 1, 2) sums the chances of exchanges that
-    were refused, and the number of exchanges.
+    were refused, and the number of exchanges. `lift` (n_levels, n_sizes) is added to the log density of a model, by its
+    size; where something is averaged, weights take it off again.
     """
 
     powers: Array
@@ -30,6 +31,7 @@ class Ladder(NamedTuple):
     holder: Places
     tries: float
     rejected: Array
+    lift: Array
 
 
 class Record(NamedTuple):
@@ -50,16 +52,22 @@ class Record(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def pace(m: Replicas, power: float, tries: float, odds: Array) -> tuple[float, float]:
+def beside(lift: Array, k: int) -> tuple[float, float]:
+    """What models of one column more, and of one less, are lifted by above those of k."""
+    return lift[min(k + 1, len(lift) - 1)] - lift[k], lift[max(k - 1, 0)] - lift[k]
+
+
+@njit(cache=True, nogil=True)
+def pace(m: Replicas, power: float, lift: Array, tries: float, odds: Array) -> tuple[float, float]:
     """The sum of the rates at which columns flip, in units of e^top, and top; fills `odds`, in the same units.
 
     With p the conditional probability that a column is in, it flips at the rate (p + tries) over the conditional
     probability of its present value (Zanella & Roberts 2019, section 4): with o the odds of the other value, that is
     o + tries(1 + o) for a column that enters and 1 + tries(1 + o) for one that leaves. One that can't flip has o = −1.
     """
-    top, total = 0.0, 0.0
+    top, total, (enter, leave) = 0.0, 0.0, beside(lift, m.size[0])
     for i in range(len(odds)):
-        odds[i] = (m.still[i] - m.here[0]) + power * (m.fit[i] - m.here[1])
+        odds[i] = (m.still[i] - m.here[0]) + power * (m.fit[i] - m.here[1]) + (leave if m.inside[i] else enter)
         top = max(top, odds[i])
     one = np.exp(-top)
     for i in range(len(odds)):
@@ -85,28 +93,33 @@ def chosen(m: Replicas, odds: Array, one: float, tries: float, target: float) ->
 
 
 @njit(cache=True, nogil=True)
-def count(m: Replicas, odds: Array, one: float, weight: float, included: Array) -> None:
-    """Add weight × conditional inclusion probabilities."""
+def count(m: Replicas, lift: Array, odds: Array, one: float, weight: float, included: Array) -> None:
+    """Add weight × conditional inclusion probabilities, as they are without the lift."""
     if weight == 0.0:
         return
+    enter, leave = beside(lift, m.size[0])
+    outer, inner = one * np.exp(enter), one * np.exp(leave)
     for i in range(len(odds)):
-        if odds[i] >= 0.0:
-            included[i] += weight * (one if m.inside[i] else odds[i]) / (one + odds[i])
+        if odds[i] < 0.0:
+            included[i] += weight if m.inside[i] else 0.0
         elif m.inside[i]:
-            included[i] += weight
+            included[i] += weight * inner / (inner + odds[i])
+        else:
+            included[i] += weight * odds[i] / (outer + odds[i])
 
 
 @njit(cache=True, nogil=True)
-def exchange(a: Replicas, b: Replicas, high: float, low: float, tries: float, odds: Array) -> float:
-    """The log of the odds at which replicas a, at the higher power, and b, at the lower, change places.
+def exchange(a: Replicas, b: Replicas, ladder: Ladder, level: int, odds: Array) -> float:
+    """The log of the odds at which replicas a, at a level, and b, at the next, change places.
 
     A chain whose steps are weighted has the density p_β(γ)Z_β(γ) over its steps, Z the sum of its rates.
     """
-    ratio = (high - low) * (b.here[1] - a.here[1])
-    for power, sign in ((high, 1.0), (low, -1.0)):
+    ratio = (ladder.powers[level] - ladder.powers[level + 1]) * (b.here[1] - a.here[1])
+    for place, sign in ((level, 1.0), (level + 1, -1.0)):
+        lift = ladder.lift[place]
         for m, side in ((b, sign), (a, -sign)):
-            total, top = pace(m, power, tries, odds)
-            ratio += side * (top + np.log(total)) if total > 0.0 else 0.0
+            total, top = pace(m, ladder.powers[place], lift, ladder.tries, odds)
+            ratio += side * (lift[m.size[0]] + (top + np.log(total) if total > 0.0 else 0.0))
     return ratio
 
 
@@ -161,12 +174,13 @@ def tour(
             for step in range(first, used):
                 if level == 0 and done == len(record.trace):
                     break
-                total, top = pace(m, ladder.powers[level], ladder.tries, odds)
+                lift = ladder.lift[level]
+                total, top = pace(m, ladder.powers[level], lift, ladder.tries, odds)
                 one = np.exp(-top)
-                _feel(m, -top - np.log(total) if total > 0.0 else 0.0, record.heat[number, step])
+                _feel(m, (-top - np.log(total) if total > 0.0 else 0.0) - lift[m.size[0]], record.heat[number, step])
                 if level == 0:
-                    weight = one / total if total > 0.0 else 1.0
-                    count(m, odds, one, weight, record.included)
+                    weight = (one / total if total > 0.0 else 1.0) * np.exp(-lift[m.size[0]])
+                    count(m, lift, odds, one, weight, record.included)
                     _write(m, record, done, weight)
                     done += 1
                 j = chosen(m, odds, one, ladder.tries, uniforms[number, step] * total)
@@ -195,7 +209,7 @@ def _exchanges(every: Replicas, ladder: Ladder, uniforms: Array, first: int, odd
     powers, holder = ladder.powers, ladder.holder
     for level in range(first, len(powers) - 1, 2):
         a, b = replica(every, holder[level]), replica(every, holder[level + 1])
-        chance = np.exp(min(exchange(a, b, powers[level], powers[level + 1], ladder.tries, odds), 0.0))
+        chance = np.exp(min(exchange(a, b, ladder, level, odds), 0.0))
         ladder.rejected[level, 0] += 1.0 - chance
         ladder.rejected[level, 1] += 1.0
         if uniforms[level] < chance:

@@ -12,17 +12,24 @@ Array = NDArray[np.float64]
 TRIES = 1.0
 
 
-def first_ladder(d: int, reach: float) -> Ladder:
+def first_ladder(d: int, reach: float, largest: int) -> Ladder:
     """Powers in equal ratios down to 1/reach, where a fit of `reach` nats is one, and none.
 
     Few columns have the steepest summits beside each other and the cheapest steps: many powers, that exchange often.
     Of many columns a step at the whole power is what takes time, and those at lower powers come to as much together.
     """
     n_levels, stride, hot = (12, 2, 2) if d <= 100 else (12, 10, 2) if d <= 1000 else (6, 16, 1)
+    return ladder_of(n_levels, stride, hot, d, reach, largest)
+
+
+def ladder_of(n_levels: int, stride: int, hot: int, d: int, reach: float, largest: int) -> Ladder:
+    """So many powers, with `stride` steps in a round at the whole one and `hot` at others; models have `largest`
+    columns at most."""
     strides = np.full(n_levels, hot)
     strides[0] = stride
     powers = np.append(max(reach, 2.0) ** -np.linspace(0.0, 1.0, n_levels - 1), 0.0)
-    return Ladder(powers, strides, np.arange(n_levels), TRIES / max(d, 1), np.zeros((n_levels - 1, 2)))
+    rejected, lift = np.zeros((n_levels - 1, 2)), np.zeros((n_levels, largest + 1))
+    return Ladder(powers, strides, np.arange(n_levels), TRIES / max(d, 1), rejected, lift)
 
 
 def tuned(ladder: Ladder) -> Ladder:
@@ -34,7 +41,8 @@ def tuned(ladder: Ladder) -> Ladder:
     refused, tried = ladder.rejected.T
     barrier = np.append(0.0, np.cumsum((refused + 1.0) / (tried + 2.0)))
     powers = np.interp(np.linspace(0.0, barrier[-1], len(barrier)), barrier, ladder.powers)
-    return ladder._replace(powers=powers, rejected=np.zeros_like(ladder.rejected))
+    lift = np.column_stack([np.interp(-powers, -ladder.powers, column) for column in ladder.lift.T])
+    return ladder._replace(powers=powers, rejected=np.zeros_like(ladder.rejected), lift=np.ascontiguousarray(lift))
 
 
 def round_trips(ladder: Ladder) -> float:

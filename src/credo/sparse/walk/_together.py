@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from credo.linalg import n_threads, one_blas_thread
 from credo.sparse._models import Model, ModelPosterior
 from credo.sparse.walk._path import Path, joined
 
+Found = TypeVar("Found")
+
 BATCHES = 10
 # Steps of a chain, unless they are given: so many, then as many again while chains don't agree, up to the most, or to
 # what takes so many seconds on two cores, by rule of thumb: a clock would make a seed's outcome depend on the machine.
-_FIRST, _MOST, _PATIENCE = 5000, 40_000, 120.0
+_FIRST, _MOST, PATIENCE = 5000, 40_000, 120.0
+# Steps after which where a chain started is forgotten, if it is at all.
+_LONG = 10_000
 # Columns that chains start with, few or many, so that they come from different places. A step costs the cube of them,
 # and their product with all columns: of very many columns fewer are taken, which leave sooner if they must.
 _FEW, _MANY, _PRODUCT = 10, 100, 400_000
@@ -29,19 +33,24 @@ def until_settled(
     n_draws: int | None,
     *,
     seconds: Callable[[float], float],
+    tuned: bool = False,
+    hopeless: Callable[[Sequence[Path]], bool] = lambda paths: False,
 ) -> ModelPosterior:
     """What a judge says of chains of `n_draws` steps each, or of as many as it takes to settle; not beyond 40 000.
 
     Each run(n_draws=, n_tune=, n_batches=) walks on with its chain. Errors that chains tell of themselves decide how
     long they go on (Jones, Haran, Caffo & Neath 2006). `seconds` says what a step costs, by the size of its model.
+    Chains that are `tuned` count from the first step. Where that is `hopeless` after as many as they take first, they
+    don't go on.
     """
     length, most = (_FIRST, _MOST) if n_draws is None else (n_draws, n_draws)
-    options = {"n_draws": length, "n_tune": math.ceil(length / 4), "n_batches": BATCHES}
+    options = {"n_draws": length, "n_tune": 0 if tuned else math.ceil(length / 4), "n_batches": BATCHES}
     with one_blas_thread():
         paths = side_by_side(chains, [partial(run, **options) for run in runs])
-        found = judge(paths)
-        each = len(paths) * seconds(float(np.mean([path.mean_size for path in paths])))
-        while not found.diagnostics["converged"] and 2 * length <= min(most, _PATIENCE / each):
+        found, each = judge(paths), _wall(paths, seconds)
+        if not found.diagnostics["converged"] and hopeless(paths):
+            return found
+        while not found.diagnostics["converged"] and 2 * length <= min(most, PATIENCE / each):
             # Replicas that hardly move won't by then.
             if found.diagnostics["round_trips"] * most < length:
                 break
@@ -50,8 +59,17 @@ def until_settled(
             )  # fmt: skip
             paths = [joined(*pair) for pair in zip(paths, further, strict=True)]
             length *= 2
-            found = judge(paths)
+            found, each = judge(paths), _wall(further, seconds)
+            if not found.diagnostics["converged"] and length >= 2 * _LONG:
+                # Chains may have come from afar: the second half of the way is long enough to speak for itself.
+                late = judge(further)
+                found = late if late.diagnostics["converged"] else found
     return found
+
+
+def _wall(paths: Sequence[Path], seconds: Callable[[float], float]) -> float:
+    """About how many seconds a step of all chains takes."""
+    return len(paths) * seconds(float(np.mean([path.mean_size for path in paths])))
 
 
 def check_length(n_draws: int | None, n_chains: int) -> None:
@@ -73,8 +91,8 @@ def random_start(rng: np.random.Generator, d: int, room: int, *, large: bool, em
     return tuple(rng.choice(d, size=size, replace=False).tolist())
 
 
-def side_by_side(chains: Sequence[Any], walks: Sequence[Callable[[], Path]]) -> list[Path]:
-    """The paths of walks, each in a thread of its own as far as there are cores; an error stops all chains."""
+def side_by_side(chains: Sequence[Any], walks: Sequence[Callable[[], Found]]) -> list[Found]:
+    """What walks find, each in a thread of its own as far as there are cores; an error stops all chains."""
     workers = min(n_threads(), len(walks))
     if workers == 1:
         return [run() for run in walks]

@@ -23,7 +23,8 @@ from credo.sparse.walk._gather import agreement, contradiction, drawn, inclusion
 from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import first_ladder
 from credo.sparse.walk._path import Path
-from credo.sparse.walk._together import check_length, random_start, until_settled
+from credo.sparse.walk._together import PATIENCE, check_length, random_start, until_settled
+from credo.sparse.walk._umbrella import ROUND, WAY, level_way, worlds_apart
 
 Array = NDArray[np.float64]
 
@@ -67,7 +68,9 @@ def walk(
         The share of a column's length that must be left beside others, unless the slab has a ridge.
     n_draws : int, optional
         Steps of each chain; a quarter more come before them and aren't counted, in which the powers are found. By
-        default 5000, and as many again as long as the chains don't agree, up to 40 000 or some two minutes.
+        default 5000, and as many again as long as the chains don't agree, up to 40 000 or some two minutes. Chains that
+        stay apart, at small models and at large ones, start again on a level way between these, if it can be found in
+        about a minute.
     n_chains : int, default 4
     n_models : int, default 1000
         How many of the visited models to list.
@@ -110,8 +113,25 @@ def walk(
         trips = sum(chain.round_trips for chain in chains)
         return posterior_of(paths, log_prior, n_models=n_models, round_trips=trips)
 
+    def seconds(k: float) -> float:
+        return 4e-8 * d + 1.2e-9 * (d * k + k**3)
+
+    ways: list[int] = []
+
+    def apart(paths: Sequence[Path]) -> bool:
+        """Whether chains need a level way between worlds; one that would take too long to find doesn't count."""
+        last = min(worlds_apart(paths, len(X)), largest)
+        if last and n_chains * WAY * seconds(0.6 * last) <= PATIENCE / 2:
+            ways.append(last)
+        return bool(ways)
+
     runs = [partial(chain.run, rng) for chain, rng in zip(chains, rngs, strict=True)]
-    found = until_settled(chains, runs, judge, n_draws, seconds=lambda k: 4e-9 * (d * (k + 10.0) + k**3))
+    found = until_settled(chains, runs, judge, n_draws, seconds=seconds, hopeless=apart)
+    if ways:
+        with one_blas_thread():
+            chains = level_way(columns, target, rngs, ways[0])
+        runs = [partial(chain.run, rng) for chain, rng in zip(chains, rngs, strict=True)]
+        found = until_settled(chains, runs, judge, n_draws, seconds=lambda k: ROUND * seconds(k), tuned=True)
     refused = np.stack([chain.ladder.rejected[:, 0] / np.maximum(chain.ladder.rejected[:, 1], 1.0) for chain in chains])
     powers = np.stack([chain.ladder.powers for chain in chains])
     found = replace(found, diagnostics={**found.diagnostics, "powers": powers, "refused": refused})
@@ -123,7 +143,7 @@ def walk(
 
 def _beginning(rng: np.random.Generator, d: int, target: Target, *, large: bool) -> tuple[Ladder, list[Model]]:
     """Powers, and where their replicas start: at large models, or from a few columns at random and none by turns."""
-    ladder, room = first_ladder(d, target.reach), int(min(target.slab.most, target.slab.n))
+    ladder, room = first_ladder(d, target.reach, len(target.log_prior) - 1), int(min(target.slab.most, target.slab.n))
     levels = range(len(ladder.powers))
     return ladder, [random_start(rng, d, room, large=large, empty=level % 2 == 0) for level in levels]
 

@@ -273,7 +273,7 @@ def _leaving(c: Columns, h: Heights, m: Replicas, rest: float, logdet: float, in
     """Models with one column less; fills `inverse` with the diagonal of A⁻¹.
 
     A column that leaves takes w²/(A⁻¹)_tt with w = A⁻¹b, and multiplies |A| by (A⁻¹)_tt. Row t of R⁻¹ comes by forward
-    substitution: (A⁻¹)_tt is its squared length, w_t its product with u.
+    substitution, along the rows of R: (A⁻¹)_tt is its squared length, w_t its product with u.
     """
     k, R = m.size[0], m.R
     row = np.empty(k)
@@ -281,12 +281,13 @@ def _leaving(c: Columns, h: Heights, m: Replicas, rest: float, logdet: float, in
         i, weight = m.members[t], 0.0
         inverse[t] = 0.0
         for column in range(t, k):
-            total = 1.0 if column == t else 0.0
-            for b in range(t, column):
-                total -= row[b] * R[b, column]
-            row[column] = total / R[column, column]
-            inverse[t] += row[column] * row[column]
-            weight += row[column] * m.u[column]
+            row[column] = 1.0 if column == t else 0.0
+        for b in range(t, k):
+            load, along = row[b] / R[b, b], R[b]
+            for column in range(b + 1, k):
+                row[column] -= load * along[column]
+            inverse[t] += load * load
+            weight += load * m.u[b]
         volume = logdet + np.log(inverse[t]) - c.scale[i]
         m.still[i], m.fit[i] = _parts(h, k - 1, rest + weight * weight / inverse[t], volume)
 

@@ -1,0 +1,173 @@
+"""A level way between small models and large ones.
+
+Where columns outnumber rows, models of a third as many columns as rows may come so close to the target that a prior to
+which all sizes are alike leaves them a share of the posterior: a world of their own. A chain that is in one of the two
+hardly comes to the other, nor do its replicas: at lower powers of the fit the price of a column leaves nothing of large
+models. So each power has a lift, by size,
+
+    p̃_β(γ) ∝ p_β(γ) e^(lift_β(k)),   k the size of γ,
+
+with which half of the steps go to all sizes alike, and weights take it off again (umbrella sampling, Torrie & Valleau
+1977; with replicas Sugita, Kitao & Okamoto 2000). It follows from the mass of the models of a size, which is known at
+power zero and grows with the mean fit (thermodynamic integration, Kirkwood 1935):
+
+    d ln Z_β(k) / dβ = E_β[fit | k],   lift_β(k) = max(c_β − ln Z_β(k) − ln r_β(k), 0),
+
+r the rate at which models of a size are left. A lift that errs costs time, and nothing else.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from credo.sparse._models import Model
+from credo.sparse.walk._chain import Chain, Target
+from credo.sparse.walk._feel import Feel, blended
+from credo.sparse.walk._jit import Ladder
+from credo.sparse.walk._ladder import ladder_of, tuned
+from credo.sparse.walk._path import Path
+from credo.sparse.walk._together import side_by_side
+from credo.sparse.walk.neighbours import Columns
+
+Array = NDArray[np.float64]
+Stage = Callable[[int], Array]
+
+# Powers, and steps of a round at the whole one and at each of the others.
+_LEVELS, _STRIDE, _HOT = 16, 8, 4
+# What a counted step costs on the way, and how many of them it takes to find it, beside a step of the first ladder.
+ROUND, WAY = 5.0, 40_000
+# While the power rises: steps at each, and how far the next is, in standard deviations of the fit.
+_SLOWLY, _APART = 40, 0.25
+# Rounds after which the lift is found anew, how often, and changes of it, in nats, that end that.
+_ROUNDS, _STAGES, _NEAR = 160, 5, 1.0
+# Chains that are apart by fewer columns come together by themselves.
+_FEW = 10
+# What models at all powers may take, in numbers (64 MB a chain).
+_ROOM = 8_000_000
+# How much steeper it is, a column, beyond the last size.
+_SLOPE = 0.5
+
+
+@dataclass(frozen=True)
+class Station:
+    """A power on the way from none to one: what was felt there, and the models of each chain's replicas."""
+
+    power: float
+    feel: Feel
+    places: list[list[Model]]
+
+
+def worlds_apart(paths: Sequence[Path], n: int) -> int:
+    """The size up to which chains over columns that outnumber the n rows should have a level way; 0 if they need none.
+
+    They need one where some stay at small models and others at large ones: mean sizes differ by more than a standard
+    deviation.
+    """
+    d = paths[0].included.shape[1]
+    sizes = [np.array([len(model) for model in path.models])[path.steps] for path in paths]
+    moments = np.array([[np.average(size**power, weights=path.weight) for power in (1, 2)]
+                        for size, path in zip(sizes, paths, strict=True)])  # fmt: skip
+    means, variances = moments[:, 0], moments[:, 1] - moments[:, 0] ** 2
+    # The first half may still be on its way from where it started.
+    last = int(np.ceil(1.1 * max(np.quantile(size[len(size) // 2 :], 0.99) for size in sizes))) + 2
+    needed = d > n and np.ptp(means) > max(_FEW, np.sqrt(variances.mean()))
+    return last if needed and _LEVELS * last * d <= _ROOM else 0
+
+
+def level_way(columns: Columns, target: Target, rngs: Sequence[np.random.Generator], last: int) -> list[Chain]:
+    """Chains that go back and forth between models of no columns and of the `last` size."""
+    d, largest = columns.X.shape[1], len(target.log_prior) - 1
+    even = ladder_of(_LEVELS, _SLOWLY, _SLOWLY, d, target.reach, largest)
+    chains = [Chain(columns, target, even, [_anywhere(rng, d, last) for _ in range(_LEVELS)]) for rng in rngs]
+
+    def stage(n_steps: int) -> Array:
+        """What the replicas of all chains note on the next steps: a row for each round of each chain."""
+        walks = [partial(chain.advance, rng, n_steps, np.zeros(d)) for chain, rng in zip(chains, rngs, strict=True)]
+        return np.concatenate([notes for _, _, notes in side_by_side(chains, walks)])
+
+    stations = _risen(chains, last, stage)
+    powers = _spaced(stations)
+    at = np.array([station.power for station in stations])
+    nearest = [int(np.abs(at - power).argmin()) for power in powers]
+    ladder = ladder_of(_LEVELS, _STRIDE, _HOT, d, target.reach, largest)._replace(powers=powers)
+    for number, chain in enumerate(chains):
+        chain.restart(ladder, [stations[place].places[number][level] for level, place in enumerate(nearest)])
+    _refine(chains, [stations[place].feel for place in nearest], last, stage)
+    return chains
+
+
+def _anywhere(rng: np.random.Generator, d: int, last: int) -> Model:
+    return tuple(rng.choice(d, size=int(rng.integers(last + 1)), replace=False).tolist())
+
+
+def _risen(chains: Sequence[Chain], last: int, stage: Stage) -> list[Station]:
+    """All replicas at one power, which rises from none to one."""
+    power, log_mass, log_rate = 0.0, _ground(chains[0], last), np.log(np.arange(last + 1) + 1.0)
+    stations: list[Station] = []
+    while True:
+        lift = _lifts((log_mass + log_rate)[None], len(chains[0].target.log_prior))
+        ladder = chains[0].ladder._replace(powers=np.full(_LEVELS, power), lift=np.tile(lift, (_LEVELS, 1)))
+        _climb_to(chains, ladder)
+        feel = Feel.of(stage(_SLOWLY), lift[0], last)
+        stations.append(Station(power, feel, [chain.places() for chain in chains]))
+        if power == 1.0:
+            return stations
+        step = _APART / max(feel.spread, _APART)
+        step = step if power + step < 1.0 else 1.0 - power
+        power, log_mass, log_rate = min(power + step, 1.0), log_mass + step * feel.fit, feel.log_rate
+
+
+def _spaced(stations: Sequence[Station]) -> Array:
+    """Powers from one down, as far from each other as the fit's standard deviation says."""
+    power, spread = np.array([(station.power, station.feel.spread) for station in stations]).T
+    length = np.append(0.0, np.cumsum(np.diff(power) * (spread[1:] + spread[:-1]) / 2))
+    return np.interp(np.linspace(length[-1], 0.0, _LEVELS), length, power)
+
+
+def _refine(chains: Sequence[Chain], feels: list[Feel], last: int, stage: Stage) -> None:
+    """Walk at all powers, and find these and the lift anew from what is felt there, until the lift stays."""
+    ladder, ground, n_sizes = chains[0].ladder, _ground(chains[0], last), len(chains[0].target.log_prior)
+    level, before = np.repeat(np.arange(_LEVELS), ladder.strides), np.full(n_sizes, np.inf)
+    for remaining in range(_STAGES, -1, -1):
+        shares = _climbed(ladder.powers, np.stack([feel.fit for feel in feels]), ground)
+        lift = _lifts(shares + np.stack([feel.log_rate for feel in feels]), n_sizes)
+        ladder = ladder._replace(lift=lift)
+        _climb_to(chains, ladder)
+        if remaining == 0 or np.abs(lift[0] - before).max() < _NEAR:
+            return
+        before, notes = lift[0], stage(_ROUNDS * _STRIDE)
+        now = [Feel.of(notes[:, level == place], lift[place], last) for place in range(_LEVELS)]
+        feels = [feel.after(earlier) for feel, earlier in zip(now, feels, strict=True)]
+        rejected = np.sum([chain.ladder.rejected for chain in chains], axis=0)
+        powers, ladder = ladder.powers, tuned(ladder._replace(rejected=rejected))
+        feels = blended(feels, np.interp(-ladder.powers, -powers, np.arange(_LEVELS)))
+
+
+def _climb_to(chains: Sequence[Chain], ladder: Ladder) -> None:
+    """Give all chains the powers and lifts of a ladder; replicas stay where they are."""
+    for chain in chains:
+        chain.ladder = ladder._replace(holder=chain.ladder.holder, rejected=np.zeros_like(ladder.rejected))
+
+
+def _ground(chain: Chain, last: int) -> Array:
+    """ln Z(k) at power zero, as if no columns were dependent."""
+    d, sizes = chain.columns.X.shape[1], np.arange(last + 1)
+    return np.asarray(chain.bottom(last) + gammaln(d + 1.0) - gammaln(sizes + 1.0) - gammaln(d - sizes + 1.0))
+
+
+def _climbed(powers: Array, fits: Array, ground: Array) -> Array:
+    """ln Z(k) at each power, by the trapezoidal rule from the last, zero."""
+    steps = -np.diff(powers)[:, None] * (fits[:-1] + fits[1:]) / 2
+    return ground + np.append(np.cumsum(steps[::-1], axis=0)[::-1], np.zeros((1, len(ground))), axis=0)
+
+
+def _lifts(shares: Array, n_sizes: int) -> Array:
+    """The lift of each size at each power, from the log shares of steps up to the last size."""
+    level = logsumexp(shares, axis=1, keepdims=True) - np.log(shares.shape[1])
+    lift = np.maximum(level - shares, 0.0)
+    beyond = lift[:, -1:] - _SLOPE * np.arange(1.0, n_sizes - shares.shape[1] + 1.0)
+    return np.concatenate([lift, np.maximum(beyond, 0.0)], axis=1)

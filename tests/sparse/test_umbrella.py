@@ -1,0 +1,146 @@
+"""A level way between small models and large ones, against laws, and every model one by one."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from credo.seeds import generator
+from credo.sparse._dependence import DEPENDENT
+from credo.sparse._enumerate import enumerate_models
+from credo.sparse._model_prior import ModelPrior
+from credo.sparse._slabs import slab_of
+from credo.sparse.walk import _umbrella as umbrella
+from credo.sparse.walk import walk
+from credo.sparse.walk._chain import Target
+from credo.sparse.walk._columns import columns_of
+from credo.sparse.walk._feel import Feel, blended
+from credo.sparse.walk._path import Path
+from credo.sparse.walk._walk import posterior_of
+
+
+def data(n=30, d=12, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[:, 1] = X[:, 0] + 0.2 * rng.normal(size=n)
+    y = X[:, 0] - 0.7 * X[:, 4] + rng.normal(size=n)
+    return X - X.mean(axis=0), y - y.mean()
+
+
+def two_worlds():
+    """With any share of the columns as likely, models of a third as many columns as rows weigh most here."""
+    rng = np.random.default_rng(600)
+    X = rng.normal(size=(40, 600))
+    y = 0.8 * X[:, 0] + 0.5 * X[:, 3] + rng.normal(size=40)
+    X, y = X - X.mean(axis=0), y - y.mean()
+    return X, y, slab_of("g", 40, y @ y, 600), ModelPrior(600, (1.0, 1.0))
+
+
+def at_sizes(sizes, weight=None):
+    """A path through models of these sizes, over twenty columns."""
+    models = [tuple(range(k)) for k in range(20)]
+    weight = np.ones(len(sizes)) if weight is None else weight
+    zeros = np.zeros(len(models))
+    return Path(models, zeros, zeros, np.asarray(sizes), weight, np.zeros((2, 20)), np.ones(2))
+
+
+@pytest.mark.parametrize("name", ["g", "bic", "normal", "zellner-siow"])
+def test_what_is_lifted_is_weighed_as_it_was(name):
+    """Chains that go over all sizes alike say what enumeration does: inclusion probabilities, sizes and mass."""
+    X, y = data()
+    slab, prior = slab_of(name, 30, y @ y, 12), ModelPrior(12, 0.1)
+    target = Target(slab, prior.log_prob(np.arange(13)))
+    rngs = generator(1).spawn(3)
+    columns = columns_of(X, y, ridge=slab.ridge, yy=slab.yy, least=DEPENDENT)
+    chains = umbrella.level_way(columns, target, rngs, 12)
+    paths = [chain.run(rng, n_draws=3000, n_tune=0, n_batches=10) for chain, rng in zip(chains, rngs, strict=True)]
+    steps = np.bincount([len(path.models[k]) for path in paths for k in path.steps], minlength=13) / 9000
+    assert steps.min() > 0.002, "no size is left out"
+    found, expected = posterior_of(paths, target.log_prior, n_models=50), enumerate_models(X, y, slab, prior)
+    gap = np.abs(found.inclusion - expected.inclusion)
+    assert (gap < 4 * found.diagnostics["inclusion_error"] + 0.005).all()
+    np.testing.assert_allclose(found.size_probability, expected.size_probability, atol=0.05)
+    assert found.log_mass == pytest.approx(expected.log_mass, abs=0.1)
+    assert expected.size_probability[8:].sum() < 1e-4 < steps[8:].sum()
+
+
+def test_a_lift_leaves_half_of_the_steps_where_they_were():
+    shares = np.random.default_rng(0).normal(scale=20.0, size=(3, 40))
+    lift = umbrella._lifts(shares, 50)
+    assert lift.shape == (3, 50) and (lift >= 0).all()
+    raised = shares + lift[:, :40]
+    even = logsumexp(shares, axis=1, keepdims=True) - np.log(40)
+    assert (raised > even - 1e-9).all(), "every size has its part"
+    assert (logsumexp(raised, axis=1) < logsumexp(shares, axis=1) + np.log(2)).all()
+    np.testing.assert_array_equal(lift[:, 40:], np.maximum(lift[:, [39]] - 0.5 * np.arange(1, 11), 0.0))
+
+
+def test_masses_by_size_come_from_mean_fits():
+    """Of fits N(m, v) at power zero ln Z = βm + β²v/2, and the mean at β is m + βv: the rule has no error."""
+    m, v, powers = np.array([-3.0, 0.0, 20.0]), np.array([1.0, 9.0, 30.0]), np.array([1.0, 0.7, 0.2, 0.0])
+    ground = np.array([5.0, -1.0, -40.0])
+    made = umbrella._climbed(powers, m + powers[:, None] * v, ground)
+    np.testing.assert_allclose(made, ground + powers[:, None] * m + powers[:, None] ** 2 * v / 2, rtol=1e-13)
+
+
+def test_what_is_felt_of_sizes():
+    """Mean fits and rates by size are weighted by time; of sizes that nobody saw they go straight on."""
+    rng = np.random.default_rng(2)
+    size = rng.choice(np.r_[3:8, 12:30], 40_000)
+    rate, fit = np.exp(0.1 * size) * rng.uniform(0.9, 1.1, 40_000), 2.0 * size + 3.0 * rng.normal(size=40_000)
+    lift = rng.normal(size=41)
+    notes = np.column_stack([fit, -np.log(rate) - lift[size], size, np.zeros(40_000)]).reshape(100, 400, 4)
+    notes[0, 0, 1] = -np.inf
+    feel = Feel.of(notes, lift, 40)
+    np.testing.assert_allclose(feel.fit[:30], 2.0 * np.arange(30), atol=1.0)
+    np.testing.assert_allclose(feel.fit[30:], 2.0 * np.arange(30, 41), rtol=0.05)
+    np.testing.assert_allclose(feel.log_rate, 0.1 * np.arange(41), atol=0.02)
+    assert feel.spread == pytest.approx(3.0, rel=0.02)
+    assert Feel.of(notes[:0], lift, 40).spread == 0.0
+    longer = feel.after(feel)
+    np.testing.assert_allclose(longer.sums, 1.5 * feel.sums)
+    between = blended([feel, longer, feel], np.array([0.0, 0.5, 1.25, 2.0]))
+    np.testing.assert_allclose([part.sums[0, 3] / feel.sums[0, 3] for part in between], [1.0, 1.25, 1.375, 1.0])
+
+
+def test_chains_are_apart_where_sizes_are():
+    rng = np.random.default_rng(3)
+    small, large = rng.integers(1, 4, 400), rng.integers(14, 19, 400)
+    # 99 % of the second half are at 18 columns or fewer: a tenth more, and two.
+    assert umbrella.worlds_apart([at_sizes(small), at_sizes(large)], 10) == 22
+    assert umbrella.worlds_apart([at_sizes(small), at_sizes(large)], 20) == 0, "as many rows as columns"
+    assert umbrella.worlds_apart([at_sizes(small), at_sizes(small)], 10) == 0
+    assert umbrella.worlds_apart([at_sizes(small), at_sizes(small + 5)], 10) == 0, "that isn't far"
+    mixed = at_sizes(np.where(rng.random(400) < 0.5, small, large))
+    assert umbrella.worlds_apart([mixed, mixed, at_sizes(small)], 10) == 0, "they do go back and forth"
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.parametrize("seed", range(3))
+def test_chains_come_from_one_world_to_the_other(seed, monkeypatch):
+    """As much of the posterior is in models of more than twelve columns as chains of 40 000 steps say that go back and
+    forth by themselves: 0.68, within a few hundredths."""
+    ways = []
+
+    def noted(columns, target, rngs, last):
+        ways.append(last)
+        return umbrella.level_way(columns, target, rngs, last)
+
+    monkeypatch.setattr("credo.sparse.walk._walk.level_way", noted)
+    found = walk(*two_worlds(), n_draws=1000, random_state=seed)
+    assert len(ways) == 1 and 25 < ways[0] <= 38 and found.diagnostics["powers"].shape == (4, 16)
+    assert found.diagnostics["r_hat"] < 1.2 and found.diagnostics["n_draws"] == 1000
+    assert 0.4 < found.size_probability[13:].sum() < 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_both_ways_lead_to_the_same(monkeypatch):
+    """Chains with a level way, and ones of eight times as many steps that have none."""
+    X, y, slab, prior = two_worlds()
+    with_way = walk(X, y, slab, prior, n_draws=5000, random_state=0)
+    monkeypatch.setattr("credo.sparse.walk._walk.worlds_apart", lambda paths, n: 0)
+    without = walk(X, y, slab, prior, n_draws=40_000, random_state=1)
+    error = np.hypot(with_way.diagnostics["inclusion_error"], without.diagnostics["inclusion_error"])
+    assert np.abs(with_way.inclusion - without.inclusion).max() < 0.15
+    assert (np.abs(with_way.inclusion - without.inclusion) < 4.5 * error).all()
+    assert with_way.log_mass == pytest.approx(without.log_mass, abs=0.5)
