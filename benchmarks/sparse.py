@@ -116,7 +116,8 @@ def subsets() -> list[Line]:
 def genes() -> list[Line]:
     """Walks over thousands of genes: their class, and the first gene by all others.
 
-    Each is to know all inclusion probabilities to ±0.05, and two from different seeds may differ by what they tell.
+    Each is to know all inclusion probabilities to ±0.05, and two from different seeds may differ by what they tell; so
+    too under a prior to which all sizes are alike, where models of a third as many columns as rows have a share.
     """
     lines: list[Line] = []
     for name in ("gene_colon_alon", "gene_breast_gravier"):
@@ -126,14 +127,16 @@ def genes() -> list[Line]:
             continue
         with gzip.open(file, "rt") as text:
             *rows, labels = zip(*list(csv.reader(text))[1:], strict=True)
-        X = np.array(rows, dtype=np.float64).T
-        for what, model, inputs, target in (
-            ("its class", SpikeSlabClassifier, X, np.array(labels)),
-            ("one gene", SpikeSlabRegressor, X[:, 1:], X[:, 0]),
+        X, number = np.array(rows, dtype=np.float64).T, np.equal(labels, labels[0]).astype(np.float64)
+        few, any_size = (1.0, float(X.shape[1])), "beta-binomial"
+        for what, model, prior, inputs, target in (
+            ("its class", SpikeSlabClassifier, few, X, np.array(labels)),
+            ("one gene", SpikeSlabRegressor, few, X[:, 1:], X[:, 0]),
+            ("one gene, any size", SpikeSlabRegressor, any_size, X[:, 1:], X[:, 0]),
+            ("its class as a number, any size", SpikeSlabRegressor, any_size, X, number),
         ):
             options = {"slab": "g"} if model is SpikeSlabRegressor else {}
             start = perf_counter()
-            prior = (1.0, float(inputs.shape[1]))
             walks = [model(prior, random_state=seed, **options).fit(inputs, target) for seed in (0, 1)]
             case = f"{name}, {what} ({(perf_counter() - start) / 2:.0f} s each)"
             told = np.array([walk.posterior_.diagnostics["inclusion_error"] for walk in walks])

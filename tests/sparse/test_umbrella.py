@@ -51,7 +51,7 @@ def test_what_is_lifted_is_weighed_as_it_was(name):
     target = Target(slab, prior.log_prob(np.arange(13)))
     rngs = generator(1).spawn(3)
     columns = columns_of(X, y, ridge=slab.ridge, yy=slab.yy, least=DEPENDENT)
-    chains = umbrella.level_way(columns, target, rngs, 12)
+    chains = umbrella.level_way(columns, target, rngs, 12, 5)
     paths = [chain.run(rng, n_draws=3000, n_tune=0, n_batches=10) for chain, rng in zip(chains, rngs, strict=True)]
     steps = np.bincount([len(path.models[k]) for path in paths for k in path.steps], minlength=13) / 9000
     assert steps.min() > 0.002, "no size is left out"
@@ -121,9 +121,9 @@ def test_chains_come_from_one_world_to_the_other(seed, monkeypatch):
     forth by themselves: 0.68, within a few hundredths."""
     ways = []
 
-    def noted(columns, target, rngs, last):
-        ways.append(last)
-        return umbrella.level_way(columns, target, rngs, last)
+    def noted(*arguments):
+        ways.append(arguments[3])
+        return umbrella.level_way(*arguments)
 
     monkeypatch.setattr("credo.sparse.walk._walk.level_way", noted)
     found = walk(*two_worlds(), n_draws=1000, random_state=seed)

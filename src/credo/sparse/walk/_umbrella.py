@@ -40,14 +40,16 @@ Stage = Callable[[int], Array]
 _LEVELS, _STRIDE, _HOT = 16, 8, 4
 # What a counted step costs on the way, and how many of them it takes to find it, beside a step of the first ladder.
 ROUND, WAY = 5.0, 40_000
-# While the power rises: steps at each, and how far the next is, in standard deviations of the fit.
-_SLOWLY, _APART = 40, 0.25
-# Rounds after which the lift is found anew, how often, and changes of it, in nats, that end that.
-_ROUNDS, _STAGES, _NEAR = 160, 5, 1.0
+# While the power rises: steps at each, and how far the next is, in standard deviations of the fit; and at the least.
+_SLOWLY, _APART, _LEAST = 40, 0.25, 0.01
+# Rounds after which the lift is found anew, how often unless there is time, and changes of it, in nats, that end that.
+_ROUNDS, STAGES, _NEAR = 160, 5, 1.0
 # Chains that are apart by fewer columns come together by themselves.
 _FEW = 10
 # What models at all powers may take, in numbers (64 MB a chain).
 _ROOM = 8_000_000
+# No lift at the whole power is higher, so that weights are numbers that have squares: nobody would call that likely.
+_HIGHEST = 200.0
 # How much steeper it is, a column, beyond the last size.
 _SLOPE = 0.5
 
@@ -78,8 +80,13 @@ def worlds_apart(paths: Sequence[Path], n: int) -> int:
     return last if needed and _LEVELS * last * d <= _ROOM else 0
 
 
-def level_way(columns: Columns, target: Target, rngs: Sequence[np.random.Generator], last: int) -> list[Chain]:
-    """Chains that go back and forth between models of no columns and of the `last` size."""
+def level_way(
+    columns: Columns, target: Target, rngs: Sequence[np.random.Generator], last: int, n_stages: int
+) -> list[Chain]:
+    """Chains that go back and forth between models of no columns and of the `last` size.
+
+    The lift is found anew as often as it takes, up to `n_stages` times.
+    """
     d, largest = columns.X.shape[1], len(target.log_prior) - 1
     even = ladder_of(_LEVELS, _SLOWLY, _SLOWLY, d, target.reach, largest)
     chains = [Chain(columns, target, even, [_anywhere(rng, d, last) for _ in range(_LEVELS)]) for rng in rngs]
@@ -96,7 +103,7 @@ def level_way(columns: Columns, target: Target, rngs: Sequence[np.random.Generat
     ladder = ladder_of(_LEVELS, _STRIDE, _HOT, d, target.reach, largest)._replace(powers=powers)
     for number, chain in enumerate(chains):
         chain.restart(ladder, [stations[place].places[number][level] for level, place in enumerate(nearest)])
-    _refine(chains, [stations[place].feel for place in nearest], last, stage)
+    _refine(chains, [stations[place].feel for place in nearest], last, stage, n_stages)
     return chains
 
 
@@ -116,7 +123,7 @@ def _risen(chains: Sequence[Chain], last: int, stage: Stage) -> list[Station]:
         stations.append(Station(power, feel, [chain.places() for chain in chains]))
         if power == 1.0:
             return stations
-        step = _APART / max(feel.spread, _APART)
+        step = max(_APART / max(feel.spread, _APART), _LEAST)
         step = step if power + step < 1.0 else 1.0 - power
         power, log_mass, log_rate = min(power + step, 1.0), log_mass + step * feel.fit, feel.log_rate
 
@@ -128,13 +135,14 @@ def _spaced(stations: Sequence[Station]) -> Array:
     return np.interp(np.linspace(length[-1], 0.0, _LEVELS), length, power)
 
 
-def _refine(chains: Sequence[Chain], feels: list[Feel], last: int, stage: Stage) -> None:
+def _refine(chains: Sequence[Chain], feels: list[Feel], last: int, stage: Stage, n_stages: int) -> None:
     """Walk at all powers, and find these and the lift anew from what is felt there, until the lift stays."""
     ladder, ground, n_sizes = chains[0].ladder, _ground(chains[0], last), len(chains[0].target.log_prior)
     level, before = np.repeat(np.arange(_LEVELS), ladder.strides), np.full(n_sizes, np.inf)
-    for remaining in range(_STAGES, -1, -1):
+    for remaining in range(n_stages, -1, -1):
         shares = _climbed(ladder.powers, np.stack([feel.fit for feel in feels]), ground)
         lift = _lifts(shares + np.stack([feel.log_rate for feel in feels]), n_sizes)
+        lift[0] = np.minimum(lift[0], _HIGHEST)
         ladder = ladder._replace(lift=lift)
         _climb_to(chains, ladder)
         if remaining == 0 or np.abs(lift[0] - before).max() < _NEAR:

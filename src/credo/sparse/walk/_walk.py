@@ -24,7 +24,7 @@ from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import first_ladder
 from credo.sparse.walk._path import Path
 from credo.sparse.walk._together import PATIENCE, check_length, random_start, until_settled
-from credo.sparse.walk._umbrella import ROUND, WAY, level_way, worlds_apart
+from credo.sparse.walk._umbrella import ROUND, STAGES, WAY, level_way, worlds_apart
 
 Array = NDArray[np.float64]
 
@@ -34,6 +34,8 @@ _LARGEST_ERROR, _R_HAT = 0.05, 1.1
 _AGREED = 0.02
 # A prior that expects no more columns than this is not what keeps chains from settling.
 _HANDFUL = 10
+# Fewer steps than this are a quick look.
+_WORTH = 1000
 # A model with this share of the posterior is one that every chain comes to, or something keeps it away.
 _MISSED = 0.1
 # Listed models that hold this much of the posterior stand for all of it.
@@ -70,7 +72,7 @@ def walk(
         Steps of each chain; a quarter more come before them and aren't counted, in which the powers are found. By
         default 5000, and as many again as long as the chains don't agree, up to 40 000 or some two minutes. Chains that
         stay apart, at small models and at large ones, start again on a level way between these, if it can be found in
-        about a minute.
+        about a minute, or `n_draws` says that there is time (8000 or more).
     n_chains : int, default 4
     n_models : int, default 1000
         How many of the visited models to list.
@@ -119,9 +121,10 @@ def walk(
     ways: list[int] = []
 
     def apart(paths: Sequence[Path]) -> bool:
-        """Whether chains need a level way between worlds; one that would take too long to find doesn't count."""
-        last = min(worlds_apart(paths, len(X)), largest)
-        if last and n_chains * WAY * seconds(0.6 * last) <= PATIENCE / 2:
+        """Whether chains need a level way between worlds that is worth its time: a minute, or as long as they walk."""
+        last, length = min(worlds_apart(paths, len(X)), largest), n_draws or len(paths[0].steps)
+        soon = n_chains * WAY * seconds(0.6 * last) <= PATIENCE / 2 and length >= _WORTH
+        if last and (soon or (n_draws is not None and ROUND * length >= WAY)):
             ways.append(last)
         return bool(ways)
 
@@ -129,7 +132,7 @@ def walk(
     found = until_settled(chains, runs, judge, n_draws, seconds=seconds, hopeless=apart)
     if ways:
         with one_blas_thread():
-            chains = level_way(columns, target, rngs, ways[0])
+            chains = level_way(columns, target, rngs, ways[0], max(STAGES, (n_draws or 0) // 1000))
         runs = [partial(chain.run, rng) for chain, rng in zip(chains, rngs, strict=True)]
         found = until_settled(chains, runs, judge, n_draws, seconds=lambda k: ROUND * seconds(k), tuned=True)
     refused = np.stack([chain.ladder.rejected[:, 0] / np.maximum(chain.ladder.rejected[:, 1], 1.0) for chain in chains])
