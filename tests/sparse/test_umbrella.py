@@ -63,6 +63,20 @@ def test_what_is_lifted_is_weighed_as_it_was(name):
     assert expected.size_probability[8:].sum() < 1e-4 < steps[8:].sum()
 
 
+def test_a_seed_is_a_seed():
+    """Chains walk in threads of their own, and share nothing that one of them writes."""
+    X, y = data()
+    slab, prior = slab_of("g", 30, y @ y, 12), ModelPrior(12, (1.0, 1.0))
+    target = Target(slab, prior.log_prob(np.arange(13)))
+    columns = columns_of(X, y, ridge=slab.ridge, yy=slab.yy, least=DEPENDENT)
+    one, other = (umbrella.level_way(columns, target, generator(7).spawn(4), 12, 2) for _ in range(2))
+    for a, b in zip(one, other, strict=True):
+        assert a.places() == b.places()
+        np.testing.assert_array_equal(a.ladder.lift, b.ladder.lift)
+        assert sorted(a.ladder.holder) == list(range(16))
+    assert len({id(chain.ladder.holder) for chain in one}) == 4
+
+
 def test_a_lift_leaves_half_of_the_steps_where_they_were():
     shares = np.random.default_rng(0).normal(scale=20.0, size=(3, 40))
     lift = umbrella._lifts(shares, 50)

@@ -88,8 +88,8 @@ def level_way(
     The lift is found anew as often as it takes, up to `n_stages` times.
     """
     d, largest = columns.X.shape[1], len(target.log_prior) - 1
-    even = ladder_of(_LEVELS, _SLOWLY, _SLOWLY, d, target.reach, largest)
-    chains = [Chain(columns, target, even, [_anywhere(rng, d, last) for _ in range(_LEVELS)]) for rng in rngs]
+    even = partial(ladder_of, _LEVELS, _SLOWLY, _SLOWLY, d, target.reach, largest)
+    chains = [Chain(columns, target, even(), [_anywhere(rng, d, last) for _ in range(_LEVELS)]) for rng in rngs]
 
     def stage(n_steps: int) -> Array:
         """What the replicas of all chains note on the next steps: a row for each round of each chain."""
