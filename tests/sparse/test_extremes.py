@@ -10,6 +10,7 @@ from tests.sparse.test_spike_slab import SLABS, data, each_slab
 
 from credo.estimator import FitWarning
 from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
+from credo.sparse._model_prior import ModelPrior
 
 UNITS = [(1e-130, 1.0), (1e130, 1.0), (1.0, 1e-130), (1e-100, 1e-140), (1e139, 1e149)]
 
@@ -158,6 +159,10 @@ def test_few_rows_and_many_expected_columns_are_said():
         FitWarning, match=r"prior_inclusion=0.5 expects 30 of 60 columns to be in, and 40 rows can't say"
     ):
         SpikeSlabClassifier(n_draws=50, random_state=0).fit(X, rng.normal(size=40) > 0)
+    told = r"prior_inclusion=\(1.0, 1.0\) expects 30 of 60 columns .* use prior_inclusion=\(1, 60\)"
+    with pytest.warns(FitWarning, match=told):
+        SpikeSlabClassifier("beta-binomial", n_draws=50, random_state=0).fit(X, rng.normal(size=40) > 0)
+    assert not ModelPrior(60, (1.0, 1.0)).words(40) and not ModelPrior(30, (1.0, 1.0)).words(40, beta=True)
     with pytest.raises(ValueError, match=r"slab_variance=1e\+22 is beyond what a computer can weigh"):
         SpikeSlabClassifier(slab_variance=1e22).fit(X[:, :4], X[:, 0] > 0)
     model = SpikeSlabClassifier().fit(X[:, :4], X[:, 0] + rng.normal(size=40) > 0)
