@@ -124,6 +124,8 @@ def test_chains_are_apart_where_sizes_are():
     assert umbrella.worlds_apart([at_sizes(small), at_sizes(large)], 20) == 0, "as many rows as columns"
     assert umbrella.worlds_apart([at_sizes(small), at_sizes(small)], 10) == 0
     assert umbrella.worlds_apart([at_sizes(small), at_sizes(small + 5)], 10) == 0, "that isn't far"
+    alone, weight = np.full(400, 7), rng.uniform(size=400)
+    assert umbrella.worlds_apart([at_sizes(alone, weight), at_sizes(alone, weight)], 10) == 0, "without any variance"
     mixed = at_sizes(np.where(rng.random(400) < 0.5, small, large))
     assert umbrella.worlds_apart([mixed, mixed, at_sizes(small)], 10) == 0, "they do go back and forth"
 

@@ -71,12 +71,13 @@ def worlds_apart(paths: Sequence[Path], n: int) -> int:
     """
     d = paths[0].included.shape[1]
     sizes = [np.array([len(model) for model in path.models])[path.steps] for path in paths]
-    moments = np.array([[np.average(size**power, weights=path.weight) for power in (1, 2)]
-                        for size, path in zip(sizes, paths, strict=True)])  # fmt: skip
-    means, variances = moments[:, 0], moments[:, 1] - moments[:, 0] ** 2
+    means, variances = [], []
+    for size, path in zip(sizes, paths, strict=True):
+        means.append(float(np.average(size, weights=path.weight)))
+        variances.append(float(np.average((size - means[-1]) ** 2, weights=path.weight)))
     # The first half may still be on its way from where it started.
     last = int(np.ceil(1.1 * max(np.quantile(size[len(size) // 2 :], 0.99) for size in sizes))) + 2
-    needed = d > n and np.ptp(means) > max(_FEW, np.sqrt(variances.mean()))
+    needed = d > n and np.ptp(means) > max(_FEW, np.sqrt(np.mean(variances)))
     return last if needed and _LEVELS * last * d <= _ROOM else 0
 
 
