@@ -95,7 +95,7 @@ def walk(
     >>> X = rng.normal(size=(60, 200))
     >>> y = 2.0 * X[:, 3] - X[:, 50] + rng.normal(size=60)
     >>> X, y = X - X.mean(axis=0), y - y.mean()
-    >>> found = walk(X, y, slab_of("g", 60, y @ y, 200), ModelPrior(200, (1.0, 1.0)), n_draws=500, random_state=0)
+    >>> found = walk(X, y, slab_of("g", 60, y @ y, 200), ModelPrior(200, (1.0, 1.0)), random_state=0)
     >>> found.median_model
     (3, 50)
     """
