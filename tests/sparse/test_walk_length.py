@@ -4,15 +4,19 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.special import comb, logsumexp
+from scipy.special import comb, factorial, logsumexp
 from tests.sparse.test_walk import SLABS, centred, data, slab_named
 
 from credo.estimator import FitWarning
 from credo.sparse import SpikeSlabRegressor
+from credo.sparse._dependence import DEPENDENT
 from credo.sparse._enumerate import enumerate_models
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import ModelPosterior
 from credo.sparse.walk import walk
+from credo.sparse.walk._chain import Target
+from credo.sparse.walk._columns import columns_of
+from credo.sparse.walk._growth import growth
 from credo.sparse.walk._ladder import ladder_of, round_trips
 from credo.sparse.walk._mass import Heat, climb, ground
 from credo.sparse.walk._path import Path, joined
@@ -29,7 +33,7 @@ def exact(powers, d=4, seed=0, dependent=frozenset()):
     able = [sum((model | {j}) in models for j in range(d) if j not in model) for model in models]
     rows = [np.column_stack([fit, bottom[size] + power * fit, size, able]) for power in powers]
     level = np.repeat(np.arange(len(powers)), len(models))
-    return Heat(np.array(powers), level, np.concatenate(rows)[None], bottom), fit, size
+    return Heat(np.array(powers), level, np.concatenate(rows)[None], bottom, np.empty((0, 1))), fit, size
 
 
 @pytest.mark.parametrize("powers", [(1.0, 0.0), (1.0, 0.6, 0.2, 0.0)], ids=len)
@@ -37,7 +41,7 @@ def exact(powers, d=4, seed=0, dependent=frozenset()):
 def test_bridges_are_exact_where_expectations_are(powers, dependent):
     heat, fit, size = exact(powers, dependent=dependent)
     floor = logsumexp(heat.bottom[size])
-    assert ground([heat], 4) == pytest.approx(floor, abs=1e-12)
+    assert ground(heat, heat.bottom, 4) == pytest.approx(floor, abs=1e-12)
     assert climb(heat) == pytest.approx(logsumexp(heat.bottom[size] + fit) - floor, abs=1e-9)
 
 
@@ -53,6 +57,37 @@ def test_the_mass_of_all_models_is_known_from_replicas(name, copies, monkeypatch
     error = found.diagnostics["log_mass_error"]
     assert 0.0 < error < 0.15
     assert found.log_mass == pytest.approx(enumerate_models(X, y, slab, prior).log_mass, abs=4 * error + 0.03)
+
+
+def test_the_mass_of_many_copies(monkeypatch):
+    """Where replicas at power zero never come to small models: each of 11 columns has five copies."""
+    monkeypatch.setattr("credo.sparse.walk._gather._recaptured", lambda *_: (np.nan, np.nan))
+    X, y = data(3, n=40, d=11)
+    slab, prior = slab_named("zellner-siow", y, 66), ModelPrior(66, 0.5)
+    found = walk(np.tile(X, (1, 6)), y, slab, prior, n_draws=1500, random_state=0)
+    error = found.diagnostics["log_mass_error"]
+    # Six columns that say the same are as one with six times the odds, 6 : 1.
+    alone = enumerate_models(X, y, slab_named("zellner-siow", y, 11), ModelPrior(11, 6 / 7))
+    assert found.log_mass == pytest.approx(alone.log_mass + 11 * np.log(7) - 66 * np.log(2), abs=4 * error)
+    assert error < 0.1
+
+
+def test_ways_up_count_models_that_are_not_dependent():
+    """Of six columns one is a copy, one the sum of two others: all subsets are looked at for their rank."""
+    X, y = data(2, n=20, d=6)
+    X[:, 4], X[:, 5] = X[:, 0], X[:, 1] + X[:, 2]
+    slab = slab_named("g", y, 6)
+    target = Target(slab, ModelPrior(6, 0.5).log_prob(np.arange(7)))
+    columns, rng = columns_of(X, y, ridge=0.0, yy=slab.yy, least=DEPENDENT), np.random.default_rng(0)
+    ways = np.array([growth(columns, target.heights(6, 6, 0.0), rng, 5) for _ in range(400)])
+    counts = np.cumprod(ways[:, :5], axis=1) / factorial(np.arange(1, 6))
+    free = [sum(np.linalg.matrix_rank(X[:, model]) == k for model in combinations(range(6), k)) for k in range(1, 6)]
+    assert free[2:] == [20 - 5, 15 - 9, 0]
+    np.testing.assert_allclose(counts.mean(axis=0), free, atol=4 * counts.std(axis=0).max() / 20)
+    # Replicas that came to no models but those of four columns, and ways that ended before or after.
+    bottom, four = np.zeros(7), np.array([[[0.0, 0.0, 4.0, 0.0]]])
+    short, whole = (Heat(np.array([1.0, 0.0]), np.array([1]), four, bottom, part) for part in (ways[:200, :3], ways))
+    assert ground(short.joined(whole), bottom, 6) == pytest.approx(np.log(1 + sum(free)), abs=0.02)
 
 
 @pytest.mark.filterwarnings("ignore:the chains over models know:credo.estimator.FitWarning")

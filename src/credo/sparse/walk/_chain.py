@@ -10,12 +10,13 @@ from scipy.special import betaln
 from credo.sparse._models import Model
 from credo.sparse._slabs import FLOOR, Slab
 from credo.sparse.walk import _jit
-from credo.sparse.walk._columns import own_rows
+from credo.sparse.walk._columns import own_rows, replicas_of
+from credo.sparse.walk._growth import growth
 from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import round_trips, tuned
 from credo.sparse.walk._mass import Heat
 from credo.sparse.walk._path import Path, retrace
-from credo.sparse.walk.neighbours import Columns, Heights, Replicas
+from credo.sparse.walk.neighbours import Columns, Heights
 
 Array = NDArray[np.float64]
 
@@ -25,6 +26,8 @@ _REFRESH = 250
 _ROOM = 16
 # Up to so many columns replicas at power zero walk over all sizes alike.
 _FEW = 64
+# Ways up from no columns, of each chain and stretch, on which models of dependent columns are counted.
+_WAYS = 8
 # Shares of the steps before the counted ones, after each of which the powers are found anew.
 _TUNINGS = (0.05, 0.05, 0.1, 0.2, 0.6)
 
@@ -87,7 +90,7 @@ class Chain:
             models, evidence[first], rest[first], steps, weight, included,
             batch_weight=np.array([trace[:, 2].sum() for trace, _, _ in parts]),
             peak=float(self.peak[0]), summit=tuple(np.flatnonzero(self.summit).tolist()),
-            heat=self._heat(np.concatenate([heat for _, _, heat in parts])),
+            heat=self._heat(rng, np.concatenate([heat for _, _, heat in parts])),
         )  # fmt: skip
 
     @property
@@ -95,12 +98,18 @@ class Chain:
         """How often replicas came from power zero and went back, since the powers were found."""
         return round_trips(self.ladder)
 
-    def _heat(self, records: Array) -> Heat | None:
+    def _heat(self, rng: np.random.Generator, records: Array) -> Heat | None:
         """What the replicas say of the mass of all models, where one of them is at power zero."""
-        powers, strides = self.ladder.powers, self.ladder.strides
+        powers, level = self.ladder.powers, np.repeat(np.arange(len(self.ladder.powers)), self.ladder.strides)
         if powers[-1] > 0.0:
             return None
-        return Heat(powers, np.repeat(np.arange(len(powers)), strides), records, self._heights.bottom)
+        d, largest = self.columns.X.shape[1], len(self.target.log_prior) - 1
+        size, able = records[:, level == len(powers) - 1].reshape(-1, 4)[:, 2:].T
+        # Only among dependent columns is anything left to chance.
+        n_ways = _WAYS if np.any((size < largest) & (able < d - size)) else 0
+        top = int(size.max(initial=0))
+        ways = [growth(self.columns, self._heights, rng, top) for _ in range(n_ways)]
+        return Heat(powers, level, records, self._heights.bottom, np.reshape(ways, (n_ways, top + 1)))
 
     def advance(self, rng: np.random.Generator, n_steps: int, included: Array) -> tuple[Array, list[Model], Array]:
         """Walk on: log evidence, rest and weight of the models at the whole power, step by step, the models, and what
@@ -129,17 +138,11 @@ class Chain:
 
     def _begin(self, starts: Sequence[Model], *, room: int) -> None:
         """Put replicas at models, with room for that many columns."""
-        (n, d), levels, largest = self.columns.X.shape, len(starts), len(self.target.log_prior) - 1
+        d, levels, largest = self.columns.X.shape[1], len(starts), len(self.target.log_prior) - 1
         room = max(min(room + int(self.ladder.strides.max()), largest), max(map(len, starts)), 1)
         # Neighbours have a column more.
         self._heights = self.target.heights(room + 1, d, self._square)
-        self.every = Replicas(
-            V=np.empty((levels, room, d)), Q=np.zeros((levels, room, n + room)), R=np.zeros((levels, room, room)),
-            u=np.zeros((levels, room)), e=np.zeros((levels, n + room)), s=np.empty((levels, d)),
-            r=np.empty((levels, d)), inside=np.zeros((levels, d), dtype=np.bool_),
-            members=np.zeros((levels, room), dtype=np.int64), size=np.zeros(levels, dtype=np.int64),
-            still=np.zeros((levels, d)), fit=np.zeros((levels, d)), here=np.zeros((levels, 5)),
-        )  # fmt: skip
+        self.every = replicas_of(self.columns, levels, room)
         for i, model in enumerate(starts):
             self.every.size[i], self.every.members[i, : len(model)] = len(model), model
 

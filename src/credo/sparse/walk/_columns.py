@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.sparse._dependence import lengths
-from credo.sparse.walk.neighbours import Columns
+from credo.sparse.walk.neighbours import Columns, Replicas
 
 Array = NDArray[np.float64]
 
@@ -60,3 +60,15 @@ def own_rows(columns: Columns) -> Columns:
         owner=np.full(n_rows, -1),
         turn=np.zeros(1, dtype=np.int64),
     )
+
+
+def replicas_of(columns: Columns, levels: int, room: int) -> Replicas:
+    """Models without columns, one for each level, with room for so many; what follows from them isn't filled in."""
+    n, d = columns.X.shape
+    return Replicas(
+        V=np.empty((levels, room, d)), Q=np.zeros((levels, room, n + room)), R=np.zeros((levels, room, room)),
+        u=np.zeros((levels, room)), e=np.zeros((levels, n + room)), s=np.empty((levels, d)), r=np.empty((levels, d)),
+        inside=np.zeros((levels, d), dtype=np.bool_), members=np.zeros((levels, room), dtype=np.int64),
+        size=np.zeros(levels, dtype=np.int64), still=np.zeros((levels, d)), fit=np.zeros((levels, d)),
+        here=np.zeros((levels, 5)),
+    )  # fmt: skip

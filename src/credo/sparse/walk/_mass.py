@@ -18,17 +18,23 @@ class Heat:
 
     `records` (n_rounds, n_steps, 4) hold the fit, the logarithm of the weight, the size, and the number of columns that
     could enter; each of a round's steps is at one `level`. `bottom` is the log density at power zero of a model of each
-    size, but for the same constant as the fit.
+    size, but for the same constant as the fit; `ways` (n_ways, n_sizes) tell how many columns could enter models that
+    grew from nothing, where some are dependent; NaN where they ended.
     """
 
     powers: Array
     level: NDArray[np.intp]
     records: Array
     bottom: Array
+    ways: Array
 
     def joined(self, further: "Heat") -> "Heat":
         """With the rounds that came after; the powers stayed."""
-        return replace(further, records=np.concatenate([self.records, further.records]))
+        n_sizes = max(self.ways.shape[1], further.ways.shape[1])
+        ways = np.full((len(self.ways) + len(further.ways), n_sizes), np.nan)
+        ways[: len(self.ways), : self.ways.shape[1]] = self.ways
+        ways[len(self.ways) :, : further.ways.shape[1]] = further.ways
+        return replace(further, records=np.concatenate([self.records, further.records]), ways=ways)
 
     def quarters(self) -> "list[Heat]":
         """Its rounds in four parts, one after the other; none where there are fewer."""
@@ -48,10 +54,11 @@ def log_mass(heats: Sequence[Heat], d: int) -> tuple[float, float]:
     At power zero Z is a sum over sizes; each chain climbs from there, power by power. The error is from the scatter of
     chains or of their quarters, whichever is larger: that of four numbers is small by chance now and then.
     """
-    values = np.array([climb(heat) for heat in heats])
-    parts = np.array([climb(part) for heat in heats for part in heat.quarters()])
-    errors = [sample.std(ddof=1) / np.sqrt(len(sample)) for sample in (values, parts) if len(sample) > 1]
-    return ground(heats, d) + float(values.mean()), float(max(errors))
+    bottom = max((heat.bottom for heat in heats), key=len)
+    parts = [part for heat in heats for part in heat.quarters()]
+    samples = [np.array([ground(heat, bottom, d) + climb(heat) for heat in some]) for some in (heats, parts)]
+    errors = [sample.std(ddof=1) / np.sqrt(len(sample)) for sample in samples if len(sample) > 1]
+    return float(samples[0].mean()), float(max(errors))
 
 
 def climb(heat: Heat) -> float:
@@ -78,22 +85,48 @@ def bridge(high: Array, above: Array, low: Array, below: Array) -> float:
     return crossing(unbalanced, min(high.min(), low.min()) - 1.0, max(high.max(), low.max()) + 1.0)
 
 
-def ground(heats: Sequence[Heat], d: int) -> float:
+def ground(heat: Heat, bottom: Array, d: int) -> float:
     """ln Z at power zero: Σ_k N_k e^(bottom_k), N_k the number of models of k columns that aren't dependent.
 
     Each model of k + 1 columns comes from k + 1 smaller ones: (k + 1)N_{k+1} = N_k × the mean number of columns that
     can enter, over the models of k, which at power zero are all alike. Without dependent columns that number is d − k
-    and nothing is left to chance; sizes that no replica came to are taken to be without.
+    and nothing is left to chance.
     """
-    bottom = max((heat.bottom for heat in heats), key=len)
-    able, weight = np.zeros((2, len(bottom)))
-    for heat in heats:
-        rows = heat.records[:, heat.level == len(heat.powers) - 1].reshape(-1, 4)
-        place, share = rows[:, 2].astype(np.intp), softmax(rows[:, 1])
-        np.add.at(able, place, share * rows[:, 3])
-        np.add.at(weight, place, share)
     sizes = np.arange(len(bottom))
-    able = np.where(weight > 0, able / np.where(weight > 0, weight, 1.0), np.maximum(d - sizes, 0))
+    able = _able(heat, d, len(bottom)) * np.maximum(d - sizes, 0)
     with np.errstate(divide="ignore"):
         steps = np.log(able[:-1]) - np.log(sizes[1:])
     return float(logsumexp(bottom + np.append(0.0, np.cumsum(steps))))
+
+
+def _able(heat: Heat, d: int, n_sizes: int) -> Array:
+    """The mean share of the other columns that can enter, over all models of each size.
+
+    Ways up from no columns come to small models, to which replicas may not; a way comes to a model by one over the
+    product of the numbers before, which makes that its weight. Beyond what was seen the share stays.
+    """
+    rows = heat.records[:, heat.level == len(heat.powers) - 1].reshape(-1, 4)
+    size, weight, able = rows[:, 2].astype(np.intp), softmax(rows[:, 1]), rows[:, 3]
+    time = np.bincount(size, weight, n_sizes)
+    visits = np.where(time > 0, np.bincount(size, minlength=n_sizes), 0)
+    visited = np.bincount(size, weight * able, n_sizes) / np.where(time > 0, time, 1.0)
+    ways, grown = _grown(heat.ways, n_sizes)
+    known = visits + ways
+    mean = (visits * visited + ways * grown) / np.where(known > 0, known, 1.0)
+    share = mean / np.maximum(d - np.arange(n_sizes), 1)
+    # The last size before that is known.
+    before = np.maximum.accumulate(np.where(known > 0, np.arange(n_sizes), -1))
+    return np.where(before >= 0, share[before], 1.0)
+
+
+def _grown(ways: Array, n_sizes: int) -> tuple[Array, Array]:
+    """From ways up: how many speak of each size, and the mean number of columns that can enter."""
+    count, mean, product = np.zeros(n_sizes), np.zeros(n_sizes), np.ones(len(ways))
+    for k, able in enumerate(ways.T[:n_sizes]):
+        product = np.where(np.isnan(able), 0.0, product)
+        if not product.any():
+            break
+        able = np.nan_to_num(able)
+        count[k], mean[k] = np.count_nonzero(product), np.average(able, weights=product)
+        product *= able / max(able.max(), 1.0)
+    return count, mean
