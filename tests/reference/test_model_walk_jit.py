@@ -56,6 +56,7 @@ def check_factored(m, X, y, ridge):
     sign = np.sign(np.diagonal(m.R)[:k])
     for ours, theirs in ((m.R[:k, :k], R), (m.V[:k], V), (m.u[:k, None], u[:, None])):
         np.testing.assert_allclose(sign[:, None] * ours, theirs, atol=1e-12)
+    np.testing.assert_allclose(m.T[:k, :k] @ m.R[:k, :k].T, np.eye(k), atol=1e-12)
     outside = ~m.inside
     np.testing.assert_allclose(m.s[outside], s[outside], atol=1e-12)
     np.testing.assert_allclose(m.r[outside], r[outside], atol=1e-12)

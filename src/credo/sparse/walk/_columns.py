@@ -67,8 +67,8 @@ def replicas_of(columns: Columns, levels: int, room: int) -> Replicas:
     n, d = columns.X.shape
     return Replicas(
         V=np.empty((levels, room, d)), Q=np.zeros((levels, room, n + room)), R=np.zeros((levels, room, room)),
-        u=np.zeros((levels, room)), e=np.zeros((levels, n + room)), s=np.empty((levels, d)), r=np.empty((levels, d)),
-        inside=np.zeros((levels, d), dtype=np.bool_), members=np.zeros((levels, room), dtype=np.int64),
-        size=np.zeros(levels, dtype=np.int64), still=np.zeros((levels, d)), fit=np.zeros((levels, d)),
-        here=np.zeros((levels, 5)),
+        T=np.zeros((levels, room, room)), u=np.zeros((levels, room)), e=np.zeros((levels, n + room)),
+        s=np.empty((levels, d)), r=np.empty((levels, d)), inside=np.zeros((levels, d), dtype=np.bool_),
+        members=np.zeros((levels, room), dtype=np.int64), size=np.zeros(levels, dtype=np.int64),
+        still=np.zeros((levels, d)), fit=np.zeros((levels, d)), here=np.zeros((levels, 5)),
     )  # fmt: skip

@@ -7,7 +7,8 @@ in the order in which columns entered, a replica holds
 
 s_i is what is left of column i given the model, and r_i what it has in common with what is left of y. Adding column i
 takes r²_i/s_i from eᵀe and multiplies |A|, A = RᵀR, by s_i. Both are differences of squares: where little remains of
-them they are made anew from the vectors. A column that depends on the model's can't enter: that has no evidence.
+them they are made anew from the vectors. A column that depends on the model's can't enter: that has no evidence. With
+T = R⁻ᵀ, kept up in O(k²), one that leaves is looked up.
 """
 
 from typing import NamedTuple
@@ -75,6 +76,7 @@ class Replicas(NamedTuple):
     V: Array
     Q: Array
     R: Array
+    T: Array
     u: Array
     e: Array
     s: Array
@@ -91,8 +93,8 @@ class Replicas(NamedTuple):
 def replica(all_: Replicas, i: int) -> Replicas:
     """One of them, as views."""
     return Replicas(
-        all_.V[i], all_.Q[i], all_.R[i], all_.u[i], all_.e[i], all_.s[i], all_.r[i], all_.inside[i], all_.members[i],
-        all_.size[i : i + 1], all_.still[i], all_.fit[i], all_.here[i],
+        all_.V[i], all_.Q[i], all_.R[i], all_.T[i], all_.u[i], all_.e[i], all_.s[i], all_.r[i], all_.inside[i],
+        all_.members[i], all_.size[i : i + 1], all_.still[i], all_.fit[i], all_.here[i],
     )  # fmt: skip
 
 
@@ -128,6 +130,7 @@ def insert(c: Columns, m: Replicas, j: int) -> None:
     for t in range(k):
         R[t, k], R[k, t] = loads[t], 0.0
     R[k, k], u[k] = pivot, _dot(q, c.y, n)
+    _border(m.T, loads, pivot, k)
     if m.s[j] > _GOOD:
         row = _products(c, j)
         for start in range(0, len(row), _BLOCK):
@@ -144,6 +147,19 @@ def insert(c: Columns, m: Replicas, j: int) -> None:
         m.s[i] -= V[k, i] * V[k, i]
         m.r[i] -= V[k, i] * u[k]
     m.members[k], m.inside[j], m.size[0] = j, True, k + 1
+
+
+@njit(cache=True, nogil=True)
+def _border(T: Array, loads: Array, pivot: float, k: int) -> None:
+    """R⁻ᵀ with a column more in R: its row k is −(R⁻¹ loads)ᵀ/pivot and 1/pivot."""
+    row = T[k]
+    for t in range(len(row)):
+        row[t] = 0.0
+    for b in range(k):
+        load, above = loads[b] / pivot, T[b]
+        for t in range(b + 1):
+            row[t] -= load * above[t]
+    row[k] = 1.0 / pivot
 
 
 @njit(cache=True, nogil=True)
@@ -206,6 +222,7 @@ def remove(c: Columns, m: Replicas, j: int) -> None:
         u[t], u[t + 1] = cosines[t] * a + sines[t] * b, cosines[t] * b - sines[t] * a
     _turn(m.V, cosines, sines, place, k)
     _turn(m.Q, cosines, sines, place, k)
+    _unborder(m, cosines, sines, place)
     for i in range(d):
         m.s[i] += m.V[k - 1, i] * m.V[k - 1, i]
         m.r[i] += m.V[k - 1, i] * u[k - 1]
@@ -217,6 +234,26 @@ def remove(c: Columns, m: Replicas, j: int) -> None:
             m.Q[t, i] = m.Q[t, i + 1]
         m.Q[t, n + k - 1] = 0.0
     m.inside[j], m.size[0] = False, k - 1
+
+
+@njit(cache=True, nogil=True)
+def _unborder(m: Replicas, cosines: Array, sines: Array, place: int) -> None:
+    """R⁻ᵀ with a column less in R, by the same rotations; anew where large numbers would leave small ones."""
+    k, R, T, length = m.size[0], m.R, m.T, 0.0
+    for b in range(place, k):
+        length += T[b, place] * T[b, place]
+    if length * _GOOD > 1.0:
+        loads = np.empty(k)
+        for column in range(k - 1):
+            for t in range(column):
+                loads[t] = R[t, column]
+            _border(T, loads, R[column, column], column)
+    else:
+        _turn(T, cosines, sines, place, k)
+        for b in range(place, k - 1):
+            for t in range(place, b + 1):
+                T[b, t] = T[b, t + 1]
+            T[b, b + 1] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -272,24 +309,21 @@ def neighbours(c: Columns, h: Heights, m: Replicas) -> None:
 def _leaving(c: Columns, h: Heights, m: Replicas, rest: float, logdet: float, inverse: Array) -> None:
     """Models with one column less; fills `inverse` with the diagonal of A⁻¹.
 
-    A column that leaves takes w²/(A⁻¹)_tt with w = A⁻¹b, and multiplies |A| by (A⁻¹)_tt. Row t of R⁻¹ comes by forward
-    substitution, along the rows of R: (A⁻¹)_tt is its squared length, w_t its product with u.
+    A column that leaves takes w²/(A⁻¹)_tt with w = A⁻¹b, and multiplies |A| by (A⁻¹)_tt. Of column t of R⁻ᵀ, (A⁻¹)_tt
+    is the squared length and w_t the product with u.
     """
-    k, R = m.size[0], m.R
-    row = np.empty(k)
+    k, weight = m.size[0], np.zeros(m.size[0])
     for t in range(k):
-        i, weight = m.members[t], 0.0
         inverse[t] = 0.0
-        for column in range(t, k):
-            row[column] = 1.0 if column == t else 0.0
-        for b in range(t, k):
-            load, along = row[b] / R[b, b], R[b]
-            for column in range(b + 1, k):
-                row[column] -= load * along[column]
-            inverse[t] += load * load
-            weight += load * m.u[b]
+    for b in range(k):
+        row, load = m.T[b], m.u[b]
+        for t in range(b + 1):
+            inverse[t] += row[t] * row[t]
+            weight[t] += row[t] * load
+    for t in range(k):
+        i = m.members[t]
         volume = logdet + np.log(inverse[t]) - c.scale[i]
-        m.still[i], m.fit[i] = _parts(h, k - 1, rest + weight * weight / inverse[t], volume)
+        m.still[i], m.fit[i] = _parts(h, k - 1, rest + weight[t] * weight[t] / inverse[t], volume)
 
 
 @njit(cache=True, nogil=True)
