@@ -51,3 +51,15 @@ def test_a_long_table_is_printed_in_part_and_handed_over_whole():
     table = Table("Numbers", {"n": list(range(10)), "which": [(1,), (1, 2)] * 5}, notes=("all",), most=3)
     assert str(table).splitlines()[-2:] == ["… and 7 more; to_frame() has all", "all"]
     assert table.to_frame(backend="pandas")["which"].tolist() == [(1,), (1, 2)] * 5
+
+
+def test_a_column_without_a_value_is_kept_and_not_shown():
+    table = Table("T", {"name": ["a", "b"], "sd": [None, None], "value": [1.0, None]})
+    assert str(table).splitlines() == ["T", "name  value", "a         1", "b         —"]
+    assert "<th>value</th>" in table._repr_html_() and "sd" not in table._repr_html_()
+    assert table._repr_html_().count("<td>") == 4
+    assert list(table.to_frame(backend="pandas")) == ["name", "sd", "value"]
+
+
+def test_a_table_without_rows_shows_its_columns():
+    assert str(Table("T", {"name": [], "sd": []})).splitlines() == ["T", "name  sd"]

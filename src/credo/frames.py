@@ -46,6 +46,8 @@ def _entries(values: Any) -> list[Any]:
 class Table:
     """A small table for people: prints aligned, shows as HTML in a notebook, converts to a frame.
 
+    A column without any value, such as the sd of weights whose spread isn't known, is left out of what is shown.
+
     >>> print(Table("Weights", {"parameter": ["slope"], "estimate": [2.0], "sd": [0.125]}))
     Weights
     parameter  estimate     sd
@@ -65,16 +67,25 @@ class Table:
         """The columns as a data frame of the installed library."""
         return frame(self.columns, backend=backend)
 
+    def shown(self) -> dict[str, Sequence[Any]]:
+        """The columns for people: those that have a value."""
+        return {
+            name: values
+            for name, values in self.columns.items()
+            if not len(values) or any(value is not None for value in values)
+        }
+
     def cells(self) -> list[list[str]]:
-        """The rows as text, numbers to five significant digits."""
-        return [[_text(value) for value in row] for row in zip(*self.columns.values(), strict=True)]
+        """The rows of what is shown as text, numbers to five significant digits."""
+        return [[_text(value) for value in row] for row in zip(*self.shown().values(), strict=True)]
 
     def __str__(self) -> str:
-        header, rows = list(self.columns), self.cells()
+        shown, rows = self.shown(), self.cells()
+        header = list(shown)
         left_out = len(rows) - self.most
         rows = rows[: self.most] if left_out > 0 else rows
         widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-        right = [all(value is None or _is_number(value) for value in values) for values in self.columns.values()]
+        right = [all(value is None or _is_number(value) for value in values) for values in shown.values()]
         lines = [
             "  ".join(cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, right, strict=True))
             for line in [header, *rows]
@@ -83,7 +94,7 @@ class Table:
         return "\n".join([self.title, *(line.rstrip() for line in lines), *more, *self.notes])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.shown())
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.cells())
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<table><caption>{escape(self.title)}</caption><tr>{head}</tr>{body}</table>{notes}"

@@ -19,7 +19,7 @@ def test_the_demo_does_what_fit_does(run, folder, monkeypatch):
     result = run("demo", "--out", folder, "--seed", 1)
     assert result.exit_code == 0, result.stderr
     assert {path.name for path in folder.iterdir()} == {
-        *("diabetes.csv", "model.credo", "report.html", "leaderboard.csv")
+        *("diabetes.csv", "model.credo", "report.html", "leaderboard.csv", "inclusions.csv")
     }
     assert f"Report       {folder / 'report.html'}" in result.stdout
     assert f"--models {','.join(MODELS)} --out" in result.stdout

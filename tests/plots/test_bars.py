@@ -19,7 +19,7 @@ def test_bars_are_the_values_largest_first(ax):
     bars(["a", "b", "c"], [0.5, 123.4, 3.0], label="gain", ax=ax)
     assert labels(ax) == ["b", "c", "a"]
     assert [bar.get_width() for bar in ax.containers[0]] == [123.4, 3.0, 0.5]
-    assert [text.get_text() for text in ax.texts] == ["123", "3", "0.5"]
+    assert [text.get_text() for text in ax.texts] == ["123", "3", "0.50"]
     assert ax.get_xlabel() == "gain"
     bottom, top = ax.get_ylim()
     assert bottom > top

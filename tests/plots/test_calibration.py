@@ -31,9 +31,18 @@ def test_more_rows_get_more_bars(n, bins):
 def test_the_range_is_binomial():
     ax = draw(np.linspace(0, 1, 200), bins=10, level=0.99)
     ends = sorted(line.get_ydata()[0] for line in ax.lines)
-    # The central interval that holds at least 99 % of binomial(200, 0.1).
-    assert binom.cdf(ends[1], 200, 0.1) - binom.cdf(ends[0] - 1, 200, 0.1) >= 0.99
-    assert binom.cdf(ends[0] - 1, 200, 0.1) < 0.005 <= binom.cdf(ends[0], 200, 0.1)
+    # The central interval of binomial(200, 0.1) that one bar in a thousand leaves, and so one of ten in a hundred.
+    assert binom.cdf(ends[1], 200, 0.1) - binom.cdf(ends[0] - 1, 200, 0.1) >= 0.999
+    assert binom.cdf(ends[0] - 1, 200, 0.1) < 0.0005 <= binom.cdf(ends[0], 200, 0.1)
+
+
+@pytest.mark.parametrize(("n", "bins", "level"), [(442, 10, 0.99), (2000, 20, 0.99), (300, 10, 0.9)])
+def test_all_bars_of_an_honest_model_stay_in_the_range_as_often_as_it_says(n, bins, level):
+    low, high = sorted(line.get_ydata()[0] for line in draw(np.linspace(0, 1, n), bins=bins, level=level).lines)
+    counts = np.random.default_rng(0).multinomial(n, np.full(bins, 1 / bins), size=20_000)
+    share = np.mean(((low <= counts) & (counts <= high)).all(axis=1))
+    # Four standard errors of 20,000 draws below; not so wide that it would say little.
+    assert level - 4 * np.sqrt(level * (1 - level) / 20_000) <= share < 1 - (1 - level) / 4
 
 
 def test_bars_outside_the_range_are_marked_by_more_than_colour():

@@ -139,3 +139,12 @@ def test_other_bins_are_refused(ax, n_bins):
 def test_a_level_is_a_probability(ax):
     with pytest.raises(ValueError, match="level"):
         reliability([0, 1], [0.1, 0.2], level=95, ax=ax)
+
+
+def test_marks_at_the_top_stay_clear_of_the_key(ax):
+    reliability([0, 1, 1, 1], [0.1, 0.4, 0.7, 0.9], n_bins=4, ax=ax)
+    ax.figure.canvas.draw()
+    (marks,) = [line for line in ax.lines if line.get_marker() == "o"]
+    # Half a mark, in pixels, above the share of one.
+    top = ax.transData.transform((0.0, 1.0))[1] + 0.5 * marks.get_markersize() * ax.figure.dpi / 72
+    assert ax.get_legend().get_window_extent().y0 > top

@@ -181,7 +181,7 @@ def test_a_page_of_two_classes(frame):
     assert "always the shares" in words and "always naming" in words
     assert "What matters most: warmth" in words
     assert "Root mean squared" not in words and "RMSE" not in words
-    assert re.search(r"kind target 0 b\w+ \d+ %, b\w+ \d+ %", words)
+    assert re.search(r"kind target 0 b\w+: \d+ %, b\w+: \d+ %", words)
 
 
 def test_coefficients_of_a_bayesian_model_speak_of_log_odds(frame):
@@ -218,7 +218,7 @@ def test_words_that_count_are_named():
     assert strongest == {"win": "spam", "cash": "spam", "see": "ham", "you": "ham"}
     words = text(render(**arguments))
     assert re.search(
-        r"What counts most: the words \w+, .*? speak for (ham|spam); the words? \w+.*? for (ham|spam)\.", words
+        r"What counts most: the words “\w+”, .*? speak for (ham|spam); the words? “\w+”.*? for (ham|spam)\.", words
     )
 
 
@@ -264,7 +264,7 @@ def test_how_many_weights_are_drawn(left, n, text):
 
 def test_words_and_columns_are_told_apart():
     said = sentences.weights(["0800", "ac", "dose", "you"], ["spam", "spam", "spam", "ham"], [True, True, False, True])
-    assert said == "What counts most: dose and the words 0800 and ac speak for spam; the word you speaks for ham."
+    assert said == "What counts most: dose and the words “0800” and “ac” speak for spam; the word “you” speaks for ham."
 
 
 def test_the_probability_has_a_curve_along_each_input(frame):
@@ -301,7 +301,7 @@ def test_a_table_of_one_measured_input_has_one_figure_of_the_probability_along_i
 def test_a_model_without_probabilities_has_its_line_and_the_page_says_why(frame):
     y = np.where(frame["warmth"] + 0.5 * np.random.default_rng(2).normal(size=120) > 0, "bloom", "bare")
     words = text(render(**case(y, {"lda": LinearDiscriminant(), "perceptron": Perceptron()}, frame)))
-    assert re.search(r"perceptron Perceptron — — \d\d[\d.]* % — — ", words)
+    assert re.search(r"perceptron Perceptron — — \d\d[\d.]* % — ", words)
     assert "perceptron predicts labels without probabilities (it has no predict_dist)" in words
     alone = text(render(**case(y, {"perceptron": Perceptron()}, frame)))
     assert "None of these models says how sure it is; the leaderboard has their errors." in alone

@@ -115,6 +115,13 @@ def test_the_sentence_has_four_kinds_of_inputs():
     )
 
 
+def test_a_number_never_stands_on_the_other_side_of_its_boundary():
+    """0.247 is "probably out (below 25 %)": as 25 % it would not be."""
+    assert "x1 is undecided (74.9 %)" in say([0.99, 0.7496, 0.1])
+    shown = inclusion_figure(told([0.9496, 0.247, 0.25, 0.43]), best="s", linear=True).svg
+    assert all(f">{text}<" in shown for text in ("94.9 %", "24.7 %", "25 %", "43 %")) and ">95 %<" not in shown
+
+
 def test_the_sentence_of_all_and_of_none():
     assert say([1.0, 0.99]) == "Both inputs almost surely matter (95 % or more)."
     assert say([1.0, 0.99, 0.97]) == "All three inputs almost surely matter (95 % or more)."

@@ -13,7 +13,7 @@ from credo.features import Polynomial
 from credo.io import Preparation, TableModel
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.report import render, write
-from credo.report._page import _mark
+from credo.report._page import _mark, _tie
 from credo.selection import Comparison, compare
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -323,3 +323,15 @@ def test_an_endless_title_stays_a_heading(make_case):
 
 def _heading(text):
     return re.search(r"<h1>(.*?)</h1>", text, re.DOTALL)[1]
+
+
+def test_the_ranges_of_honest_bars_are_told_by_one_number(page):
+    figure = page[page.index('id="figure-calibration"') :]
+    figure = figure[: figure.index("</figure>")]
+    assert ">99 % range of an honest model<" in figure
+    assert "All bars of an honest model stay between the dashed lines at least 99 times in 100." in figure
+    assert not re.search(r"99\.\d+ %", figure)
+
+
+def test_equations_do_not_break_at_the_end_of_a_line():
+    assert _tie("always naming target = 1, p < 0.001") == "always naming target\u00a0=\u00a01, p\u00a0&lt;\u00a00.001"

@@ -1,5 +1,7 @@
 """Numbers, columns at a glance, coefficients and surprising rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,9 @@ from credo.io import Preparation, TableModel
 from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
 from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
+from credo.report import render
 from credo.report._effects import Effects, effects, step
-from credo.report._facts import Predicted
+from credo.report._facts import Predicted, guess
 from credo.report._numbers import aligned, fixed, listing, number, percent
 from credo.report._surprises import surprises
 from credo.selection import Comparison, Score
@@ -59,10 +62,10 @@ def test_columns_of_every_kind():
     found = {line.name: line for line in glance.lines(preparation.columns_, frame)}
     assert found["weight"].values == "1 to 4, median 2.5"
     assert found["weight"].path.count("z") == 18
-    assert found["eyes"].values == "brown 50 %, blue 30 %, grey 10 %, 1 more"
+    assert found["eyes"].values == "brown: 50 %, blue: 30 %, grey: 10 %, 1 more"
     assert found["born"].values == "2020-01-31 to 2020-02-29"
     assert found["born"].detail == ""
-    assert found["smoker"].values == "yes 50 %, no 50 %"
+    assert found["smoker"].values == "yes: 50 %, no: 50 %"
     assert found["smoker"].missing == "10 (33.3 %)"
     assert found["place"].detail == "always Ulm"
     assert found["nothing"].kind == "empty"
@@ -200,6 +203,27 @@ def test_a_model_without_distributions_has_dashes(make_case):
     rows = leaderboard.rows(Comparison([*comparison.scores, bare], comparison.held_out), {})
     assert [cell.text for cell in rows[2].cells] == ["—", "1.5000", "—", "—", "—", "0.10"]
     assert rows[2].cells[3].flag == ""
+
+
+def test_shares_of_a_column_have_the_same_decimals(make_case):
+    comparison = make_case()["comparison"]
+    scores = [
+        replace(score, held_out={**score.held_out, "coverage": share})
+        for score, share in zip(comparison.scores, (0.93, 0.955), strict=True)
+    ]
+    rows = leaderboard.rows(Comparison(scores, comparison.held_out), {})
+    assert [row.cells[3].text for row in rows] == ["93.0 %", "95.5 %"]
+
+
+def test_models_without_an_evidence_have_no_column_of_dashes(make_case):
+    comparison = make_case()["comparison"]
+    bare = Comparison([replace(score, log_evidence=None) for score in comparison.scores], comparison.held_out)
+    for found, n_columns in ((comparison, 6), (bare, 5)):
+        assert len(leaderboard.head(found)) == n_columns
+        assert {len(row.cells) for row in leaderboard.rows(found, {})} == {n_columns}
+        assert len(leaderboard.guess_row(guess(comparison.held_out["bayes"].y), found).cells) == n_columns
+    page = render(**make_case(comparison=bare))
+    assert "Log evidence" not in page and "<dt>Evidence</dt>" not in page
 
 
 def test_coverage_that_chance_does_not_explain_is_flagged(make_case, make_held_out):

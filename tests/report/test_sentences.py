@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from scipy import stats
 
+from credo import plots
 from credo.report import _facts as facts
 from credo.report import _sentences as sentences
 from credo.report._effects import Effects
@@ -130,8 +132,10 @@ def test_one_odd_bar_is_seen_by_picture_and_sentence_alike():
     pit = np.where(uniform > 0.94, 0.15, uniform)
     fact = shape(pit)
     counts, _ = np.histogram(pit, bins=fact.bars.n, range=(0, 1))
-    low, high = stats.binom.interval(fact.bars.level, n, 1 / fact.bars.n)
+    low, high = stats.binom.interval(1 - 0.01 / fact.bars.n, n, 1 / fact.bars.n)
     assert fact.bars.outside == np.sum((counts < low) | (counts > high)) > 0
+    drawn = plots.calibration(pit, bins=fact.bars.n, level=0.99, ax=Figure().subplots())
+    assert sorted(line.get_ydata()[0] for line in drawn.lines) == [low, high]
     assert "no sign" not in sentences.calibration(fact)
 
 

@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn import linear_model as sk
 
 from credo.estimator import FitWarning
+from credo.sparse.cross_validation import LassoCV
 from credo.sparse.lasso import ElasticNet, Lasso
 
 
@@ -289,3 +290,10 @@ def test_a_sparse_entry_that_is_stored_in_two_parts_is_their_sum():
     order = np.argsort(np.tile(np.arange(4), 60), kind="stable")
     parts = sparse.csc_array((data[order], row[order], np.arange(0, 241, 60)), shape=X.shape)
     np.testing.assert_allclose(Lasso(0.1).fit(parts, y).coef_, Lasso(0.1).fit(X, y).coef_, atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [Lasso(alpha=0.1), ElasticNet(alpha=0.1), LassoCV()])
+def test_a_spread_that_is_not_known_is_not_shown(model):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    table = model.fit(X, X[:, 0] + np.random.default_rng(1).normal(size=40)).summary()
+    assert str(table).splitlines()[1].split() == ["parameter", "estimate"] and "—" not in str(table)

@@ -8,6 +8,7 @@ from sklearn import linear_model as sk
 
 from credo.estimator import FitWarning
 from credo.sparse.logistic import SparseLogisticRegression
+from credo.sparse.logistic_cross_validation import SparseLogisticRegressionCV
 
 
 def table(n=80, p=15, n_classes=2, seed=0):
@@ -183,3 +184,11 @@ def test_a_gap_that_is_not_met_is_said():
 def test_bad_arguments_are_refused_in_words(options, message):
     with pytest.raises(ValueError, match=message):
         SparseLogisticRegression(**options).fit(*table())
+
+
+@pytest.mark.parametrize("model", [SparseLogisticRegression(), SparseLogisticRegressionCV(cv=3, n_alphas=5)])
+def test_a_spread_that_is_not_known_is_not_shown(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    table = model.fit(X, X[:, 0] + rng.logistic(size=60) > 0).summary()
+    assert str(table).splitlines()[1].split() == ["parameter", "estimate"] and "—" not in str(table)

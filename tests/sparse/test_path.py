@@ -207,3 +207,17 @@ def test_numbers_whose_squares_are_beyond_reach_are_refused(kind, scale):
 def test_bad_arguments_are_refused_in_words(options, message):
     with pytest.raises(ValueError, match=message):
         lasso_path(*table(), **options)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        ([[0.0], [np.nan]], [0.0, 1.0], "lasso_path does not accept missing values"),
+        (np.empty((0, 1)), [], "required by lasso_path"),
+        ([[0.0], [1.0]], None, "lasso_path"),
+    ],
+)
+def test_what_is_refused_is_refused_in_the_name_of_the_function(X, y, words):
+    with pytest.raises(ValueError, match=words) as refused:
+        lasso_path(X, y)
+    assert "ElasticNet" not in str(refused.value)

@@ -129,3 +129,11 @@ def test_a_target_that_columns_reproduce_is_reproduced_by_them():
 def test_bad_sizes_are_refused():
     with pytest.raises(ValueError, match="max_size must be a whole number of at least 1; got 0"):
         forward_selection(*hald(), max_size=0)
+
+
+def test_a_long_subset_is_cut_short_in_print():
+    X = np.random.default_rng(0).normal(size=(80, 12))
+    names = [f"measurement_{j}" for j in range(12)]
+    found = forward_selection(pd.DataFrame(X, columns=names), X.sum(axis=1))
+    assert len(found.selected) == 12 and max(map(len, str(found.table()).splitlines())) <= 80
+    assert str(found.table()).endswith("smallest BIC: measurement_0 + measurement_1 + measurement_2 and 9 more")

@@ -51,7 +51,8 @@ def fit(
 
     Writes model.credo (fitted on all rows: the simplest of the models whose held-out log scores are too close to
     the best one to call, two standard errors of the difference or less), report.html and leaderboard.csv into the
-    output folder; files of these names are replaced when the new ones are finished.
+    output folder, and where spike-slab is among the models inclusions.csv: the probability that each input matters.
+    Files of these names are replaced when the new ones are finished.
     """
     screen = Screen(as_json=as_json, quiet=quiet)
     if target is None:
@@ -110,7 +111,7 @@ def _worth(comparison: Any, target: str) -> str:
 
 def run_and_show(data: Path, target: str, screen: Screen, **arguments: Any) -> None:
     """Run the job and show what it found."""
-    from credo.cli._job import LEADERBOARD, MODEL, REPORT, run
+    from credo.cli._job import INCLUSIONS, LEADERBOARD, MODEL, REPORT, run
 
     outcome = run(data, target=target, screen=screen, **arguments)
     comparison, outputs = outcome.comparison, outcome.outputs
@@ -123,6 +124,8 @@ def run_and_show(data: Path, target: str, screen: Screen, **arguments: Any) -> N
         screen.say(f"Report       {outputs[REPORT]}")
     screen.say(f"Model        {outputs[MODEL]}")
     screen.say(f"Leaderboard  {outputs[LEADERBOARD]}")
+    if INCLUSIONS in outputs:
+        screen.say(f"Inclusions   {outputs[INCLUSIONS]}")
     screen.say()
     model = shlex.quote(str(outputs[MODEL]))
     screen.say(f"Next: credo show {model}")

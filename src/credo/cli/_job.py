@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from credo.cli._compilation import compiles
 from credo.cli._files import refuse_overwriting, staging
+from credo.cli._inclusions import inclusions
 from credo.cli._models import COMPILED, estimators
 from credo.cli._screen import Screen
 from credo.cli._sizes import Size
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from credo.io import Preparation, Task
     from credo.selection import Comparison
 
-MODEL, REPORT, LEADERBOARD = "model.credo", "report.html", "leaderboard.csv"
+MODEL, REPORT, LEADERBOARD, INCLUSIONS = "model.credo", "report.html", "leaderboard.csv", "inclusions.csv"
+OUTPUTS = (MODEL, REPORT, LEADERBOARD, INCLUSIONS)
 
 # A held-out RMSE below this share of the target's standard deviation, or a log loss below it, is no measurement's.
 TOO_GOOD = 1e-6
@@ -83,6 +85,7 @@ class Outcome:
 
     question: Question
     comparison: "Comparison"
+    inclusions: list[dict[str, Any]]
     notes: tuple[str, ...]
     outputs: Mapping[str, Path]
     seed: int
@@ -100,6 +103,7 @@ class Outcome:
             "seed": self.seed,
             "best": self.comparison.best,
             "leaderboard": self.comparison.records(),
+            "inclusions": self.inclusions,
             "notes": list(self.notes),
             "outputs": {Path(name).stem: str(path) for name, path in self.outputs.items()},
         }
@@ -118,7 +122,7 @@ def run(
     task: str | None = None,
 ) -> Outcome:
     """Read the table, compare the models on it, and write the best of them with its report."""
-    refuse_overwriting([data], [out / name for name in (MODEL, REPORT, LEADERBOARD)])
+    refuse_overwriting([data], [out / name for name in OUTPUTS])
     with screen.notes_for_warnings(), staging(out) as stage:
         question = ask(data, target, reading, task=task)
         n_classes = question.n_classes
@@ -130,9 +134,13 @@ def run(
             screen.note(f"Note: {note}")
         comparison = answer(question, chosen, seed=seed, cv=cv, screen=screen)
         comparison = replace(comparison, notes=(*model_notes, *comparison.notes))
-        write(question, comparison, stage.folder, seed=seed, screen=screen)
+        found = inclusions(comparison.fitted)
+        write(question, comparison, found, stage.folder, seed=seed, screen=screen)
         outputs = stage.publish()
-    return Outcome(question, comparison, (*question.notes, *comparison.notes), outputs, seed)
+        for name in OUTPUTS:
+            if name not in outputs and (out / name).exists():
+                screen.note(f"Note: {out / name} is not of this run, which made none: what it says is of another.")
+    return Outcome(question, comparison, found, (*question.notes, *comparison.notes), outputs, seed)
 
 
 def ask(data: Path, target: str, reading: Mapping[str, Any], *, task: str | None = None) -> Question:
@@ -243,12 +251,22 @@ def _told(comparison: "Comparison", question: Question) -> "Comparison":
     return replace(comparison, scores=scores, notes=tuple(notes))
 
 
-def write(question: Question, comparison: "Comparison", folder: Path, *, seed: int, screen: Screen) -> None:
-    """Write the best model, the leaderboard, and the report where its libraries are installed."""
+def write(
+    question: Question,
+    comparison: "Comparison",
+    found: list[dict[str, Any]],
+    folder: Path,
+    *,
+    seed: int,
+    screen: Screen,
+) -> None:
+    """Write the best model, the tables, and the report where its libraries are installed."""
     from credo.io import save
 
     save(comparison.fitted[comparison.best], folder / MODEL)
-    write_leaderboard(comparison, folder / LEADERBOARD)
+    write_records(comparison.records(), folder / LEADERBOARD)
+    if found:
+        write_records(found, folder / INCLUSIONS)
     missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
     if missing:
         needs = " and ".join(missing)
@@ -271,9 +289,8 @@ def write(question: Question, comparison: "Comparison", folder: Path, *, seed: i
     )
 
 
-def write_leaderboard(comparison: "Comparison", path: Path) -> None:
-    """The scores as CSV, numbers in full; an empty cell where a model has none."""
-    lines = comparison.records()
+def write_records(lines: list[dict[str, Any]], path: Path) -> None:
+    """Records as CSV, numbers in full; an empty cell where one has none."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
         writer.writeheader()

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from credo.distributions import Bernoulli, Categorical
 from credo.estimator._estimator import Estimator
 from credo.estimator._labels import labels_of
+from credo.estimator._numeric import numeric
 
 Array = NDArray[np.float64]
 
@@ -65,7 +66,7 @@ class Classifier(ClassifierMixin, Estimator):
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        rows: Any = validate_data(self, X, dtype=np.float64, accept_sparse=self._sparse_format())
+        rows: Any = validate_data(self, numeric(X), dtype=np.float64, accept_sparse=self._sparse_format())
         labels = labels_of(y)
         if len(labels) != rows.shape[0]:
             raise ValueError(

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from credo.estimator._numeric import numeric, unmasked
 from credo.estimator._result import Result
 from credo.frames import Table
 
@@ -45,14 +46,15 @@ class Estimator(BaseEstimator):
     def _predict_rows(self, X: ArrayLike) -> Any:
         """X as a finite float64 array with the columns that were fitted."""
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=self._sparse_format())
+        return validate_data(self, numeric(X), reset=False, dtype=np.float64, accept_sparse=self._sparse_format())
 
     def _sparse_format(self) -> str | bool:
         return "csr" if self._accepts_sparse else False
 
     def _weights(self, sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
         """Weights that are finite, not negative, not all zero and not beyond counting."""
-        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        given = unmasked(sample_weight, name="sample_weight")
+        weight = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
         if not (weight > 0).any():
             raise ValueError("every sample_weight is zero, so there is nothing to fit")
         if weight.max() > _HEAVIEST:

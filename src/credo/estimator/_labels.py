@@ -7,10 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from credo.estimator._numeric import unmasked
+
 
 def labels_of(y: ArrayLike) -> NDArray[Any]:
     """y as an array of labels of one kind, none of them missing."""
-    values = column_or_1d(_plain(y), warn=True)
+    values = column_or_1d(_plain(unmasked(y, name="y")), warn=True)
     if values.dtype.kind in "OfcmM":
         for row, label in enumerate(values.tolist()):
             # NaN is the one value that differs from itself; pandas' NA compares as neither.

@@ -9,6 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from credo.distributions import Distribution
 from credo.estimator._estimator import Estimator
+from credo.estimator._numeric import numeric
 
 Array = NDArray[np.float64]
 
@@ -83,6 +84,7 @@ class Regressor(RegressorMixin, Estimator):
         """
         rows: Any
         target: Any
+        X, y = numeric(X), numeric(y, name="y")
         try:
             rows, target = validate_data(
                 self, X, y, reset=reset, dtype=np.float64, accept_sparse=self._sparse_format(), y_numeric=True

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from credo.estimator import numeric
+
 # A dense design of more columns is a slip of the hand: at 100 000 a thousand rows already fill 0.8 GB.
 MAX_COLUMNS = 100_000
 
@@ -25,13 +27,13 @@ class Basis(TransformerMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn what the basis needs from the rows of X; y is ignored."""
-        self._learn(validate_data(self, X, dtype=np.float64))
+        self._learn(validate_data(self, numeric(X), dtype=np.float64))
         return self
 
     def transform(self, X: ArrayLike) -> Any:
         """The design matrix Φ, of shape (n_samples, n_features_out)."""
         check_is_fitted(self)
-        return self._design(validate_data(self, X, reset=False, dtype=np.float64))
+        return self._design(validate_data(self, numeric(X), reset=False, dtype=np.float64))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The name of each column of Φ."""

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from sklearn.utils import check_array, check_consistent_length
 
+from credo.estimator import numeric
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -86,6 +88,7 @@ def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
     """
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    y = numeric(y, name="y")
     found: Any = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
     check_consistent_length(rows, found)
     if found.ndim == 2 and found.shape[1] == 0:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from credo.estimator import numeric
 from credo.kernels import _jit
 from credo.kernels._draws import draws
 from credo.kernels._jit import SET
@@ -133,7 +134,7 @@ class Covariance(Parametrized):
         return self.tree
 
     def _rows(self, X: ArrayLike, name: str = "X") -> Array:
-        return np.ascontiguousarray(check_array(X, dtype=np.float64, input_name=name))
+        return np.ascontiguousarray(check_array(numeric(X, name=name), dtype=np.float64, input_name=name))
 
     def _weights(self, W: ArrayLike, X: ArrayLike) -> Array:
         weights, n = np.asarray(W, dtype=np.float64), len(np.asarray(X))

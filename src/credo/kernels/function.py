@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from credo.estimator import numeric
 from credo.kernels._kernel import Kernel
 from credo.kernels._parametrized import replanted
 from credo.kernels._triangles import combine, triangle_total
@@ -106,7 +107,7 @@ def check_kernel(kernel: Kernel | Callable[[Array, Array], float], X: ArrayLike)
     >>> check_kernel(lambda x, z: -abs(float(x[0] - z[0])), [[0.0], [1.0]]).message
     'not positive semidefinite: the Gram matrix has the eigenvalue -1, mostly in rows 0 and 1'
     """
-    rows = check_array(X, dtype=np.float64)
+    rows = check_array(numeric(X), dtype=np.float64)
     kernel = kernel if isinstance(kernel, Kernel) else from_function(kernel)
     K = kernel._cross(rows, rows) if isinstance(kernel, Function) else kernel.gram(rows)
     return _verdict(K)

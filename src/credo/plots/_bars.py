@@ -74,10 +74,20 @@ def draw_bars(ax: Axes, values: Vector, *, filled: NDArray[np.bool_], texts: Seq
         if not is_filled:
             bar.set(facecolor="white", edgecolor=MUTED, linewidth=0.8, alpha=1.0)
     if texts is None:
-        texts = [f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}" for value in values]
-        texts = [text.replace("-", "−") for text in texts]
+        texts = [_digits(value) for value in values]
     paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
     ax.bar_label(drawn, texts, padding=3, color=MUTED, fontsize=7.5, bbox=paper)
+
+
+def _digits(value: float) -> str:
+    """Two digits, also where the second is a zero; a whole number stays whole.
+
+    >>> _digits(0.2), _digits(-12.3), _digits(3.0), _digits(1234.5)
+    ('0.20', '−12', '3', '1234')
+    """
+    is_short = abs(value) < 99.5 and not float(value).is_integer()
+    text = f"{value:#.2g}".rstrip(".") if is_short else f"{value:.0f}"
+    return text.replace("-", "−")
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
     bins : int, optional
         By default 5 below 50 rows, 10 below 1000, 20 above.
     level : float, default 0.99
-        Each bar of an honest model lies between the dashed lines with at least this probability.
+        All bars of an honest model lie between the dashed lines with at least this probability.
     ax : matplotlib Axes, optional
 
     Returns
@@ -49,7 +49,9 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
     n = len(values)
     bins = bins or (5 if n < 50 else 10 if n < 1000 else 20)
     counts, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=bins, range=(0.0, 1.0))
-    low, high = (float(binom.ppf((1 + side * level) / 2, n, 1 / bins)) for side in (-1, 1))
+    # Bonferroni: any of k bars leaves a range of probability 1 − a/k with a probability of at most a.
+    tail = (1 - level) / (2 * bins)
+    low, high = (float(binom.ppf(q, n, 1 / bins)) for q in (tail, 1 - tail))
     outside = (counts < low) | (counts > high)
     with canvas(ax) as ax:
         centres = 0.5 * (edges[:-1] + edges[1:])

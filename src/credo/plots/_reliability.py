@@ -79,7 +79,7 @@ def reliability(
         )  # fmt: skip
         strip.set(xlim=(0.0, 1.0), ylim=(0.0, counts.max()), ylabel="rows")
         strip.yaxis.set_major_locator(FixedLocator([0, int(counts.max())]))
-        key(ax)
+        key(ax, gap=0.6)
         ax.set_xlim(0.0, 1.0)
         name_axis(ax.xaxis, across)
         name_axis(ax.yaxis, up)

@@ -73,8 +73,11 @@ def tidy(ax: Axes) -> None:
     ax.tick_params(length=2.5, width=0.6, color=MUTED, labelcolor=INK)
 
 
-def key(ax: Axes, *, columns: int | None = 2) -> None:
-    """A frameless line of labels above the axes, out of the data's way; without `columns`, one line if they fit."""
+def key(ax: Axes, *, columns: int | None = 2, gap: float = 0.2) -> None:
+    """A frameless line of labels above the axes, out of the data's way; without `columns`, one line if they fit.
+
+    `gap`, in letters, is more where marks stand out above the axes.
+    """
     if columns is None:
         texts = ax.get_legend_handles_labels()[1]
         # In points: a letter takes about 4.4, a handle and its gaps 18; layout will widen the axes a little.
@@ -82,7 +85,7 @@ def key(ax: Axes, *, columns: int | None = 2) -> None:
         room = 1.12 * ax.get_window_extent().width * 72.0 / ax.figure.dpi
         columns = len(texts) if sum(lengths) <= room else max(1, int(room // max(lengths)))
     ax.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False, borderaxespad=0.2,
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False, borderaxespad=gap,
         borderpad=0.0, handletextpad=0.3, columnspacing=1.2, handlelength=1.4,
     )  # fmt: skip
     for child in [child for child in ax.child_axes if child.get_label() == _ROOM]:

@@ -102,7 +102,7 @@ def weights(names: Sequence[str], labels: Sequence[str], are_words: Sequence[boo
     said = []
     for label in dict.fromkeys(labels):
         own = [i for i, its in enumerate(labels) if its == label]
-        words = [names[i] for i in own if are_words[i]]
+        words = [f"“{names[i]}”" for i in own if are_words[i]]
         parts = [names[i] for i in own if not are_words[i]]
         parts += [f"the word{'' if len(words) == 1 else 's'} {listing(words)}"] if words else []
         verb = "speaks" if len(own) == 1 else "speak"

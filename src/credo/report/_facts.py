@@ -68,13 +68,12 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Bars:
-    """A histogram of PIT values, and the range that all bars of an honest model keep to 99 times in 100.
+    """A histogram of PIT values, and how many of its bars leave the range that all of an honest model keep to.
 
-    `p` is that of the chi-square test for level bars.
+    They do so at least 99 times in 100. `p` is that of the chi-square test for level bars.
     """
 
     n: int
-    level: float
     outside: int
     p: float
 
@@ -188,11 +187,11 @@ def bars(values: Vector) -> Bars:
     """
     n = len(values)
     k = 5 if n < 50 else 10 if n < 1000 else 20
-    level = 1 - ALARM / k
+    tail = ALARM / (2 * k)
     counts, _ = np.histogram(values, bins=k, range=(0.0, 1.0))
-    low, high = (binom.ppf((1 + side * level) / 2, n, 1 / k) for side in (-1, 1))
+    low, high = (binom.ppf(q, n, 1 / k) for q in (tail, 1 - tail))
     outside = int(np.sum((counts < low) | (counts > high)))
-    return Bars(k, level, outside, float(chisquare(counts).pvalue))
+    return Bars(k, outside, float(chisquare(counts).pvalue))
 
 
 def pattern(y: Vector, mean: Vector) -> Pattern:

@@ -65,10 +65,10 @@ def held_out_figures(held: facts.Predicted, *, target: str, guess: float | None)
         figure(
             "calibration",
             "Is the stated uncertainty honest?",
-            lambda ax: plots.calibration(held.pit, bins=shape.bars.n, level=shape.bars.level, ax=ax),
+            lambda ax: plots.calibration(held.pit, bins=shape.bars.n, level=1 - facts.ALARM, ax=ax),
             sentences.calibration(shape),
             "Level bars are honest; a U is too sure, a hump too unsure, a hump between raised ends both, a slope "
-            "biased. All bars of an honest model stay between the dashed lines 99 times in 100.",
+            "biased. All bars of an honest model stay between the dashed lines at least 99 times in 100.",
         ),
         figure(
             "residuals",

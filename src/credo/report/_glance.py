@@ -120,6 +120,6 @@ def _levels(values: Any) -> str:
         return ""
     # Equal counts in the order of first appearance: the same page for the same table.
     counts = present.astype(str).value_counts(sort=False).sort_values(ascending=False, kind="stable")
-    top = [f"{shorten(level, width=24)} {whole_percent(n / len(present))}" for level, n in counts.head(3).items()]
+    top = [f"{shorten(level, width=24)}: {whole_percent(n / len(present))}" for level, n in counts.head(3).items()]
     rest = f", {count(len(counts) - 3)} more" if len(counts) > 3 else ""
     return ", ".join(top) + rest

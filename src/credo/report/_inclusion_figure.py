@@ -12,7 +12,7 @@ from credo.report import _inclusion_sentences as words
 from credo.report._assumption import Assumption
 from credo.report._figures import MAX_COEFFICIENTS, Figure, figure
 from credo.report._inclusions import IN, OUT, SURE, Inclusions
-from credo.report._numbers import count, percent, whole_percent
+from credo.report._numbers import count, percent
 
 # Of the width of the scale from 0 to 1: room for the last bar's number.
 _END = 1.12
@@ -85,4 +85,4 @@ def _draw(ax: Any, found: Inclusions) -> None:
 
 
 def _text(value: float) -> str:
-    return "< 1 %" if 0 < value < 0.01 else "> 99 %" if 0.99 < value < 1 else whole_percent(float(np.round(value, 4)))
+    return "< 1 %" if 0 < value < 0.01 else "> 99 %" if 0.99 < value < 1 else words.chance(float(value))

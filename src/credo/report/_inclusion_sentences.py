@@ -1,5 +1,6 @@
 """Sentences about which inputs matter, from inclusion probabilities and from weights that are zero."""
 
+import math
 from collections.abc import Sequence
 
 from credo.plots import shorten
@@ -50,6 +51,17 @@ def swayed(fact: Inclusions) -> str:
         return ""
     who = _listed(open_to) if len(open_to) <= _NAMED_OUT else f"{spelled(len(open_to))} of these probabilities"
     return f"Beforehand {held(fact.assumed)}. That is an assumption; another could move {who} a good deal."
+
+
+def chance(value: float) -> str:
+    """A probability in whole per cent, unless that would be a boundary which it is below.
+
+    >>> chance(0.434), chance(0.247), chance(0.2499), chance(0.25)
+    ('43 %', '24.7 %', '24.9 %', '25 %')
+    """
+    text = whole_percent(value)
+    is_below = any(value < end and text == whole_percent(end) for end in (OUT, IN, SURE))
+    return f"{math.floor(1000 * value) / 10:.1f} %" if is_below else text
 
 
 def _moved(share: float, odds: float) -> float:
@@ -114,7 +126,7 @@ def _one_of(group: Either) -> str:
 
 def _range(names: list[str], fact: Inclusions) -> str:
     values = [float(fact.values[fact.names.index(name)]) for name in names]
-    low, high = whole_percent(min(values)), whole_percent(max(values))
+    low, high = chance(min(values)), chance(max(values))
     return high if low == high else f"{low.removesuffix(' %')} to {high}"
 
 

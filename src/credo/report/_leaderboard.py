@@ -34,15 +34,22 @@ class Row:
 
 def head(comparison: Comparison) -> list[Measure]:
     """The columns; where no model could be fitted there is nothing to measure."""
-    shown = [MEASURES[name] for name in (*comparison.measures, "log_evidence", "seconds")]
+    evidence = ("log_evidence",) if has_evidence(comparison) else ()
+    shown = [MEASURES[name] for name in (*comparison.measures, *evidence, "seconds")]
     return [replace(measure, title=sentences.capital(measure.title)) for measure in shown]
+
+
+def has_evidence(comparison: Comparison) -> bool:
+    """Whether any of the models has an evidence."""
+    return any(score.log_evidence is not None for score in comparison.scores)
 
 
 def rows(comparison: Comparison, families: dict[str, str]) -> list[Row]:
     """One row for each model, in the comparison's order."""
     good = [score for score in comparison.scores if score.error is None]
     columns = [_measured(comparison, measure) for measure in comparison.measures]
-    columns.append(_column([score.log_evidence for score in good], MEASURES["log_evidence"]))
+    if has_evidence(comparison):
+        columns.append(_column([score.log_evidence for score in good], MEASURES["log_evidence"]))
     columns.append([Cell(_seconds(score.seconds)) for score in good])
     cells = {score.name: [column[i] for column in columns] for i, score in enumerate(good)}
     return [
@@ -66,8 +73,9 @@ def guess_row(guess: Any, comparison: Comparison) -> Row | None:
     for name in comparison.measures:
         values = [*(score.held_out.get(name) for score in good), getattr(guess, name, None)]
         cells.append(_texts(values, MEASURES[name])[-1])
+    n_more = len(head(comparison)) - len(cells)
     what = "always the shares" if comparison.task == "classification" else "always the mean"
-    return Row(what, "for comparison: looks at no column", [Cell(text) for text in (*cells, "—", "—")])
+    return Row(what, "for comparison: looks at no column", [Cell(text) for text in (*cells, *["—"] * n_more)])
 
 
 def words(comparison: Comparison, guess: float | None) -> list[str]:
@@ -112,8 +120,18 @@ def _column(values: Sequence[float | None], measure: Measure) -> list[Cell]:
 
 def _texts(values: Sequence[float | None], measure: Measure) -> list[str]:
     if measure.is_share:
-        return ["—" if value is None else percent(value) for value in values]
+        return ["—" if value is None else _share(value) for value in values]
     return aligned(values) if measure.decimals is None else [_fixed(value, measure.decimals) for value in values]
+
+
+def _share(value: float) -> str:
+    """In per cent with one decimal, as the others of its column; with more where that would hide something.
+
+    >>> _share(0.93), _share(0.9996), _share(1.0)
+    ('93.0 %', '99.96 %', '100.0 %')
+    """
+    text = percent(value)
+    return text if "." in text else f"{text.removesuffix(' %')}.0 %"
 
 
 def _fixed(value: float | None, decimals: int) -> str:

@@ -77,7 +77,7 @@ def render(
         guess=leaderboard.guess_row(guess, comparison),
         board_words=leaderboard.words(comparison, _log_score(guess)) if varies else [],
         has_flags=any(cell.flag for row in board for cell in row.cells),
-        has_evidence=any(score.log_evidence is not None for score in comparison.scores),
+        has_evidence=leaderboard.has_evidence(comparison),
         lines=[glance.target_line(target, values, classes=classes), *glance.lines(columns, frame)],
         unlisted=max(0, len(columns) - glance.MAX_COLUMNS),
         notes=_unique([*sheet_notes, *preparation.notes_]),
@@ -176,7 +176,7 @@ def _tie(text: Any) -> Markup:
     """Text in which numbers, ranges and equations don't break at the end of a line."""
     tied = str(text).replace(" %", "\u202f%")
     tied = re.sub(r"(?<=\d)–(?=\d)", "\u2060–\u2060", tied)
-    tied = re.sub(r"\b([pρ]) ([=<]) (?=[\d−])", "\\1\u00a0\\2\u00a0", tied)
+    tied = re.sub(r"(?<=\w) ([=<]) (?=[\w−])", "\u00a0\\1\u00a0", tied)
     return escape(tied)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ _SHOWN = 50
 
 # Characters of a subset in a table that a person reads, and how many of its places.
 _WIDTH, _PLACES = 60, 8
+# And beside sizes, R² and BIC, in 80 characters, the width of a terminal.
+_NARROW = 48
 
 # Beside a column of unit length, a ridge of this squared is lost to rounding.
 _HIDDEN = 1e-13
@@ -38,27 +40,38 @@ class _Places(tuple[int, ...]):
         return f"({', '.join(map(str, self[: _PLACES - 1]))}, … {len(self)} in all)"
 
 
+class _Subset(str):
+    """A subset by the names of its columns: all of them, of which many are printed short."""
+
+    short: str
+
+    def __str__(self) -> str:
+        return self.short
+
+    @classmethod
+    def of(cls, model: Model, names: Sequence[str], *, width: int) -> Self:
+        subset = cls(model_words(model, names))
+        subset.short = short_words(model, names, width=width)
+        return subset
+
+
 def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
     """The likeliest models."""
     models = posterior.models
     shown = f"{100 * min(posterior.probability.sum(), 1.0):.4g} % of the probability"
     if posterior.diagnostics.get("share_visited", 1.0) == 0.0:
         shown = "probabilities among those visited: what the others have isn't known, for the walk was too short"
-    words = [short_words(model, names) for model in models]
-    cut = any(word != model_words(model, names) for model, word in zip(models, words, strict=True))
+    subsets = [_Subset.of(model, names, width=_WIDTH) for model in models]
     return Table(
         "Likeliest models",
         {
-            "model": words,
+            "model": subsets,
             "probability": posterior.probability.tolist(),
             "log evidence": posterior.log_evidence.tolist(),
             "size": [len(model) for model in models],
             "columns": [_Places(model) for model in models],
         },
-        notes=(
-            f"{len(models)} models with {shown}",
-            *(["long ones are cut short: posterior_.models has their columns"] if cut else []),
-        ),
+        notes=(f"{len(models)} models with {shown}", *_cut_words(subsets)),
         most=12,
     )
 
@@ -68,15 +81,22 @@ def best_table(posterior: ModelPosterior, design: Design, names: Sequence[str]) 
     bic = Bic(design.n, design.yy)
     bare = [model for model in posterior.best_by_size if set(model) <= set(design.kept.tolist())]
     rests = [design.rest(design.places(model)) for model in bare]
+    subsets = [_Subset.of(model, names, width=_NARROW) for model in bare]
     return Table(
         "Best subset of each size",
         {
             "size": [len(model) for model in bare],
-            "subset": [model_words(model, names) for model in bare],
+            "subset": subsets,
             "R2": [1.0 - rest for rest in rests],
             "BIC": [float(bic.criterion(len(model), rest)) for model, rest in zip(bare, rests, strict=True)],
         },
+        notes=_cut_words(subsets),
     )
+
+
+def _cut_words(subsets: Sequence[_Subset]) -> list[str]:
+    cut = any(subset.short != subset for subset in subsets)
+    return ["long ones are cut short in print: to_frame() has them whole"] if cut else []
 
 
 def summary_table(
@@ -124,14 +144,17 @@ def model_words(model: Model, names: Sequence[str]) -> str:
     return " + ".join(names[j] for j in model) if model else "(none)"
 
 
-def short_words(model: Model, names: Sequence[str]) -> str:
+def short_words(model: Model, names: Sequence[str], *, width: int = _WIDTH) -> str:
     """A subset by the first of its names where all of them would be too long for a line."""
     words = model_words(model, names)
-    if len(words) <= _WIDTH or len(model) < 3:
+    if len(words) <= width:
         return words
-    ends = np.cumsum([len(names[j]) + len(" + ") for j in model])
-    shown = max(int(np.count_nonzero(ends <= _WIDTH)), 1)
-    return f"{model_words(model[:shown], names)} and {len(model) - shown} more"
+    room = width - len(f" and {len(model)} more" if len(model) > 1 else "")
+    ends = np.cumsum([len(names[j]) + len(" + ") for j in model]) - len(" + ")
+    shown = max(int(np.count_nonzero(ends <= room)), 1)
+    first = model_words(model[:shown], names)
+    first = first if len(first) <= room else f"{first[: room - 1]}…"
+    return f"{first} and {len(model) - shown} more" if shown < len(model) else first
 
 
 def flat_words(flat: Sequence[int], names: Sequence[str]) -> list[str]:

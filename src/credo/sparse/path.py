@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
-from credo.estimator import FitWarning, positive, positive_integer
+from credo.estimator import FitWarning, numeric, positive, positive_integer
 from credo.learning.coordinate import Rows, block_of, descend
-from credo.sparse.lasso import ElasticNet, mixing
+from credo.sparse.lasso import PenalizedRegression, mixing
 
 Array = NDArray[np.float64]
+
+# What the estimators refuse is refused by the function as well, and under its own name, which is that of the class.
+_DOOR = type("lasso_path", (PenalizedRegression,), {})
 
 
 class _Path(NamedTuple):
@@ -75,7 +78,7 @@ class LassoPath(_Path):
 
     def predict(self, X: ArrayLike) -> Array:
         """The prediction of each row for each penalty, (n_samples, n_alphas)."""
-        rows: Any = check_array(X, accept_sparse="csr", dtype=np.float64)
+        rows: Any = check_array(numeric(X), accept_sparse="csr", dtype=np.float64, input_name="X")
         if rows.shape[1] != len(self.coefs):
             raise ValueError(f"X has {rows.shape[1]} columns, but the path was made of {len(self.coefs)}")
         return np.asarray(rows @ self.coefs) + self.intercepts
@@ -137,8 +140,7 @@ def lasso_path(
     """
     positive("tol", tol)
     ratio, max_iter = mixing(l1_ratio), positive_integer("max_iter", max_iter)
-    # The door of the estimators: what they refuse is refused here, and it knows the names of a frame's columns.
-    reader = ElasticNet()
+    reader = _DOOR()
     rows = Rows.of(*reader._training_rows(X, y, sample_weight), center=bool(fit_intercept))
     called = reader._feature_names() if names is None else _checked(names, rows.X.shape[1])
     grid = penalties(rows.steepest() / (rows.total * ratio), alphas, n_alphas=n_alphas, eps=eps)

@@ -10,12 +10,12 @@ from scipy.special import gammaln
 from scipy.stats import chi2
 from sklearn.utils.validation import _check_sample_weight, check_X_y
 
-from credo.estimator import FitWarning, choice, positive_integer
+from credo.estimator import FitWarning, choice, numeric, positive_integer
 from credo.frames import Table
 from credo.sparse._design import Design
 from credo.sparse._fit import solve
 from credo.sparse._models import Model
-from credo.sparse._report import model_words, target_words
+from credo.sparse._report import short_words, target_words
 from credo.sparse._slabs import FLOOR, Bic
 
 Array = NDArray[np.float64]
@@ -60,7 +60,7 @@ class Selection:
                 "BIC": self.bic.tolist(),
                 "EBIC": self.ebic.tolist(),
             },
-            notes=(f"smallest {self.criterion.upper()}: {model_words(self.selected, self.names)}",),
+            notes=(f"smallest {self.criterion.upper()}: {short_words(self.selected, self.names)}",),
         )
 
 
@@ -147,7 +147,7 @@ def forward_selection(
     """
     choice("criterion", criterion, ("bic", "ebic"))
     columns = getattr(X, "columns", None)
-    rows, target = check_X_y(X, y, dtype=np.float64, y_numeric=True)
+    rows, target = check_X_y(numeric(X), numeric(y, name="y"), dtype=np.float64, y_numeric=True)
     names = [f"x{j}" for j in range(rows.shape[1])] if columns is None else [str(name) for name in columns]
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
     if weight is not None:

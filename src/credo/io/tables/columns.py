@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from credo.estimator import unmasked
 from credo.io.errors import ColumnError, nearest, quoted
 from credo.io.extras import pandas
 from credo.io.tables.numbers import plain_number
@@ -128,7 +129,7 @@ def _converted(table: Any, pd: Any) -> Any:
     if has_names(table):
         native = nw.from_native(table, eager_only=True)
         return pd.DataFrame({name: native[name].to_list() for name in native.columns})
-    rows = check_array(table, dtype=None, ensure_all_finite=False, input_name="X")
+    rows = check_array(unmasked(table, name="X"), dtype=None, ensure_all_finite=False, input_name="X")
     return pd.DataFrame(rows, columns=[f"x{j}" for j in range(rows.shape[1])])
 
 

@@ -1,0 +1,123 @@
+"""Dates, durations and masked values are no numbers, and are refused in words at every door."""
+
+from datetime import time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+from credo import features
+from credo.estimator import numeric
+from credo.gp import GPRegressor
+from credo.io import TableModel
+from credo.kernels import RBF, check_kernel
+from credo.linear import LinearRegression, LogisticRegression, ridge_path
+from credo.sparse import Lasso, LassoCV, SparseLogisticRegression, forward_selection, lasso_path
+
+DAYS = np.arange("2020-01-01", "2020-01-21", dtype="datetime64[D]")
+NUMBERS = np.random.default_rng(0).normal(size=(20, 2))
+Y = NUMBERS[:, 0] + np.arange(20) % 2
+LABELS = np.arange(20) % 2
+MASKED = np.ma.masked_array(NUMBERS, np.arange(40).reshape(20, 2) == 7)
+DATED = "holds dates: turn them into numbers, such as days since a date"
+MASKS = "X masks 1 of its 40 values, the first in row 3, column 1, .*: leave such rows out, or put numbers there"
+
+each = pytest.mark.parametrize(
+    ("fit", "y"),
+    [
+        (LinearRegression().fit, Y),
+        (Lasso(alpha=0.1).fit, Y),
+        (LassoCV().fit, Y),
+        (LogisticRegression().fit, LABELS),
+        (SparseLogisticRegression().fit, LABELS),
+        (lasso_path, Y),
+        (forward_selection, Y),
+        (ridge_path, Y),
+        (GPRegressor().fit, Y),
+        (features.Polynomial(degree=2).fit, Y),
+        (lambda X, y: RBF().gram(X), Y),
+        (lambda X, y: check_kernel(RBF(), X), Y),
+    ],
+)
+
+
+@each
+def test_every_door_refuses_dates_and_masks(fit, y):
+    with pytest.raises(ValueError, match=f"^column 'when' of X {DATED}; credo.io.TableModel"):
+        fit(pd.DataFrame({"length": Y, "when": DAYS}), y)
+    with pytest.raises(ValueError, match=f"^X {DATED}"):
+        fit(DAYS[:, None], y)
+    with pytest.raises(ValueError, match=f"^{MASKS}"):
+        fit(MASKED, y)
+
+
+@pytest.mark.parametrize("model", [Lasso(alpha=0.1), SparseLogisticRegression()])
+def test_new_rows_are_looked_at_as_well(model):
+    model = model.fit(NUMBERS, LABELS)
+    with pytest.raises(ValueError, match=MASKS):
+        model.predict(MASKED)
+    with pytest.raises(ValueError, match=f"X {DATED}"):
+        model.predict(np.column_stack([DAYS, DAYS]))
+    with pytest.raises(ValueError, match=MASKS):
+        lasso_path(NUMBERS, Y, n_alphas=3).predict(MASKED)
+
+
+def test_a_mask_without_anything_under_it_is_no_hindrance():
+    whole = np.ma.masked_array(NUMBERS, np.zeros_like(NUMBERS, dtype=bool))
+    model = Lasso(alpha=0.1).fit(whole, np.ma.masked_array(Y))
+    assert_array_equal(model.coef_, Lasso(alpha=0.1).fit(NUMBERS, Y).coef_)
+    assert_array_equal(model.predict(whole), model.predict(NUMBERS))
+
+
+def test_targets_labels_and_weights_are_looked_at_as_well():
+    hidden = np.arange(20) == 4
+    with pytest.raises(ValueError, match="y masks 1 of its 20 values, the first in row 4, and"):
+        Lasso().fit(NUMBERS, np.ma.masked_array(Y, hidden))
+    with pytest.raises(ValueError, match="y masks 1 of its 20 values"):
+        SparseLogisticRegression().fit(NUMBERS, np.ma.masked_array(LABELS, hidden))
+    with pytest.raises(ValueError, match="sample_weight masks 1 of its 20 values"):
+        Lasso().fit(NUMBERS, Y, sample_weight=np.ma.masked_array(np.ones(20), hidden))
+    for when in (DAYS, pd.Series(DAYS), pl.Series(DAYS), pd.Series(DAYS).dt.tz_localize("UTC")):
+        with pytest.raises(ValueError, match=f"^y {DATED}$"):
+            Lasso().fit(NUMBERS, when)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (pl.DataFrame({"a": Y, "when": DAYS}), f"column 'when' of X {DATED}"),
+        (pa.table({"a": Y, "when": DAYS}), f"column 'when' of X {DATED}"),
+        (pd.DataFrame({"a": Y, "when": pd.Series(DAYS).dt.tz_localize("UTC")}), f"column 'when' of X {DATED}"),
+        (pd.DataFrame({3: DAYS - DAYS[0]}), "column '3' of X holds durations: .* such as days or seconds$"),
+        (pl.DataFrame({"at": [time(12)]}), "column 'at' of X holds times: .* such as hours since midnight$"),
+        ((DAYS - DAYS[0])[:, None], "X holds durations"),
+        ([[1.0, DAYS[0]], [2.0, DAYS[1]]], f"column 1 of X {DATED}"),
+        (np.array([[1.0, DAYS[0] - DAYS[1]]], dtype=object), "column 1 of X holds durations"),
+    ],
+)
+def test_whatever_holds_them(table, words):
+    with pytest.raises(ValueError, match=words):
+        numeric(table)
+
+
+@pytest.mark.parametrize(
+    "table", [NUMBERS, NUMBERS.tolist(), pd.DataFrame(NUMBERS), pl.DataFrame(NUMBERS), [], [1.0], None, "words"]
+)
+def test_all_else_passes_as_it_is(table):
+    assert numeric(table) is table
+
+
+def test_a_model_of_tables_counts_days_as_the_words_say():
+    frame, rng = pd.DataFrame({"when": DAYS, "length": Y}), np.random.default_rng(1)
+    y = 0.5 * np.arange(20) + 0.01 * rng.normal(size=20)
+    parameters = TableModel(None, Lasso(alpha=0.01)).fit(frame, y).summary().columns
+    slope = dict(zip(parameters["parameter"], parameters["estimate"], strict=True))["when (days since 2020-01-01)"]
+    assert abs(slope - 0.5) < 0.01
+
+
+def test_a_table_model_takes_dates_but_no_masks():
+    with pytest.raises(ValueError, match=MASKS):
+        TableModel(None, LinearRegression()).fit(MASKED, Y)
