@@ -14,6 +14,7 @@ from credo.estimator import FitWarning
 from credo.sparse._dependence import DEPENDENT, dependence_of, is_dependent, what_is_left
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse.spike_slab import SpikeSlabRegressor
+from credo.sparse.spike_slab_classifier import SpikeSlabClassifier
 
 IMPROPER = [{"slab": "bic"}, {"slab": "g"}, {"slab": "g", "g": "empirical"}, {"slab": "zellner-siow"}]
 PROPER = [{"slab": "normal"}, {"slab": "normal", "slab_variance": 0.5, "noise_variance": 0.8}]
@@ -273,3 +274,39 @@ def test_columns_of_any_unit_are_compared():
     scaled = X * np.array([1e-200, 1e200, 1.0, 1e-3])
     assert dependence_of(scaled) == dependence_of(X)
     assert dependence_of(X).combinations == ((0, 1, 3),)
+
+
+def with_copy(seed, n=40):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, 2.0 * X[:, 0] - X[:, 1] + rng.normal(size=n)
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.parametrize("seed", [0, 55])
+@pytest.mark.parametrize("slab", ["bic", "g", "normal"])
+def test_one_of_the_copies_is_in_the_median_model(seed, slab):
+    """Whichever side of one half rounding puts them on."""
+    X, y = with_copy(seed)
+    for versions in (2, 3):
+        model = SpikeSlabRegressor(slab=slab).fit(np.column_stack([X, *[X[:, 0]] * (versions - 1)]), y)
+        assert model.inclusion_of([0, *range(3, 2 + versions)]) > 0.99
+        assert len({0, 3, 4}.intersection(model.median_model_)) == 1 and 1 in model.median_model_
+        assert np.isfinite(model.log_scores([model.median_model_])).all()
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_the_median_model_is_not_dependent():
+    X, y = with_copy(0)
+    model = SpikeSlabRegressor(slab="g").fit(np.column_stack([X, X[:, 0] + X[:, 1]]), y)
+    assert np.all(model.inclusion_probabilities_[[0, 1, 3]] > 0.5)
+    assert len({0, 1, 3}.intersection(model.median_model_)) == 2
+    assert np.isfinite(model.log_scores([model.median_model_])).all()
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_copies_of_a_classifier_s_median_model():
+    X, y = with_copy(0)
+    model = SpikeSlabClassifier(0.2).fit(np.column_stack([X, X[:, 0], X[:, 0]]), y > 0)
+    assert model.inclusion_probabilities_[[0, 3, 4]].max() < 0.9 < model.inclusion_of([0, 3, 4])
+    assert len({0, 3, 4}.intersection(model.median_model_)) == 1

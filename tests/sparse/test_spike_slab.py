@@ -384,3 +384,27 @@ def test_all_slabs_have_one_scale():
         one, other = (SpikeSlabRegressor(slab=slab).fit(X, unit * y).log_evidence_ for unit in (1.0, 1000.0))
         costs.append(one - other)
     assert_allclose(costs, 29 * np.log(1000.0), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.parametrize(("n", "d"), [(3, 30), (30, 40)])
+def test_the_bic_speaks_of_more_columns_than_rows_before_it_searches(n, d, monkeypatch):
+    def stop(*_, **__):
+        raise InterruptedError
+
+    monkeypatch.setattr("credo.sparse.spike_slab.walk", stop)
+    rng = np.random.default_rng(0)
+    words = f'{d} columns and {n} rows: the BIC is meant for many more rows than columns, .* slab="g" or "zellner-siow"'
+    with pytest.warns(FitWarning, match=words), pytest.raises(InterruptedError):
+        SpikeSlabRegressor().fit(rng.normal(size=(n, d)), rng.normal(size=n))
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+def test_the_evidence_of_a_walk_has_an_error():
+    X, y = np.random.default_rng(0).normal(size=(2, 60, 8))
+    every, some = (
+        SpikeSlabRegressor(search=search, random_state=0).fit(X, y[:, 0]) for search in ("enumerate", "gibbs")
+    )
+    assert every.log_evidence_error_ == 0.0 < some.log_evidence_error_ < 0.2
+    assert some.log_evidence_ == pytest.approx(every.log_evidence_, abs=4 * some.log_evidence_error_)
+    assert "±" not in str(every.summary()) and f"± {some.log_evidence_error_:.1g} (bic)" in str(some.summary())

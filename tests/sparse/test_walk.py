@@ -128,7 +128,7 @@ def test_planted_columns_among_two_thousand(name):
     planted = [7, 400, 1500]
     X, y = centred(X, X[:, planted] @ [1.5, -1.2, 1.0] + rng.normal(size=80))
     found = walk(X, y, slab_named(name, y, 2000), ModelPrior(2000, 3 / 2000), n_draws=500, random_state=0)
-    assert found.median_model == tuple(planted) == found.map_model
+    assert tuple(np.flatnonzero(found.inclusion > 0.5)) == tuple(planted) == found.map_model
     assert found.inclusion.sum() < 5 and (found.inclusion >= 0).all() and (found.inclusion <= 1).all()
 
 

@@ -66,11 +66,6 @@ class ModelPosterior:
         """The likeliest model."""
         return self.models[0]
 
-    @property
-    def median_model(self) -> Model:
-        """The columns that are in with a probability of at least one half (Barbieri & Berger 2004)."""
-        return tuple(int(j) for j in np.flatnonzero(self.inclusion >= 0.5))
-
     def placed(self, kept: NDArray[np.intp], n_features: int) -> "ModelPosterior":
         """In terms of a table's columns, of which those that vary are `kept`; without moments."""
         inclusion = np.zeros(n_features)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.frames import Table
-from credo.sparse._models import ModelPosterior
+from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._report import models_table
 
 Array = NDArray[np.float64]
@@ -30,13 +30,10 @@ class OverSubsets:
         coefs, intercepts = self.sample_coefficients(n, random_state=random_state)  # type: ignore[attr-defined]
         return np.asarray(coefs @ rows.T) + intercepts[:, None]
 
-    def _write_down(self, found: ModelPosterior, *, method: str) -> None:
-        """The posterior in terms of the table's columns, and what is read off it."""
+    def _write_down(self, found: ModelPosterior, *, median: Model, method: str) -> None:
+        """The posterior and the median model in terms of the table's columns, and what is read off them."""
         self.posterior_ = found
         self.inclusion_probabilities_ = found.inclusion
-        self.map_model_, self.median_model_, self.best_subsets_ = (
-            found.map_model,
-            found.median_model,
-            found.best_by_size,
-        )
+        self.map_model_, self.median_model_, self.best_subsets_ = found.map_model, median, found.best_by_size
         self.log_evidence_, self.evidence_method_ = found.log_mass, method
+        self.log_evidence_error_ = float(found.diagnostics.get("log_mass_error", 0.0))

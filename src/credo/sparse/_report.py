@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from credo.estimator import interval_level
 from credo.frames import Table
-from credo.sparse._dependence import dependence_of, lengths, named
+from credo.sparse._dependence import Dependence, lengths, named
 from credo.sparse._design import EXACT, Design
 from credo.sparse._model_prior import advised
 from credo.sparse._models import Model, ModelPosterior
@@ -132,11 +132,19 @@ def summary_table(
             f"intervals at {100 * level:g} %, of zero and the slab together",
             *shown,
             f"columns of at least probability one half: {likeliest}",
-            f"log evidence {model.log_evidence_:.2f} ({model.evidence_method_})",
+            f"log evidence {model.log_evidence_:.2f}{_error_words(model)} ({model.evidence_method_})",
             *notes,
             model.result_.message,
         ),
     )
+
+
+def _error_words(model: Any) -> str:
+    """What a walk adds to its evidence."""
+    error = model.log_evidence_error_
+    if not math.isfinite(error):
+        return " or more"
+    return f" ± {error:.1g}" if error > 0 else ""
 
 
 def model_words(model: Model, names: Sequence[str]) -> str:
@@ -165,19 +173,27 @@ def flat_words(flat: Sequence[int], names: Sequence[str]) -> list[str]:
     return [f"{named(flat, names)} {verb} and can't be told from the intercept: left out of all models"]
 
 
-def design_words(design: Design, slab: Slab, names: Sequence[str]) -> list[str]:
+def design_words(design: Design, dependence: Dependence, slab: Slab, names: Sequence[str]) -> list[str]:
     """What there is to say about columns and target."""
     words = flat_words(design.flat, names)
     if len(design.kept) and slab.most > 0:
-        found = dependence_of(design.X, least=design.least)
-        words += found.words([names[j] for j in design.kept], proper=slab.ridge > 0)
+        words += dependence.words([names[j] for j in design.kept], proper=slab.ridge > 0)
         longest = float(lengths(design.X).max())
-        if (found.copies or found.combinations) and 0 < slab.ridge < (_HIDDEN * longest) ** 2:
+        if (dependence.copies or dependence.combinations) and 0 < slab.ridge < (_HIDDEN * longest) ** 2:
             words.append(
                 "slab_variance is so wide that rounding decides between these columns: take a smaller one, or leave "
                 "columns out"
             )
+    if isinstance(slab, Bic) and len(design.kept) >= design.n:
+        words.append(f"{len(design.kept)} columns and {design.n:g} rows: {_bic_words(design)}")
     return words + target_words(design)
+
+
+def _bic_words(design: Design) -> str:
+    return (
+        'the BIC is meant for many more rows than columns, and takes chance for fit. Use slab="g" or "zellner-siow" '
+        f"with {advised(len(design.kept), design.n)}"
+    )
 
 
 def target_words(design: Design) -> list[str]:
@@ -214,11 +230,11 @@ def search_words(found: ModelPosterior, slab: Slab, design: Design, names: Seque
             f"{design.n:g} rows leave {design.n - 1:g} degree{'s' * (design.n != 2)} of freedom for the noise; "
             f"intervals take {LEAST_DF:g}, so that they have a width to speak of, and are too narrow"
         )
-    large = np.arange(len(sizes)) >= design.n / 2
-    if isinstance(slab, Bic) and len(sizes) and sizes[large].sum() > 0.1:
+    large = np.arange(len(sizes)) >= min(design.n / 2, slab.most)
+    # Of more columns than rows this was said before the search.
+    if isinstance(slab, Bic) and len(design.kept) < design.n and len(sizes) and sizes[large].sum() > 0.1:
         words.append(
             f"models of half as many columns as rows, or more, have {100 * sizes[large].sum():.3g} % of the "
-            "probability: the BIC is meant for many more rows than columns, and takes chance for fit. Use "
-            f'slab="g" or "zellner-siow" with {advised(len(design.kept), design.n)}'
+            f"probability: {_bic_words(design)}"
         )
     return words

@@ -17,10 +17,11 @@ from credo.frames import Table
 from credo.seeds import generator
 from credo.sparse._average import Average
 from credo.sparse._coefficient import Coefficient, place_of, places_of, quantiles
-from credo.sparse._dependence import named
+from credo.sparse._dependence import Dependence, dependence_of, named
 from credo.sparse._design import Design
 from credo.sparse._enumerate import enumerate_models, members
 from credo.sparse._fit import fits_of, log_evidences, moments_of, summed_moments
+from credo.sparse._median import median_model
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import ModelPosterior, placed
 from credo.sparse._over_subsets import OverSubsets
@@ -75,12 +76,14 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
     Attributes
     ----------
     inclusion_probabilities_ : p(column is in | y)
-    map_model_, median_model_ : tuples of indices: the likeliest subset, and the columns of at least probability ½
+    map_model_, median_model_ : tuples of indices: the likeliest subset, and the columns of at least probability ½;
+        of copies one stands for all, and none depends on others
     models_ : a table of the likeliest subsets
     best_subsets_ : for every size the subset that leaves least of y, as tuples of indices, of all that were visited
         (under "normal" with the slab's shrinkage); `best_subsets_table()` to read
     coef_, coef_std_, intercept_, intercept_std_ : posterior means and standard deviations, over all models
-    log_evidence_, evidence_method_ : ln Σ p(γ)p(y | γ); "exact", or "bic" where the slab is
+    log_evidence_, evidence_method_ : ln Σ p(γ)p(y | γ); "exact", or "bic" where the slab is, for each subset
+    log_evidence_error_ : the standard error of the sum over subsets: zero where all were visited
     posterior_ : the posterior over models
     result_ : how the search ended, and what the columns made of it
 
@@ -151,13 +154,14 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         design = Design.of(rows, target, weight, unit=unit, names=names)
         slab = self._slab(design)
         prior = ModelPrior.of(self.prior_inclusion, len(design.kept))
+        dependence = dependence_of(design.X, least=design.least)
         # The BIC has a word of its own about too many columns. All this is said before a search that may take minutes.
-        words = [*design_words(design, slab, names), *([] if self.slab == "bic" else prior.words(design.n))]
+        words = design_words(design, dependence, slab, names) + ([] if self.slab == "bic" else prior.words(design.n))
         for word in words:
             warnings.warn(word, FitWarning, stacklevel=2)
         found = self._search(design, slab, prior)
         self.search_ = "enumerate" if found.coef_mean is not None else "gibbs"
-        self._learn(design, slab, found)
+        self._learn(design, dependence, slab, found)
         self._fits = None
         self._fits = self._average
         later = search_words(found, slab, design, names)
@@ -344,10 +348,11 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
             n_models=n_models, random_state=self.random_state,
         )  # fmt: skip
 
-    def _learn(self, design: Design, slab: Slab, found: ModelPosterior) -> None:
+    def _learn(self, design: Design, dependence: Dependence, slab: Slab, found: ModelPosterior) -> None:
         """Write what was found in terms of the table's columns."""
         told = found.placed(design.kept, design.n_features)
-        self._write_down(told, method=slab.method)
+        median = median_model(found, dependence, design.X, least=design.least, proper=slab.ridge > 0)
+        self._write_down(told, median=placed(median, design.kept), method=slab.method)
         self.slab_ = {**self._slab_arguments(), **_sizes(design)}
         self.prior_inclusion_ = self.prior_inclusion
         if found.coef_mean is None or found.coef_cov is None or found.noise_variance is None:

@@ -13,9 +13,10 @@ from credo.estimator import Classifier, FitWarning, Result, choice, positive, po
 from credo.frames import Table
 from credo.seeds import generator
 from credo.sparse._coefficient import Coefficient, place_of, places_of
-from credo.sparse._dependence import dependence_of
+from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of
+from credo.sparse._median import median_model
 from credo.sparse._model_prior import ModelPrior, advised
-from credo.sparse._models import ModelPosterior
+from credo.sparse._models import ModelPosterior, placed
 from credo.sparse._over_subsets import OverSubsets
 from credo.sparse._report import flat_words, summary_table
 from credo.sparse.logistic_models import ClassAverage, ClassTask, Standard, enumerate_class_models, walk_classes
@@ -73,11 +74,13 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
     inclusion_probabilities_ : array of shape (n_features,)
         That each column is in; zero for a column that doesn't vary.
     models_ : the likeliest subsets, a table: columns, probability, log_evidence
-    map_model_, median_model_ : the likeliest subset, and the columns that are in with probability ½ or more
+    map_model_, median_model_ : the likeliest subset, and the columns that are in with probability ½ or more, of
+        copies one for all
     coef_, intercept_ : arrays of shape (1, n_features) and (1,)
         Means over subsets and weights, in the columns' own units.
     coef_std_, intercept_std_ : their standard deviations
-    log_evidence_, evidence_method_ : ln Σ p(γ) p(y | γ), and "laplace"
+    log_evidence_, evidence_method_ : ln Σ p(γ) p(y | γ), and "laplace", for each subset
+    log_evidence_error_ : the standard error of the sum over subsets: zero where all were visited
     posterior_ : the posterior over subsets, with `diagnostics`
     average_, standard_ : the subsets that predictions are averaged over, with the law of the weights in each; and what
         makes columns standard
@@ -155,11 +158,12 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
             variance=_variance(self.slab_variance),
         )
         prior = ModelPrior.of(self.prior_inclusion, task.n_columns)
-        words = [*self._column_words(task), *prior.words(float(weight.sum()), beta=True)]
+        dependence = dependence_of((task.ZT * np.sqrt(task.weight)).T)
+        words = [*self._column_words(dependence), *prior.words(float(weight.sum()), beta=True)]
         for word in words:
             warnings.warn(word, FitWarning, stacklevel=2)
         found = self._search(task, prior)
-        self._learn(task, found)
+        self._learn(task, dependence, found)
         diagnostics = found.diagnostics
         if not diagnostics["converged"]:
             warnings.warn(diagnostics["message"], FitWarning, stacklevel=2)
@@ -257,26 +261,26 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
             task, prior, n_draws=self.n_draws, n_chains=self.n_chains, n_models=n_models, random_state=self.random_state
         )
 
-    def _learn(self, task: ClassTask, found: ModelPosterior) -> None:
+    def _learn(self, task: ClassTask, dependence: Dependence, found: ModelPosterior) -> None:
         """Write what was found in terms of the table's columns."""
         standard, d = self.standard_, self.n_features_in_
         models, weight = found.averaged
         enough = int(np.searchsorted(np.cumsum(weight), _ENOUGH)) + 1
         modes = [task.mode(model) for model in models[:enough]]
         self.average_ = ClassAverage.of(modes, weight[:enough])
-        self._write_down(found.placed(standard.kept, d), method="laplace")
+        median = placed(median_model(found, dependence, task.ZT.T, least=DEPENDENT, proper=True), standard.kept)
+        self._write_down(found.placed(standard.kept, d), median=median, method="laplace")
         self.coef_, self.coef_std_ = np.zeros((1, d)), np.zeros((1, d))
         moments = self.average_.moments(standard.mean, standard.scale)
         self.coef_[0, standard.kept], self.coef_std_[0, standard.kept] = moments.coef, moments.coef_std
         self.intercept_, self.intercept_std_ = np.array([moments.intercept]), np.array([moments.intercept_std])
 
-    def _column_words(self, task: ClassTask) -> list[str]:
+    def _column_words(self, dependence: Dependence) -> list[str]:
         """What there is to say about the columns."""
         names, kept = self._feature_names(), self.standard_.kept
         words = flat_words(sorted(set(range(self.n_features_in_)) - set(kept.tolist())), names)
         if len(kept):
-            found = dependence_of((task.ZT * np.sqrt(task.weight)).T)
-            words += found.words([names[j] for j in kept], proper=True)
+            words += dependence.words([names[j] for j in kept], proper=True)
         return words
 
 

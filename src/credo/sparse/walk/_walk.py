@@ -96,7 +96,7 @@ def walk(
     >>> y = 2.0 * X[:, 3] - X[:, 50] + rng.normal(size=60)
     >>> X, y = X - X.mean(axis=0), y - y.mean()
     >>> found = walk(X, y, slab_of("g", 60, y @ y, 200), ModelPrior(200, (1.0, 1.0)), random_state=0)
-    >>> found.median_model
+    >>> found.map_model
     (3, 50)
     """
     check_length(n_draws, n_chains)
@@ -229,7 +229,7 @@ def _complaint(error: Array, r_hat: float, hidden: float, remedy: str) -> str:
         )
     if r_hat > _R_HAT:
         return (
-            f"the chains over models disagree about the models' size or posterior (R-hat {r_hat:.2f}, wanted {_R_HAT} "
+            f"the chains over models disagree about the models' size or posterior (R-hat {r_hat:.3f}, wanted {_R_HAT} "
             f"at most): {remedy}"
         )
     return ""
