@@ -1,5 +1,7 @@
 """The contract of every basis expansion that `credo.features` exports."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import credo
 import credo.features
 from credo.features import Custom, Fourier, Polynomial, Radial, Sigmoid, Step, Words
+from credo.sparse import Lasso
 
 # Members that can't be made without arguments, and settings that take another path than the defaults do.
 MADE = {Custom: lambda: Custom(np.tanh)}
@@ -110,6 +113,16 @@ def test_pipelines_and_unions(basis, X):
     model = make_pipeline(union, LinearRegression()).fit(frame, y)
     assert model[:-1].get_feature_names_out()[-1].endswith("__year^2")
     np.testing.assert_allclose(model.predict(frame), y, atol=1e-6)
+
+
+@each
+def test_a_model_behind_it_knows_the_names(basis, X):
+    frame = pd.DataFrame(X, columns=["dose", "year"])
+    model = make_pipeline(clone(basis), Lasso(1e-3)).fit(frame, X[:, 0])
+    assert list(model[-1].feature_names_in_) == list(model[0].get_feature_names_out())
+    assert type(model[0].transform(frame)) is np.ndarray
+    with warnings.catch_warnings(action="error"):
+        model.predict(frame)
 
 
 @pytest.mark.parametrize("basis", [b for b in NUMERIC if not isinstance(b, Custom)], ids=repr)

@@ -112,6 +112,33 @@ def test_of_many_columns_the_largest_at_the_models_penalty_are_named(ax):
     assert ax.get_xlabel() == f"penalty α\nin grey: {inside - 3} more weights that leave zero, of 300 columns"
 
 
+def colors(ax):
+    return {text.get_text(): text.get_color() for text in ax.texts}
+
+
+def test_a_column_has_one_colour_with_a_model_and_without():
+    """At the penalty of the simpler rule the order of the weights is another than at the end of the path."""
+    rng = np.random.default_rng(1)
+    names = [f"x{i}" for i in range(12)]
+    rows = pd.DataFrame(rng.normal(size=(40, 12)), columns=names)
+    rows["x1"] += rows["x0"]
+    y = rows.to_numpy() @ np.linspace(1, 0.2, 12) + rng.normal(size=40)
+    model = LassoCV(rule="one-standard-error").fit(rows, y)
+    path = lasso_path(rows, y, alphas=model.alphas_)
+    plain, marked = (
+        coefficient_path(path, max_labels=6, ax=Figure(figsize=(6, 4)).subplots(), **more)
+        for more in ({}, {"model": model})
+    )
+    assert list(colors(plain)) != list(colors(marked)), "the figures name others"
+    shared = colors(plain).keys() & colors(marked).keys()
+    assert shared and all(colors(plain)[name] == colors(marked)[name] for name in shared)
+    for ax in (plain, marked):
+        assert len(set(colors(ax).values())) == 6
+        last = dict(zip(names, path.coefs[:, -1], strict=True))
+        drawn = {line.get_ydata()[-1]: line.get_color() for line in curves(ax)}
+        assert all(drawn[last[name]] == shade for name, shade in colors(ax).items())
+
+
 def test_names_do_not_overlap_and_are_no_more_than_find_room():
     figure = Figure(figsize=(5, 1.6), dpi=100)
     path = LassoPath(np.array([1.0, 0.1]), np.column_stack([np.zeros(40), np.linspace(1, 1.1, 40)]), np.zeros(2))

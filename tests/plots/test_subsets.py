@@ -1,6 +1,6 @@
 """Figures of a posterior over subsets: scores, likeliest models, inclusions and coefficients."""
 
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise
 
 import numpy as np
 import pandas as pd
@@ -266,6 +266,24 @@ def test_columns_may_be_chosen_and_their_number_is_limited(ax, model):
         coefficient_density(model, ["hail"], ax=ax)
     with pytest.raises(ValueError, match="nothing to draw: columns is empty"):
         coefficient_density(model, [], ax=ax)
+
+
+@pytest.mark.parametrize(("width", "unit"), [(5.0, 300.0), (6.0, 0.01)])
+def test_labels_of_neighbouring_panels_stand_apart(width, unit):
+    rows = np.random.default_rng(5).normal(size=(40, 12))
+    model = SpikeSlabRegressor(0.5).fit(rows, unit * (rows[:, :6].sum(axis=1) + RNG.normal(size=40)))
+    figure = Figure(figsize=(width, 4), layout="constrained")
+    panels = coefficient_density(model, ax=figure.subplots())
+    figure.draw_without_rendering()
+    for start in range(0, 12, 4):
+        boxes = []
+        for panel in panels[start : start + 4]:
+            low, high = panel.get_xlim()
+            seen = [text for text in panel.get_xticklabels() if low <= text.get_position()[0] <= high]
+            assert seen
+            boxes += [text.get_window_extent() for text in seen]
+        gaps = [(right.x0 - left.x1) / figure.dpi * 72 for left, right in pairwise(boxes)]
+        assert min(gaps) > 3.0
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 
 from credo.io import Preparation, TableModel
-from credo.linear import LinearRegression
+from credo.linear import LinearRegression, LogisticRegression
 from credo.report import _inclusion_sentences as words
 from credo.report import render
 from credo.report._assumption import assumption
 from credo.report._effects import effects, kept
 from credo.report._inclusion_figure import inclusion_figure
-from credo.report._inclusions import Either, Inclusions, grouped, inclusions
+from credo.report._inclusions import Inclusions, grouped, inclusions
+from credo.report._stand_ins import Either
 from credo.selection import compare
 from credo.sparse import (
     LassoCV,
@@ -215,6 +216,9 @@ def test_many_names_are_cut_short():
 def test_weights_that_are_left():
     assert words.kept("lasso", ["a", "b"], 5) == "Two of the five weights are other than zero in lasso: a and b."
     assert words.kept("lasso", ["a"], 12) == "One of the 12 weights is other than zero in lasso: a."
+    assert words.kept("lasso", [f"x{i}" for i in range(9)], 12) == (
+        "Nine of the 12 weights are other than zero in lasso; the largest are those of x0, x1, x2, x3, x4 and x5."
+    )
     assert words.kept("lasso", ["a", "b"], 2) == "None of the two weights of lasso is zero."
     assert words.kept("lasso", [], 2).startswith("lasso has set every weight to zero")
 
@@ -239,19 +243,19 @@ def test_real_columns_levels_and_copies(farm):
     frame, y = farm
     model = fitted(SpikeSlabRegressor("beta-binomial", slab="g"), frame, y)
     found = inclusions({"linear": fitted(LinearRegression(), frame, y), "spike-slab": model}, frame, y)
-    assert (found.model, found.names) == ("spike-slab", ["warmth", "soil", "wind", "fahrenheit"])
+    assert (found.model, found.names) == ("spike-slab", ["warmth", "soil", "wind"])
     share = dict(zip(found.names, found.values, strict=True))
     assert share["soil"] > 0.99 and share["wind"] < 0.25
-    # A copy has no evidence of its own: half of the certainty each.
-    assert share["warmth"] == pytest.approx(0.5, abs=1e-6) and share["fahrenheit"] == pytest.approx(0.5, abs=1e-6)
-    assert [sorted(group.names) for group in found.either] == [["fahrenheit", "warmth"]]
+    # A copy has no evidence of its own: half of the certainty each, and all of it for the two together.
+    alone = dict(zip(model.preparation_.inputs(), model.estimator_.inclusion_probabilities_, strict=True))
+    assert alone["warmth"] == pytest.approx(0.5, abs=1e-6) and alone["fahrenheit"] == pytest.approx(0.5, abs=1e-6)
+    assert share["warmth"] == pytest.approx(1.0, abs=1e-6) and found.n_inputs == 4
     shown = inclusion_figure(found, best="linear", linear=True)
-    assert "either of" in shown.answer and "by spike-slab," in shown.reading
-    assert all(f">{name}<" in shown.svg for name in found.names)
-    # The lasso stands beside it: an input by the largest weight of its levels, and of two copies mostly one.
+    assert "warmth (or its copy fahrenheit, which says the same)" in shown.answer and "by spike-slab," in shown.reading
+    assert all(f">{name}<" in shown.svg for name in ("warmth or fahrenheit", "soil", "wind"))
+    # The lasso stands beside it: an input by the largest weight of its levels and copies.
     assert "at which the lasso takes it" in shown.svg and "Each dot is when the lasso lets an input in" in shown.reading
-    weights = dict(zip(found.path.names, found.path.coefs[:, -1], strict=True))
-    assert weights["soil"] > 0 and min(weights["warmth"], weights["fahrenheit"]) < 0.1
+    assert found.path.names == found.names and (found.path.coefs[:2, -1] > 0).all()
 
 
 def test_a_path_says_nothing_of_penalties_below_its_last():
@@ -305,12 +309,12 @@ def test_weights_that_are_zero_are_not_kept():
     frame = pd.DataFrame(rng.normal(size=(80, 6)), columns=list("abcdef"))
     y = 5 * frame["d"] - 2 * frame["b"] + rng.normal(size=80)
     lasso = fitted(LassoCV(rule="one-standard-error"), frame, y.to_numpy())
-    found = kept(lasso, frame)
-    assert found.names[:2] == ["d", "b"] and found.n_weights == 6
+    found = kept({"linear": fitted(LinearRegression(), frame, y.to_numpy()), "lasso": lasso}, frame)
+    assert found.model == "lasso" and found.names[:2] == ["d", "b"] and found.n_weights == 6
     assert len(found.names) == np.count_nonzero(lasso.estimator_.coef_)
     logistic = fitted(SparseLogisticRegression(0.1), frame, np.where(y > 0, "up", "down"))
-    assert kept(logistic, frame).names[0] == "d"
-    assert kept(fitted(LinearRegression(), frame, y.to_numpy()), frame) is None
+    assert kept({"sparse": logistic}, frame).names[0] == "d"
+    assert kept({"linear": fitted(LinearRegression(), frame, y.to_numpy())}, frame) is None
 
 
 def page(models, frame, y):
@@ -321,13 +325,13 @@ def page(models, frame, y):
         models=found.fitted, target="y", frame=frame, y=y, seed=0,
     )  # fmt: skip
     answer = text[text.index('<section id="answer"') : text.index('<section id="leaderboard"')]
-    return found, answer, re.findall(r"<h3>(.*?)</h3>", text)
+    return found, answer, re.findall(r"<h3>(.*?)</h3>", text), text
 
 
 def test_the_page_answers_which_inputs_matter_whoever_wins(farm):
     frame, y = farm
     models = {"linear": LinearRegression(), "spike-slab": SpikeSlabRegressor("beta-binomial", slab="g", n_models=1)}
-    found, answer, questions = page(models, frame.drop(columns="fahrenheit"), y)
+    found, answer, questions, _ = page(models, frame.drop(columns="fahrenheit"), y)
     assert found.best == "linear"
     assert "almost surely matter" in answer and "What matters most" not in answer
     assert questions.count("Which inputs matter?") == 1 and "How much, and in which direction?" in questions
@@ -335,15 +339,33 @@ def test_the_page_answers_which_inputs_matter_whoever_wins(farm):
 
 def test_the_page_of_a_lasso_counts_its_weights(farm):
     frame, y = farm
-    _, answer, questions = page({"lasso": LassoCV()}, frame.drop(columns="fahrenheit"), y)
+    _, answer, questions, _ = page({"lasso": LassoCV()}, frame.drop(columns="fahrenheit"), y)
     assert re.search(r"(weights? (are|is) other than zero in lasso|weights of lasso is zero)", answer)
     assert questions.count("Which inputs matter?") == 1
+
+
+def test_a_page_without_spike_and_slab_says_what_a_sparse_model_kept_whoever_wins():
+    """In the answer and below the picture, by the words of the text, and never as a probability."""
+    rng = np.random.default_rng(2)
+    said = ["win", "prize", "lunch", "noon", "rain", "hail"]
+    text = [" ".join(rng.choice(said, size=3, replace=False)) for _ in range(120)]
+    y = np.where([("win" in words) ^ (rng.uniform() < 0.02) for words in text], "spam", "ham")
+    frame = pd.DataFrame({"text": [f"{words} no {i}" for i, words in enumerate(text)]})
+    models = {"logistic": LogisticRegression(), "sparse-logistic": SparseLogisticRegression(0.05)}
+    found, answer, _, whole = page(models, frame, y)
+    assert found.best == "logistic"
+    sentence = r"\w+ of the \w+ weights (is|are) other than zero in sparse-logistic[^.]*“win”[^.]*\."
+    assert re.search(sentence, answer) and len(re.findall(sentence, whole)) == 2
+    assert "probab" not in re.search(sentence, whole)[0]
+    # Where a model weighs all subsets, that says which inputs matter.
+    models["spike-slab"] = SpikeSlabClassifier("beta-binomial")
+    assert not re.search(sentence, page(models, frame, y)[3])
 
 
 def test_the_page_of_classes_answers_too(farm):
     frame, y = farm
     label = np.where(y > np.median(y), "high", "low")
     models = {"spike-slab": SpikeSlabClassifier("beta-binomial"), "sparse": SparseLogisticRegression(0.02)}
-    _, answer, questions = page(models, frame[["warmth", "wind"]], label)
+    _, answer, questions, _ = page(models, frame[["warmth", "wind"]], label)
     assert "warmth almost surely matters (95\u202f% or more); wind" in answer
     assert questions.count("Which inputs matter?") == 1

@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn import linear_model as sk
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit, cross_val_predict
 
 from credo.estimator import FitWarning
 from credo.sparse._folds import HeldOut, dealt
@@ -37,7 +37,7 @@ def test_it_is_the_lasso_at_the_chosen_alpha():
     model = LassoCV().fit(X, y)
     single = Lasso(alpha=model.alpha_).fit(X, y)
     np.testing.assert_allclose(model.coef_, single.coef_, atol=1e-7)
-    assert model.noise_std_ == pytest.approx(single.noise_std_) and model.selected_ == single.selected_
+    assert model.selected_ == single.selected_
     assert model.mse_[np.argmin(model.mse_)] == model.mse_[np.flatnonzero(model.alphas_ == model.alpha_)[0]]
 
 
@@ -153,6 +153,69 @@ def test_given_folds_see_rows_of_weight_zero():
 def test_the_summary_tells_the_error():
     model = LassoCV().fit(*table())
     assert "on held-out rows, rule 'min'" in str(model.summary())
+    assert f"noise sd {model.noise_std_:.4g}, the root of that error, on 80 degrees of freedom" in str(model.summary())
+
+
+@pytest.mark.parametrize("rule", ["min", "one-standard-error"])
+def test_the_predictive_distribution_is_that_of_the_held_out_errors(rule):
+    X, y = table(41)
+    folds = KFold(4, shuffle=True, random_state=1)
+    model = LassoCV(cv=folds, rule=rule).fit(X, y)
+    told = cross_val_predict(sk.Lasso(model.alpha_, tol=1e-10, max_iter=10**6), X, y, cv=folds)
+    # Folds of different sizes: each row counts the same. The paths over the folds are followed to some digits.
+    scale = np.sqrt(np.mean((y - told) ** 2))
+    assert model.noise_std_ == pytest.approx(scale, rel=1e-3) and model.dof_ == 41
+    lower, upper = model.predict_dist(X).interval(0.9)
+    np.testing.assert_allclose(upper - model.predict(X), model.noise_std_ * stats.t.ppf(0.95, 41), rtol=1e-9)
+    np.testing.assert_allclose(upper - lower, 2 * (upper - model.predict(X)), rtol=1e-9)
+
+
+def test_rows_count_once_among_the_degrees_of_freedom_and_by_their_weight():
+    X, y = table(30)
+    weight = np.resize([1, 2, 0], 30)
+    weighted = LassoCV(n_alphas=20).fit(X, y, sample_weight=weight)
+    repeated = LassoCV(n_alphas=20).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.dof_ == repeated.dof_ == 30
+    assert weighted.noise_std_ == pytest.approx(repeated.noise_std_, rel=1e-3)
+    twice = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
+    assert LassoCV(cv=twice, n_alphas=20).fit(X, y).dof_ == 30
+    some = ShuffleSplit(n_splits=2, test_size=5, random_state=0)
+    assert LassoCV(cv=some, n_alphas=20).fit(X, y).dof_ == 10
+
+
+def wide(rng, n):
+    X = rng.normal(size=(n, 60))
+    return X, 2 * X[:, 3] - X[:, 7] + 0.5 * rng.normal(size=n)
+
+
+def test_intervals_cover_fresh_rows_of_a_wide_table():
+    share, residual = [], []
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        X, y = wide(rng, 25)
+        model = LassoCV(n_alphas=40).fit(X, y)
+        fresh, truth = wide(rng, 400)
+        lower, upper = model.predict_dist(fresh).interval(0.9)
+        share.append(np.mean((lower <= truth) & (truth <= upper)))
+        left = 25 - 1 - np.count_nonzero(model.coef_)
+        sd = np.sqrt(np.sum((y - model.predict(X)) ** 2) / left) if left > 0 else 0.0
+        residual.append(np.mean(np.abs(truth - model.predict(fresh)) <= stats.norm.ppf(0.95) * sd))
+    # A table's share has a standard deviation of 0.08, and so their mean one of 0.02.
+    assert 0.83 < np.mean(share) < 0.95
+    assert np.mean(residual) < 0.8, "what the residuals leave isn't enough"
+
+
+def test_as_many_weights_as_rows_can_bear_leave_a_distribution():
+    rng = np.random.default_rng(10)
+    X, y = wide(rng, 25)
+    model = LassoCV().fit(X, y)
+    assert np.count_nonzero(model.coef_) == 24, "no residual is left"
+    with pytest.raises(ValueError, match="25 rows and 24 weights leave no residuals to estimate the noise from"):
+        Lasso(model.alpha_).fit(X, y).predict_dist(X)
+    dist = model.predict_dist(X)
+    assert np.isfinite(dist.std).all() and (dist.std > 0.3).all()
+    with pytest.raises(ValueError, match="LassoCV is one estimate of the weights"):
+        model.predict_dist(X, latent=True)
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,7 @@ def inclusions(models: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _places(preparation: Any) -> dict[str, list[int]]:
     """The prepared columns of each input."""
-    texts = {column.name for column in preparation.columns_ if column.kind == "text"}
     places: dict[str, list[int]] = {}
-    for place, (name, column) in enumerate(
-        zip(preparation.get_feature_names_out(), preparation.sources(), strict=True)
-    ):
-        places.setdefault(str(name if column in texts else column), []).append(place)
+    for place, name in enumerate(preparation.inputs()):
+        places.setdefault(name, []).append(place)
     return places

@@ -8,8 +8,8 @@ with an underscore is scratch: it may be dropped and built again.
 
 Members: `Estimator` (rows, weights, names), `Regressor` (numeric targets, `predict`, `predict_dist`), `Classifier`
 (labels, `predict_proba`), `LinearClassifier` (by linear scores, wherever they come from), `Result` (how a fit ended),
-`Absent` (a method of the base that a model doesn't have), `numeric` (tables of numbers and nothing else), and the
-checks of arguments. Nothing here knows a model.
+`Absent` (a method of the base that a model doesn't have), `numeric` (tables of numbers and nothing else), `named`
+(names for the columns of arrays), and the checks of arguments. Nothing here knows a model.
 """
 
 from credo.estimator._absent import Absent
@@ -18,6 +18,7 @@ from credo.estimator._classifier import Classifier
 from credo.estimator._estimator import Estimator
 from credo.estimator._labels import labels_of
 from credo.estimator._linear_classifier import LinearClassifier
+from credo.estimator._names import named
 from credo.estimator._numeric import numeric, unmasked
 from credo.estimator._regressor import Regressor
 from credo.estimator._result import FitWarning, Result
@@ -33,6 +34,7 @@ __all__ = [
     "choice",
     "interval_level",
     "labels_of",
+    "named",
     "nonnegative",
     "numeric",
     "positive",

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import validate_data
 
 from credo.distributions import Bernoulli, Categorical
 from credo.estimator._estimator import Estimator
@@ -66,7 +65,7 @@ class Classifier(ClassifierMixin, Estimator):
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        rows: Any = validate_data(self, numeric(X), dtype=np.float64, accept_sparse=self._sparse_format())
+        rows = self._validated(numeric(X))
         labels = labels_of(y)
         if len(labels) != rows.shape[0]:
             raise ValueError(

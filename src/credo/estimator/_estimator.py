@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils import Tags, check_array, check_X_y
+from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
 
+from credo.estimator._names import names_of
 from credo.estimator._numeric import numeric, unmasked
 from credo.estimator._result import Result
 from credo.frames import Table
@@ -25,6 +27,8 @@ class Estimator(BaseEstimator):
     result_: Result
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+    # Whether those names came with an array: they then say what the columns are, but arrays without them are welcome.
+    names_carried_: bool
 
     # Whether X may be a scipy sparse matrix or array.
     _accepts_sparse = False
@@ -46,7 +50,30 @@ class Estimator(BaseEstimator):
     def _predict_rows(self, X: ArrayLike) -> Any:
         """X as a finite float64 array with the columns that were fitted."""
         check_is_fitted(self)
-        return validate_data(self, numeric(X), reset=False, dtype=np.float64, accept_sparse=self._sparse_format())
+        return self._validated(numeric(X), reset=False)
+
+    def _validated(self, X: Any, *, reset: bool = True, **y: Any) -> Any:
+        """X, and y where it is given, as scikit-learn validates them, and the names that came with an array."""
+        options = {"dtype": np.float64, "accept_sparse": self._sparse_format()} | y
+        if not reset and getattr(self, "names_carried_", False) and not nw.dependencies.is_into_dataframe(X):
+            # A slice has lost its names, and scikit-learn would warn of that.
+            if "y" not in y:
+                options["input_name"] = "X"
+            checked: Any = (check_X_y if "y" in y else check_array)(X, estimator=self, **options)
+            _check_n_features(self, checked[0] if "y" in y else checked, reset=False)
+            return checked
+        checked = validate_data(self, X, reset=reset, **options)
+        if reset:
+            self._take_names(X)
+        return checked
+
+    def _take_names(self, X: Any) -> None:
+        """The names that came with an array; a frame's are known from its validation, which goes before."""
+        names = names_of(X)
+        if names is not None:
+            self.feature_names_in_, self.names_carried_ = names, True
+        elif hasattr(self, "names_carried_"):
+            del self.names_carried_
 
     def _sparse_format(self) -> str | bool:
         return "csr" if self._accepts_sparse else False

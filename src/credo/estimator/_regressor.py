@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from credo.distributions import Distribution
 from credo.estimator._estimator import Estimator
@@ -86,9 +85,7 @@ class Regressor(RegressorMixin, Estimator):
         target: Any
         X, y = numeric(X), numeric(y, name="y")
         try:
-            rows, target = validate_data(
-                self, X, y, reset=reset, dtype=np.float64, accept_sparse=self._sparse_format(), y_numeric=True
-            )
+            rows, target = self._validated(X, y=y, reset=reset, y_numeric=True)
         except ValueError:
             self._refuse_words(y)
             raise

@@ -7,6 +7,9 @@ Every member is a scikit-learn transformer that carries feature names, takes fra
 learned in `fit`, never on the other rows given to `transform`. No member adds a constant column unless it is
 asked to: the models have an intercept.
 
+A Credo model right behind a member calls its columns by their names, sparse ones too. A step between the two, such as
+a scaler, makes arrays without names: `set_output(transform="pandas")` on the pipeline keeps those of dense columns.
+
 Members: `Polynomial` (powers and products), `Radial` (bumps around centres), `Sigmoid` (soft steps),
 `Fourier` (cosines and sines), `Step` (jumps 1{x<a}), `Words` (text to 0/1 indicators, sparse), `Custom` (any
 function).

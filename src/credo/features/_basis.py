@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from credo.estimator import numeric
+from credo.estimator._names import marked
 
 # A dense design of more columns is a slip of the hand: at 100 000 a thousand rows already fill 0.8 GB.
 MAX_COLUMNS = 100_000
@@ -33,7 +35,9 @@ class Basis(TransformerMixin, BaseEstimator):
     def transform(self, X: ArrayLike) -> Any:
         """The design matrix Φ, of shape (n_samples, n_features_out)."""
         check_is_fitted(self)
-        return self._design(validate_data(self, numeric(X), reset=False, dtype=np.float64))
+        Phi = self._design(validate_data(self, numeric(X), reset=False, dtype=np.float64))
+        # Of a copy: a further fit makes other columns.
+        return marked(Phi, copy(self).get_feature_names_out)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The name of each column of Φ."""

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
+from copy import copy
 from typing import Any, Self
 
 import narwhals as nw
@@ -15,6 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import choice, positive_integer
+from credo.estimator._names import marked
 
 
 class Words(TransformerMixin, BaseEstimator):
@@ -118,7 +120,8 @@ class Words(TransformerMixin, BaseEstimator):
             (np.ones(len(columns)), np.asarray(columns, dtype=index), np.asarray(ends, dtype=index)),
             shape=(len(ends) - 1, len(self.vocabulary_)),
         )
-        return Phi if self.sparse_output else Phi.toarray()
+        # Of a copy: a further fit makes other columns.
+        return marked(Phi if self.sparse_output else Phi.toarray(), copy(self).get_feature_names_out)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The name of each column: "word=free" for the word free."""

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Mixture, MultivariateNormal, Normal
 from credo.estimator import Regressor, numeric, positive_integer
@@ -146,7 +146,7 @@ class FittedProcess(Regressor):
         if self.row_noise_ is not None or self.noise_process_ is not None:
             raise ValueError("the noise of the new rows isn't known: fit again on all rows")
         process = self._only_process("update")
-        rows: Any = validate_data(self, numeric(X), reset=False, dtype=np.float64)
+        rows: Any = self._validated(numeric(X), reset=False)
         given = targets(y, rows, name=type(self).__name__)
         self._refuse_extremes(given)
         if given.ndim != self.y_train_.ndim or given.shape[1:] != self.y_train_.shape[1:]:

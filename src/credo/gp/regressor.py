@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import FitWarning, Result, choice, nonnegative, numeric
 from credo.frames import Table
@@ -195,7 +195,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
 
     def _keep_table(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         """The rows that carry weight and a target, each distinct one once, and how y is standardised."""
-        rows: Any = validate_data(self, numeric(X), dtype=np.float64)
+        rows: Any = self._validated(numeric(X))
         try:
             given = targets(y, rows, name=type(self).__name__)
         except ValueError:

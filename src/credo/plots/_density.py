@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from credo.estimator import positive_integer
@@ -15,6 +14,7 @@ from credo.plots._labels import name_axis, probability_text, shorten
 from credo.plots._models import posterior_of
 from credo.plots._pairs import place_of
 from credo.plots._style import ACCENT, ALERT, canvas, tidy
+from credo.plots._ticks import RoomyTicks
 
 _POINTS = 241
 # What a panel shows of the slab: all but this much at either end.
@@ -23,8 +23,8 @@ _TAIL = 0.002
 _ACROSS, _DOWN = 0.16, 0.62
 # Points above the first row, for its names.
 _HEAD = 14.0
-# Points of width in which three ticks' labels would touch.
-_NARROW = 95.0
+# Points of the ticks' labels.
+_TICKS = 7.5
 
 
 def coefficient_density(
@@ -116,9 +116,9 @@ def _draw(panel: Axes, coefficient: Any, name: str) -> None:
         panel.plot(x, height, color=ACCENT, linewidth=1.4)
     panel.bar(0.0, coefficient.spike, width=0.035 * (high - low), color=ALERT, linewidth=0, zorder=3)
     panel.set(xlim=(low, high), ylim=(0.0, 1.05), yticks=[0.0, 0.5, 1.0])
-    narrow = panel.bbox.width / panel.figure.dpi * 72.0 < _NARROW
-    panel.xaxis.set_major_locator(MaxNLocator(nbins=2 if narrow else 3, steps=[1, 2, 5, 10]))
     name_axis(panel.xaxis, "")
+    panel.tick_params(axis="x", labelsize=_TICKS)
+    panel.xaxis.set_major_locator(RoomyTicks(size=_TICKS, beyond=_ACROSS / 2))
     panel.set_title(name, loc="left", fontsize=8.5, pad=4, parse_math=False)
     panel.set_title(probability_text(coefficient.spike), loc="right", fontsize=7.5, pad=4, color=ALERT)
 

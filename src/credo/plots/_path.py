@@ -34,8 +34,8 @@ def coefficient_path(
 
     The weights that end largest have names and colours, the others are grey. With a fitted `LassoCV` lines stand at the
     penalty of the least error on held-out rows, and at the largest whose error is within one standard error of that;
-    then the weights that are largest at the model's own penalty have the names. Weights are comparable where columns
-    are: bring them to one scale first.
+    then the weights that are largest at the model's own penalty have the names, and a column keeps its colour. Weights
+    are comparable where columns are: bring them to one scale first.
 
     Parameters
     ----------
@@ -76,12 +76,13 @@ def coefficient_path(
         most = min(positive_integer("max_labels", max_labels), room_for_labels(ax))
         chosen = -1 if model is None else _nearest(alphas, model.alpha_)
         named = _largest(coefs, chosen)[:most]
-        _lines(ax, across, coefs, named)
+        slots = _slots(named, _largest(coefs, -1)[:most])
+        _lines(ax, across, coefs, named, slots)
         _axis(ax, across, against)
         ax.set_ylim(*limits(coefs.ravel(), np.zeros(1)))
         low, high = ax.get_ylim()
         ends = (coefs[named, -1] - low) / (high - low)
-        label_ends(ax, [End(float(ends[k]), titles[i], color(k)) for k, i in enumerate(named)])
+        label_ends(ax, [End(float(ends[k]), titles[i], color(slots[k])) for k, i in enumerate(named)])
         if model is not None:
             _marks(ax, model, alphas, across, coefs)
         name_axis(ax.yaxis, "weight")
@@ -132,12 +133,26 @@ def _largest(coefs: Array, chosen: int) -> NDArray[np.intp]:
     return order[np.abs(coefs[order]).max(axis=1) > 0]
 
 
-def _lines(ax: Axes, across: Vector, coefs: Array, named: NDArray[np.intp]) -> None:
+def _slots(named: NDArray[np.intp], last: NDArray[np.intp]) -> list[int]:
+    """The place among colours of each column that has a name: a column has the same whatever penalty chose the names.
+
+    That is its rank among those that end largest; columns that aren't among them take the places that are left.
+
+    >>> _slots(np.array([7, 5, 3]), np.array([3, 5, 9]))
+    [2, 1, 0]
+    """
+    rank = {int(column): place for place, column in enumerate(last)}
+    taken = {rank[column] for column in named.tolist() if column in rank}
+    free = (place for place in range(len(last) + len(named)) if place not in taken)
+    return [rank[column] if column in rank else next(free) for column in named.tolist()]
+
+
+def _lines(ax: Axes, across: Vector, coefs: Array, named: NDArray[np.intp], slots: Sequence[int]) -> None:
     ax.axhline(0.0, color=MUTED, linewidth=0.6, zorder=1)
     marker = "o" if len(across) == 1 else None
     plain = np.setdiff1d(np.flatnonzero(np.abs(coefs).max(axis=1) > 0), named)
     ax.plot(across, coefs[plain].T, color=RULE, linewidth=0.8, zorder=2)
-    for place, column in list(enumerate(named))[::-1]:
+    for place, column in list(zip(slots, named, strict=True))[::-1]:
         # Along zero many lines would lie on each other.
         zero = np.pad(coefs[column] == 0, 1, constant_values=True)
         height = np.where(zero[:-2] & zero[1:-1] & zero[2:], np.nan, coefs[column])

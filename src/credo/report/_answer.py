@@ -28,7 +28,8 @@ class Inputs:
     `effects` are its coefficients, or those of the first other model that has some where nothing else is known;
     `curves` are drawn around the row `typical`, and a table of one measured input has a `line` instead. `inclusions`
     are of the model that weighs all subsets of the inputs, if there is one; `linear` says whether the model that is
-    taken is a weighted sum as well, and `kept` are the weights that a penalty has left to it.
+    taken is a weighted sum as well. `kept` are the weights that a penalty has left to it, or to another model where
+    no model weighs subsets.
     """
 
     effects: Effects | None
@@ -67,7 +68,9 @@ def inputs(
     known = {name: models[name] for name in dict.fromkeys([best, *others]) if name in models}
     model = models.get(best)
     if model is None or not hasattr(model, "predict_dist"):
-        return Inputs(effects(known, frame), None, None, None, [], None, inclusions=inclusions(known, frame, y))
+        weighed = inclusions(known, frame, y)
+        left = kept(known, frame) if weighed is None else None
+        return Inputs(effects(known, frame), None, None, None, [], None, inclusions=weighed, kept=left)
     own, moved = effects({best: model}, frame), influence(model, frame, spread=spread)
     if own is None and moved is None:
         own = effects(known, frame)
@@ -81,6 +84,7 @@ def inputs(
         alone = [moved.members[i] for i in moved.order if len(moved.members[i]) == 1 and moved.values[i] > 0]
         shown = [members[0] for members in alone[:MAX_CURVES]]
         drawn = [] if row is None else curves(model, frame, row, shown, ask=ask)
+    weighed = inclusions(known, frame, y)
     return Inputs(
         own,
         moved,
@@ -89,9 +93,9 @@ def inputs(
         drawn,
         row,
         noise=None if noise is None else float(noise),
-        inclusions=inclusions(known, frame, y),
+        inclusions=weighed,
         linear=hasattr(model.estimator_, "coef_"),
-        kept=kept(model, frame),
+        kept=kept(known if weighed is None else {best: model}, frame),
     )
 
 
@@ -107,7 +111,7 @@ def answer(comparison: Comparison, target: str, guess: facts.Guess | None, found
     ]
     if found.process is not None:
         said.append(words.process(found.process, target=target, spread=float(np.std(held.y))))
-    said += which(found, best=best)
+    said += which(found)
     if found.effects is not None and found.inclusions is None:
         names = [shorten(name) for name in found.effects.names]
         said.append(sentences.inputs(found.effects, best=best, target=target, names=names))
@@ -116,10 +120,16 @@ def answer(comparison: Comparison, target: str, guess: facts.Guess | None, found
     return said
 
 
-def which(found: Inputs, *, best: str) -> list[str]:
+def which(found: Inputs) -> list[str]:
     """Which inputs matter, and which have a weight at all where a penalty has left but some."""
     said = [] if found.inclusions is None else [inclusion_words.inclusions(found.inclusions, linear=found.linear)]
-    return said if found.kept is None else [*said, inclusion_words.kept(best, found.kept.names, found.kept.n_weights)]
+    return [*said, *left(found)]
+
+
+def left(found: Inputs) -> list[str]:
+    """Which weights a penalty has left."""
+    kept = found.kept
+    return [] if kept is None else [inclusion_words.kept(kept.model, kept.names, kept.n_weights)]
 
 
 def winner(comparison: Comparison, target: str) -> str:

@@ -26,7 +26,7 @@ from credo.report._figures import (
     influence_figure,
 )
 from credo.report._numbers import number, percent
-from credo.report._regression import drawn, together
+from credo.report._regression import drawn, noted, together
 from credo.report._regression import which as which_figure
 from credo.report._surprises import LISTED, ROWS_TO_CHOOSE_FROM, Listing, row_label
 from credo.selection import Comparison, HeldOut, gap
@@ -58,7 +58,7 @@ def results(
         sentences.confidence(honesty),
     ]
     weighed = weights(models[best], frame) if best in models else None
-    answer += which_words(found, best=best)
+    answer += which_words(found)
     if found.effects is not None and found.inclusions is None:
         names = [shorten(name) for name in found.effects.names]
         answer.append(_sentences.inputs(found.effects, best=best, target=f"the probability of {event}", names=names))
@@ -163,12 +163,15 @@ def _figures(
     if found.effects is not None:
         odds = f"log odds of {event}"
         moves = f"the {odds} change"
-        made.append(coefficient_figure(found.effects, best=best, target=odds, moves=moves, **question))
+        made.append(noted(coefficient_figure(found.effects, best=best, target=odds, moves=moves, **question), found))
     elif moved is not None and len(moved.members) > 1 and moved.values.max() > 0:
         moves = f"the predicted {_probabilities(event)} {'changes' if event else 'change'}"
-        made.append(influence_figure(moved, best=best, target=_probabilities(event), moves=moves, **question))
+        shown = influence_figure(moved, best=best, target=_probabilities(event), moves=moves, **question)
+        made.append(noted(shown, found))
     elif weighed is not None:
-        made.append(_weights_figure(weighed, target))
+        shown = _weights_figure(weighed, target)
+        # Of its own weights it says already how many are left.
+        made.append(shown if found.kept is None or found.kept.model == best else noted(shown, found))
     return made
 
 

@@ -70,9 +70,9 @@ class Weights:
     """
 
     names: list[str]
+    are_words: list[bool]
     values: Vector
     classes: list[Any]
-    are_words: list[bool]
 
     @property
     def order(self) -> NDArray[np.intp]:
@@ -92,37 +92,44 @@ def weights(model: Any, frame: Any) -> Weights | None:
     if not moved.any():
         return None
     labels = [model.classes_[k].item() for k in coef.argmax(axis=0)]
-    texts = [column.name for column in model.preparation_.columns_ if column.kind == "text"]
-    origins = sources(model) or names
-    are_words = [origin in texts for origin in origins]
-    if len(texts) == 1:
-        names = [
-            name.removeprefix(f"{texts[0]}: ") if is_word else name
-            for name, is_word in zip(names, are_words, strict=True)
-        ]
-    return Weights(names, moved, labels, are_words)
+    return Weights(*_words(model), moved, labels)
 
 
 @dataclass(frozen=True)
 class Kept:
     """The prepared columns whose weights a penalty hasn't set to zero, the strongest first, and how many there are."""
 
+    model: str
     names: list[str]
     n_weights: int
 
 
-def kept(model: Any, frame: Any) -> Kept | None:
-    """The weights that aren't zero, of a model that sets some to zero; None of any other.
+def kept(models: Mapping[str, Any], frame: Any) -> Kept | None:
+    """The weights that aren't zero, of the first model that sets some to zero; None where there is no such model.
 
-    The strongest move the prediction most over the rows.
+    The strongest move the prediction most over the rows. Words of a text stand in quotes.
     """
-    if not hasattr(model.estimator_, "selected_"):
-        return None
-    size = np.abs(np.atleast_2d(model.estimator_.coef_)).max(axis=0)
-    names = model.preparation_.get_feature_names_out()
-    moved = size * _spread(model.preparation_.transform(frame))
-    order = np.lexsort((-moved, size == 0))[: np.count_nonzero(size)]
-    return Kept([str(names[j]) for j in order], len(size))
+    for title, model in models.items():
+        if hasattr(model.estimator_, "selected_"):
+            size = np.abs(np.atleast_2d(model.estimator_.coef_)).max(axis=0)
+            moved = size * _spread(model.preparation_.transform(frame))
+            order = np.lexsort((-moved, size == 0))[: np.count_nonzero(size)]
+            names = [f"“{name}”" if is_word else name for name, is_word in zip(*_words(model), strict=True)]
+            return Kept(title, [names[j] for j in order], len(size))
+    return None
+
+
+def _words(model: Any) -> tuple[list[str], list[bool]]:
+    """The prepared columns' names, and which are words of a text: by themselves, where there is no other text."""
+    names = [str(feature) for feature in model.preparation_.get_feature_names_out()]
+    texts = [column.name for column in model.preparation_.columns_ if column.kind == "text"]
+    are_words = [origin in texts for origin in sources(model) or names]
+    if len(texts) == 1:
+        names = [
+            name.removeprefix(f"{texts[0]}: ") if is_word else name
+            for name, is_word in zip(names, are_words, strict=True)
+        ]
+    return names, are_words
 
 
 def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:

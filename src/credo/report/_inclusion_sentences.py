@@ -4,13 +4,16 @@ import math
 from collections.abc import Sequence
 
 from credo.plots import shorten
+from credo.report._alike import Copies
 from credo.report._assumption import Assumption
-from credo.report._inclusions import IN, OUT, SURE, Either, Inclusions
+from credo.report._inclusions import Inclusions
 from credo.report._numbers import about, listing, number, spelled, whole_percent
+from credo.report._stand_ins import IN, OUT, SURE, Either, Some
 
 # So many names a part of the sentence holds; of more that don't matter, only their number is told.
 _NAMED, _NAMED_OUT = 6, 4
-# Prior odds so many times larger or smaller are another assumption that one could make as well.
+# Prior odds so many times larger or smaller are another assumption that one could make as well; and an input with
+# such odds against another's is likelier.
 _OTHER_ODDS = 4.0
 # Up to so many inputs are a few.
 _FEW = 3.0
@@ -43,13 +46,16 @@ def held(fact: Assumption) -> str:
 def swayed(fact: Inclusions) -> str:
     """Which inputs another assumption would move, with the one that was made; empty where none would be.
 
-    These are the ones that other prior odds take from one side of a boundary to the other.
+    These are the ones that other prior odds take from one side of a boundary to the other. What is told of weighted
+    sums of each other is of all of them.
     """
     low, high = (_moved(end, odds) for end, odds in ((OUT, 1 / _OTHER_ODDS), (IN, _OTHER_ODDS)))
-    open_to = fact.between(low, high)
+    sure = {name for group in fact.some if group.share >= SURE for name in group.names}
+    open_to = [name for name in fact.between(low, high) if name not in sure]
     if fact.assumed is None or not open_to:
         return ""
-    who = _listed(open_to) if len(open_to) <= _NAMED_OUT else f"{spelled(len(open_to))} of these probabilities"
+    names = listing([shorten(name) for name in open_to], at_most=_NAMED)
+    who = names if len(open_to) <= _NAMED_OUT else f"{spelled(len(open_to))} of these probabilities"
     return f"Beforehand {held(fact.assumed)}. That is an assumption; another could move {who} a good deal."
 
 
@@ -73,75 +79,136 @@ def _moved(share: float, odds: float) -> float:
     return odds * share / (1 - share + odds * share)
 
 
-def kept(best: str, names: Sequence[str], n_weights: int) -> str:
+def kept(model: str, names: Sequence[str], n_weights: int) -> str:
     """How many weights a penalty has left, and whose; `names` come by the size of what they do, the largest first."""
     if not names:
-        return f"{best} has set every weight to zero: it predicts the same for all rows."
+        return f"{model} has set every weight to zero: it predicts the same for all rows."
     if len(names) == n_weights:
-        return f"None of the {spelled(n_weights)} weights of {best} is zero."
-    some = listing([shorten(name) for name in names], at_most=_NAMED)
+        return f"None of the {spelled(n_weights)} weights of {model} is zero."
+    some = listing([shorten(name) for name in names[:_NAMED]])
     are = _are(list(names))
+    whose = f": {some}" if len(names) <= _NAMED else f"; the largest are those of {some}"
     some_of = spelled(len(names)).capitalize()
-    return f"{some_of} of the {spelled(n_weights)} weights {are} other than zero in {best}: {some}."
+    return f"{some_of} of the {spelled(n_weights)} weights {are} other than zero in {model}{whose}."
 
 
 def _which(fact: Inclusions, *, linear: bool) -> str:
-    n = len(fact.names)
-    grouped = {name for group in fact.either for name in group.names}
-    sure, out = fact.between(SURE, 2.0), [name for name in fact.between(0.0, OUT) if name not in grouped]
-    likely, undecided = (
-        [name for name in fact.between(low, high) if name not in grouped] for low, high in ((IN, SURE), (OUT, IN))
+    n = fact.n_inputs
+    grouped = {name for group in fact.groups for name in group.names}
+    sure, likely, undecided, out = (
+        [name for name in fact.between(low, high) if name not in grouped]
+        for low, high in ((SURE, 2.0), (IN, SURE), (OUT, IN), (0.0, OUT))
     )
     every = "both inputs" if n == 2 else f"all {spelled(n)} inputs"
     among = "" if linear else " in linear models"
     if len(sure) == n:
         return f"{every[:1].upper()}{every[1:]} almost surely matter{among} ({_from(SURE)})."
-    if len(out) == n:
+    if len(out) == len(fact.names):
         none = "Neither of the two" if n == 2 else f"None of the {spelled(n)}"
         if fact.wide:
             return f"{none} inputs is needed by itself{among} (each below {whole_percent(OUT)})."
         return f"{none} inputs seems to matter{among}: each is probably out (below {whole_percent(OUT)})."
-    parts = [_sure(sure)]
-    parts += [_one_of(group) for group in fact.either]
-    parts += [f"{_listed(likely)} probably {_do(likely)} ({_range(likely, fact)})"] if likely else []
-    parts += [f"{_listed(undecided)} {_are(undecided)} undecided ({_range(undecided, fact)})"] if undecided else []
-    parts += [_out(out, wide=fact.wide, there_are_others=len(out) < n)] if out else []
+    is_sure = any(group.share >= SURE for group in fact.some) or bool(fact.either)
+    parts = [f"{_listed(sure, fact)} almost surely matter{_s(sure)} ({_from(SURE)})"] if sure else []
+    parts += [] if sure or is_sure else ["none matters almost surely"]
+    parts += [_some_of(group, fact) for group in fact.some]
+    parts += [_one_of(group, fact) for group in fact.either]
+    parts += [f"{_listed(likely, fact)} probably {_do(likely)} ({_range(likely, fact)})"] if likely else []
+    if undecided:
+        parts.append(f"{_listed(undecided, fact)} {_are(undecided)} undecided ({_range(undecided, fact)})")
+    parts += [_out(out, fact)] if out else []
     return f"Of the {spelled(n)} inputs{among}, {'; '.join(parts)}."
 
 
-def _sure(names: list[str]) -> str:
-    if not names:
-        return "none matters almost surely"
-    return f"{_listed(names)} almost surely matter{_s(names)} ({_from(SURE)})"
+def _one_of(group: Either, fact: Inclusions) -> str:
+    """Inputs that are correlated: which one is in is open, or one is likelier."""
+    two, who = len(group.names) == 2, _listed(group.names, fact)
+    together = f", and {'both' if two else 'several'} with {whole_percent(group.both)}" if group.both >= 0.01 else ""
+    likelier = _likelier(group, fact)
+    if likelier:
+        return f"one of {who} almost surely matters ({_share(group.one)}{together}){likelier}"
+    either = "either" if two else "any one"
+    return f"{either} of {who} will do (one of them is in with {_share(group.one)}{together})"
 
 
-def _one_of(group: Either) -> str:
-    either = "either" if len(group.names) == 2 else "any one"
-    together = f", and {'both' if len(group.names) == 2 else 'several'} with {whole_percent(group.both)}"
-    return (
-        f"{either} of {_listed(group.names)} will do (one of them is in with {whole_percent(group.one)}"
-        f"{together if group.both >= 0.01 else ''})"
-    )
+def _some_of(group: Some, fact: Inclusions) -> str:
+    """Weighted sums of each other, of which the rows tell at most how many matter."""
+    who, why = _listed(group.names, fact), _why(group)
+    if group.needed == group.rank and group.share >= SURE:
+        verb = f"almost surely matter{'s' if group.needed == 1 else ''}"
+        return f"{spelled(group.needed)} of {who} {verb} ({_share(group.share)}): {why}, so the rows can't say which"
+    blur = f"{_likelier(group, fact)}: {why}, so the rows can hardly say which"
+    if group.share >= SURE:
+        verb = f"almost surely matter{'s' if group.needed == 1 else ''}"
+        return f"at least {spelled(group.needed)} of {who} {verb} ({_share(group.share)}){blur}"
+    if group.share >= IN:
+        return f"at least one of {who} probably matters ({chance(group.share)}){blur}"
+    return f"whether any of {who} matters is undecided ({chance(group.share)}): {why}"
+
+
+def _why(group: Some) -> str:
+    """Which of them tell the others."""
+    beside = f"beside {listing([shorten(name) for name in group.given], at_most=_NAMED)}, " if group.given else ""
+    n = len(group.names)
+    if group.rank < n - 1:
+        return f"{beside}some of them are weighted sums of the others"
+    if n == 2:
+        return f"{beside}either of them tells both"
+    return f"{beside}any {spelled(group.rank)} of them tell all {spelled(n)}"
+
+
+def _likelier(group: Either | Some, fact: Inclusions) -> str:
+    """The first of a group where its odds are much better than those of the next."""
+    order = sorted(group.names, key=lambda name: -fact.value(name))
+    most, next_most = fact.value(order[0]), fact.value(order[1])
+    if most < _moved(next_most, _OTHER_ODDS):
+        return ""
+    if len(order) == 2:
+        return f", more likely {shorten(order[0])} ({chance(most)}) than {shorten(order[1])} ({chance(next_most)})"
+    return f", most likely {shorten(order[0])} ({chance(most)})"
+
+
+def _share(value: float) -> str:
+    """The probability of a group, which is seldom certain to the last digit."""
+    return "over 99 %" if value > 0.99 else whole_percent(value)
 
 
 def _range(names: list[str], fact: Inclusions) -> str:
-    values = [float(fact.values[fact.names.index(name)]) for name in names]
+    values = [fact.value(name) for name in names]
     low, high = chance(min(values)), chance(max(values))
     return high if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
-def _out(names: list[str], *, wide: bool, there_are_others: bool) -> str:
+def _out(names: list[str], fact: Inclusions) -> str:
     below = f"(below {whole_percent(OUT)})"
     if len(names) <= _NAMED_OUT:
-        return f"{_listed(names)} probably {_do(names)}n't {below}"
-    rest = f"{'other ' if there_are_others else ''}{spelled(len(names))}"
-    if wide:
+        return f"{_listed(names, fact)} probably {_do(names)}n't {below}"
+    there_are_others = len(names) < len(fact.names)
+    rest = f"{'other ' if there_are_others else ''}{spelled(fact.n_of(names))}"
+    if fact.wide:
         return f"none of the {rest} is needed by itself {below.replace('(', '(each ')}"
     return f"{'the ' if there_are_others else ''}{rest} probably don't {below}"
 
 
-def _listed(names: list[str]) -> str:
-    return listing([shorten(name) for name in names], at_most=_NAMED)
+def _listed(names: list[str], fact: Inclusions) -> str:
+    """Names, each with its copies."""
+    copies = {group.names[0]: group for group in fact.copies}
+    return listing([_with_copies(name, copies.get(name)) for name in names], at_most=_NAMED)
+
+
+def _with_copies(name: str, group: Copies | None) -> str:
+    """An input and those that stand beside it in the table and say the same.
+
+    >>> _with_copies("warmth", Copies(("warmth", "fahrenheit")))
+    'warmth (or its copy fahrenheit, which says the same)'
+    """
+    if group is None:
+        return shorten(name)
+    others = [shorten(other) for other in group.names[1:]]
+    one = len(others) == 1
+    kind = f"{'near ' if group.nearly else ''}{'copy' if one else 'copies'}"
+    same = f"which say{'s' if one else ''} {'nearly ' if group.nearly else ''}the same"
+    return f"{shorten(name)} (or its {kind} {listing(others, at_most=_NAMED)}, {same})"
 
 
 def _from(share: float) -> str:

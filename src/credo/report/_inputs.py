@@ -75,3 +75,10 @@ def sources(model: Any) -> list[str] | None:
     """For each prepared column, the column of the table that it was made of; None where that isn't known."""
     known = getattr(model.preparation_, "sources", None)
     return None if known is None else known()
+
+
+def origins(model: Any) -> list[str]:
+    """For each prepared column the input that it is a part of: a column of the table, or a word of its text."""
+    preparation = model.preparation_
+    known = getattr(preparation, "inputs", None)
+    return [str(name) for name in preparation.get_feature_names_out()] if known is None else known()

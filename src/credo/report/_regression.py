@@ -1,13 +1,14 @@
 """What the page says of predicted numbers."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from credo.plots import shorten
 from credo.report import _facts as facts
-from credo.report._answer import Inputs, answer, inputs, tiles
+from credo.report._answer import Inputs, answer, inputs, left, tiles
 from credo.report._figures import (
     Figure,
     bend_figure,
@@ -72,15 +73,21 @@ def which(found: Inputs, *, best: str) -> tuple[list[Figure], dict[str, str]]:
     return [inclusion_figure(found.inclusions, best=best, linear=found.linear)], {"question": question}
 
 
+def noted(made: Figure, found: Inputs) -> Figure:
+    """A picture of the inputs with a sentence on those that a penalty has left, where there is no picture of these."""
+    said = left(found) if found.inclusions is None else []
+    return replace(made, answer=" ".join([made.answer, *said]))
+
+
 def _input_figures(found: Inputs, held: facts.Predicted, *, best: str, target: str) -> list[Figure]:
     """The pictures of the inputs: a line, or what matters; coefficients, or what moves the predictions and bends."""
     if found.line is not None:
         return [line_figure(found.line, held, target=target)]
     made, question = which(found, best=best)
     if found.effects is not None:
-        return [*made, coefficient_figure(found.effects, best=best, target=target, **question)]
+        return [*made, noted(coefficient_figure(found.effects, best=best, target=target, **question), found)]
     if found.influence is not None and len(found.influence.members) > 1 and found.influence.values.max() > 0:
-        made.append(influence_figure(found.influence, best=best, target=target, **question))
+        made.append(noted(influence_figure(found.influence, best=best, target=target, **question), found))
     if found.process is not None and found.process.bends is not None and len(found.process.names) > 1:
         made.append(bend_figure(found.process))
     return made

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from credo.distributions import StudentT
 from credo.estimator import FitWarning, choice, positive, positive_integer
 from credo.learning.coordinate import Rows, block_of, descend, polished
 from credo.sparse._folds import RULES, Fold, HeldOut, folds_of, side_by_side, weighty
@@ -28,6 +29,12 @@ class LassoCV(PenalizedRegression):
     One grid of α serves all folds, and each fold walks along it once. A whole number of folds deals out the rows in the
     order of y, so that each fold has small and large targets; equal rows stay together, so that neither the order of
     the rows nor whether one is repeated or weighted shows.
+
+    The predictive distribution is Student's t about b + wᵀx, its scale the root of the mean squared error on held-out
+    rows at α, with as many degrees of freedom as rows were held out (m normal errors of mean zero give their variance
+    a χ² of m degrees). What the residuals of the fit leave out, how unsure the weights are and which columns were
+    chosen, is in those errors; that α was chosen by them isn't, so that few rows still make intervals a little
+    narrow. Unlike in `Lasso`, the residuals of the fit play no part: of wide tables they say next to nothing.
 
     Parameters
     ----------
@@ -52,7 +59,8 @@ class LassoCV(PenalizedRegression):
     alphas_ : the penalties on trial, largest first
     mse_path_ : mean squared errors on held-out rows, (n_alphas, n_folds)
     mse_, mse_std_error_ : their means over the folds, by the folds' weights, and standard errors
-    coef_, intercept_, selected_, dual_gap_, n_iter_, noise_std_, dof_, result_ : as in `Lasso`, of all rows
+    noise_std_, dof_ : root of `mse_` at `alpha_` and the number of rows held out, those of the predictive distribution
+    coef_, intercept_, selected_, dual_gap_, n_iter_, result_ : as in `Lasso`, of all rows
 
     Examples
     --------
@@ -107,9 +115,8 @@ class LassoCV(PenalizedRegression):
 
         used = weighty(sample_weight, len(target))
         folds = folds_of(self.cv, table, target, used, np.zeros(len(used)))
-        held_out = HeldOut.of(
-            side_by_side(errors, folds, table), np.array([omega[held].sum() for _, held in folds])
-        )  # fmt: skip
+        share = np.array([omega[held].sum() for _, held in folds])
+        held_out = HeldOut.of(side_by_side(errors, folds, table), share)
         self.mse_path_, self.mse_, self.mse_std_error_ = held_out.path, held_out.mean, held_out.std_error
         place = held_out.place(self.rule)
         # The grid down to the choice leads there faster than a start from nothing.
@@ -118,6 +125,8 @@ class LassoCV(PenalizedRegression):
         deque(descend(block, way[:-1], l1_ratio=1.0, tol=_WAY_TOL, max_passes=max_iter), maxlen=0)
         (step,) = descend(block, way[-1:], l1_ratio=1.0, tol=tol, max_passes=max_iter)
         self._keep(rows, polished(rows, step, l1=way[-1], l2=0.0), float(self.alphas_[place]))
+        # A splitter may hold rows out more than once, which tells no more of them.
+        self.noise_std_, self.dof_ = float(np.sqrt(self.mse_[place])), float(min(share.sum(), rows.total))
         for word in held_out.words(place, self.alphas_):
             warnings.warn(word, FitWarning, stacklevel=2)
             self.result_ = replace(self.result_, message=f"{self.result_.message}; {word}")
@@ -127,6 +136,12 @@ class LassoCV(PenalizedRegression):
         place = int(np.flatnonzero(self.alphas_ == self.alpha_)[0])
         error = f"mean squared error {self.mse_[place]:.4g} ± {self.mse_std_error_[place]:.2g} on held-out rows"
         return f"{error}, rule {self.rule!r}", *super()._notes(n_chosen)
+
+    def _noise(self) -> str:
+        return f"noise sd {self.noise_std_:.4g}, the root of that error,"
+
+    def _around(self, mean: Array) -> StudentT:
+        return StudentT(self.dof_, mean, self.noise_std_)
 
     def _errors(self, table: Any, target: Array, omega: Array, fold: Fold, max_iter: int) -> Array:
         """Mean squared error on the held-out rows for each α."""

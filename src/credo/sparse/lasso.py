@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Normal
+from credo.distributions import Distribution, Normal
 from credo.estimator import FitWarning, Regressor, Result, nonnegative, positive, positive_integer
 from credo.frames import Table
 from credo.learning.coordinate import Rows, Step, block_of, descend, polished
@@ -60,8 +60,10 @@ class PenalizedRegression(Regressor):
 
     def _notes(self, n_chosen: int) -> tuple[str, ...]:
         zero = f"{n_chosen} of {len(self.coef_)} weights aren't zero at alpha {self.alpha_:.4g}"
-        noise = f"noise sd {self.noise_std_:.4g} on {self.dof_:g} degrees of freedom"
-        return zero, noise, self.result_.message
+        return zero, f"{self._noise()} on {self.dof_:g} degrees of freedom", self.result_.message
+
+    def _noise(self) -> str:
+        return f"noise sd {self.noise_std_:.4g}"
 
     def _sparse_format(self) -> str | bool:
         return "csc"
@@ -69,7 +71,7 @@ class PenalizedRegression(Regressor):
     def _mean(self, rows: Any) -> Array:
         return np.asarray(rows @ self.coef_) + self.intercept_
 
-    def _dist(self, rows: Any, *, latent: bool) -> Normal:
+    def _dist(self, rows: Any, *, latent: bool) -> Distribution:
         if latent:
             raise ValueError(
                 f"{type(self).__name__} is one estimate of the weights without their spread, so it can't say how sure "
@@ -80,7 +82,10 @@ class PenalizedRegression(Regressor):
                 f"{self.n_observations_:g} rows and {np.count_nonzero(self.coef_)} weights leave no residuals to "
                 "estimate the noise from: use more rows, or a larger alpha"
             )
-        mean = self._mean(rows)
+        return self._around(self._mean(rows))
+
+    def _around(self, mean: Array) -> Distribution:
+        """The distribution of an observation about what is predicted."""
         return Normal(mean, np.full(len(mean), self.noise_std_))
 
     def _keep(self, rows: Rows, step: Step, alpha: float) -> None:

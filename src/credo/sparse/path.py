@@ -1,7 +1,6 @@
 """The lasso for a whole range of penalties, each from the one before."""
 
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
 from credo.estimator import FitWarning, numeric, positive, positive_integer
+from credo.estimator._names import names_for
 from credo.learning.coordinate import Rows, block_of, descend
 from credo.sparse.lasso import PenalizedRegression, mixing
 
@@ -117,7 +117,7 @@ def lasso_path(
     fit_intercept : bool, default True
     sample_weight : array of shape (n_samples,), optional
     names : sequence of str, optional
-        Of the columns, all different; by default those of a frame, else x0, x1, …
+        Of the columns, all different; by default those of a frame or a basis of `credo.features`, else x0, x1, …
     tol : float, default 1e-4
         Each duality gap is at most tol·‖y − ȳ‖²/n.
     max_iter : int, default 100000
@@ -142,7 +142,7 @@ def lasso_path(
     ratio, max_iter = mixing(l1_ratio), positive_integer("max_iter", max_iter)
     reader = _DOOR()
     rows = Rows.of(*reader._training_rows(X, y, sample_weight), center=bool(fit_intercept))
-    called = reader._feature_names() if names is None else _checked(names, rows.X.shape[1])
+    called = reader._feature_names() if names is None else names_for(names, rows.X.shape[1])
     grid = penalties(rows.steepest() / (rows.total * ratio), alphas, n_alphas=n_alphas, eps=eps)
     coefs, gaps, missed = walk(rows, grid, l1_ratio=ratio, tol=tol, max_passes=max_iter)
     if missed:
@@ -153,19 +153,6 @@ def lasso_path(
             stacklevel=2,
         )
     return LassoPath(grid, coefs, gaps / rows.total, intercepts=rows.intercept(coefs), names=called)
-
-
-def _checked(names: Sequence[str], n_features: int) -> list[str]:
-    """Names for the columns, as many as there are and no two the same."""
-    if isinstance(names, str):
-        raise ValueError(f"names must be a sequence of {n_features} names, one a column; got the one text {names!r}")
-    called = [str(name) for name in names]
-    if len(called) != n_features:
-        raise ValueError(f"names has {len(called)} entries, but X has {n_features} columns: give one name a column")
-    twice = [name for name, count in Counter(called).items() if count > 1]
-    if twice:
-        raise ValueError(f"names must be different, but {twice[0]!r} comes {called.count(twice[0])} times")
-    return called
 
 
 def penalties(largest: float, alphas: ArrayLike | None, *, n_alphas: int, eps: float) -> Array:

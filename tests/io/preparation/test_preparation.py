@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -476,3 +477,19 @@ def test_levels_with_a_unit_are_levels_with_a_word_about_it():
 )
 def test_codes_are_no_numbers_with_a_unit(words):
     assert not any("unit" in note for note in Preparation().fit(pd.DataFrame({"c": words * 8})).notes_)
+
+
+def test_inputs_are_columns_and_the_words_of_a_text_one_by_one():
+    table = pd.DataFrame(
+        {
+            "said": ["rain at noon", "no rain", "hail", "at noon"],
+            "soil": ["sand", "clay", "peat", "sand"],
+            "age": [30.0, None, 50.0, 20.0],
+        }
+    )
+    found = Preparation(kinds={"said": "text"}).fit(table)
+    names, sources, inputs = found.get_feature_names_out().tolist(), found.sources(), found.inputs()
+    words = [name for name, source in zip(names, sources, strict=True) if source == "said"]
+    assert len(words) > 1 and inputs == [*words, "soil", "soil", "age", "age"]
+    with pytest.raises(NotFittedError):
+        Preparation().inputs()

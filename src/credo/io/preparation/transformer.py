@@ -184,6 +184,17 @@ class Preparation(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return [str(encoder.name) for encoder in self.encoders_ for _ in encoder.names()]
 
+    def inputs(self) -> list[str]:
+        """What each prepared column is a part of, where words count one by one: a column, or a word of its text.
+
+        >>> table = {"soil": ["sand", "clay", "peat", "sand"], "said": ["rain at noon", "no rain", "hail", "at noon"]}
+        >>> Preparation(kinds={"said": "text"}).fit(table).inputs()[:3]
+        ['soil', 'soil', 'said: at']
+        """
+        names = self.get_feature_names_out().tolist()
+        texts = {str(encoder.name) for encoder in self.encoders_ if isinstance(encoder, Texts)}
+        return [str(name if column in texts else column) for name, column in zip(names, self.sources(), strict=True)]
+
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
         kinds: dict[str, Any] = dict(self.kinds or {})
         known = set(names)
