@@ -84,6 +84,25 @@ def test_levels_words_and_numbers_are_those_of_the_reports_figure():
     assert {"soil", "dose"} < {each["name"] for each in found} and "win" in found[0]["name"]
 
 
+def test_copies_share_a_probability_and_have_that_of_the_reports_bar_together():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["rain", "wind", "dust"]).assign(flat=1.0)
+    frame["rain_mm"] = 3 + 25.4 * frame["rain"]
+    y = frame["rain"] - 0.3 * frame["wind"] + rng.normal(size=60)
+    for kind, target in ((SpikeSlabRegressor("beta-binomial", slab="g"), y), (SpikeSlabClassifier(), y > 0)):
+        model = TableModel(Preparation(standardize=True), kind, "y")
+        with pytest.warns(UserWarning, match="copies of each other"):
+            model.fit(frame, target.to_numpy())
+        found, figure = inclusions({"spike-slab": model}), shown({"spike-slab": model}, frame, target.to_numpy())
+        own, together = (
+            {each["name"]: each[key] for each in found} for key in ("inclusion_probability", "with_copies")
+        )
+        assert together["rain"] == together["rain_mm"] == pytest.approx(figure.value("rain"))
+        assert together["rain"] > own["rain"] + 0.2 and own["rain"] == pytest.approx(own["rain_mm"])
+        assert together["wind"] == own["wind"] == pytest.approx(figure.value("wind"))
+        assert list(together.values()) == sorted(together.values(), reverse=True)
+
+
 def test_the_help_names_the_file(run):
     words = re.sub(r"\s+", " ", run("fit", "--help").stdout).replace("- ", "-")
     assert "where spike-slab is among the models inclusions.csv: the probability that each input matters" in words

@@ -1,6 +1,6 @@
 """Dates, durations and masked values are no numbers, and are refused in words at every door."""
 
-from datetime import time
+from datetime import date, time, timedelta
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from credo.gp import GPRegressor
 from credo.io import TableModel
 from credo.kernels import RBF, check_kernel
 from credo.linear import LinearRegression, LogisticRegression, ridge_path
+from credo.selection import compare
 from credo.sparse import Lasso, LassoCV, SparseLogisticRegression, forward_selection, lasso_path
 
 DAYS = np.arange("2020-01-01", "2020-01-21", dtype="datetime64[D]")
@@ -80,9 +81,17 @@ def test_targets_labels_and_weights_are_looked_at_as_well():
         SparseLogisticRegression().fit(NUMBERS, np.ma.masked_array(LABELS, hidden))
     with pytest.raises(ValueError, match="sample_weight masks 1 of its 20 values"):
         Lasso().fit(NUMBERS, Y, sample_weight=np.ma.masked_array(np.ones(20), hidden))
-    for when in (DAYS, pd.Series(DAYS), pl.Series(DAYS), pd.Series(DAYS).dt.tz_localize("UTC")):
-        with pytest.raises(ValueError, match=f"^y {DATED}$"):
-            Lasso().fit(NUMBERS, when)
+    # A table model and a comparison take y apart before the model sees it.
+    for fit in (TableModel(None, Lasso()).fit, lambda X, y: compare({"lasso": Lasso()}, X, y)):
+        with pytest.raises(ValueError, match="y masks 1 of its 20 values"):
+            fit(NUMBERS, np.ma.masked_array(Y, hidden))
+    for when in (
+        DAYS, list(DAYS), DAYS.tolist(), np.array([*DAYS, None], dtype=object)[:-1], list(pd.Series(DAYS)),
+        pd.Series(DAYS), pl.Series(DAYS), pd.Series(DAYS).dt.tz_localize("UTC"), pd.Series(list(DAYS), dtype=object),
+    ):  # fmt: skip
+        for fit in (Lasso().fit, lambda X, y: compare({"lasso": Lasso()}, X, y)):
+            with pytest.raises(ValueError, match=f"^y {DATED}$"):
+                fit(NUMBERS, when)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +105,9 @@ def test_targets_labels_and_weights_are_looked_at_as_well():
         ((DAYS - DAYS[0])[:, None], "X holds durations"),
         ([[1.0, DAYS[0]], [2.0, DAYS[1]]], f"column 1 of X {DATED}"),
         (np.array([[1.0, DAYS[0] - DAYS[1]]], dtype=object), "column 1 of X holds durations"),
+        ([[date(2020, 1, 1)]], f"column 0 of X {DATED}"),
+        (pd.DataFrame({"at": [time(12)], "a": 1.0}), "column 'at' of X holds times"),
+        (pd.DataFrame({"took": pd.Series([timedelta(1)], dtype=object)}), "column 'took' of X holds durations"),
     ],
 )
 def test_whatever_holds_them(table, words):

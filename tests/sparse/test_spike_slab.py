@@ -250,7 +250,7 @@ def test_tables_read_well():
     assert_allclose(best.columns["BIC"][1], 30 * (np.log(2 * np.pi * residual) + 1) + 3 * np.log(30))
     summary = model.summary()
     assert summary.columns["parameter"] == ["intercept", *ATTITUDE_NAMES]
-    assert "columns of at least probability one half: complaints" in str(summary)
+    assert "median model, columns of at least probability one half: complaints" in str(summary)
     assert model.median_model_ == (0,)
     assert len(model.all_scores()) == 64
     assert_allclose(np.logaddexp.reduce(model.all_scores()), model.log_evidence_)

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from tests.sparse.tables import USCRIME_NAMES, hald, uscrime
 
-from credo.estimator import FitWarning
+from credo.estimator import FitWarning, named
 from credo.sparse.spike_slab import SpikeSlabRegressor
 from credo.sparse.subsets import forward_selection
 
@@ -106,7 +106,7 @@ def test_the_extended_criterion_is_the_posterior_under_equal_sizes():
 def test_extremes_are_refused_and_what_does_not_vary_is_said():
     X, y = hald()
     for unit in (1e-150, 1e150):
-        with pytest.raises(ValueError, match=r"the targets are up to .* from their mean, whose square a computer"):
+        with pytest.raises(ValueError, match=r"the largest target is .* in size, whose square a computer"):
             forward_selection(X, y * unit)
     with pytest.raises(ValueError, match=r"numbers of column c2 are about .*e\+201 in size"):
         forward_selection(pd.DataFrame(X, columns=["c0", "c1", "c2", "c3"]) * [1, 1, 1e200, 1], y)
@@ -137,3 +137,12 @@ def test_a_long_subset_is_cut_short_in_print():
     found = forward_selection(pd.DataFrame(X, columns=names), X.sum(axis=1))
     assert len(found.selected) == 12 and max(map(len, str(found.table()).splitlines())) <= 80
     assert str(found.table()).endswith("smallest BIC: measurement_0 + measurement_1 + measurement_2 and 9 more")
+
+
+def test_names_and_weights_come_through_the_door_of_the_estimators():
+    X, y = hald()
+    assert forward_selection(named(X.copy(), ["a", "b", "c", "d"]), y).names == ("a", "b", "c", "d")
+    with pytest.raises(ValueError, match=r"forward_selection.* requires y to be passed"):
+        forward_selection(X, None)
+    with pytest.raises(ValueError, match="sample_weight masks 1 of its 13 values, the first in row 4"):
+        forward_selection(X, y, sample_weight=np.ma.masked_array(np.ones(13), np.arange(13) == 4))

@@ -134,13 +134,15 @@ def run(
             screen.note(f"Note: {note}")
         comparison = answer(question, chosen, seed=seed, cv=cv, screen=screen)
         comparison = replace(comparison, notes=(*model_notes, *comparison.notes))
-        found = inclusions(comparison.fitted)
-        write(question, comparison, found, stage.folder, seed=seed, screen=screen)
+        inputs = inclusions(comparison.fitted)
+        write(question, comparison, inputs, stage.folder, seed=seed, screen=screen)
         outputs = stage.publish()
         for name in OUTPUTS:
             if name not in outputs and (out / name).exists():
-                screen.note(f"Note: {out / name} is not of this run, which made none: what it says is of another.")
-    return Outcome(question, comparison, found, (*question.notes, *comparison.notes), outputs, seed)
+                screen.note(
+                    f"Note: {out / name} is not of this run, which wrote no such file: it is left from an earlier one."
+                )
+    return Outcome(question, comparison, inputs, (*question.notes, *comparison.notes), outputs, seed)
 
 
 def ask(data: Path, target: str, reading: Mapping[str, Any], *, task: str | None = None) -> Question:
@@ -254,19 +256,19 @@ def _told(comparison: "Comparison", question: Question) -> "Comparison":
 def write(
     question: Question,
     comparison: "Comparison",
-    found: list[dict[str, Any]],
+    inputs: list[dict[str, Any]],
     folder: Path,
     *,
     seed: int,
     screen: Screen,
 ) -> None:
-    """Write the best model, the tables, and the report where its libraries are installed."""
+    """Write the best model, the leaderboard, what is known of `inputs`, and the report if its libraries are there."""
     from credo.io import save
 
     save(comparison.fitted[comparison.best], folder / MODEL)
     write_records(comparison.records(), folder / LEADERBOARD)
-    if found:
-        write_records(found, folder / INCLUSIONS)
+    if inputs:
+        write_records(inputs, folder / INCLUSIONS)
     missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
     if missing:
         needs = " and ".join(missing)
@@ -289,9 +291,9 @@ def write(
     )
 
 
-def write_records(lines: list[dict[str, Any]], path: Path) -> None:
+def write_records(records: list[dict[str, Any]], path: Path) -> None:
     """Records as CSV, numbers in full; an empty cell where one has none."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+        writer = csv.DictWriter(file, list(records[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(lines)
+        writer.writerows(records)

@@ -9,7 +9,8 @@ with an underscore is scratch: it may be dropped and built again.
 Members: `Estimator` (rows, weights, names), `Regressor` (numeric targets, `predict`, `predict_dist`), `Classifier`
 (labels, `predict_proba`), `LinearClassifier` (by linear scores, wherever they come from), `Result` (how a fit ended),
 `Absent` (a method of the base that a model doesn't have), `numeric` (tables of numbers and nothing else), `named`
-(names for the columns of arrays), and the checks of arguments. Nothing here knows a model.
+(names for the columns of arrays), `training_rows` (the door of a regressor for functions), and the checks of arguments.
+Nothing here knows a model.
 """
 
 from credo.estimator._absent import Absent
@@ -20,7 +21,7 @@ from credo.estimator._labels import labels_of
 from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named
 from credo.estimator._numeric import numeric, unmasked
-from credo.estimator._regressor import Regressor
+from credo.estimator._regressor import Regressor, training_rows
 from credo.estimator._result import FitWarning, Result
 
 __all__ = [
@@ -39,5 +40,6 @@ __all__ = [
     "numeric",
     "positive",
     "positive_integer",
+    "training_rows",
     "unmasked",
 ]

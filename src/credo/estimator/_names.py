@@ -7,6 +7,7 @@ The arrays stay what they were, of their own class, and a mark costs nothing unt
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, TypeVar
 from weakref import ref
 
@@ -47,11 +48,16 @@ def named(X: Rows, names: Sequence[str]) -> Rows:
             "names of its own, and a list has to become an array first"
         )
     called = names_for(names, X.shape[1])  # type: ignore[union-attr]
-    return marked(X, lambda: called)
+    return _marked(X, lambda: called)
 
 
-def marked(X: Rows, names: Callable[[], Names]) -> Rows:
-    """X itself, for whose columns `names` is asked when an estimator wants to know."""
+def named_by(X: Rows, transformer: Any) -> Rows:
+    """X itself, which a transformer made: its `get_feature_names_out` is asked when an estimator wants to know."""
+    # Of a copy: a further fit makes other columns.
+    return _marked(X, copy(transformer).get_feature_names_out)
+
+
+def _marked(X: Rows, names: Callable[[], Names]) -> Rows:
     key = id(X)
     _NAMED[key] = (ref(X, lambda _: _NAMED.pop(key, None)), names)
     return X

@@ -1,12 +1,14 @@
-"""What NumPy takes for numbers and isn't: values under a mask, dates and durations."""
+"""What is no number, though NumPy may take it for one: values under a mask, dates and durations."""
 
 from collections.abc import Iterator
+from datetime import date, time, timedelta
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 _ADVICE = {"dates": "days since a date", "durations": "days or seconds", "times": "hours since midnight"}
+_KINDS = {"dates": (np.datetime64, date), "durations": (np.timedelta64, timedelta), "times": (time,)}
 
 
 def numeric(table: Any, *, name: str = "X") -> Any:
@@ -38,27 +40,37 @@ def unmasked(values: Any, *, name: str) -> Any:
 def _dated(table: Any) -> Iterator[tuple[str, str]]:
     """The columns that hold no numbers but dates or the like, each as the beginning of a sentence, and what it holds.
 
-    Lists and arrays of objects are judged by their first row.
+    Where anything may be in a place, in lists and among objects, the first row is judged.
     """
     if nw.dependencies.is_into_dataframe(table):
-        for column, dtype in nw.from_native(table, eager_only=True).schema.items():
-            if dtype.is_temporal():
-                yield f"column {str(column)!r} of ", _kind(dtype)
-        return
-    if nw.dependencies.is_into_series(table):
-        series = nw.from_native(table, series_only=True)
-        if series.dtype.is_temporal():
-            yield "", _kind(series.dtype)
-        return
-    dtype = getattr(table, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "mM":
-        yield "", "dates" if dtype.kind == "M" else "durations"
-    elif isinstance(table, list | tuple) or (isinstance(table, np.ndarray) and table.dtype.kind == "O"):
-        first = next(iter(table), ())
-        for j, value in enumerate(first if isinstance(first, list | tuple | np.ndarray) else ()):
-            if isinstance(value, np.datetime64 | np.timedelta64):
-                yield f"column {j} of ", "dates" if isinstance(value, np.datetime64) else "durations"
+        for series in nw.from_native(table, eager_only=True).iter_columns():
+            yield from _told(_kind_of_series(series), f"column {str(series.name)!r} of ")
+    elif nw.dependencies.is_into_series(table):
+        yield from _told(_kind_of_series(nw.from_native(table, series_only=True)))
+    elif isinstance(table, np.ndarray) and table.dtype.kind in "mM":
+        yield "", "dates" if table.dtype.kind == "M" else "durations"
+    elif isinstance(table, list | tuple) or (isinstance(table, np.ndarray) and table.dtype.kind == "O" and table.ndim):
+        first = next(iter(table), None)
+        if isinstance(first, list | tuple | np.ndarray):
+            for j, value in enumerate(first):
+                yield from _told(_kind_of(value), f"column {j} of ")
+        else:
+            yield from _told(_kind_of(first))
 
 
-def _kind(dtype: nw.dtypes.DType) -> str:
+def _told(kind: str | None, where: str = "") -> Iterator[tuple[str, str]]:
+    if kind is not None:
+        yield where, kind
+
+
+def _kind_of_series(series: nw.Series[Any]) -> str | None:
+    dtype = series.dtype
+    if dtype == nw.Object:
+        return _kind_of(next(iter(series.head(1).to_list()), None))
+    if not dtype.is_temporal():
+        return None
     return "durations" if dtype == nw.Duration else "times" if dtype == nw.Time else "dates"
+
+
+def _kind_of(value: Any) -> str | None:
+    return next((kind for kind, types in _KINDS.items() if isinstance(value, types)), None)

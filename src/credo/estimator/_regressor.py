@@ -120,6 +120,17 @@ class Regressor(RegressorMixin, Estimator):
             )
 
 
+def training_rows(
+    caller: str, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, sparse: str | bool = False
+) -> tuple[Any, Array, Array | None, list[str]]:
+    """X, y, weights and the columns' names for a function, which refuses what a regressor's `fit` does.
+
+    The messages call it by its name, `caller`. `sparse` is the format that sparse rows are brought to, or False.
+    """
+    door = type(caller, (Regressor,), {"_sparse_format": lambda self: sparse})()
+    return *door._training_rows(X, y, sample_weight), door._feature_names()
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from credo.estimator import numeric
-from credo.estimator._names import marked
+from credo.estimator._names import named_by
 
 # A dense design of more columns is a slip of the hand: at 100 000 a thousand rows already fill 0.8 GB.
 MAX_COLUMNS = 100_000
@@ -36,8 +35,7 @@ class Basis(TransformerMixin, BaseEstimator):
         """The design matrix Φ, of shape (n_samples, n_features_out)."""
         check_is_fitted(self)
         Phi = self._design(validate_data(self, numeric(X), reset=False, dtype=np.float64))
-        # Of a copy: a further fit makes other columns.
-        return marked(Phi, copy(self).get_feature_names_out)
+        return named_by(Phi, self)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The name of each column of Φ."""

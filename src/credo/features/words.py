@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
-from copy import copy
 from typing import Any, Self
 
 import narwhals as nw
@@ -16,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import choice, positive_integer
-from credo.estimator._names import marked
+from credo.estimator._names import named_by
 
 
 class Words(TransformerMixin, BaseEstimator):
@@ -120,8 +119,7 @@ class Words(TransformerMixin, BaseEstimator):
             (np.ones(len(columns)), np.asarray(columns, dtype=index), np.asarray(ends, dtype=index)),
             shape=(len(ends) - 1, len(self.vocabulary_)),
         )
-        # Of a copy: a further fit makes other columns.
-        return marked(Phi if self.sparse_output else Phi.toarray(), copy(self).get_feature_names_out)
+        return named_by(Phi if self.sparse_output else Phi.toarray(), self)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The name of each column: "word=free" for the word free."""

@@ -5,10 +5,9 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_X_y
 
 from credo.distributions import Distribution
-from credo.estimator import FitWarning, Result, nonnegative, numeric
+from credo.estimator import FitWarning, Result, nonnegative, training_rows
 from credo.linear._model import LinearModel, inflation
 from credo.linear._posterior import Posterior
 from credo.linear._rows import BLOCK_ENTRIES
@@ -137,7 +136,7 @@ def ridge_path(
     >>> coefs
     array([[0.5, 1. ]])
     """
-    rows, target = check_X_y(numeric(X), numeric(y, name="y"), accept_sparse="csr", dtype=np.float64, y_numeric=True)
+    rows, target, *_ = training_rows("ridge_path", X, y, sparse="csr")
     data = spectrum(rows, target, center=fit_intercept)
     alphas = _candidates(data, alphas)
     shrunk = _shares(data, alphas) * (data.q / data.s)[:, None]

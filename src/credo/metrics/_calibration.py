@@ -1,7 +1,10 @@
 """Whether the stated probabilities come true: coverage, PIT and the calibration curve."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom
 
 from credo.distributions import Distribution
 from credo.estimator import interval_level
@@ -106,3 +109,35 @@ def calibration_curve(
     lower, upper = dist.quantile(0.5 - grid / 2), dist.quantile(0.5 + grid / 2)
     inside = (lower <= values[:, None]) & (values[:, None] <= upper)
     return grid, np.array([average(column, sample_weight) for column in inside.T])
+
+
+class Bars(NamedTuple):
+    """A histogram of PIT values, and the range of counts, ends included, that all bars of an honest model keep to."""
+
+    counts: NDArray[np.intp]
+    edges: NDArray[np.float64]
+    low: float
+    high: float
+
+    @property
+    def outside(self) -> NDArray[np.bool_]:
+        """The bars that leave the range."""
+        return (self.counts < self.low) | (self.counts > self.high)
+
+
+def pit_bars(values: NDArray[np.float64], *, bins: int | None = None, level: float = 0.99) -> Bars:
+    """PIT values in bars of equal width, by default 5 below 50 rows, 10 below 1000 and 20 above.
+
+    With probability `level` or more no bar of an honest model is outside. By Bonferroni: any of k bars leaves a range
+    of probability 1 − a/k with a probability of at most a.
+
+    >>> bars = pit_bars(np.repeat([0.05, 0.25, 0.5, 0.7, 0.95], [30, 5, 5, 5, 5]), bins=5)
+    >>> bars.low, bars.high, bars.outside.tolist()
+    (2.0, 19.0, [True, False, False, False, False])
+    """
+    n = len(values)
+    k = bins or (5 if n < 50 else 10 if n < 1000 else 20)
+    counts, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=k, range=(0.0, 1.0))
+    tail = (1 - level) / (2 * k)
+    low, high = (float(binom.ppf(q, n, 1 / k)) for q in (tail, 1 - tail))
+    return Bars(counts, edges, low, high)

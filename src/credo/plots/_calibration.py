@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
-from scipy.stats import binom
 
+from credo.metrics._calibration import pit_bars
 from credo.plots._arrays import vector
 from credo.plots._labels import name_axis
 from credo.plots._style import ACCENT, ALERT, MUTED, canvas, key
@@ -46,19 +46,15 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
     if values.min() < -1e-9 or values.max() > 1 + 1e-9:
         worst = values[np.argmax(np.abs(values - 0.5))]
         raise ValueError(f"pit values are probabilities between 0 and 1; got {worst:g}")
-    n = len(values)
-    bins = bins or (5 if n < 50 else 10 if n < 1000 else 20)
-    counts, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=bins, range=(0.0, 1.0))
-    # Bonferroni: any of k bars leaves a range of probability 1 − a/k with a probability of at most a.
-    tail = (1 - level) / (2 * bins)
-    low, high = (float(binom.ppf(q, n, 1 / bins)) for q in (tail, 1 - tail))
-    outside = (counts < low) | (counts > high)
+    bars = pit_bars(values, bins=bins, level=level)
+    counts, edges, low, high = bars
+    outside = bars.outside
     with canvas(ax) as ax:
-        centres = 0.5 * (edges[:-1] + edges[1:])
-        ax.bar(centres[~outside], counts[~outside], width=0.94 / bins, color=ACCENT, alpha=0.55, linewidth=0)
+        centres, width = 0.5 * (edges[:-1] + edges[1:]), 0.94 / len(counts)
+        ax.bar(centres[~outside], counts[~outside], width=width, color=ACCENT, alpha=0.55, linewidth=0)
         if outside.any():
             ax.bar(
-                centres[outside], counts[outside], width=0.94 / bins, facecolor=ALERT, alpha=0.75,
+                centres[outside], counts[outside], width=width, facecolor=ALERT, alpha=0.75,
                 edgecolor="white", hatch="////", linewidth=0, label="outside it",
             )  # fmt: skip
         for end, text in ((low, f"{level * 100:g} % range of an honest model"), (high, None)):

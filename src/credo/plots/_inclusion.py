@@ -25,7 +25,7 @@ _END = 1.14
 def inclusions(model: Any, *, path: LassoPath | None = None, max_rows: int = 20, ax: Axes | None = None) -> Axes:
     """The probability that each column is in, the largest first, with that before the data.
 
-    Bars of one half and more are filled: these columns are the median model. A path of the lasso adds, for each column,
+    Bars of one half and more are filled: the median model, but for copies. A path of the lasso adds, for each column,
     the share of the largest penalty at which its weight leaves zero, so that the two orders can be compared; a hollow
     mark at the left is a column that isn't in by the path's last penalty.
 

@@ -69,8 +69,8 @@ def inputs(
     model = models.get(best)
     if model is None or not hasattr(model, "predict_dist"):
         weighed = inclusions(known, frame, y)
-        left = kept(known, frame) if weighed is None else None
-        return Inputs(effects(known, frame), None, None, None, [], None, inclusions=weighed, kept=left)
+        nonzero = kept(known, frame) if weighed is None else None
+        return Inputs(effects(known, frame), None, None, None, [], None, inclusions=weighed, kept=nonzero)
     own, moved = effects({best: model}, frame), influence(model, frame, spread=spread)
     if own is None and moved is None:
         own = effects(known, frame)

@@ -10,6 +10,7 @@ from scipy.stats import binom, chisquare, kstest, spearmanr
 
 from credo.distributions import StudentT
 from credo.metrics import pit, point
+from credo.metrics._calibration import pit_bars
 from credo.selection import Gap, HeldOut, gap
 
 Vector = NDArray[np.float64]
@@ -181,17 +182,9 @@ def uniformity(pit: Vector) -> Uniformity:
 
 
 def bars(values: Vector) -> Bars:
-    """The histogram that is drawn, and what can be said of it.
-
-    Any of k bars leaves a range of probability 1 − a/k with a probability of at most a.
-    """
-    n = len(values)
-    k = 5 if n < 50 else 10 if n < 1000 else 20
-    tail = ALARM / (2 * k)
-    counts, _ = np.histogram(values, bins=k, range=(0.0, 1.0))
-    low, high = (binom.ppf(q, n, 1 / k) for q in (tail, 1 - tail))
-    outside = int(np.sum((counts < low) | (counts > high)))
-    return Bars(k, outside, float(chisquare(counts).pvalue))
+    """What can be said of the histogram that is drawn."""
+    drawn = pit_bars(values, level=1 - ALARM)
+    return Bars(len(drawn.counts), int(drawn.outside.sum()), float(chisquare(drawn.counts).pvalue))
 
 
 def pattern(y: Vector, mean: Vector) -> Pattern:

@@ -83,31 +83,31 @@ def inclusions(models: Mapping[str, Any], frame: Any, y: Any) -> Inclusions | No
 
     None where there is no such model, or a single input. Of numbers, the lasso of the same rows stands beside it.
     """
-    for name, model in models.items():
-        estimator = model.estimator_
-        if hasattr(estimator, "inclusion_probabilities_"):
-            origins = origins_of(model)
-            if len(set(origins)) < 2:
-                return None
-            rows = model.preparation_.transform(frame)
-            same = _alike(rows, origins)
-            copies = joined(origins, estimator.posterior_, same.copies)
-            origins = _headed(origins, copies)
-            settled = bool(estimator.result_.converged)
-            found = grouped(name, origins, estimator.posterior_, sums=same.sums)
-            path = None if hasattr(estimator, "classes_") else _path(rows, origins, y)
-            found = replace(
-                found,
-                copies=copies,
-                path=path,
-                settled=settled,
-                error=float(np.max(estimator.posterior_.diagnostics.get("inclusion_error", 0.0))),
-                assumed=assumption(estimator.prior_inclusion, origins),
-            )
-            # What stands in for what is known least of all.
-            found = found if settled else replace(found, either=[], some=[])
-            return replace(found, wide=found.n_inputs > len(frame))
-    return None
+    weighing = (name for name, model in models.items() if hasattr(model.estimator_, "inclusion_probabilities_"))
+    name = next(weighing, None)
+    if name is None:
+        return None
+    estimator, every = models[name].estimator_, origins_of(models[name])
+    if len(set(every)) < 2:
+        return None
+    rows = models[name].preparation_.transform(frame)
+    same = _alike(rows, every)
+    copies = joined(every, estimator.posterior_, same.copies)
+    origins = _headed(every, copies)
+    found = grouped(name, origins, estimator.posterior_, sums=same.sums)
+    settled = bool(estimator.result_.converged)
+    return replace(
+        found,
+        copies=copies,
+        # What stands in for what is known least of all.
+        either=found.either if settled else [],
+        some=found.some if settled else [],
+        path=None if hasattr(estimator, "classes_") else _path(rows, origins, y),
+        settled=settled,
+        error=float(np.max(estimator.posterior_.diagnostics.get("inclusion_error", 0.0))),
+        assumed=assumption(estimator.prior_inclusion, origins),
+        wide=len(set(every)) > len(frame),
+    )
 
 
 def grouped(model: str, origins: Sequence[str], found: Any, *, sums: Sequence[Sums] = ()) -> Inclusions:

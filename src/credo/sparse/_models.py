@@ -84,10 +84,10 @@ class ModelPosterior:
         probabilities, and only the second is taken from the models that averages go over. Of columns that are never in
         together it is that sum.
         """
-        chosen = np.unique(np.asarray(columns, dtype=np.intp))
-        shares = self.inclusion[chosen]
+        chosen = {int(j) for j in columns}
+        shares = self.inclusion[sorted(chosen)]
         models, weight = self.averaged
-        spare = np.array([max(int(np.isin(chosen, model).sum()) - 1, 0) for model in models])
+        spare = np.array([max(len(chosen.intersection(model)) - 1, 0) for model in models])
         value = float(shares.sum() - weight @ spare)
         return min(max(value, float(shares.max(initial=0.0))), float(shares.sum()), 1.0)
 

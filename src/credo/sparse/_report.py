@@ -131,7 +131,7 @@ def summary_table(
         notes=(
             f"intervals at {100 * level:g} %, of zero and the slab together",
             *shown,
-            f"columns of at least probability one half: {likeliest}",
+            f"median model, columns of at least probability one half: {likeliest}",
             f"log evidence {model.log_evidence_:.2f}{_error_words(model)} ({model.evidence_method_})",
             *notes,
             model.result_.message,

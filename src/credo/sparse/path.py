@@ -8,15 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
-from credo.estimator import FitWarning, numeric, positive, positive_integer
+from credo.estimator import FitWarning, numeric, positive, positive_integer, training_rows
 from credo.estimator._names import names_for
 from credo.learning.coordinate import Rows, block_of, descend
-from credo.sparse.lasso import PenalizedRegression, mixing
+from credo.sparse.lasso import mixing
 
 Array = NDArray[np.float64]
-
-# What the estimators refuse is refused by the function as well, and under its own name, which is that of the class.
-_DOOR = type("lasso_path", (PenalizedRegression,), {})
 
 
 class _Path(NamedTuple):
@@ -140,9 +137,9 @@ def lasso_path(
     """
     positive("tol", tol)
     ratio, max_iter = mixing(l1_ratio), positive_integer("max_iter", max_iter)
-    reader = _DOOR()
-    rows = Rows.of(*reader._training_rows(X, y, sample_weight), center=bool(fit_intercept))
-    called = reader._feature_names() if names is None else names_for(names, rows.X.shape[1])
+    table, target, weight, called = training_rows("lasso_path", X, y, sample_weight, sparse="csc")
+    rows = Rows.of(table, target, weight, center=bool(fit_intercept))
+    called = called if names is None else names_for(names, rows.X.shape[1])
     grid = penalties(rows.steepest() / (rows.total * ratio), alphas, n_alphas=n_alphas, eps=eps)
     coefs, gaps, missed = walk(rows, grid, l1_ratio=ratio, tol=tol, max_passes=max_iter)
     if missed:

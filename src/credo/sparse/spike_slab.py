@@ -77,7 +77,9 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
     ----------
     inclusion_probabilities_ : p(column is in | y)
     map_model_, median_model_ : tuples of indices: the likeliest subset, and the columns of at least probability ½;
-        of copies one stands for all, and none depends on others
+        of copies the likeliest, if any of them is in with ½ or more, and none that depends on others (but under
+        "normal", where such subsets have an evidence)
+    copies_ : groups of columns that are the same but for offset and scale, as tuples of indices
     models_ : a table of the likeliest subsets
     best_subsets_ : for every size the subset that leaves least of y, as tuples of indices, of all that were visited
         (under "normal" with the slab's shrinkage); `best_subsets_table()` to read
@@ -352,7 +354,8 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         """Write what was found in terms of the table's columns."""
         told = found.placed(design.kept, design.n_features)
         median = median_model(found, dependence, design.X, least=design.least, proper=slab.ridge > 0)
-        self._write_down(told, median=placed(median, design.kept), method=slab.method)
+        copies = [placed(group, design.kept) for group in dependence.copies]
+        self._write_down(told, median=placed(median, design.kept), copies=copies, method=slab.method)
         self.slab_ = {**self._slab_arguments(), **_sizes(design)}
         self.prior_inclusion_ = self.prior_inclusion
         if found.coef_mean is None or found.coef_cov is None or found.noise_variance is None:

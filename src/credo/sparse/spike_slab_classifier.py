@@ -74,8 +74,9 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
     inclusion_probabilities_ : array of shape (n_features,)
         That each column is in; zero for a column that doesn't vary.
     models_ : the likeliest subsets, a table: columns, probability, log_evidence
-    map_model_, median_model_ : the likeliest subset, and the columns that are in with probability ½ or more, of
-        copies one for all
+    map_model_, median_model_ : the likeliest subset, and the columns that are in with probability ½ or more; of
+        copies the likeliest, if any of them is in with ½ or more
+    copies_ : groups of columns that are the same but for offset and scale, as tuples of indices
     coef_, intercept_ : arrays of shape (1, n_features) and (1,)
         Means over subsets and weights, in the columns' own units.
     coef_std_, intercept_std_ : their standard deviations
@@ -269,7 +270,8 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         modes = [task.mode(model) for model in models[:enough]]
         self.average_ = ClassAverage.of(modes, weight[:enough])
         median = placed(median_model(found, dependence, task.ZT.T, least=DEPENDENT, proper=True), standard.kept)
-        self._write_down(found.placed(standard.kept, d), median=median, method="laplace")
+        copies = [placed(group, standard.kept) for group in dependence.copies]
+        self._write_down(found.placed(standard.kept, d), median=median, copies=copies, method="laplace")
         self.coef_, self.coef_std_ = np.zeros((1, d)), np.zeros((1, d))
         moments = self.average_.moments(standard.mean, standard.scale)
         self.coef_[0, standard.kept], self.coef_std_[0, standard.kept] = moments.coef, moments.coef_std

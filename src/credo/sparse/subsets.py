@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 from scipy.stats import chi2
-from sklearn.utils.validation import _check_sample_weight, check_X_y
 
-from credo.estimator import FitWarning, choice, numeric, positive_integer
+from credo.estimator import FitWarning, choice, positive_integer, training_rows
 from credo.frames import Table
 from credo.sparse._design import Design
 from credo.sparse._fit import solve
@@ -146,12 +145,7 @@ def forward_selection(
     (17, 90)
     """
     choice("criterion", criterion, ("bic", "ebic"))
-    columns = getattr(X, "columns", None)
-    rows, target = check_X_y(numeric(X), numeric(y, name="y"), dtype=np.float64, y_numeric=True)
-    names = [f"x{j}" for j in range(rows.shape[1])] if columns is None else [str(name) for name in columns]
-    weight = None if sample_weight is None else _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
-    if weight is not None:
-        rows, target, weight = rows[weight > 0], target[weight > 0], weight[weight > 0]
+    rows, target, weight, names = training_rows("forward_selection", X, y, sample_weight)
     design = Design.of(rows, target, weight, names=names)
     bic = Bic(design.n, design.yy, n_rows=design.n_rows)
     cost = Criterion(bic, len(design.kept), criterion)

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from credo.io import ColumnError, Preparation, TableWarning
+from credo.sparse import Lasso
 
 pd = pytest.importorskip("pandas")
 
@@ -493,3 +494,10 @@ def test_inputs_are_columns_and_the_words_of_a_text_one_by_one():
     assert len(words) > 1 and inputs == [*words, "soil", "soil", "age", "age"]
     with pytest.raises(NotFittedError):
         Preparation().inputs()
+
+
+def test_a_model_right_behind_it_calls_the_columns_by_their_names():
+    table = pd.DataFrame({"soil": ["sand", "clay", "peat", "sand"] * 5, "age": np.arange(20.0)})
+    model = make_pipeline(Preparation(), Lasso(0.01)).fit(table, table["age"] + (table["soil"] == "clay"))
+    assert list(model[-1].feature_names_in_) == model[0].get_feature_names_out().tolist()
+    assert "age" in model[-1].selected_

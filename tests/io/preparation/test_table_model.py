@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from credo.features import Polynomial
 from credo.io import ColumnError, Preparation, TableModel, TableWarning, describe, load, save
 from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
-from credo.sparse import LassoCV, SpikeSlabRegressor
+from credo.sparse import Lasso, LassoCV, SpikeSlabRegressor
 
 pd = pytest.importorskip("pandas")
 
@@ -102,6 +102,8 @@ def test_text_goes_sparse_to_those_who_take_it_and_dense_to_the_others():
     rows = Preparation().fit_transform(frame)
     weights = [estimate[name] for name in names[1:]]
     np.testing.assert_allclose(rows @ weights + estimate["intercept"], ridge.predict(frame), rtol=1e-9)
+    lasso = fitted(Lasso(1e-3), frame=frame)
+    assert lasso.estimator_.selected_ and set(lasso.estimator_.selected_) <= set(names[1:])
     dense = fitted(LinearRegression(), frame=frame)
     assert dense.predict(frame).shape == (N,)
 

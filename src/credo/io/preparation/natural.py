@@ -88,7 +88,7 @@ def _last_names(model: Any, names: list[str]) -> list[str]:
 
 
 def _named(table: Table, names: list[str]) -> Table:
-    """Names in place of x0, x1, …, which is what an estimator calls the columns of sparse rows."""
+    """Names in place of x0, x1, …, which is what an estimator calls columns behind a step that drops their names."""
     parameters = list(table.columns.get("parameter", ()))
     plain = {f"x{j}": name for j, name in enumerate(names)}
     # Of more than two classes each has its own, as in "oak: x3".

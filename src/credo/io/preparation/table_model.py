@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credo.distributions import Distribution
-from credo.estimator import Result
+from credo.estimator import Result, unmasked
 from credo.frames import Table
 from credo.io.extras import pandas
 from credo.io.preparation.natural import in_natural_units
@@ -210,7 +210,7 @@ class TableModel(BaseEstimator):
             for note in notes:
                 warnings.warn(note, stacklevel=3)
             return rest, targets
-        return self._without_target(table), np.asarray(y)
+        return self._without_target(table), np.asarray(unmasked(y, name="y"))
 
     def _without_target(self, table: Any) -> Any:
         return table.drop(columns=self.target) if self.target in table.columns else table

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted
 
 from credo.estimator import positive_integer
+from credo.estimator._names import named_by
 from credo.io.errors import ColumnError, TableWarning, quoted
 from credo.io.preparation.encoders import Array, Encoder, Numbers, Texts
 from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
@@ -225,8 +226,9 @@ class Preparation(TransformerMixin, BaseEstimator):
         if self.standardize:
             blocks = self._standardized(blocks)
         if any(is_sparse(block) for block in blocks):
-            return sparse.csr_array(sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr"))
-        return np.ascontiguousarray(np.hstack(blocks))
+            together = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
+            return named_by(sparse.csr_array(together), self)
+        return named_by(np.ascontiguousarray(np.hstack(blocks)), self)
 
     def _standardized(self, blocks: list[Any]) -> list[Any]:
         ends = np.cumsum([block.shape[1] for block in blocks])
