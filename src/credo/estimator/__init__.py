@@ -19,7 +19,7 @@ from credo.estimator._classifier import Classifier
 from credo.estimator._estimator import Estimator
 from credo.estimator._labels import labels_of
 from credo.estimator._linear_classifier import LinearClassifier
-from credo.estimator._names import named
+from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import numeric, unmasked
 from credo.estimator._regressor import Regressor, training_rows
 from credo.estimator._result import FitWarning, Result
@@ -36,6 +36,8 @@ __all__ = [
     "interval_level",
     "labels_of",
     "named",
+    "named_by",
+    "names_for",
     "nonnegative",
     "numeric",
     "positive",

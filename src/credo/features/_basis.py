@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from credo.estimator import numeric
-from credo.estimator._names import named_by
+from credo.estimator import named_by, numeric
 
 # A dense design of more columns is a slip of the hand: at 100 000 a thousand rows already fill 0.8 GB.
 MAX_COLUMNS = 100_000

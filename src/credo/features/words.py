@@ -14,8 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import choice, positive_integer
-from credo.estimator._names import named_by
+from credo.estimator import choice, named_by, positive_integer
 
 
 class Words(TransformerMixin, BaseEstimator):

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
-from credo.estimator import FitWarning, numeric, positive, positive_integer, training_rows
-from credo.estimator._names import names_for
+from credo.estimator import FitWarning, names_for, numeric, positive, positive_integer, training_rows
 from credo.learning.coordinate import Rows, block_of, descend
 from credo.sparse.lasso import mixing
 

@@ -21,8 +21,8 @@ BATCHES = 10
 _FIRST, _MOST, PATIENCE = 5000, 40_000, 120.0
 # Steps after which where a chain started is forgotten, if it is at all.
 _LONG = 10_000
-# Columns that chains start with, few or many, so that they come from different places. A step costs the cube of them,
-# and their product with all columns: of very many columns fewer are taken, which leave sooner if they must.
+# Columns that chains start with, few or many, so that they come from different places. A step costs their
+# product with all columns: of very many columns fewer are taken, which leave sooner if they must.
 _FEW, _MANY, _PRODUCT = 10, 100, 400_000
 
 

@@ -39,7 +39,7 @@ Stage = Callable[[int], Array]
 # Powers, and steps of a round at the whole one and at each of the others.
 _LEVELS, _STRIDE, _HOT = 16, 8, 4
 # What a counted step costs on the way, and how many of them it takes to find it, beside a step of the first ladder.
-ROUND, WAY = 5.0, 40_000
+ROUND, WAY = 5.0, 60_000
 # While the power rises: steps at each, and how far the next is, in standard deviations of the fit; and at the least.
 _SLOWLY, _APART, _LEAST = 40, 0.25, 0.01
 # Rounds after which the lift is found anew, how often unless there is time, and changes of it, in nats, that end that.

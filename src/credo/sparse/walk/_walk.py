@@ -72,7 +72,7 @@ def walk(
         Steps of each chain; a quarter more come before them and aren't counted, in which the powers are found. By
         default 5000, and as many again as long as the chains don't agree, up to 40 000 or some two minutes. Chains that
         stay apart, at small models and at large ones, start again on a level way between these, if it can be found in
-        about a minute, or `n_draws` says that there is time (8000 or more).
+        about a minute, or `n_draws` says that there is time (12 000 or more).
     n_chains : int, default 4
     n_models : int, default 1000
         How many of the visited models to list.
@@ -115,8 +115,11 @@ def walk(
         trips = sum(chain.round_trips for chain in chains)
         return posterior_of(paths, log_prior, n_models=n_models, round_trips=trips)
 
+    strides = chains[0].ladder.strides
+
     def seconds(k: float) -> float:
-        return 4e-8 * d + 1.2e-9 * (d * k + k**3)
+        """What a step at the whole power costs, with those of the replicas: fitted to walks of 50 to 5000 columns."""
+        return strides.sum() / strides[0] * (5e-8 * d + 5e-10 * d * k + 3e-9 * k**2)
 
     ways: list[int] = []
 
