@@ -20,14 +20,14 @@ def lengthened(X, ridge):
 
 
 def factored(X, y, members, ridge):
-    """R, V = QᵀX, u = Qᵀy, s and r of a model, from its columns in their order; the diagonal of R is positive."""
+    """R, u = Qᵀy, s and r of a model, from its columns in their order; the diagonal of R is positive."""
     rows, target = lengthened(X, ridge), np.append(y, np.zeros(X.shape[1]))
     Q, R = np.linalg.qr(rows[:, members])
     sign = np.sign(np.diag(R))
     Q, R = Q * sign, R * sign[:, None]
     left = rows - Q @ (Q.T @ rows)
     V, u = Q[: len(X)].T @ X, Q.T @ target
-    return R, V, u, (X * X).sum(axis=0) + ridge - (V * V).sum(axis=0), left.T @ (target - Q @ u)
+    return R, u, (X * X).sum(axis=0) + ridge - (V * V).sum(axis=0), left.T @ (target - Q @ u)
 
 
 def statistics(X, y, members, ridge):

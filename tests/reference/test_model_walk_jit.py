@@ -11,7 +11,8 @@ from credo.sparse.walk import _jit
 from credo.sparse.walk._chain import Chain, Target
 from credo.sparse.walk._columns import columns_of
 from credo.sparse.walk._ladder import first_ladder
-from credo.sparse.walk.neighbours import _jit as factors
+from credo.sparse.walk.factors import _jit as factors
+from credo.sparse.walk.neighbours._jit import neighbours
 
 SLABS = {
     "bic": {},
@@ -41,7 +42,7 @@ def chain(X, y, name="g", inclusion=0.3, *, starts=((),), **options):
     walker = Chain(columns, target, ladder, starts)
     for i in range(len(starts)):
         factors.build(walker.columns, one(walker, i))
-        factors.neighbours(walker.columns, walker._heights, one(walker, i))
+        neighbours(walker.columns, walker._heights, one(walker, i))
     return walker, slab, prior
 
 
@@ -51,10 +52,10 @@ def one(walker, i=0):
 
 def check_factored(m, X, y, ridge):
     k = int(m.size[0])
-    R, V, u, s, r = plain.factored(X, y, m.members[:k], ridge)
+    R, u, s, r = plain.factored(X, y, m.members[:k], ridge)
     # The factor is unique but for the signs of its rows.
     sign = np.sign(np.diagonal(m.R)[:k])
-    for ours, theirs in ((m.R[:k, :k], R), (m.V[:k], V), (m.u[:k, None], u[:, None])):
+    for ours, theirs in ((m.R[:k, :k], R), (m.u[:k, None], u[:, None])):
         np.testing.assert_allclose(sign[:, None] * ours, theirs, atol=1e-12)
     np.testing.assert_allclose(m.T[:k, :k] @ m.R[:k, :k].T, np.eye(k), atol=1e-12)
     outside = ~m.inside
@@ -78,11 +79,11 @@ def test_insert_and_remove_undo_each_other_and_building_anew_changes_nothing():
     X, y = data()
     walker, _, _ = chain(X, y, starts=((0, 3, 4),))
     m = one(walker)
-    s, r, V = m.s.copy(), m.r.copy(), m.V[:3].copy()
+    s, r, Q = m.s.copy(), m.r.copy(), m.Q[:3].copy()
     factors.insert(walker.columns, m, 6)
     factors.remove(walker.columns, m, 6)
     for _ in range(2):
-        for ours, before in ((m.s, s), (m.r, r), (m.V[:3], V)):
+        for ours, before in ((m.s, s), (m.r, r), (m.Q[:3], Q)):
             np.testing.assert_allclose(ours, before, atol=1e-12)
         factors.build(walker.columns, m)
 

@@ -18,7 +18,7 @@ from credo.sparse._slabs import FLOOR
 
 Array = NDArray[np.float64]
 
-_LOG, _LINEAR, _LOCAL = 0, 1, 2
+LOG, _LINEAR, _LOCAL = 0, 1, 2
 _CELLS = 16.0
 # Pivots of columns of unit length that are worth a second look.
 _TIGHT = 1e-2
@@ -35,7 +35,7 @@ def score(
     rest = min(max(rest, FLOOR), 1.0)
     if base[k] == -math.inf:
         return -math.inf
-    if form == _LOG:
+    if form == LOG:
         return base[k] + slope * math.log(shift + factor * rest) + volume * logdet
     if form == _LINEAR:
         return base[k] + slope * rest + volume * logdet
@@ -64,7 +64,7 @@ def spread(
         g = max((1.0 - rest) * (n - 1 - k) / (k * rest) - 1.0, 0.0)
         first = g / (1.0 + g)
         second = first * first
-    elif form != _LOG:
+    elif form != LOG:
         x = -math.log(rest)
         first, second = _polynomial(table[1, k], x), _polynomial(table[2, k], x)
     coefs = width[k] * (first - second + second * rest)

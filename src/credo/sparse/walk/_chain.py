@@ -16,7 +16,8 @@ from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import round_trips, tuned
 from credo.sparse.walk._mass import Heat
 from credo.sparse.walk._path import Path, retrace
-from credo.sparse.walk.neighbours import Columns, Heights
+from credo.sparse.walk.factors import Columns
+from credo.sparse.walk.neighbours import Heights
 
 Array = NDArray[np.float64]
 
@@ -121,7 +122,7 @@ class Chain:
             n_rounds = min(max(_REFRESH // int(strides.max()), 1), -(-(n_steps - len(models)) // int(strides[0])))
             uniforms = rng.random((n_rounds, int(strides.sum()) + len(strides)))
             while len(uniforms) and not self.stopped:
-                done, room = len(models), self.every.V.shape[1]
+                done, room = len(models), self.every.R.shape[1]
                 seen = np.empty((n_steps - done, room), dtype=np.int64)
                 heat = np.tile([0.0, -np.inf, 0.0, 0.0], (len(uniforms), int(strides.sum()), 1))
                 record = _jit.Record(trace[done:], seen, included, heat, self.peak, self.summit)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.sparse._dependence import lengths
-from credo.sparse.walk.neighbours import Columns, Replicas
+from credo.sparse.walk.factors import Columns, Replicas
 
 Array = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def replicas_of(columns: Columns, levels: int, room: int) -> Replicas:
     """Models without columns, one for each level, with room for so many; what follows from them isn't filled in."""
     n, d = columns.X.shape
     return Replicas(
-        V=np.empty((levels, room, d)), Q=np.zeros((levels, room, n + room)), R=np.zeros((levels, room, room)),
+        Q=np.zeros((levels, room, n + room)), R=np.zeros((levels, room, room)),
         T=np.zeros((levels, room, room)), u=np.zeros((levels, room)), e=np.zeros((levels, n + room)),
         s=np.empty((levels, d)), r=np.empty((levels, d)), inside=np.zeros((levels, d), dtype=np.bool_),
         members=np.zeros((levels, room), dtype=np.int64), size=np.zeros(levels, dtype=np.int64),

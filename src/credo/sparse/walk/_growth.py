@@ -4,8 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.sparse.walk._columns import replicas_of
-from credo.sparse.walk.neighbours import Columns, Heights
-from credo.sparse.walk.neighbours._jit import build, insert, neighbours, replica
+from credo.sparse.walk.factors import Columns
+from credo.sparse.walk.factors._jit import build, insert, replica
+from credo.sparse.walk.neighbours import Heights
+from credo.sparse.walk.neighbours._jit import neighbours
 
 Array = NDArray[np.float64]
 

@@ -11,11 +11,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from credo.sparse.walk.neighbours._jit import Columns, Heights, Replicas, build, insert, neighbours, remove, replica
+from credo.sparse.walk.elementary._jit import exps
+from credo.sparse.walk.factors._jit import Columns, Replicas, build, insert, remove, replica
+from credo.sparse.walk.neighbours._jit import Heights, neighbours
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+# Columns whose rates are summed together.
+_BLOCK = 512
+# Sums and maxima may be taken in any order, which lets the compiler take several terms at once; none of them is NaN.
+_ANY_ORDER = {"reassoc", "contract", "nnan", "nsz"}
 
 
 class Ladder(NamedTuple):
@@ -57,7 +64,7 @@ def beside(lift: Array, k: int) -> tuple[float, float]:
     return lift[min(k + 1, len(lift) - 1)] - lift[k], lift[max(k - 1, 0)] - lift[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=_ANY_ORDER)
 def pace(m: Replicas, power: float, lift: Array, tries: float, odds: Array) -> tuple[float, float]:
     """The sum of the rates at which columns flip, in units of e^top, and top; fills `odds`, in the same units.
 
@@ -66,46 +73,64 @@ def pace(m: Replicas, power: float, lift: Array, tries: float, odds: Array) -> t
     o + tries(1 + o) for a column that enters and 1 + tries(1 + o) for one that leaves. One that can't flip has o = −1.
     """
     top, total, (enter, leave) = 0.0, 0.0, beside(lift, m.size[0])
+    still, fit, inside, here, height = m.still, m.fit, m.inside, m.here[0], m.here[1]
     for i in range(len(odds)):
-        odds[i] = (m.still[i] - m.here[0]) + power * (m.fit[i] - m.here[1]) + (leave if m.inside[i] else enter)
-        top = max(top, odds[i])
+        odds[i] = (still[i] - here) + power * (fit[i] - height) + (leave if inside[i] else enter)
+        top = odds[i] if odds[i] > top else top
+    for i in range(len(odds)):
+        odds[i] -= top
+    exps(odds)
     one = np.exp(-top)
     for i in range(len(odds)):
-        if odds[i] == -np.inf:
-            odds[i] = -1.0
-        else:
-            odds[i] = np.exp(odds[i] - top)
-            total += (one if m.inside[i] else odds[i]) + tries * (one + odds[i])
+        odds[i] = odds[i] if still[i] > -np.inf else -1.0
+    for start in range(0, len(odds), _BLOCK):
+        total += _rate(m, odds, one, tries, start)
     return total, top
+
+
+@njit(cache=True, nogil=True, fastmath=_ANY_ORDER)
+def _rate(m: Replicas, odds: Array, one: float, tries: float, start: int) -> float:
+    """The sum of the rates of a block of columns."""
+    total, inside, each = 0.0, m.inside[start : start + _BLOCK], odds[start : start + _BLOCK]
+    for i in range(len(each)):
+        rate = (one if inside[i] else each[i]) + tries * (one + each[i])
+        total += rate if each[i] >= 0.0 else 0.0
+    return total
 
 
 @njit(cache=True, nogil=True)
 def chosen(m: Replicas, odds: Array, one: float, tries: float, target: float) -> int:
     """The column at which the sum of the rates passes the target; −1 where none can flip."""
-    found = -1
-    for i in range(len(odds)):
+    found, start = -1, 0
+    while start + _BLOCK < len(odds):
+        block = _rate(m, odds, one, tries, start)
+        if target < block:
+            break
+        start, target = start + _BLOCK, target - block
+    for i in range(start, len(odds)):
         if odds[i] >= 0.0:
             found = i
             target -= (one if m.inside[i] else odds[i]) + tries * (one + odds[i])
             if target < 0.0:
-                break
+                return i
+    # Rounding may leave something of the target beyond the last that can flip.
+    for i in range(start - 1 if found < 0 else -1, -1, -1):
+        if odds[i] >= 0.0:
+            return i
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def count(m: Replicas, lift: Array, odds: Array, one: float, weight: float, included: Array) -> None:
     """Add weight × conditional inclusion probabilities, as they are without the lift."""
     if weight == 0.0:
         return
-    enter, leave = beside(lift, m.size[0])
+    inside, (enter, leave) = m.inside, beside(lift, m.size[0])
     outer, inner = one * np.exp(enter), one * np.exp(leave)
     for i in range(len(odds)):
-        if odds[i] < 0.0:
-            included[i] += weight if m.inside[i] else 0.0
-        elif m.inside[i]:
-            included[i] += weight * inner / (inner + odds[i])
-        else:
-            included[i] += weight * odds[i] / (outer + odds[i])
+        own, other = inner if inside[i] else odds[i], odds[i] if inside[i] else outer
+        share = own / (own + other) if own > 0.0 else 0.0
+        included[i] += weight * (share if odds[i] >= 0.0 else (1.0 if inside[i] else 0.0))
 
 
 @njit(cache=True, nogil=True)
@@ -123,15 +148,16 @@ def exchange(a: Replicas, b: Replicas, ladder: Ladder, level: int, odds: Array) 
     return ratio
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=_ANY_ORDER)
 def _look_around(m: Replicas, record: Record) -> None:
     """Remember the best of all neighbours, visited or not."""
-    best, peak, still, fit = -1, record.peak[0], m.still, m.fit
+    still, fit, peak = m.still, m.fit, record.peak[0]
     for i in range(len(still)):
-        if still[i] + fit[i] > peak:
-            peak, best = still[i] + fit[i], i
-    if best >= 0:
-        record.peak[0] = peak
+        peak = still[i] + fit[i] if still[i] + fit[i] > peak else peak
+    if peak > record.peak[0]:
+        record.peak[0], best = peak, 0
+        while still[best] + fit[best] < peak:
+            best += 1
         for i in range(len(still)):
             record.summit[i] = m.inside[i] != (i == best)
 
@@ -159,7 +185,7 @@ def tour(
     Factors are made anew at first. Ends early where a model may need more room. Rounds, and steps at the whole power,
     that were done.
     """
-    done, room, odds = 0, every.V.shape[1], np.empty(len(record.included))
+    done, room, odds = 0, every.R.shape[1], np.empty(len(record.included))
     for i in range(len(every.size)):
         m = replica(every, i)
         build(c, m)

@@ -31,7 +31,7 @@ from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import ladder_of, tuned
 from credo.sparse.walk._path import Path
 from credo.sparse.walk._together import side_by_side
-from credo.sparse.walk.neighbours import Columns
+from credo.sparse.walk.factors import Columns
 
 Array = NDArray[np.float64]
 Stage = Callable[[int], Array]
