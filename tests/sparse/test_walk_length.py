@@ -160,12 +160,12 @@ def blocks(seed=0, n=60, d=1500):
 
 
 def test_chains_walk_on_until_they_agree(monkeypatch):
-    monkeypatch.setattr("credo.sparse.walk._together._FIRST", 250)
+    monkeypatch.setattr("credo.sparse.walk._together._FIRST", 100)
     X, y = centred(*blocks())
     prior = ModelPrior(1500, (1.0, 1500.0))
     found = walk(X, y, slab_named("g", y, 1500), prior, random_state=0)
     told = found.diagnostics
-    assert told["converged"] and told["n_draws"] in (500, 1000, 2000, 4000, 8000)
+    assert told["converged"] and told["n_draws"] in (200, 400, 800, 1600, 3200)
     assert f"4 chains of {told['n_draws']} steps agree" in told["message"]
     assert told["inclusion_error"].max() <= 0.05 and told["r_hat"] < 1.1
     # Each of the three is told by its block, though not by one column of it.
@@ -203,8 +203,8 @@ def test_replicas_that_hardly_move_are_not_waited_for(trips, length):
         told = {"converged": False, "round_trips": trips, "n_draws": len(paths[0].steps)}
         return ModelPosterior(np.zeros(1), ((),), np.ones(1), np.zeros(1), 0.0, diagnostics=told)
 
-    found = until_settled([None, None], [run, run], judge, None, seconds=lambda _: 1e-9)
-    assert found.diagnostics["n_draws"] == length
+    found, paths = until_settled([None, None], [run, run], judge, None, seconds=lambda _: 1e-9)
+    assert found.diagnostics["n_draws"] == length and [len(path.steps) for path in paths] == [length, length]
 
 
 def test_walking_on_ends_where_it_would_take_minutes(monkeypatch):
@@ -230,20 +230,5 @@ def test_the_second_half_speaks_for_itself_where_chains_came_from_afar():
         told = {"converged": (0,) not in paths[0].models and len(judged) > 3, "round_trips": 9.0, "n_draws": judged[-1]}
         return ModelPosterior(np.zeros(1), ((),), np.ones(1), np.zeros(1), 0.0, diagnostics=told)
 
-    found = until_settled([None, None], [run, run], judge, None, seconds=lambda _: 1e-9)
+    found, _ = until_settled([None, None], [run, run], judge, None, seconds=lambda _: 1e-9)
     assert judged == [5000, 10_000, 20_000, 10_000] and found.diagnostics["n_draws"] == 10_000
-
-
-def test_chains_that_are_apart_do_not_go_on():
-    def run(*, n_draws, n_tune, n_batches):
-        zeros = np.zeros(n_draws)
-        return Path([()], zeros[:1], zeros[:1], zeros.astype(np.intp), zeros + 1.0, np.zeros((n_batches, 1)),
-                    np.full(n_batches, n_draws / n_batches))  # fmt: skip
-
-    def judge(paths):
-        told = {"converged": False, "round_trips": 9.0, "n_draws": len(paths[0].steps)}
-        return ModelPosterior(np.zeros(1), ((),), np.ones(1), np.zeros(1), 0.0, diagnostics=told)
-
-    settings = {"seconds": lambda _: 1e-9, "hopeless": lambda paths: len(paths) == 2}
-    found = until_settled([None, None], [run, run], judge, None, **settings)
-    assert found.diagnostics["n_draws"] == 5000

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaln
+from scipy.special import betaln, gammaln, softmax
 
 Array = NDArray[np.float64]
 
@@ -79,6 +79,12 @@ class ModelPrior:
         if isinstance(self.inclusion, tuple):
             return self.inclusion[0] / sum(self.inclusion)
         return self.inclusion
+
+
+def size_law(log_prior: Array, d: int) -> Array:
+    """The prior probability of each size that a model of d columns may have, from ln p(γ) of one model of that size."""
+    sizes = np.arange(len(log_prior))
+    return np.asarray(softmax(log_prior + gammaln(d + 1.0) - gammaln(sizes + 1.0) - gammaln(d - sizes + 1.0)))
 
 
 def advised(d: int, n: float) -> str:

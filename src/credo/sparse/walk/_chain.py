@@ -162,7 +162,9 @@ class Chain:
 
 
 def _models(seen: NDArray[np.int64]) -> list[Model]:
-    """Models from rows of columns in any order, filled up with −1."""
-    rows, numbers = np.unique(np.sort(seen, axis=1), axis=0, return_inverse=True)
-    known = [tuple(row[row >= 0].tolist()) for row in rows]
-    return [known[number] for number in numbers.ravel().tolist()]
+    """Models from rows of columns in any order, filled up with −1; each is made once."""
+    rows, known = np.sort(seen, axis=1), dict[bytes, Model]()
+    for row in rows:
+        if (key := row.tobytes()) not in known:
+            known[key] = tuple(row[row >= 0].tolist())
+    return [known[row.tobytes()] for row in rows]

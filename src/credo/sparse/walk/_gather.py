@@ -40,7 +40,9 @@ def inclusion(paths: Sequence[Path]) -> tuple[Array, Array]:
     """Inclusion probabilities and their Monte-Carlo standard errors.
 
     The estimate is a ratio of sums over batches; its error is that of a ratio by linearisation, from the scatter of
-    batches or of whole chains, whichever is larger: chains that stay in different places agree with themselves.
+    batches or of whole chains, whichever is larger: chains that stay in different places agree with themselves. Nor is
+    it less than the scatter of what chains say each by itself: where large models are left sooner than small ones, a
+    chain that stays with them has no weight.
     """
     parts = np.stack([path.included for path in paths]), np.stack([path.batch_weight for path in paths])
     total = float(parts[1].sum())
@@ -49,6 +51,8 @@ def inclusion(paths: Sequence[Path]) -> tuple[Array, Array]:
     batches = rests.reshape(-1, rests.shape[-1])
     errors = [np.sqrt(len(rest) / (len(rest) - 1)) * np.linalg.norm(rest, axis=0) / total
               for rest in (batches, rests.sum(axis=1)) if len(rest) > 1]  # fmt: skip
+    alone = parts[0].sum(axis=1) / parts[1].sum(axis=1, keepdims=True)
+    errors.append(alone.std(axis=0, ddof=1) / np.sqrt(len(alone)) if len(alone) > 1 else np.zeros_like(mean))
     return np.clip(mean, 0.0, 1.0), np.max(errors, axis=0)
 
 

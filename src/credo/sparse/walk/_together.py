@@ -7,12 +7,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from credo.estimator import positive_integer
 from credo.linalg import n_threads, one_blas_thread
+from credo.sparse._model_prior import size_law
 from credo.sparse._models import Model, ModelPosterior
 from credo.sparse.walk._path import Path, joined
 
+Array = NDArray[np.float64]
 Found = TypeVar("Found")
 
 BATCHES = 10
@@ -24,6 +27,8 @@ _LONG = 10_000
 # Columns that chains start with, few or many, so that they come from different places. A step costs their
 # product with all columns: of very many columns fewer are taken, which leave sooner if they must.
 _FEW, _MANY, _PRODUCT = 10, 100, 400_000
+# Sizes beyond which the prior has less than this.
+_UNLIKELY = 1e-6
 
 
 def until_settled(
@@ -34,22 +39,18 @@ def until_settled(
     *,
     seconds: Callable[[float], float],
     tuned: bool = False,
-    hopeless: Callable[[Sequence[Path]], bool] = lambda paths: False,
-) -> ModelPosterior:
+) -> tuple[ModelPosterior, Sequence[Path]]:
     """What a judge says of chains of `n_draws` steps each, or of as many as it takes to settle; not beyond 40 000.
 
     Each run(n_draws=, n_tune=, n_batches=) walks on with its chain. Errors that chains tell of themselves decide how
     long they go on (Jones, Haran, Caffo & Neath 2006). `seconds` says what a step costs, by the size of its model.
-    Chains that are `tuned` count from the first step. Where that is `hopeless` after as many as they take first, they
-    don't go on.
+    Chains that are `tuned` count from the first step. With their paths.
     """
     length, most = (_FIRST, _MOST) if n_draws is None else (n_draws, n_draws)
     options = {"n_draws": length, "n_tune": 0 if tuned else math.ceil(length / 4), "n_batches": BATCHES}
     with one_blas_thread():
         paths = side_by_side(chains, [partial(run, **options) for run in runs])
         found, each = judge(paths), _wall(paths, seconds)
-        if not found.diagnostics["converged"] and hopeless(paths):
-            return found
         while not found.diagnostics["converged"] and 2 * length <= min(most, PATIENCE / each):
             # Replicas that hardly move won't by then.
             if found.diagnostics["round_trips"] * most < length:
@@ -64,7 +65,7 @@ def until_settled(
                 # Chains may have come from afar: the second half of the way is long enough to speak for itself.
                 late = judge(further)
                 found = late if late.diagnostics["converged"] else found
-    return found
+    return found, paths
 
 
 def _wall(paths: Sequence[Path], seconds: Callable[[float], float]) -> float:
@@ -79,16 +80,27 @@ def check_length(n_draws: int | None, n_chains: int) -> None:
             raise ValueError(f"{name} must be at least {least}, so that there is something to compare; got {value}")
 
 
-def random_start(rng: np.random.Generator, d: int, room: int, *, large: bool, empty: bool) -> Model:
-    """Where a chain over models of d columns starts: none of them, a few at random, or many.
+def most_at_first(log_prior: Array, d: int, room: int) -> int:
+    """How many of d columns a chain that comes from large models starts with.
 
-    Many are all of them, or half as many as the rows have `room` for. Columns that matter only together are easier to
-    keep than to find; and where columns outnumber rows, models that nearly reproduce the target may be a world of their
-    own, from which chains that start there hardly come back.
+    All of them, or half as many as the rows have `room` for; but of more columns than that no more than the prior may
+    expect: models that it calls impossible may come close to the target, and keep a chain for nothing.
     """
-    most = min(_MANY, d, max(_FEW, _PRODUCT // max(d, 1))) if large else min(_FEW, d // 2)
-    size = 0 if empty and not large else min(most, room // 2)
-    return tuple(rng.choice(d, size=size, replace=False).tolist())
+    most, half = min(_MANY, max(_FEW, _PRODUCT // max(d, 1))), room // 2
+    if d <= half:
+        return min(most, d)
+    likely = int(np.argmax(1.0 - np.cumsum(size_law(log_prior, d)) < _UNLIKELY))
+    return min(most, half, d, max(likely, _FEW))
+
+
+def random_start(rng: np.random.Generator, d: int, room: int, many: int, *, empty: bool) -> Model:
+    """Where a chain over models of d columns starts: none of them, a few at random, or `many`, unless that is 0.
+
+    Columns that matter only together are easier to keep than to find; and where columns outnumber rows, models that
+    nearly reproduce the target may be a world of their own, from which chains that start there hardly come back.
+    """
+    few = 0 if empty else min(_FEW, d // 2, room // 2)
+    return tuple(rng.choice(d, size=many or few, replace=False).tolist())
 
 
 def side_by_side(chains: Sequence[Any], walks: Sequence[Callable[[], Found]]) -> list[Found]:

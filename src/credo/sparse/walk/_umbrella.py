@@ -39,7 +39,7 @@ Stage = Callable[[int], Array]
 # Powers, and steps of a round at the whole one and at each of the others.
 _LEVELS, _STRIDE, _HOT = 16, 8, 4
 # What a counted step costs on the way, and how many of them it takes to find it, beside a step of the first ladder.
-ROUND, WAY = 5.0, 60_000
+ROUND, WAY = 4.0, 60_000
 # While the power rises: steps at each, and how far the next is, in standard deviations of the fit; and at the least.
 _SLOWLY, _APART, _LEAST = 40, 0.25, 0.01
 # Rounds after which the lift is found anew, how often unless there is time, and changes of it, in nats, that end that.
@@ -48,8 +48,8 @@ _ROUNDS, STAGES, _NEAR = 160, 5, 1.0
 _FEW = 10
 # What models at all powers may take, in numbers (64 MB a chain).
 _ROOM = 8_000_000
-# No lift at the whole power is higher, so that weights are numbers that have squares: nobody would call that likely.
-_HIGHEST = 200.0
+# Sizes that take a higher lift at the whole power are worth no steps, unless they are between others.
+_HIGHEST = 4.0
 # How much steeper it is, a column, beyond the last size.
 _SLOPE = 0.5
 
@@ -143,8 +143,7 @@ def _refine(chains: Sequence[Chain], feels: list[Feel], last: int, stage: Stage,
     for remaining in range(n_stages, -1, -1):
         shares = _climbed(ladder.powers, np.stack([feel.fit for feel in feels]), ground)
         lift = _lifts(shares + np.stack([feel.log_rate for feel in feels]), n_sizes)
-        lift[0] = np.minimum(lift[0], _HIGHEST)
-        ladder = ladder._replace(lift=lift)
+        ladder = ladder._replace(lift=lift - _excess(lift[0], last))
         _climb_to(chains, ladder)
         if remaining == 0 or np.abs(lift[0] - before).max() < _NEAR:
             return
@@ -172,6 +171,13 @@ def _climbed(powers: Array, fits: Array, ground: Array) -> Array:
     """ln Z(k) at each power, by the trapezoidal rule from the last, zero."""
     steps = -np.diff(powers)[:, None] * (fits[:-1] + fits[1:]) / 2
     return ground + np.append(np.cumsum(steps[::-1], axis=0)[::-1], np.zeros((1, len(ground))), axis=0)
+
+
+def _excess(lift: Array, last: int) -> Array:
+    """How much of the lift at the whole power is for sizes that nobody would call likely, smaller or larger than all
+    others."""
+    sides = np.minimum.accumulate(lift[: last + 1]), np.minimum.accumulate(lift[last::-1])[::-1]
+    return np.pad(np.maximum(np.maximum(*sides) - _HIGHEST, 0.0), (0, len(lift) - last - 1), mode="edge")
 
 
 def _lifts(shares: Array, n_sizes: int) -> Array:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp, softmax
+from scipy.special import logsumexp
 
 from credo.estimator import FitWarning
 from credo.linalg import one_blas_thread
 from credo.seeds import generator
 from credo.sparse._dependence import DEPENDENT
-from credo.sparse._model_prior import ModelPrior
+from credo.sparse._model_prior import ModelPrior, size_law
 from credo.sparse._models import Model, ModelPosterior
 from credo.sparse._slabs import Slab
 from credo.sparse.walk._chain import Chain, Target
@@ -23,7 +23,7 @@ from credo.sparse.walk._gather import agreement, contradiction, drawn, inclusion
 from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import first_ladder
 from credo.sparse.walk._path import Path
-from credo.sparse.walk._together import PATIENCE, check_length, random_start, until_settled
+from credo.sparse.walk._together import PATIENCE, check_length, most_at_first, random_start, until_settled
 from credo.sparse.walk._umbrella import ROUND, STAGES, WAY, level_way, worlds_apart
 
 Array = NDArray[np.float64]
@@ -119,25 +119,18 @@ def walk(
 
     def seconds(k: float) -> float:
         """What a step at the whole power costs, with those of the replicas: fitted to walks of 50 to 5000 columns."""
-        return strides.sum() / strides[0] * (5e-8 * d + 5e-10 * d * k + 3e-9 * k**2)
-
-    ways: list[int] = []
-
-    def apart(paths: Sequence[Path]) -> bool:
-        """Whether chains need a level way between worlds that is worth its time: a minute, or as long as they walk."""
-        last, length = min(worlds_apart(paths, len(X)), largest), n_draws or len(paths[0].steps)
-        soon = n_chains * WAY * seconds(0.6 * last) <= PATIENCE / 2 and length >= _WORTH
-        if last and (soon or (n_draws is not None and ROUND * length >= WAY)):
-            ways.append(last)
-        return bool(ways)
+        return strides.sum() / strides[0] * (2e-8 * d + 4e-10 * d * k + 2e-9 * k**2)
 
     runs = [partial(chain.run, rng) for chain, rng in zip(chains, rngs, strict=True)]
-    found = until_settled(chains, runs, judge, n_draws, seconds=seconds, hopeless=apart)
-    if ways:
+    found, paths = until_settled(chains, runs, judge, n_draws, seconds=seconds)
+    last = 0 if found.diagnostics["converged"] else min(worlds_apart(paths, len(X)), largest)
+    # A level way between worlds has to be worth its time: a minute, or as long as the chains walked.
+    soon = n_chains * WAY * seconds(0.6 * last) <= PATIENCE / 2 and len(paths[0].steps) >= _WORTH
+    if last and (soon or (n_draws is not None and ROUND * n_draws >= WAY)):
         with one_blas_thread():
-            chains = level_way(columns, target, rngs, ways[0], max(STAGES, (n_draws or 0) // 1000))
+            chains = level_way(columns, target, rngs, last, max(STAGES, (n_draws or 0) // 1000))
         runs = [partial(chain.run, rng) for chain, rng in zip(chains, rngs, strict=True)]
-        found = until_settled(chains, runs, judge, n_draws, seconds=lambda k: ROUND * seconds(k), tuned=True)
+        found, _ = until_settled(chains, runs, judge, n_draws, seconds=lambda k: ROUND * seconds(k), tuned=True)
     refused = np.stack([chain.ladder.rejected[:, 0] / np.maximum(chain.ladder.rejected[:, 1], 1.0) for chain in chains])
     powers = np.stack([chain.ladder.powers for chain in chains])
     found = replace(found, diagnostics={**found.diagnostics, "powers": powers, "refused": refused})
@@ -150,8 +143,8 @@ def walk(
 def _beginning(rng: np.random.Generator, d: int, target: Target, *, large: bool) -> tuple[Ladder, list[Model]]:
     """Powers, and where their replicas start: at large models, or from a few columns at random and none by turns."""
     ladder, room = first_ladder(d, target.reach, len(target.log_prior) - 1), int(min(target.slab.most, target.slab.n))
-    levels = range(len(ladder.powers))
-    return ladder, [random_start(rng, d, room, large=large, empty=level % 2 == 0) for level in levels]
+    most, levels = most_at_first(target.log_prior, d, room) if large else 0, range(len(ladder.powers))
+    return ladder, [random_start(rng, d, room, most, empty=level % 2 == 0) for level in levels]
 
 
 def posterior_of(
@@ -210,10 +203,8 @@ def posterior_of(
 
 def _remedy(log_prior: Array, path: Path) -> str:
     """What to do about chains like this one: ln p(γ) for each size says how many columns the prior expects."""
-    sizes, d = np.arange(len(log_prior)), path.included.shape[1]
-    counts = gammaln(d + 1.0) - gammaln(sizes + 1.0) - gammaln(d - sizes + 1.0)
-    remedy = f"take more n_draws than {len(path.steps)}"
-    if sizes @ softmax(log_prior + counts) > _HANDFUL:
+    d, remedy = path.included.shape[1], f"take more n_draws than {len(path.steps)}"
+    if np.arange(len(log_prior)) @ size_law(log_prior, d) > _HANDFUL:
         remedy += f", or a prior_inclusion that expects fewer columns, such as (1, {d})"
     return remedy
 

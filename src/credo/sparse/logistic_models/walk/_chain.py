@@ -13,7 +13,7 @@ from credo.sparse._models import Model, ModelPosterior
 from credo.sparse.logistic_models._modes import LEVEL_PRECISION, ClassTask
 from credo.sparse.logistic_models.walk import _jit
 from credo.sparse.walk._path import Path, retrace
-from credo.sparse.walk._together import check_length, random_start, until_settled
+from credo.sparse.walk._together import check_length, most_at_first, random_start, until_settled
 from credo.sparse.walk._walk import posterior_of
 
 Array = NDArray[np.float64]
@@ -105,21 +105,16 @@ def walk_classes(
     log_prior = prior.log_prob(np.arange(d + 1))
     # A weight of k is k copies of a row here, too.
     rngs, room = generator(random_state).spawn(n_chains), int(task.weight.sum())
-    chains = [
-        ClassChain(
-            task,
-            log_prior,
-            rng,
-            start=random_start(rng, d, room, large=number % 2 == 1, empty=number == 0),
-        )
-        for number, rng in enumerate(rngs)
-    ]
+    many = most_at_first(log_prior, d, room)
+    starts = [random_start(rng, d, room, many * (i % 2), empty=i == 0) for i, rng in enumerate(rngs)]
+    chains = [ClassChain(task, log_prior, rng, start=start) for rng, start in zip(rngs, starts, strict=True)]
 
     def judge(paths: Sequence[Path]) -> ModelPosterior:
         return posterior_of(blended(paths), log_prior, n_models=n_models)
 
     runs, each = [chain.run for chain in chains], 1.3e-9 * d * (len(task.y) + 100)
-    return until_settled(chains, runs, judge, n_draws, seconds=lambda k: each * (1.0 + k / 5.0))
+    found, _ = until_settled(chains, runs, judge, n_draws, seconds=lambda k: each * (1.0 + k / 5.0))
+    return found
 
 
 def blended(paths: Sequence[Path]) -> list[Path]:
