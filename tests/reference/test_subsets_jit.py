@@ -1,7 +1,7 @@
 """The compiled visit of all subsets, restated in plain NumPy."""
 
 import heapq
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -120,8 +120,9 @@ def explore(R, prior, log_prior, log_scale):
     return found
 
 
-def run(R, prior, log_prior, log_scale, *, depth=0, unit=0.0):
+def run(R, prior, log_prior, log_scale, *, depth=0, unit=0.0, least=None):
     d = len(R) - 1
+    least = np.full(d, 1e-9) if least is None else least
     f = prior.formula(d)
     totals = []
     scores = np.full(2**d, -np.inf)
@@ -132,7 +133,7 @@ def run(R, prior, log_prior, log_scale, *, depth=0, unit=0.0):
         means, squares = np.zeros((2, d + 1, 2, d)), np.zeros((2, d + 1, d, d))
         top, best = (np.full(4, -np.inf), np.full(4, -1)), (np.full(d + 1, np.inf), np.full(d + 1, -1))
         end = _jit.explore(
-            prefix, depth, T, np.full(d, 1e-9), log_scale, f.form, f.base, f.width, f.numbers, f.table, log_prior, unit,
+            prefix, depth, T, least, log_scale, f.form, f.base, f.width, f.numbers, f.table, log_prior, unit,
             counts, masses, means, squares, *top, *best, scores,
         )  # fmt: skip
         totals.append([part * np.exp(end) for part in (counts, masses[0, 0], means[0, 0, 0], squares[0, 0])])
@@ -227,16 +228,22 @@ def test_left_is_the_smallest_distance_to_the_span_of_the_others(place):
     assert_allclose(_jit.left(decided(R, place), members), min(expected), rtol=1e-10)
 
 
-def test_depends_looks_at_all_columns_of_the_subset():
-    """Of two columns that differ by 1e-8 of a third, more is left of the third than of either of the two."""
+@pytest.mark.parametrize("order", list(permutations(range(4))), ids=str)
+def test_what_depends_does_so_in_any_order(order):
+    """Of two columns that differ by 1e-7 of a third enough is left for 1e-9; not beside the third, nor for a fourth
+    that wants 1e-6 to be left of all."""
     rng = np.random.default_rng(0)
-    x, e, y = rng.normal(size=(3, 20))
-    for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
-        table = np.column_stack([x, x + 1e-8 * e, e])[:, order]
-        R = np.linalg.qr(np.column_stack([table / np.linalg.norm(table, axis=0), y]), mode="r")
-        T = decided(R, 0b111)
-        assert _jit.depends(T, 2, 0b111, np.full(3, 1e-9))
-        pair = 0b110 if order == [0, 1, 2] else 0b011 if order == [2, 0, 1] else 0b101
-        last = 1 if order == [0, 1, 2] else 2
-        assert not _jit.depends(decided(R, pair), last, pair, np.full(3, 1e-9))
-        assert _jit.depends(decided(R, pair), last, pair, np.array([1e-9, 1e-9, 1e-9]) + 1e-7 * np.eye(3)[last])
+    x, e, z, y = rng.normal(size=(4, 20))
+    table, least = np.column_stack([x, x + 1e-7 * e, e + 1e-3 * rng.normal(size=20), z]), np.array([1e-9] * 3 + [1e-6])
+    U = table / np.linalg.norm(table, axis=0)
+
+    def left(j, others):
+        return np.linalg.norm(U[:, j] - U[:, others] @ np.linalg.lstsq(U[:, others], U[:, j])[0])
+
+    R = np.linalg.qr(np.column_stack([U[:, order], y / np.linalg.norm(y)]), mode="r")
+    scores = run(R, slab("g"), np.zeros(5), np.zeros(4), least=least[list(order)])[1]
+    for place in range(16):
+        inside = [order[j] for j in range(4) if (place >> (3 - j)) & 1]
+        remains = [left(j, [i for i in inside if i != j]) for j in inside]
+        assert np.isneginf(scores[place]) == (min(remains, default=1.0) <= max(least[inside], default=0.0)), inside
+    assert np.isneginf(scores).sum() == 3

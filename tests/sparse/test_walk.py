@@ -310,6 +310,9 @@ def test_gathering_weighs_chains_by_their_time():
 
     mean, _ = inclusion([path(1.0, 0.6), path(3.0, 0.8)])
     assert mean[0] == pytest.approx(0.75)
+    # A chain that has no weight has a word to say about the error all the same.
+    mean, error = inclusion([path(1.0, 0.6), path(1e-12, 0.1)])
+    assert mean[0] == pytest.approx(0.6) and error[0] == pytest.approx(0.25)
     seen = visits([path(1.0, 0.75)] * 2, np.zeros(2))
     assert seen.log_mass == pytest.approx(np.log(4.0)) and seen.models == [(0,), ()] and seen.share == pytest.approx(1)
 

@@ -20,7 +20,8 @@ from credo.sparse.walk._growth import growth
 from credo.sparse.walk._ladder import ladder_of, round_trips
 from credo.sparse.walk._mass import Heat, climb, ground
 from credo.sparse.walk._path import Path, joined
-from credo.sparse.walk._together import until_settled
+from credo.sparse.walk._together import most_at_first, until_settled
+from credo.sparse.walk._walk import _complaint
 
 
 def exact(powers, d=4, seed=0, dependent=frozenset()):
@@ -232,3 +233,24 @@ def test_the_second_half_speaks_for_itself_where_chains_came_from_afar():
 
     found, _ = until_settled([None, None], [run, run], judge, None, seconds=lambda _: 1e-9)
     assert judged == [5000, 10_000, 20_000, 10_000] and found.diagnostics["n_draws"] == 10_000
+
+
+@pytest.mark.parametrize(
+    ("d", "room", "law", "expected"),
+    [
+        (30, 100, 0.5, 30),  # all of them
+        (300, 100, 0.5, 50),  # half as many as rows
+        (300, 400, (1.0, 1.0), 100),  # a step with more is dear
+        (20_000, 400, (1.0, 1.0), 20),
+        (2000, 200, (1.0, 2000.0), 19),  # a geometric law with the ratio ½: 2⁻²⁰ < 1e-6
+        (2000, 200, 1e-6, 10),  # a few, so that chains come from different places
+    ],
+)
+def test_chains_from_large_models_start_where_the_prior_has_something(d, room, law, expected):
+    log_prior = ModelPrior(d, law).log_prob(np.arange(min(d, room) + 1))
+    assert most_at_first(log_prior, d, room) == expected
+
+
+def test_an_error_that_is_no_number_is_not_small():
+    assert _complaint(np.array([0.01, np.nan]), 1.0, 0.0, "walk on").endswith("walk on")
+    assert _complaint(np.array([0.01, 0.02]), 1.0, 0.0, "walk on") == ""

@@ -20,8 +20,6 @@ Array = NDArray[np.float64]
 
 LOG, _LINEAR, _LOCAL = 0, 1, 2
 _CELLS = 16.0
-# Pivots of columns of unit length that are worth a second look.
-_TIGHT = 1e-2
 # Weights may grow to the exponential of this before the unit of the sums is changed.
 _ROOM = 200.0
 
@@ -195,12 +193,12 @@ def explore(
     """
     d = T.shape[1] - 1
     sizes, logdets, dependent = np.zeros(d + 1, dtype=np.int64), np.zeros(d + 1), np.zeros(d + 1, dtype=np.bool_)
-    tight = max(_TIGHT, least.max()) if len(least) and least.max() > 0.0 else 0.0
+    floors, lower = np.zeros(d + 1), np.ones(d + 1)
     start, level = prefix << (d - depth), 0
     for place in range(start, start + (1 << (d - depth))):
         for j in range(level, d):
             taken = (place >> (d - 1 - j)) & 1
-            _decide(j, taken, place, T, least, tight, log_scale, numbers[3] != 0.0, sizes, logdets, dependent)
+            _decide(j, taken, place, T, least, log_scale, numbers[3] != 0.0, sizes, logdets, dependent, floors, lower)
         if dependent[d]:
             # What the last leaf left here belongs to that one.
             masses[0, d] = 0.0
@@ -239,19 +237,28 @@ def explore(
 
 @njit(cache=True, nogil=True)
 def _decide(
-    j: int, taken: int, place: int, T: Array, least: Array, tight: float, log_scale: Array, volume: bool,
-    sizes: NDArray[np.int64], logdets: Array, dependent: NDArray[np.bool_]
+    j: int, taken: int, place: int, T: Array, least: Array, log_scale: Array, volume: bool, sizes: NDArray[np.int64],
+    logdets: Array, dependent: NDArray[np.bool_], floors: Array, lower: Array
 ) -> None:  # fmt: skip
-    """Take column j in or leave it out."""
+    """Take column j in or leave it out.
+
+    `lower` is a bound for what is left of any member beside the others, which a pivot p makes p times smaller at most:
+    (A⁻¹)_ii grows by w_i²/p² with w = R⁻¹Qᵀx, and w_i² is at most (1 − p²)(A⁻¹)_ii. Where that isn't above the floor,
+    the largest `least` of the members, the bound becomes the length itself.
+    """
     sizes[j + 1], logdets[j + 1], dependent[j + 1] = sizes[j] + taken, logdets[j], dependent[j]
+    floors[j + 1], lower[j + 1] = floors[j], lower[j]
     if dependent[j]:
         return
     if taken == 0:
         drop(T, j)
         return
     pivot = abs(T[j, j, j])
-    if not pivot > tight and depends(T, j, place, least):
-        dependent[j + 1] = True
+    floors[j + 1], lower[j + 1] = max(floors[j], least[j]), lower[j] * pivot
+    if not lower[j + 1] > floors[j + 1]:
+        lower[j + 1] = left(T, _members(place, j, len(least))) if pivot > floors[j + 1] else 0.0
+        dependent[j + 1] = not lower[j + 1] > floors[j + 1]
+    if dependent[j + 1]:
         return
     keep(T, j)
     if volume:
@@ -259,21 +266,14 @@ def _decide(
 
 
 @njit(cache=True, nogil=True)
-def depends(T: Array, j: int, place: int, least: Array) -> bool:
-    """Whether column j makes the columns of a subset up to it dependent.
-
-    Little may be left of an earlier column beside it though more is left of itself, where pivots are small twice.
-    """
-    d, k = len(least), 0
-    members, floor, pivot = np.zeros(j + 1, dtype=np.int64), least[j], 1.0
-    for i in range(j):
+def _members(place: int, j: int, d: int) -> NDArray[np.int64]:
+    """The columns of a subset up to column j."""
+    found, k = np.empty(j + 1, dtype=np.int64), 0
+    for i in range(j + 1):
         if (place >> (d - 1 - i)) & 1:
-            members[k], floor, pivot = i, max(floor, least[i]), min(pivot, abs(T[i, i, i]))
+            found[k] = i
             k += 1
-    members[k] = j
-    if not abs(T[j, j, j]) > floor:
-        return True
-    return abs(T[j, j, j]) * pivot <= floor and left(T, members[: k + 1]) <= floor
+    return found[:k]
 
 
 @njit(cache=True, nogil=True)

@@ -81,10 +81,15 @@ class ModelPrior:
         return self.inclusion
 
 
+def log_subsets(d: int, largest: int) -> Array:
+    """The logarithm of the number of subsets of d columns, of each size up to the largest."""
+    sizes = np.arange(largest + 1)
+    return np.asarray(gammaln(d + 1.0) - gammaln(sizes + 1.0) - gammaln(d - sizes + 1.0))
+
+
 def size_law(log_prior: Array, d: int) -> Array:
     """The prior probability of each size that a model of d columns may have, from ln p(γ) of one model of that size."""
-    sizes = np.arange(len(log_prior))
-    return np.asarray(softmax(log_prior + gammaln(d + 1.0) - gammaln(sizes + 1.0) - gammaln(d - sizes + 1.0)))
+    return np.asarray(softmax(log_prior + log_subsets(d, len(log_prior) - 1)))
 
 
 def advised(d: int, n: float) -> str:

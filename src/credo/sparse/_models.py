@@ -68,13 +68,23 @@ class ModelPosterior:
 
     def placed(self, kept: NDArray[np.intp], n_features: int) -> "ModelPosterior":
         """In terms of a table's columns, of which those that vary are `kept`; without moments."""
-        inclusion = np.zeros(n_features)
+        inclusion, told = np.zeros(n_features), dict(self.diagnostics)
         inclusion[kept] = self.inclusion
+        if "inclusion_error" in told:
+            told["inclusion_error"] = np.zeros(n_features)
+            told["inclusion_error"][kept] = self.diagnostics["inclusion_error"]
         models, sample, best = (
             tuple(placed(model, kept) for model in part) for part in (self.models, self.sample, self.best_by_size)
         )
         return replace(
-            self, inclusion=inclusion, models=models, sample=sample, best_by_size=best, coef_mean=None, coef_cov=None
+            self,
+            inclusion=inclusion,
+            models=models,
+            sample=sample,
+            best_by_size=best,
+            coef_mean=None,
+            coef_cov=None,
+            diagnostics=told,
         )
 
     def any_of(self, columns: Sequence[int]) -> float:

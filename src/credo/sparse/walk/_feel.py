@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# What a bend of a mean by size costs, in observations.
-_STIFF = 100.0
+# Means by size follow bends over about this part of all sizes: finer ones are noise of chains that stay at one model.
+_FINEST = 1 / 25
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,9 @@ def blended(feels: Sequence[Feel], places: Array) -> list[Feel]:
 
 
 def _smooth(weight: Array, value: Array) -> Array:
-    """Values with as little bend as their weights allow (Whittaker 1923); straight on where there are none."""
-    bend = np.diff(np.eye(len(weight)), 2, axis=0)
-    return np.asarray(np.linalg.solve(np.diag(weight) + _STIFF * bend.T @ bend, weight * value), dtype=np.float64)
+    """Values with as little bend as their weights allow (Whittaker 1923); straight on where there are none.
+
+    What a bend costs is in observations: a fourth power of the length, in sizes, that it takes.
+    """
+    bend, stiff = np.diff(np.eye(len(weight)), 2, axis=0), max(weight.mean(), 1.0) * (_FINEST * len(weight)) ** 4
+    return np.asarray(np.linalg.solve(np.diag(weight) + stiff * bend.T @ bend, weight * value), dtype=np.float64)

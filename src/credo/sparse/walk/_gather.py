@@ -52,7 +52,8 @@ def inclusion(paths: Sequence[Path]) -> tuple[Array, Array]:
     errors = [np.sqrt(len(rest) / (len(rest) - 1)) * np.linalg.norm(rest, axis=0) / total
               for rest in (batches, rests.sum(axis=1)) if len(rest) > 1]  # fmt: skip
     alone = parts[0].sum(axis=1) / parts[1].sum(axis=1, keepdims=True)
-    errors.append(alone.std(axis=0, ddof=1) / np.sqrt(len(alone)) if len(alone) > 1 else np.zeros_like(mean))
+    if len(alone) > 1:
+        errors.append(alone.std(axis=0, ddof=1) / np.sqrt(len(alone)))
     return np.clip(mean, 0.0, 1.0), np.max(errors, axis=0)
 
 

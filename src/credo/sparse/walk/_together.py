@@ -27,7 +27,7 @@ _LONG = 10_000
 # Columns that chains start with, few or many, so that they come from different places. A step costs their
 # product with all columns: of very many columns fewer are taken, which leave sooner if they must.
 _FEW, _MANY, _PRODUCT = 10, 100, 400_000
-# Sizes beyond which the prior has less than this.
+# No chain starts with more columns than the prior exceeds with this probability.
 _UNLIKELY = 1e-6
 
 
@@ -44,7 +44,8 @@ def until_settled(
 
     Each run(n_draws=, n_tune=, n_batches=) walks on with its chain. Errors that chains tell of themselves decide how
     long they go on (Jones, Haran, Caffo & Neath 2006). `seconds` says what a step costs, by the size of its model.
-    Chains that are `tuned` count from the first step. With their paths.
+    Chains that are `tuned` count from the first step. With the paths of all counted steps, though the judge may have
+    been content with the second half of them.
     """
     length, most = (_FIRST, _MOST) if n_draws is None else (n_draws, n_draws)
     options = {"n_draws": length, "n_tune": 0 if tuned else math.ceil(length / 4), "n_batches": BATCHES}
@@ -83,14 +84,15 @@ def check_length(n_draws: int | None, n_chains: int) -> None:
 def most_at_first(log_prior: Array, d: int, room: int) -> int:
     """How many of d columns a chain that comes from large models starts with.
 
-    All of them, or half as many as the rows have `room` for; but of more columns than that no more than the prior may
-    expect: models that it calls impossible may come close to the target, and keep a chain for nothing.
+    All of them, or half as many as the rows have `room` for, if a step with so many isn't too dear; but of more columns
+    than that no more than the prior may expect: models that it calls impossible may come close to the target, and keep
+    a chain for nothing.
     """
     most, half = min(_MANY, max(_FEW, _PRODUCT // max(d, 1))), room // 2
     if d <= half:
         return min(most, d)
     likely = int(np.argmax(1.0 - np.cumsum(size_law(log_prior, d)) < _UNLIKELY))
-    return min(most, half, d, max(likely, _FEW))
+    return min(most, half, max(likely, _FEW))
 
 
 def random_start(rng: np.random.Generator, d: int, room: int, many: int, *, empty: bool) -> Model:

@@ -11,9 +11,10 @@ with which half of the steps go to all sizes alike, and weights take it off agai
 1977; with replicas Sugita, Kitao & Okamoto 2000). It follows from the mass of the models of a size, which is known at
 power zero and grows with the mean fit (thermodynamic integration, Kirkwood 1935):
 
-    d ln Z_β(k) / dβ = E_β[fit | k],   lift_β(k) = max(c_β − ln Z_β(k) − ln r_β(k), 0),
+    d ln Z_β(k) / dβ = E_β[fit | k],   lift_β(k) = max(c_β − ln Z_β(k) − ln r_β(k), 0) − excess(k),
 
-r the rate at which models of a size are left. A lift that errs costs time, and nothing else.
+r the rate at which models of a size are left. The excess, the same at all powers, keeps replicas from sizes at either
+end that have next to nothing of the posterior. A lift that errs costs time, and nothing else.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +23,9 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
+from credo.sparse._model_prior import log_subsets
 from credo.sparse._models import Model
 from credo.sparse.walk._chain import Chain, Target
 from credo.sparse.walk._feel import Feel, blended
@@ -36,22 +38,23 @@ from credo.sparse.walk.factors import Columns
 Array = NDArray[np.float64]
 Stage = Callable[[int], Array]
 
-# Powers, and steps of a round at the whole one and at each of the others.
-_LEVELS, _STRIDE, _HOT = 16, 8, 4
-# What a counted step costs on the way, and how many of them it takes to find it, beside a step of the first ladder.
-ROUND, WAY = 4.0, 60_000
+# Powers, and steps of a round at each of the higher half of them, where models hold together, and of the others.
+_LEVELS, _STRIDE, _HOT = 16, 20, 4
+STRIDES = np.repeat([_STRIDE, _HOT], _LEVELS // 2)
+# About how many steps of single replicas, of each chain, it takes to find the way.
+WAY = 76_800
 # While the power rises: steps at each, and how far the next is, in standard deviations of the fit; and at the least.
 _SLOWLY, _APART, _LEAST = 40, 0.25, 0.01
 # Rounds after which the lift is found anew, how often unless there is time, and changes of it, in nats, that end that.
-_ROUNDS, STAGES, _NEAR = 160, 5, 1.0
-# Chains that are apart by fewer columns come together by themselves.
+_ROUNDS, STAGES, _NEAR = 80, 5, 1.0
+# Models that differ in size by fewer columns are of one world.
 _FEW = 10
-# What models at all powers may take, in numbers (64 MB a chain).
-_ROOM = 8_000_000
 # Sizes that take a higher lift at the whole power are worth no steps, unless they are between others.
 _HIGHEST = 4.0
-# How much steeper it is, a column, beyond the last size.
-_SLOPE = 0.5
+# No lift at the whole power is higher at all, so that weights are numbers that have squares.
+_HEIGHT = 200.0
+# How much steeper it is, a column, beyond the last size, and while replicas are driven from sizes that aren't likely.
+_SLOPE, _STEEP = 0.5, 3.0
 
 
 @dataclass(frozen=True)
@@ -64,27 +67,23 @@ class Station:
 
 
 def worlds_apart(paths: Sequence[Path], n: int) -> int:
-    """The size up to which chains over columns that outnumber the n rows should have a level way; 0 if they need none.
+    """The size up to which chains that don't agree should have a level way; 0 if it wouldn't help them.
 
-    They need one where some stay at small models and others at large ones: mean sizes differ by more than a standard
-    deviation.
+    It helps over columns that outnumber the n rows, where chains were at small models and at large ones: the few that
+    come from one to the other are what the chains wait for.
     """
     d = paths[0].included.shape[1]
-    sizes = [np.array([len(model) for model in path.models])[path.steps] for path in paths]
-    means, variances = [], []
-    for size, path in zip(sizes, paths, strict=True):
-        means.append(float(np.average(size, weights=path.weight)))
-        variances.append(float(np.average((size - means[-1]) ** 2, weights=path.weight)))
     # The first half may still be on its way from where it started.
-    last = int(np.ceil(1.1 * max(np.quantile(size[len(size) // 2 :], 0.99) for size in sizes))) + 2
-    needed = d > n and np.ptp(means) > max(_FEW, np.sqrt(np.mean(variances)))
-    return last if needed and _LEVELS * last * d <= _ROOM else 0
+    late = [np.array([len(model) for model in path.models])[path.steps[len(path.steps) // 2 :]] for path in paths]
+    low, high = min(np.quantile(size, 0.01) for size in late), max(np.quantile(size, 0.99) for size in late)
+    last = int(np.ceil(1.1 * high)) + 2
+    return last if d > n and high - low > _FEW else 0
 
 
 def level_way(
     columns: Columns, target: Target, rngs: Sequence[np.random.Generator], last: int, n_stages: int
 ) -> list[Chain]:
-    """Chains that go back and forth between models of no columns and of the `last` size.
+    """Chains that go back and forth between the models of all sizes, up to the last, that have their part.
 
     The lift is found anew as often as it takes, up to `n_stages` times.
     """
@@ -101,7 +100,7 @@ def level_way(
     powers = _spaced(stations)
     at = np.array([station.power for station in stations])
     nearest = [int(np.abs(at - power).argmin()) for power in powers]
-    ladder = ladder_of(_LEVELS, _STRIDE, _HOT, d, target.reach, largest)._replace(powers=powers)
+    ladder = chains[0].ladder._replace(powers=powers, strides=STRIDES)
     for number, chain in enumerate(chains):
         chain.restart(ladder, [stations[place].places[number][level] for level, place in enumerate(nearest)])
     _refine(chains, [stations[place].feel for place in nearest], last, stage, n_stages)
@@ -143,16 +142,23 @@ def _refine(chains: Sequence[Chain], feels: list[Feel], last: int, stage: Stage,
     for remaining in range(n_stages, -1, -1):
         shares = _climbed(ladder.powers, np.stack([feel.fit for feel in feels]), ground)
         lift = _lifts(shares + np.stack([feel.log_rate for feel in feels]), n_sizes)
-        ladder = ladder._replace(lift=lift - _excess(lift[0], last))
-        _climb_to(chains, ladder)
+        excess = _excess(lift[0], last)
+        lift -= excess
+        lift[0] = np.minimum(lift[0], _HEIGHT)
+        ladder = ladder._replace(lift=lift)
         if remaining == 0 or np.abs(lift[0] - before).max() < _NEAR:
-            return
+            break
+        _climb_to(chains, ladder)
         before, notes = lift[0], stage(_ROUNDS * _STRIDE)
         now = [Feel.of(notes[:, level == place], lift[place], last) for place in range(_LEVELS)]
         feels = [feel.after(earlier) for feel, earlier in zip(now, feels, strict=True)]
         rejected = np.sum([chain.ladder.rejected for chain in chains], axis=0)
         powers, ladder = ladder.powers, tuned(ladder._replace(rejected=rejected))
         feels = blended(feels, np.interp(-ladder.powers, -powers, np.arange(_LEVELS)))
+    # Large models that aren't likely may hold together: replicas are driven from there before any step counts.
+    _climb_to(chains, ladder._replace(lift=lift - _STEEP * _beyond(excess)))
+    stage(_ROUNDS * _STRIDE)
+    _climb_to(chains, ladder)
 
 
 def _climb_to(chains: Sequence[Chain], ladder: Ladder) -> None:
@@ -163,8 +169,7 @@ def _climb_to(chains: Sequence[Chain], ladder: Ladder) -> None:
 
 def _ground(chain: Chain, last: int) -> Array:
     """ln Z(k) at power zero, as if no columns were dependent."""
-    d, sizes = chain.columns.X.shape[1], np.arange(last + 1)
-    return np.asarray(chain.bottom(last) + gammaln(d + 1.0) - gammaln(sizes + 1.0) - gammaln(d - sizes + 1.0))
+    return np.asarray(chain.bottom(last) + log_subsets(chain.columns.X.shape[1], last))
 
 
 def _climbed(powers: Array, fits: Array, ground: Array) -> Array:
@@ -178,6 +183,12 @@ def _excess(lift: Array, last: int) -> Array:
     others."""
     sides = np.minimum.accumulate(lift[: last + 1]), np.minimum.accumulate(lift[last::-1])[::-1]
     return np.pad(np.maximum(np.maximum(*sides) - _HIGHEST, 0.0), (0, len(lift) - last - 1), mode="edge")
+
+
+def _beyond(excess: Array) -> Array:
+    """How many columns a size is from the next that has no excess."""
+    sizes, likely = np.arange(len(excess)), np.flatnonzero(excess == 0.0)
+    return np.maximum(np.maximum(likely[0] - sizes, sizes - likely[-1]), 0).astype(np.float64)
 
 
 def _lifts(shares: Array, n_sizes: int) -> Array:

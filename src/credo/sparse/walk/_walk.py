@@ -24,7 +24,7 @@ from credo.sparse.walk._jit import Ladder
 from credo.sparse.walk._ladder import first_ladder
 from credo.sparse.walk._path import Path
 from credo.sparse.walk._together import PATIENCE, check_length, most_at_first, random_start, until_settled
-from credo.sparse.walk._umbrella import ROUND, STAGES, WAY, level_way, worlds_apart
+from credo.sparse.walk._umbrella import STAGES, STRIDES, WAY, level_way, worlds_apart
 
 Array = NDArray[np.float64]
 
@@ -71,8 +71,8 @@ def walk(
     n_draws : int, optional
         Steps of each chain; a quarter more come before them and aren't counted, in which the powers are found. By
         default 5000, and as many again as long as the chains don't agree, up to 40 000 or some two minutes. Chains that
-        stay apart, at small models and at large ones, start again on a level way between these, if it can be found in
-        about a minute, or `n_draws` says that there is time (12 000 or more).
+        don't agree then, and were at small models and at large ones, start again on a level way between these, if it
+        can be found in about a minute, or `n_draws` says that there is time (8000 or more).
     n_chains : int, default 4
     n_models : int, default 1000
         How many of the visited models to list.
@@ -115,22 +115,23 @@ def walk(
         trips = sum(chain.round_trips for chain in chains)
         return posterior_of(paths, log_prior, n_models=n_models, round_trips=trips)
 
-    strides = chains[0].ladder.strides
+    # Steps of all replicas to one at the whole power, at first and on a level way.
+    first, later = (float(strides.sum() / strides[0]) for strides in (chains[0].ladder.strides, STRIDES))
 
     def seconds(k: float) -> float:
-        """What a step at the whole power costs, with those of the replicas: fitted to walks of 50 to 5000 columns."""
-        return strides.sum() / strides[0] * (2e-8 * d + 4e-10 * d * k + 2e-9 * k**2)
+        """What a step of one replica costs: fitted to walks of 50 to 5000 columns."""
+        return 2e-8 * d + 4e-10 * d * k + 2e-9 * k**2
 
     runs = [partial(chain.run, rng) for chain, rng in zip(chains, rngs, strict=True)]
-    found, paths = until_settled(chains, runs, judge, n_draws, seconds=seconds)
+    found, paths = until_settled(chains, runs, judge, n_draws, seconds=lambda k: first * seconds(k))
     last = 0 if found.diagnostics["converged"] else min(worlds_apart(paths, len(X)), largest)
     # A level way between worlds has to be worth its time: a minute, or as long as the chains walked.
     soon = n_chains * WAY * seconds(0.6 * last) <= PATIENCE / 2 and len(paths[0].steps) >= _WORTH
-    if last and (soon or (n_draws is not None and ROUND * n_draws >= WAY)):
+    if last and (soon or (n_draws is not None and later * n_draws >= WAY)):
         with one_blas_thread():
             chains = level_way(columns, target, rngs, last, max(STAGES, (n_draws or 0) // 1000))
         runs = [partial(chain.run, rng) for chain, rng in zip(chains, rngs, strict=True)]
-        found, _ = until_settled(chains, runs, judge, n_draws, seconds=lambda k: ROUND * seconds(k), tuned=True)
+        found, _ = until_settled(chains, runs, judge, n_draws, seconds=lambda k: later * seconds(k), tuned=True)
     refused = np.stack([chain.ladder.rejected[:, 0] / np.maximum(chain.ladder.rejected[:, 1], 1.0) for chain in chains])
     powers = np.stack([chain.ladder.powers for chain in chains])
     found = replace(found, diagnostics={**found.diagnostics, "powers": powers, "refused": refused})
@@ -211,7 +212,8 @@ def _remedy(log_prior: Array, path: Path) -> str:
 
 def _complaint(error: Array, r_hat: float, hidden: float, remedy: str) -> str:
     """What speaks against the chains, with a remedy; empty where nothing does."""
-    if error.max() > _LARGEST_ERROR:
+    # An error that is no number is none that is small.
+    if not error.max() <= _LARGEST_ERROR:
         return (
             f"the chains over models know some inclusion probabilities to ±{error.max():.3g} only (wanted "
             f"{_LARGEST_ERROR}): {remedy}"
