@@ -58,6 +58,10 @@ def check_factored(m, X, y, ridge):
     for ours, theirs in ((m.R[:k, :k], R), (m.u[:k, None], u[:, None])):
         np.testing.assert_allclose(sign[:, None] * ours, theirs, atol=1e-12)
     np.testing.assert_allclose(m.T[:k, :k] @ m.R[:k, :k].T, np.eye(k), atol=1e-12)
+    Q, n, members = m.Q[:k, : len(y) + k], len(y), m.members[:k]
+    np.testing.assert_allclose(Q @ Q.T, np.eye(k), atol=1e-12)
+    np.testing.assert_allclose(Q[:, :n].T @ m.R[:k, :k], X[:, members], atol=1e-12)
+    np.testing.assert_allclose(Q[:, n:].T @ m.R[:k, :k], np.sqrt(np.broadcast_to(ridge, k)) * np.eye(k), atol=1e-12)
     outside = ~m.inside
     np.testing.assert_allclose(m.s[outside], s[outside], atol=1e-12)
     np.testing.assert_allclose(m.r[outside], r[outside], atol=1e-12)
@@ -142,6 +146,27 @@ def test_steps_and_exchanges():
         np.testing.assert_allclose(included, plain.count(rates, p_in, lifts[0, 2]), rtol=1e-9)
         ours = _jit.exchange(*replicas, ladder, 0, odds)
         assert ours == pytest.approx(plain.exchange(*there, 1.0, power, 0.1, lifts), abs=1e-9)
+
+
+def test_columns_of_several_blocks():
+    """1100 columns, which are worked on in three parts; at the whole power, where a model's height has one part."""
+    X, y = data(d=1100)
+    walker, slab, prior = chain(X, y, inclusion=0.01, starts=((1, 1050, 600),))
+    m, lift, odds = one(walker), np.zeros(len(walker.target.log_prior)), np.empty(1100)
+    for j in (1099, 3, 600):
+        (factors.remove if m.inside[j] else factors.insert)(walker.columns, m, j)
+        check_factored(m, X, y, 0.0)
+    neighbours(walker.columns, walker._heights, m)
+    model, inside = (1, 1050, 1099, 3), m.inside.copy()
+    still, fit, here = plain.neighbours(X, y, model, slab, prior)
+    np.testing.assert_allclose(m.still + m.fit, still + fit, atol=1e-8)
+    total, top = _jit.pace(m, 1.0, lift, 0.001, odds)
+    rates, _ = plain.pace(still, fit, here, inside, 1.0, 0.001)
+    assert np.log(total) + top == pytest.approx(np.log(rates.sum()), abs=1e-8)
+    found = [_jit.chosen(m, odds, np.exp(-top), 0.001, uniform * total) for uniform in np.linspace(0.0, 0.9999, 200)]
+    assert found == [plain.chosen(rates, uniform) for uniform in np.linspace(0.0, 0.9999, 200)]
+    assert min(found) < 512 and max(found) > 1023
+    assert _jit.chosen(m, odds, np.exp(-top), 0.001, 2.0 * total) == 1099, "rounding may leave something of the target"
 
 
 @pytest.mark.parametrize("k", [0, 3, 7])

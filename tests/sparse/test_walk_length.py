@@ -254,3 +254,17 @@ def test_chains_from_large_models_start_where_the_prior_has_something(d, room, l
 def test_an_error_that_is_no_number_is_not_small():
     assert _complaint(np.array([0.01, np.nan]), 1.0, 0.0, "walk on").endswith("walk on")
     assert _complaint(np.array([0.01, 0.02]), 1.0, 0.0, "walk on") == ""
+
+
+def test_errors_stand_beside_the_columns_of_the_table():
+    """A constant column is left out of the walk: it is in no model, for sure."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 5))
+    y = X[:, 3] + rng.normal(size=20)
+    short = SpikeSlabRegressor(search="gibbs", n_draws=500, random_state=0).fit(np.delete(X, 1, axis=1), y)
+    X[:, 1] = 3.0
+    with pytest.warns(FitWarning, match="constant"):
+        whole = SpikeSlabRegressor(search="gibbs", n_draws=500, random_state=0).fit(X, y)
+    told, alone = (model.posterior_.diagnostics["inclusion_error"] for model in (whole, short))
+    assert told.shape == (5,) and told[1] == 0.0 == whole.inclusion_probabilities_[1]
+    np.testing.assert_allclose(np.delete(told, 1), alone, atol=0.02)

@@ -67,7 +67,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         How many of the likeliest models to keep.
     n_draws : int, optional
         For search="gibbs", the steps of each chain. By default as many as it takes: 5000, and as many again as long as
-        the chains don't agree, up to 40 000 or some two minutes; three, where small models and large ones are worlds
+        the chains don't agree, up to 40 000 or some two minutes; five, where small models and large ones are worlds
         of their own.
     n_chains : int, default 4
     random_state : None, int, Generator or RandomState

@@ -17,7 +17,8 @@ since p_β Z_β is what the steps of a weighted chain are drawn from.
 
 Small models and large ones that are worlds of their own have a level way between them (`_umbrella`).
 
-`walk` is for Gaussian noise, where all neighbours of a model follow from one factor (`neighbours`). What does not
+`walk` is for Gaussian noise, where all neighbours of a model (`neighbours`) follow from one factor (`factors`), by
+logarithms and exponentials of many numbers at once (`elementary`). What does not
 belong here: priors of coefficients and models, and searches that see every model.
 """
 

@@ -102,7 +102,7 @@ def _able(
     for i in range(len(left)):
         least = floor if floor > limits[i] else limits[i]
         share = rest - r[i] * r[i] / s[i]
-        # What is left of a member beside column i is at least left²·s/2.
+        # Of a member of which a square w is left, at least w·s/2 is left beside column i.
         clear = (s[i] > _GOOD) & (share > _GOOD * rest) & (s[i] * weakest > 2.0 * least * least) & ~inside[i]
         left[i], square[i] = share if clear else -1.0, s[i] if clear else 1.0
         able += 1.0 if clear else 0.0
