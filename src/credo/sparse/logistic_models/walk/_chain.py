@@ -112,7 +112,7 @@ def walk_classes(
     def judge(paths: Sequence[Path]) -> ModelPosterior:
         return posterior_of(blended(paths), log_prior, n_models=n_models)
 
-    runs, each = [chain.run for chain in chains], 1.3e-9 * d * (len(task.y) + 100)
+    runs, each = [chain.run for chain in chains], 5e-10 * d * (len(task.y) + 100)
     found, _ = until_settled(chains, runs, judge, n_draws, seconds=lambda k: each * (1.0 + k / 5.0))
     return found
 
