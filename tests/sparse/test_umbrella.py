@@ -62,6 +62,23 @@ def test_what_is_lifted_is_weighed_as_it_was(name):
     assert steps[9:].sum() < 0.01, "nor does anybody look where there is nothing"
 
 
+def test_the_mass_of_all_is_counted_from_likely_sizes(monkeypatch):
+    """Nobody looks at models of few columns, where that of power zero is; nothing is taken from what was visited."""
+    monkeypatch.setattr("credo.sparse.walk._gather._recaptured", lambda *_: (np.nan, np.nan))
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 12))
+    X, y = X - X.mean(axis=0), X[:, :9].sum(axis=1) + rng.normal(size=60)
+    slab, prior = slab_of("g", 60, (y - y.mean()) @ (y - y.mean()), 12), ModelPrior(12, 0.01)
+    target, rngs = Target(slab, prior.log_prob(np.arange(13))), generator(1).spawn(3)
+    columns = columns_of(X, y - y.mean(), ridge=slab.ridge, yy=slab.yy, least=DEPENDENT)
+    chains = umbrella.level_way(columns, target, rngs, 12, 5)
+    paths = [chain.run(rng, n_draws=3000, n_tune=0, n_batches=10) for chain, rng in zip(chains, rngs, strict=True)]
+    assert all(chain.sizes[0] >= 6 for chain in chains)
+    found, expected = posterior_of(paths, target.log_prior, n_models=50), enumerate_models(X, y - y.mean(), slab, prior)
+    assert found.log_mass == pytest.approx(expected.log_mass, abs=4 * found.diagnostics["log_mass_error"])
+    assert found.diagnostics["log_mass_error"] < 0.2
+
+
 def test_a_seed_is_a_seed():
     """Chains walk in threads of their own, and share nothing that one of them writes."""
     X, y = data()
@@ -87,12 +104,12 @@ def test_a_lift_leaves_half_of_the_steps_where_they_were():
     np.testing.assert_array_equal(lift[:, 40:], np.maximum(lift[:, [39]] - 0.5 * np.arange(1, 11), 0.0))
 
 
-def test_large_sizes_that_nobody_would_call_likely_are_worth_no_steps():
-    """Unless larger ones are likely. Beyond the last size the lift goes on as it ends."""
+def test_sizes_that_nobody_would_call_likely_are_worth_no_steps():
+    """Unless they are between others. Beyond the last size the lift goes on as it ends."""
     lift = np.array([9.0, 6.0, 3.0, 0.0, 5.0, 20.0, 5.0, 2.0, 0.0, 1.0, 3.0, 8.0, 7.5])
     excess = umbrella._excess(lift, 11)
-    np.testing.assert_array_equal(excess, [0.0] * 11 + [4.0, 4.0])
-    np.testing.assert_array_equal(umbrella._beyond(excess), [0.0] * 11 + [1.0, 2.0])
+    np.testing.assert_array_equal(excess, [5.0, 2.0] + [0.0] * 9 + [4.0, 4.0])
+    np.testing.assert_array_equal(umbrella._beyond(excess), [2.0, 1.0] + [0.0] * 9 + [1.0, 2.0])
     np.testing.assert_array_equal(umbrella._excess(np.zeros(5), 3), np.zeros(5))
     np.testing.assert_array_equal(umbrella._beyond(np.zeros(5)), np.zeros(5))
 

@@ -1,5 +1,6 @@
 """How long chains over models walk, where they start, and what their replicas say of the mass of all models."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -18,7 +19,7 @@ from credo.sparse.walk._chain import Target
 from credo.sparse.walk._columns import columns_of
 from credo.sparse.walk._growth import growth
 from credo.sparse.walk._ladder import ladder_of, round_trips
-from credo.sparse.walk._mass import Heat, climb, ground
+from credo.sparse.walk._mass import Heat, climb, ground, log_mass
 from credo.sparse.walk._path import Path, joined
 from credo.sparse.walk._together import most_at_first, until_settled
 from credo.sparse.walk._walk import _complaint
@@ -34,7 +35,7 @@ def exact(powers, d=4, seed=0, dependent=frozenset()):
     able = [sum((model | {j}) in models for j in range(d) if j not in model) for model in models]
     rows = [np.column_stack([fit, bottom[size] + power * fit, size, able]) for power in powers]
     level = np.repeat(np.arange(len(powers)), len(models))
-    return Heat(np.array(powers), level, np.concatenate(rows)[None], bottom, np.empty((0, 1))), fit, size
+    return Heat(np.array(powers), level, np.concatenate(rows)[None], bottom, np.empty((0, 1)), (0, d)), fit, size
 
 
 @pytest.mark.parametrize("powers", [(1.0, 0.0), (1.0, 0.6, 0.2, 0.0)], ids=len)
@@ -44,6 +45,19 @@ def test_bridges_are_exact_where_expectations_are(powers, dependent):
     floor = logsumexp(heat.bottom[size])
     assert ground(heat, heat.bottom, 4) == pytest.approx(floor, abs=1e-12)
     assert climb(heat) == pytest.approx(logsumexp(heat.bottom[size] + fit) - floor, abs=1e-9)
+
+
+def test_the_mass_of_all_sizes_is_counted_at_some():
+    """Replicas at lower powers never came to others, and one may not have come to these."""
+    heat, fit, size = exact((1.0, 0.6, 0.2, 0.0), dependent={9})
+    there = (heat.level == 0) | np.isin(heat.records[0, :, 2], (2, 3))
+    some = replace(heat, records=heat.records[:, there], level=heat.level[there], sizes=(2, 3))
+    floor = logsumexp(heat.bottom[size[(size == 2) | (size == 3)]])
+    assert ground(some, heat.bottom, 4) == pytest.approx(floor, abs=1e-12)
+    mass, _ = log_mass([some, some], 4)
+    assert mass == pytest.approx(logsumexp(heat.bottom[size] + fit), abs=1e-9)
+    never = replace(some, sizes=(5, 6))
+    assert np.isnan(log_mass([some, never], 4)[0])
 
 
 @pytest.mark.parametrize("name", SLABS)
@@ -87,7 +101,8 @@ def test_ways_up_count_models_that_are_not_dependent():
     np.testing.assert_allclose(counts.mean(axis=0), free, atol=4 * counts.std(axis=0).max() / 20)
     # Replicas that came to no models but those of four columns, and ways that ended before or after.
     bottom, four = np.zeros(7), np.array([[[0.0, 0.0, 4.0, 0.0]]])
-    short, whole = (Heat(np.array([1.0, 0.0]), np.array([1]), four, bottom, part) for part in (ways[:200, :3], ways))
+    powers, level = np.array([1.0, 0.0]), np.array([1])
+    short, whole = (Heat(powers, level, four, bottom, part, (0, 6)) for part in (ways[:200, :3], ways))
     assert ground(short.joined(whole), bottom, 6) == pytest.approx(np.log(1 + sum(free)), abs=0.02)
 
 

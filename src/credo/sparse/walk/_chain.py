@@ -69,6 +69,8 @@ class Chain:
     def __init__(self, columns: Columns, target: Target, ladder: Ladder, starts: Sequence[Model]) -> None:
         self.columns, self.target, self.ladder = own_rows(columns), target, ladder
         self.stopped, self.rounds = False, 0
+        # From which to which replicas are meant to come, at all powers.
+        self.sizes = 0, len(target.log_prior) - 1
         self.peak, self.summit = np.full(1, -np.inf), np.zeros(columns.X.shape[1], dtype=np.bool_)
         # The mean of ln(x_iᵀx_i + ridge).
         lengths = columns.scale + np.log(np.maximum(columns.square, 1e-300))
@@ -110,7 +112,7 @@ class Chain:
         n_ways = _WAYS if np.any((size < largest) & (able < d - size)) else 0
         top = int(size.max(initial=0))
         ways = [growth(self.columns, self._heights, rng, top) for _ in range(n_ways)]
-        return Heat(powers, level, records, self._heights.bottom, np.reshape(ways, (n_ways, top + 1)))
+        return Heat(powers, level, records, self._heights.bottom, np.reshape(ways, (n_ways, top + 1)), self.sizes)
 
     def advance(self, rng: np.random.Generator, n_steps: int, included: Array) -> tuple[Array, list[Model], Array]:
         """Walk on: log evidence, rest and weight of the models at the whole power, step by step, the models, and what

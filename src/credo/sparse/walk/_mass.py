@@ -19,7 +19,8 @@ class Heat:
     `records` (n_rounds, n_steps, 4) hold the fit, the logarithm of the weight, the size, and the number of columns that
     could enter; each of a round's steps is at one `level`. `bottom` is the log density at power zero of a model of each
     size, but for the same constant as the fit; `ways` (n_ways, n_sizes) tell how many columns could enter models that
-    grew from nothing, where some are dependent; NaN where they ended.
+    grew from nothing, where some are dependent; NaN where they ended. `sizes`, from the least to the largest, are those
+    that replicas came to at all powers.
     """
 
     powers: Array
@@ -27,6 +28,7 @@ class Heat:
     records: Array
     bottom: Array
     ways: Array
+    sizes: tuple[int, int]
 
     def joined(self, further: "Heat") -> "Heat":
         """With the rounds that came after; the powers stayed."""
@@ -42,27 +44,40 @@ class Heat:
             return []
         return [replace(self, records=part) for part in np.array_split(self.records, 4)]
 
-    def at(self, level: int) -> tuple[Array, Array]:
-        """Fits and their weights at one power."""
-        rows = self.records[:, self.level == level].reshape(-1, 4)
-        return rows[:, 0], softmax(rows[:, 1])
+    def at(self, level: int) -> Array:
+        """What was felt at one power, in models of its sizes."""
+        rows, (least, largest) = self.records[:, self.level == level].reshape(-1, 4), self.sizes
+        return np.asarray(rows[(rows[:, 2] >= least) & (rows[:, 2] <= largest)])
+
+    def log_share(self) -> float:
+        """The logarithm of the part of the posterior that is in models of its sizes."""
+        return float(logsumexp(self.at(0)[:, 1]) - logsumexp(self.records[:, self.level == 0, 1]))
 
 
 def log_mass(heats: Sequence[Heat], d: int) -> tuple[float, float]:
     """ln Z of the posterior over models of d columns, and its standard error: the mean of the chains' estimates.
 
-    At power zero Z is a sum over sizes; each chain climbs from there, power by power. The error is from the scatter of
-    chains or of their quarters, whichever is larger: that of four numbers is small by chance now and then.
+    At power zero Z is a sum over sizes; each chain climbs from there, power by power. Where it came to some sizes only
+    it counts the models of these, and knows from the whole power which part of all they are. The error is from the
+    scatter of chains or of their quarters, whichever is larger: that of four numbers is small by chance now and then.
+    NaN where a chain never came to its sizes at some power.
     """
     bottom = max((heat.bottom for heat in heats), key=len)
     parts = [part for heat in heats for part in heat.quarters()]
-    samples = [np.array([ground(heat, bottom, d) + climb(heat) for heat in some]) for some in (heats, parts)]
+    samples = [np.array([_counted(heat, bottom, d) for heat in some]) for some in (heats, parts)]
     errors = [sample.std(ddof=1) / np.sqrt(len(sample)) for sample in samples if len(sample) > 1]
     return float(samples[0].mean()), float(max(errors))
 
 
+def _counted(heat: Heat, bottom: Array, d: int) -> float:
+    """What one chain says of ln Z."""
+    if not all(len(heat.at(level)) for level in range(len(heat.powers))):
+        return np.nan
+    return ground(heat, bottom, d) + climb(heat) - heat.log_share()
+
+
 def climb(heat: Heat) -> float:
-    """ln Z at the whole power less ln Z at power zero, by bridges (Bennett 1976) from each power to the next.
+    """ln Z of its sizes at the whole power less that at power zero, by bridges (Bennett 1976) between neighbours.
 
     With δ the difference of two powers and f the fit, ρ = ln Z_high/Z_low solves
 
@@ -70,9 +85,8 @@ def climb(heat: Heat) -> float:
     """
     total = 0.0
     for level, step in enumerate(-np.diff(heat.powers)):
-        (high, above), (low, below) = heat.at(level), heat.at(level + 1)
-
-        total += bridge(step * high, above, step * low, below)
+        high, low = heat.at(level), heat.at(level + 1)
+        total += bridge(step * high[:, 0], softmax(high[:, 1]), step * low[:, 0], softmax(low[:, 1]))
     return total
 
 
@@ -86,7 +100,7 @@ def bridge(high: Array, above: Array, low: Array, below: Array) -> float:
 
 
 def ground(heat: Heat, bottom: Array, d: int) -> float:
-    """ln Z at power zero: Σ_k N_k e^(bottom_k), N_k the number of models of k columns that aren't dependent.
+    """ln Z of its sizes at power zero: Σ_k N_k e^(bottom_k), N_k the number of models that aren't dependent.
 
     Each model of k + 1 columns comes from k + 1 smaller ones: (k + 1)N_{k+1} = N_k × the mean number of columns that
     can enter, over the models of k, which at power zero are all alike. Without dependent columns that number is d − k
@@ -96,7 +110,8 @@ def ground(heat: Heat, bottom: Array, d: int) -> float:
     able = _able(heat, d, len(bottom)) * np.maximum(d - sizes, 0)
     with np.errstate(divide="ignore"):
         steps = np.log(able[:-1]) - np.log(sizes[1:])
-    return float(logsumexp(bottom + np.append(0.0, np.cumsum(steps))))
+    least, largest = heat.sizes
+    return float(logsumexp((bottom + np.append(0.0, np.cumsum(steps)))[least : largest + 1]))
 
 
 def _able(heat: Heat, d: int, n_sizes: int) -> Array:

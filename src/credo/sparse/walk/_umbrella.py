@@ -13,9 +13,8 @@ power zero and grows with the mean fit (thermodynamic integration, Kirkwood 1935
 
     d ln Z_β(k) / dβ = E_β[fit | k],   lift_β(k) = max(c_β − ln Z_β(k) − ln r_β(k), 0) − excess(k),
 
-r the rate at which models of a size are left. The excess, the same at all powers, keeps replicas from large sizes that
-have next to nothing of the posterior; not from small ones, where the mass of all models at power zero is, which that of
-the posterior is counted from. A lift that errs costs time, and nothing else.
+r the rate at which models of a size are left. The excess, the same at all powers, keeps replicas from sizes at either
+end that have next to nothing of the posterior. A lift that errs costs time, and nothing else.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +49,7 @@ _SLOWLY, _APART, _LEAST = 40, 0.25, 0.01
 _ROUNDS, STAGES, _NEAR = 80, 5, 1.0
 # Models that differ in size by fewer columns are of one world.
 _FEW = 10
-# Large sizes that take a higher lift at the whole power are worth no steps, unless larger ones are.
+# Sizes that take a higher lift at the whole power are worth no steps, unless they are between others.
 _HIGHEST = 4.0
 # No lift at the whole power is higher at all, so that weights are numbers that have squares.
 _HEIGHT = 200.0
@@ -84,7 +83,7 @@ def worlds_apart(paths: Sequence[Path], n: int) -> int:
 def level_way(
     columns: Columns, target: Target, rngs: Sequence[np.random.Generator], last: int, n_stages: int
 ) -> list[Chain]:
-    """Chains that go back and forth between models of no columns and of the largest size that is likely.
+    """Chains that go back and forth between the models of all sizes, up to the last, that have their part.
 
     The lift is found anew as often as it takes, up to `n_stages` times.
     """
@@ -156,10 +155,14 @@ def _refine(chains: Sequence[Chain], feels: list[Feel], last: int, stage: Stage,
         rejected = np.sum([chain.ladder.rejected for chain in chains], axis=0)
         powers, ladder = ladder.powers, tuned(ladder._replace(rejected=rejected))
         feels = blended(feels, np.interp(-ladder.powers, -powers, np.arange(_LEVELS)))
-    # Large models that aren't likely may hold together: replicas are driven from there before any step counts.
+    # Large models that aren't likely may hold together: replicas are driven from there before any step counts. The mass
+    # of all models is counted from power zero at sizes that replicas come to at all powers.
     _climb_to(chains, ladder._replace(lift=lift - _STEEP * _beyond(excess)))
     stage(_ROUNDS * _STRIDE)
     _climb_to(chains, ladder)
+    likely = np.flatnonzero(excess == 0.0)
+    for chain in chains:
+        chain.sizes = int(likely[0]), int(likely[-1])
 
 
 def _climb_to(chains: Sequence[Chain], ladder: Ladder) -> None:
@@ -180,14 +183,16 @@ def _climbed(powers: Array, fits: Array, ground: Array) -> Array:
 
 
 def _excess(lift: Array, last: int) -> Array:
-    """How much of the lift at the whole power is for sizes that nobody would call likely, nor any larger ones."""
-    least = np.minimum.accumulate(lift[last::-1])[::-1]
-    return np.pad(np.maximum(least - _HIGHEST, 0.0), (0, len(lift) - last - 1), mode="edge")
+    """How much of the lift at the whole power is for sizes that nobody would call likely, smaller or larger than all
+    others."""
+    sides = np.minimum.accumulate(lift[: last + 1]), np.minimum.accumulate(lift[last::-1])[::-1]
+    return np.pad(np.maximum(np.maximum(*sides) - _HIGHEST, 0.0), (0, len(lift) - last - 1), mode="edge")
 
 
 def _beyond(excess: Array) -> Array:
-    """How many columns a size is from the largest that has no excess."""
-    return np.maximum(np.arange(len(excess)) - np.flatnonzero(excess == 0.0)[-1], 0).astype(np.float64)
+    """How many columns a size is from the next that has no excess."""
+    sizes, likely = np.arange(len(excess)), np.flatnonzero(excess == 0.0)
+    return np.maximum(np.maximum(likely[0] - sizes, sizes - likely[-1]), 0).astype(np.float64)
 
 
 def _lifts(shares: Array, n_sizes: int) -> Array:
