@@ -10,6 +10,7 @@ from tests.sparse.test_spike_slab import SLABS, data, each_slab
 
 from credo.estimator import FitWarning
 from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
+from credo.sparse._design import Design
 from credo.sparse._model_prior import ModelPrior
 
 UNITS = [(1e-130, 1.0), (1e130, 1.0), (1.0, 1e-130), (1e-100, 1e-140), (1e139, 1e149)]
@@ -167,3 +168,26 @@ def test_few_rows_and_many_expected_columns_are_said():
         SpikeSlabClassifier(slab_variance=1e22).fit(X[:, :4], X[:, 0] > 0)
     model = SpikeSlabClassifier().fit(X[:, :4], X[:, 0] + rng.normal(size=40) > 0)
     assert_allclose(model.predict_proba(np.full((1, 4), 1e308)).sum(), 1.0)
+
+
+@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.parametrize("seed", range(4))
+def test_nearly_copies_that_reproduce_weighted_rows(seed):
+    """Nine rows that count as more, and columns each of which differs from the one before by a billionth or more: eight
+    of them leave nothing of y but rounding errors, by which no model may be chosen."""
+    rng = np.random.default_rng(seed)
+    X = np.cumsum(rng.normal(size=(9, 9)) * 10.0 ** -rng.uniform(0, 8, size=9), axis=1) + rng.normal(size=(9, 1))
+    y, weight = X[:, 0] + 0.3 * rng.normal(size=9), rng.uniform(0.5, 4.0, size=9)
+    assert Design.of(X, y, weight).n_rows == 9
+    assert Design.of(X, y, weight).rest(range(8)) == 0.0
+    # Of seven columns, some of y is left.
+    assert Design.of(X[:, :7], y, weight).n_rows == np.inf
+    fits = [
+        SpikeSlabRegressor(0.1, slab="g", search=search, random_state=seed).fit(X, y, sample_weight=weight)
+        for search in ("enumerate", "gibbs")
+    ]
+    one, other = (fit.posterior_ for fit in fits)
+    assert max(map(len, one.models + other.models)) <= 7
+    gap = np.abs(one.inclusion - other.inclusion)
+    assert (gap <= 4 * other.diagnostics["inclusion_error"]).all()
+    assert other.log_mass == pytest.approx(one.log_mass, abs=4 * other.diagnostics["log_mass_error"])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import ArrayLike, NDArray
 
 from credo.sparse._dependence import DEPENDENT, lengths, unit_columns
@@ -17,6 +18,8 @@ _LARGEST_COLUMN, _LARGEST = 1e150, 1e140
 _NOTHING = 1e-300
 # Columns that leave less of the target reproduce it.
 EXACT = 1e-20
+# Rounding errors that a number of a centred column may have.
+_ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,18 @@ def _name(j: int, names: Sequence[str]) -> str:
 
 
 def _rest(X: Array, y: Array, yy: float) -> float:
-    U = unit_columns(X)
-    rest = y - U @ np.linalg.lstsq(U, y)[0] if X.shape[1] else y
+    """The share of y that columns leave, which may be dependent; none where it may be their rounding errors alone.
+
+    A column of which p is left beside others is known to about ε, so that its direction, in which u of y is, may err by
+    ε/p, and what is left of y by uε/p.
+    """
+    Q, R, _ = sla.qr(unit_columns(X), mode="economic", pivoting=True, check_finite=False)
+    pivots = np.abs(np.diagonal(R))
+    known = pivots > max(X.shape) * _EPS * pivots.max(initial=0.0)
+    Q, pivots = Q[:, : len(pivots)][:, known], pivots[known]
+    share = Q.T @ y
+    rest = y - Q @ share
+    rest -= Q @ (Q.T @ rest)
+    if np.linalg.norm(rest) <= _ROUNDINGS * _EPS * float(np.sum(np.abs(share) / pivots)):
+        rest = np.zeros_like(y)
     return (float(rest @ rest) + max(yy - float(y @ y), 0.0)) / yy
