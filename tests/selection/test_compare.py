@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import Normal
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.metrics import point
+from credo.notices import warn
 from credo.selection import Comparison, HeldOut, Score, compare, gap
 
 
@@ -326,12 +327,12 @@ def test_warnings_of_the_fits_become_notes(table):
     class Worried(Average):
         def fit(self, X, y):
             if len(y) < 24 and X[:, 0].max() == 23 and X[:, 0].min() == 0:
-                warnings.warn("a fold looks odd", UserWarning, stacklevel=2)
+                warn("a fold looks odd", UserWarning, stacklevel=2)
             return super().fit(X, y)
 
     class Careful(Average):
         def fit(self, X, y):
-            warnings.warn(f"{len(y)} rows are few", UserWarning, stacklevel=2)
+            warn(f"{len(y)} rows are few", UserWarning, stacklevel=2)
             return super().fit(X, y)
 
     with warnings.catch_warnings():

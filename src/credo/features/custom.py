@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import FitWarning
 from credo.features._basis import Basis
+from credo.notices import warn
 
 
 class Custom(Basis):

@@ -3,13 +3,13 @@
 from itertools import combinations_with_replacement
 from math import ceil, comb, floor, inf, log10
 from typing import Literal
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import FitWarning, choice, positive_integer
 from credo.features._basis import Basis, bounded, exact, shifted
+from credo.notices import warn
 
 # With a larger condition number, least squares keeps fewer than four digits of its weights.
 _CONDITION_LIMIT = 1e12

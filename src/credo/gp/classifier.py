@@ -1,6 +1,5 @@
 """Gaussian-process classification."""
 
-import warnings
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -21,6 +20,7 @@ from credo.inference import Approximation, SoftmaxApproximation
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli
 from credo.linalg import one_blas_thread
+from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
@@ -256,7 +256,7 @@ class GPClassifier(Classifier, LearnedKernel):
         message = f"{self.result_.message}; {how}{found.message}"
         self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, message)
         if not found.converged:
-            warnings.warn(found.message, FitWarning, stacklevel=4)
+            warn(found.message, FitWarning, stacklevel=4)
 
     def _walk(self, problem: ClassProblem, rng: np.random.Generator) -> None:
         if self.hyperparameters == "sample":

@@ -1,6 +1,5 @@
 """Exact Gaussian-process regression."""
 
-import warnings
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -30,6 +29,7 @@ from credo.gp._varying import VaryingNoise
 from credo.kernels import RBF, Kernel
 from credo.learning import Draws
 from credo.linalg import one_blas_thread
+from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
@@ -233,7 +233,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         self.draws_, self.thetas_, self.theta_ = found.draws, found.thetas, found.center
         self.result_ = Result(self.draws_.converged, self.draws_.n_evaluations, self.draws_.message)
         if not self.draws_.converged:
-            warnings.warn(self.draws_.message, FitWarning, stacklevel=4)
+            warn(self.draws_.message, FitWarning, stacklevel=4)
 
     def _stretch(self) -> float:
         """What a variance of the problem's standardised targets is in the processes' units."""

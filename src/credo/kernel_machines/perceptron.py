@@ -1,6 +1,5 @@
 """The perceptron in the feature space of a kernel."""
 
-import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from credo.frames import Table
 from credo.kernel_machines._mistakes import Lesson, contradictory, learn, merged
 from credo.kernel_machines._rows import blocks, cross, median_distance
 from credo.kernels import RBF, Kernel, require_kernel
+from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
@@ -117,7 +117,7 @@ class KernelPerceptron(Classifier):
         self._keep(lesson, rows, first, which, _places(len(self.mistakes_), sample_weight))
         self.result_ = _result(lesson, self.solution, weight.sum(), contradictory(rows, codes))
         if not self.result_.converged:
-            warnings.warn(self.result_.message, FitWarning, stacklevel=2)
+            warn(self.result_.message, FitWarning, stacklevel=2)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:

@@ -1,6 +1,5 @@
 """Kernel ridge regression: the whole path over α from one eigendecomposition, α by exact leave-one-out."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from credo.frames import Table
 from credo.kernel_machines._rows import blocks, cross, median_distance
 from credo.kernel_machines._spectrum import Spectrum, spectrum
 from credo.kernels import RBF, Kernel, require_kernel
+from credo.notices import warn
 
 Array = NDArray[np.float64]
 
@@ -109,7 +109,7 @@ class KernelRidge(Regressor):
         self.noise_std_ = float(np.sqrt(noise))
         if self.alpha_ == 0:
             self.result_ = Result(True, self.result_.n_iter, _NO_PENALTY)
-            warnings.warn(_NO_PENALTY, FitWarning, stacklevel=2)
+            warn(_NO_PENALTY, FitWarning, stacklevel=2)
         return self
 
     def summary(self, *, level: float = 0.95) -> Table:

@@ -1,7 +1,6 @@
 """Bayesian linear regression: posterior, predictive and evidence in closed form (Bishop 3.3–3.5)."""
 
 import math
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from credo.linear._model import LinearModel, inflation
 from credo.linear._posterior import Posterior
 from credo.linear._rows import Kept, same_intercept
 from credo.linear._spectrum import Spectrum, spectrum
+from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
@@ -239,7 +239,7 @@ class BayesianLinearRegression(LinearModel):
         self.evidence_method_ = "exact"
         self.result_ = Result(found.n_iter >= 0, max(found.n_iter, 0), found.message)
         if found.noiseless and data.dof <= len(data.s):
-            warnings.warn(
+            warn(
                 f"{found.message}, as {len(self.coef_)} weights can with {data.weight:g} rows, so that intervals are "
                 'too narrow near the data: give noise_precision a number, or "conjugate"',
                 FitWarning,

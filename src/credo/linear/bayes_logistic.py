@@ -1,6 +1,5 @@
 """Bayesian logistic and softmax regression by Laplace's approximation (Bishop 4.4, 4.5; MacKay 1992)."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -21,6 +20,7 @@ from credo.linear._laplace import (
 )
 from credo.linear._logits import LogitPosterior, triangular_roots
 from credo.linear._spectrum import Spectrum
+from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
@@ -160,7 +160,7 @@ class BayesianLogisticRegression(LinearClassifier):
         self.n_observations_ = data.weight
         self.n_parameters_ = (len(self.classes_) - 1) * (rows.shape[1] + task.intercept)
         for message in self._doubts(found, rows, codes, weight):
-            warnings.warn(message, FitWarning, stacklevel=2)
+            warn(message, FitWarning, stacklevel=2)
         return self
 
     def proba_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:

@@ -1,6 +1,5 @@
 """The Bayes classifier for normal classes with one covariance."""
 
-import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.estimator import FitWarning, LinearClassifier, Result
 from credo.linear._graded import graded_axes
 from credo.linear._rows import centred, column_norms, flat_columns, means
+from credo.notices import warn
 
 Array = NDArray[np.float64]
 
@@ -171,7 +171,7 @@ class LinearDiscriminant(LinearClassifier):
                 "no column varies within a class, so that the classes are points and their covariance isn't known: a "
                 "row goes to the nearest mean, measured by the columns' spread, and how sure that looks means nothing"
             )
-            warnings.warn(message, FitWarning, stacklevel=3)
+            warn(message, FitWarning, stacklevel=3)
             return Result(True, 1, message)
         if self.rank_ == self.n_features_in_ or self.shrinkage_ > 0:
             return Result(True, 1, "solved in closed form")
@@ -179,7 +179,7 @@ class LinearDiscriminant(LinearClassifier):
             f"within the classes the {self.n_features_in_} columns vary in {self.rank_} directions only: the "
             "covariance is inverted on those, and the others don't count; with shrinkage='auto' they do"
         )
-        warnings.warn(message, FitWarning, stacklevel=3)
+        warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)
 
 

@@ -1,6 +1,5 @@
 """Linear regression by least squares, with everything that classical theory says about its uncertainty."""
 
-import warnings
 from typing import Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from credo.estimator import FitWarning, Result
 from credo.linear._design import Solution, least_squares, orthonormal_rows
 from credo.linear._model import LinearModel, inflation
 from credo.linear._rows import KEPT_ENTRIES, Kept
+from credo.notices import warn
 
 Array = NDArray[np.float64]
 
@@ -101,7 +101,7 @@ class LinearRegression(LinearModel):
         self._require_noise()
         square, estimable = self.solution_.latent_square(rows)
         if not estimable.all():
-            warnings.warn(
+            warn(
                 f"{int((~estimable).sum())} of {len(rows)} rows lie outside the span of the training rows, where "
                 "the data don't determine f: their intervals cover the determined part only. "
                 "BayesianLinearRegression says how unsure it is there.",
@@ -158,5 +158,5 @@ class LinearRegression(LinearModel):
             f"the {len(self.coef_)} columns have rank {self.rank_}: the weights are those of smallest norm among "
             "all that fit equally well; drop columns or use BayesianLinearRegression to tell them apart"
         )
-        warnings.warn(message, FitWarning, stacklevel=3)
+        warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)

@@ -1,6 +1,5 @@
 """Classification by least squares on indicators of the classes."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy import linalg as sla
 from credo.estimator import FitWarning, LinearClassifier, Result
 from credo.linear._graded import graded_svd
 from credo.linear._rows import centred, column_norms, flat_columns, means, triangle
+from credo.notices import warn
 
 Array = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ class LeastSquaresClassifier(LinearClassifier):
             f"the {self.n_features_in_} columns have rank {self.rank_}: the weights are those of smallest norm among "
             "all that fit equally well; drop columns, or use LogisticRegression(alpha=1) to tell them apart"
         )
-        warnings.warn(message, FitWarning, stacklevel=3)
+        warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)
 
 

@@ -1,6 +1,5 @@
 """Linear regression learned one sample at a time."""
 
-import warnings
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -23,6 +22,7 @@ from credo.frames import Table
 from credo.linear._batch import Batch, Memory
 from credo.linear._jit import correction_pass, lms_pass
 from credo.linear._rows import same_intercept
+from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
@@ -311,5 +311,5 @@ class LMSRegression(Regressor):
         if not self._is_automatic():
             cure = "a fixed step wanders around the solution: lower it, set average=True, or step='auto'"
         message = f"{said}, not to tol={self.tol:g}: {cure}"
-        warnings.warn(message, FitWarning, stacklevel=3)
+        warn(message, FitWarning, stacklevel=3)
         return Result(False, self.n_iter_, message)

@@ -1,6 +1,5 @@
 """Logistic regression: maximum likelihood, or the maximum of the posterior."""
 
-import warnings
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -12,6 +11,7 @@ from credo.linear._maximum import Maximum, maximize, posed
 from credo.linear._separable import SeparationWatch
 from credo.linear._softmax import Task
 from credo.linear._steepest import Path, ascend
+from credo.notices import warn
 
 Array = NDArray[np.float64]
 
@@ -153,7 +153,7 @@ class LogisticRegression(LinearClassifier):
     def _outcome(self, top: Maximum) -> Result:
         summit, steps = top.summit, f"{top.summit.n_iter} steps"
         if summit.obstacle:
-            warnings.warn(summit.obstacle, FitWarning, stacklevel=3)
+            warn(summit.obstacle, FitWarning, stacklevel=3)
             return Result(False, summit.n_iter, summit.obstacle)
         if not summit.converged:
             message = (
@@ -162,7 +162,7 @@ class LogisticRegression(LinearClassifier):
             )
             if self.solver == "ascent":
                 message += "; solver='newton' needs a few steps only"
-            warnings.warn(message, FitWarning, stacklevel=3)
+            warn(message, FitWarning, stacklevel=3)
             return Result(False, summit.n_iter, message)
         message = f"{'Newton' if self.solver == 'newton' else 'steepest ascent'} converged in {steps}"
         if top.rotation is None or self.alpha > 0 or top.rotation.rank == len(top.center):
@@ -171,5 +171,5 @@ class LogisticRegression(LinearClassifier):
             f"the {len(top.center)} columns have rank {top.rotation.rank}: the weights are those of smallest norm "
             "among all that fit equally well; drop columns, or use alpha>0 to tell them apart"
         )
-        warnings.warn(message, FitWarning, stacklevel=3)
+        warn(message, FitWarning, stacklevel=3)
         return Result(True, summit.n_iter, message)

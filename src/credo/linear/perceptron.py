@@ -1,6 +1,5 @@
 """The perceptron: learning from mistakes."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from credo.estimator import Absent, FitWarning, LinearClassifier, Result, positive_integer
 from credo.linear._jit import perceptron_pass
 from credo.linear._separable import separable
+from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
@@ -140,7 +140,7 @@ class Perceptron(LinearClassifier):
             f"{_VERDICTS[exists]} The weights kept after {self.n_iter_} passes are the best seen, which put "
             f"{100 * self.training_error_:.3g} % of the rows on the wrong side"
         )
-        warnings.warn(message, FitWarning, stacklevel=3)
+        warn(message, FitWarning, stacklevel=3)
         return Result(False, self.n_iter_, message)
 
 

@@ -1,6 +1,5 @@
 """Ridge regression: the whole path over α from one decomposition, α by exact leave-one-out."""
 
-import warnings
 from typing import Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from credo.linear._model import LinearModel, inflation
 from credo.linear._posterior import Posterior
 from credo.linear._rows import BLOCK_ENTRIES
 from credo.linear._spectrum import Spectrum, spectrum
+from credo.notices import warn
 
 Array = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ class Ridge(LinearModel):
         self.coef_std_ = spread * self.posterior_.coef_scale()
         self.intercept_std_ = spread * self.posterior_.intercept_scale()
         if self.alpha_ == 0 and not data.spans_all:
-            warnings.warn(_undetermined_message(data), FitWarning, stacklevel=2)
+            warn(_undetermined_message(data), FitWarning, stacklevel=2)
         return self
 
     def _mean(self, rows: Array) -> Array:

@@ -1,6 +1,5 @@
 """One model on its way through the folds and the fit on all rows."""
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -12,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from credo.metrics import NoDistribution, final_step, predictive
+from credo.notices import collected
 from credo.selection._comparison import HeldOut, Score
 from credo.selection._criteria import bic, description_length, has_likelihood
 from credo.selection._folds import Folds
@@ -49,15 +49,14 @@ class Trial:
         self._step("on all rows", None, None)
 
     def _step(self, where: str, train: NDArray[np.intp] | None, test: NDArray[np.intp] | None) -> bool:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
+        with collected() as caught:
             try:
                 self._fit(train, test)
             # Whatever goes wrong inside one model must not lose the others; the sentence is kept.
             except Exception as error:
                 self.error = f"{_sentence(error)} ({where})"
         self.n_fits += 1
-        self.warned.append(list(dict.fromkeys(str(warning.message) for warning in caught)))
+        self.warned.append(list(dict.fromkeys(str(notice) for notice in caught)))
         return self.error is None
 
     def _fit(self, train: NDArray[np.intp] | None, test: NDArray[np.intp] | None) -> None:

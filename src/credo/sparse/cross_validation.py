@@ -1,6 +1,5 @@
 """The lasso with its penalty chosen by cross-validation."""
 
-import warnings
 from collections import deque
 from dataclasses import replace
 from typing import Any, Self
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from credo.distributions import StudentT
 from credo.estimator import FitWarning, choice, positive, positive_integer
 from credo.learning.coordinate import Rows, block_of, descend, polished
+from credo.notices import warn
 from credo.sparse._folds import RULES, Fold, HeldOut, folds_of, side_by_side, weighty
 from credo.sparse.lasso import PenalizedRegression
 from credo.sparse.path import penalties, walk
@@ -128,7 +128,7 @@ class LassoCV(PenalizedRegression):
         # A splitter may hold rows out more than once, which tells no more of them.
         self.noise_std_, self.dof_ = float(np.sqrt(self.mse_[place])), float(min(share.sum(), rows.total))
         for word in held_out.words(place, self.alphas_):
-            warnings.warn(word, FitWarning, stacklevel=2)
+            warn(word, FitWarning, stacklevel=2)
             self.result_ = replace(self.result_, message=f"{self.result_.message}; {word}")
         return self
 

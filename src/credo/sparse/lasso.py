@@ -1,6 +1,5 @@
 """Least squares with a penalty on the absolute size of the weights: lasso and elastic net."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from credo.distributions import Distribution, Normal
 from credo.estimator import FitWarning, Regressor, Result, nonnegative, positive, positive_integer
 from credo.frames import Table
 from credo.learning.coordinate import Rows, Step, block_of, descend, polished
+from credo.notices import warn
 
 Array = NDArray[np.float64]
 
@@ -115,7 +115,7 @@ class PenalizedRegression(Regressor):
             f"after {step.n_passes} passes the relative duality gap is {size:.2g}, above tol={self.tol:g}: raise "
             "max_iter or tol, use a larger alpha, or bring the columns to one scale"
         )
-        warnings.warn(message, FitWarning, stacklevel=4)
+        warn(message, FitWarning, stacklevel=4)
         return Result(False, step.n_passes, message)
 
 

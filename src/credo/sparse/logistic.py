@@ -1,6 +1,5 @@
 """Logistic regression with an ℓ₁ penalty, for features of which most don't matter."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.estimator import FitWarning, LinearClassifier, Result, interval_level, positive, positive_integer
 from credo.frames import Table
 from credo.learning.coordinate import Labels, Rows, Verdict, classify, undivided
+from credo.notices import warn
 from credo.sparse.lasso import SHOWN, penalty
 
 Array = NDArray[np.float64]
@@ -79,7 +79,7 @@ class PenalizedClassifier(LinearClassifier):
                 f"after {verdict.n_steps} rounds the relative duality gap is {relative:.2g}, above tol={self.tol:g}: "
                 "raise max_iter or tol, use a larger alpha, or bring the columns to one scale"
             )
-            warnings.warn(message, FitWarning, stacklevel=3)
+            warn(message, FitWarning, stacklevel=3)
         self.result_ = Result(verdict.converged, verdict.n_steps, message)
 
 

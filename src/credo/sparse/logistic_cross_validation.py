@@ -1,6 +1,5 @@
 """Sparse logistic regression with its penalty chosen by cross-validation."""
 
-import warnings
 from collections import deque
 from dataclasses import replace
 from typing import Any, Self
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import FitWarning, choice, labels_of, positive, positive_integer
 from credo.learning.coordinate import Labels, Rows, classify
+from credo.notices import warn
 from credo.sparse._folds import RULES, Fold, HeldOut, folds_of, marks, side_by_side, weighty
 from credo.sparse.logistic import PenalizedClassifier
 from credo.sparse.path import penalties
@@ -113,7 +113,7 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
         folds = self._folds(table, codes, omega, y, sample_weight)
         unseen = np.setdiff1d(np.arange(len(self.classes_)), codes[np.concatenate([held for _, held in folds])])
         if len(unseen):
-            warnings.warn(
+            warn(
                 f"label {self.classes_[unseen].tolist()[0]!r} is so rare that no held-out row of it could be scored "
                 "(the training rows must know it as well): the penalty is chosen by the other labels alone",
                 FitWarning,
@@ -132,7 +132,7 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
         (verdict,) = self._walk(rows, labels, self.alphas_[place : place + 1], tol=self.tol, start=start)
         self._keep(verdict, labels, table, float(self.alphas_[place]))
         for word in held_out.words(place, self.alphas_):
-            warnings.warn(word, FitWarning, stacklevel=2)
+            warn(word, FitWarning, stacklevel=2)
             self.result_ = replace(self.result_, message=f"{self.result_.message}; {word}")
         return self
 

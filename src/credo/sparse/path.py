@@ -1,6 +1,5 @@
 """The lasso for a whole range of penalties, each from the one before."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
@@ -10,6 +9,7 @@ from sklearn.utils.validation import check_array
 
 from credo.estimator import FitWarning, names_for, numeric, positive, positive_integer, training_rows
 from credo.learning.coordinate import Rows, block_of, descend
+from credo.notices import warn
 from credo.sparse.lasso import mixing
 
 Array = NDArray[np.float64]
@@ -142,7 +142,7 @@ def lasso_path(
     grid = penalties(rows.steepest() / (rows.total * ratio), alphas, n_alphas=n_alphas, eps=eps)
     coefs, gaps, missed = walk(rows, grid, l1_ratio=ratio, tol=tol, max_passes=max_iter)
     if missed:
-        warnings.warn(
+        warn(
             f"at {missed} of {len(grid)} alphas the relative duality gap is above tol={tol:g}: raise max_iter or tol, "
             "or bring the columns to one scale",
             FitWarning,

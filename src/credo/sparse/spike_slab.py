@@ -1,7 +1,6 @@
 """Regression that says which inputs matter: the posterior over all subsets of the columns."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import Distribution
 from credo.estimator import FitWarning, Regressor, Result, choice, positive_integer
 from credo.frames import Table
+from credo.notices import warn
 from credo.seeds import generator
 from credo.sparse._average import Average
 from credo.sparse._coefficient import Coefficient, place_of, places_of, quantiles
@@ -160,7 +160,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         # The BIC has a word of its own about too many columns. All this is said before a search that may take minutes.
         words = design_words(design, dependence, slab, names) + ([] if self.slab == "bic" else prior.words(design.n))
         for word in words:
-            warnings.warn(word, FitWarning, stacklevel=2)
+            warn(word, FitWarning, stacklevel=2)
         found = self._search(design, slab, prior)
         self.search_ = "enumerate" if found.coef_mean is not None else "gibbs"
         self._learn(design, dependence, slab, found)
@@ -168,7 +168,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         self._fits = self._average
         later = search_words(found, slab, design, names)
         for word in later:
-            warnings.warn(word, FitWarning, stacklevel=2)
+            warn(word, FitWarning, stacklevel=2)
         diagnostics = found.diagnostics
         visited = f"all {diagnostics['n_visited']:,} subsets visited"
         told = "; ".join([diagnostics.get("message", visited), *size_words(design, slab), *words, *later])

@@ -1,6 +1,5 @@
 """Logistic regression that averages over all subsets of its columns."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -11,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import Classifier, FitWarning, Result, choice, positive, positive_integer
 from credo.frames import Table
+from credo.notices import warn
 from credo.seeds import generator
 from credo.sparse._coefficient import Coefficient, place_of, places_of
 from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of
@@ -162,12 +162,12 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         dependence = dependence_of((task.ZT * np.sqrt(task.weight)).T)
         words = [*self._column_words(dependence), *prior.words(float(weight.sum()), beta=True)]
         for word in words:
-            warnings.warn(word, FitWarning, stacklevel=2)
+            warn(word, FitWarning, stacklevel=2)
         found = self._search(task, prior)
         self._learn(task, dependence, found)
         diagnostics = found.diagnostics
         if not diagnostics["converged"]:
-            warnings.warn(diagnostics["message"], FitWarning, stacklevel=2)
+            warn(diagnostics["message"], FitWarning, stacklevel=2)
         told = "; ".join([diagnostics["message"], *words])
         self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), told)
         return self
@@ -198,6 +198,7 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
 
         Examples
         --------
+        >>> import warnings
         >>> import numpy as np
         >>> x = np.linspace(-2.0, 2.0, 40)
         >>> with warnings.catch_warnings(action="ignore"):

@@ -1,7 +1,6 @@
 """Subsets without a posterior: one column after the other, judged by the BIC or its extension to many columns."""
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.stats import chi2
 
 from credo.estimator import FitWarning, choice, positive_integer, training_rows
 from credo.frames import Table
+from credo.notices import warn
 from credo.sparse._design import Design
 from credo.sparse._fit import solve
 from credo.sparse._models import Model
@@ -152,7 +152,7 @@ def forward_selection(
     most = cost.most if max_size is None else positive_integer("max_size", max_size)
     most = int(min(most, bic.most, len(design.kept)))
     for word in [*target_words(design), *cost.words()]:
-        warnings.warn(word, FitWarning, stacklevel=2)
+        warn(word, FitWarning, stacklevel=2)
     order, rests = _forward(design, most)
     costs = [cost(k, rest) for k, rest in enumerate(rests)]
     chosen = set(order[: int(np.argmin(costs))])

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from warnings import warn
 
 import sklearn
 from sklearn.base import BaseEstimator
@@ -26,6 +25,7 @@ from credo.io.files.classes import class_name
 from credo.io.files.decode import Decoder
 from credo.io.files.encode import Encoder, npy
 from credo.io.files.manifest import Manifest
+from credo.notices import warn
 
 MAX_BYTES = 2**31
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from typing import Any, Protocol
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from credo.features import Words
 from credo.io.errors import ColumnError, TableWarning, plural, quoted
 from credo.io.preparation.dates import days_since, timestamps
 from credo.io.tables.columns import not_a_number, numbers, present_mask, words
+from credo.notices import warn
 
 Array = NDArray[np.float64]
 

@@ -3,7 +3,6 @@
 y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ  =  (b − Σ wⱼcⱼ/sⱼ) + Σ (wⱼ/sⱼ) xⱼ
 """
 
-import warnings
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -12,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from credo.estimator import FitWarning
 from credo.frames import Table
 from credo.io.extras import pandas
 from credo.io.preparation.transformer import Preparation
 from credo.metrics import final_step
+from credo.notices import collected
 
 _SCALED = ("estimate", "sd", "lower", "upper")
 
@@ -108,8 +107,7 @@ def _move_intercept(
     # An estimator without intervals in its table has none for the moved intercept either; and without residual
     # degrees of freedom there is no distribution.
     if "upper" in columns:
-        with suppress(ValueError), warnings.catch_warnings():
-            warnings.simplefilter("ignore", FitWarning)
+        with suppress(ValueError), collected():
             dist = estimator.predict_dist(rows, latent=True)
             (lower,), (upper,) = dist.interval(level)
             below = float(dist.cdf(0.0)[0])

@@ -1,6 +1,5 @@
 """A preparation and an estimator as one model of tables."""
 
-import warnings
 from time import perf_counter
 from typing import Any, Self
 
@@ -22,6 +21,7 @@ from credo.io.preparation.transformer import Preparation
 from credo.io.tables.columns import as_frame, has_names
 from credo.io.tables.target import split_target
 from credo.metrics import final_step, predictive
+from credo.notices import warn
 
 # A dense matrix of more numbers than this (800 MB) isn't made of sparse words without being asked for.
 _MAX_DENSE = 10**8
@@ -208,7 +208,7 @@ class TableModel(BaseEstimator):
             task = "classification" if _predicts_classes(self) else "regression"
             rest, targets, notes = split_target(table, self.target, task=task)
             for note in notes:
-                warnings.warn(note, stacklevel=3)
+                warn(note, stacklevel=3)
             return rest, targets
         return self._without_target(table), np.asarray(unmasked(y, name="y"))
 

@@ -1,6 +1,5 @@
 """`Preparation`: a scikit-learn transformer of frames."""
 
-import warnings
 from collections.abc import Mapping
 from itertools import groupby
 from typing import Any, Self
@@ -21,6 +20,7 @@ from credo.io.preparation.ordinary import ordinary
 from credo.io.preparation.scale import center_and_scale, is_sparse, scaled
 from credo.io.tables.columns import as_frame, has_names, missing_columns
 from credo.io.tables.names import unique_names
+from credo.notices import collected, warn
 
 
 class Preparation(TransformerMixin, BaseEstimator):
@@ -134,16 +134,14 @@ class Preparation(TransformerMixin, BaseEstimator):
         self.n_features_in_ = table.shape[1]
         self.feature_names_in_ = np.array(table.columns.tolist(), dtype=object)
         if self.standardize:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", TableWarning)
+            with collected():
                 self.center_, self.scale_ = center_and_scale(self._blocks(table), weight)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and transform the same rows; the notes say all that there is to warn about."""
         self.fit(X, y, **fit_params)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TableWarning)
+        with collected():
             return self._matrix(as_frame(X))
 
     def transform(self, X: Any) -> Any:
@@ -170,7 +168,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         extra = [name for name in names if name not in known]
         if extra:
             sentence = f"ignored columns that the model wasn't fitted to: {quoted(extra)}"
-            warnings.warn(TableWarning(sentence), stacklevel=2)
+            warn(TableWarning(sentence), stacklevel=2)
         return self._matrix(table)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

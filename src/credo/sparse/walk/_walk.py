@@ -1,6 +1,5 @@
 """Several chains over models, side by side, and what they say together."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,7 @@ from scipy.special import logsumexp
 
 from credo.estimator import FitWarning
 from credo.linalg import one_blas_thread
+from credo.notices import warn
 from credo.seeds import generator
 from credo.sparse._dependence import DEPENDENT
 from credo.sparse._model_prior import ModelPrior, size_law
@@ -137,7 +137,7 @@ def walk(
     found = replace(found, diagnostics={**found.diagnostics, "powers": powers, "refused": refused})
     if not found.diagnostics["converged"]:
         # Of an estimator's fit, which calls its own search.
-        warnings.warn(found.diagnostics["message"], FitWarning, stacklevel=4)
+        warn(found.diagnostics["message"], FitWarning, stacklevel=4)
     return found
 
 

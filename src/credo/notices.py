@@ -1,0 +1,39 @@
+"""Warnings as values: a caller that wants them collects them, and everyone else gets Python warnings.
+
+`warnings.catch_warnings` changes the state of the whole process, so two studies in two threads would see each
+other's warnings. A collector is a context variable: it belongs to one thread, or one asynchronous task, alone.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_collector: ContextVar[list[Warning] | None] = ContextVar("credo_notices", default=None)
+
+
+def warn(message: str | Warning, category: type[Warning] = UserWarning, stacklevel: int = 1) -> None:
+    """Hand a warning to the innermost collector of this thread or, without one, to `warnings.warn`."""
+    notice = message if isinstance(message, Warning) else category(message)
+    found = _collector.get()
+    if found is None:
+        warnings.warn(notice, stacklevel=stacklevel + 1)
+    else:
+        found.append(notice)
+
+
+@contextmanager
+def collected() -> Iterator[list[Warning]]:
+    """Collect the warnings that Credo issues in this thread instead of showing them.
+
+    >>> with collected() as found:
+    ...     warn("the path was cut short")
+    >>> [str(notice) for notice in found]
+    ['the path was cut short']
+    """
+    found: list[Warning] = []
+    token = _collector.set(found)
+    try:
+        yield found
+    finally:
+        _collector.reset(token)
