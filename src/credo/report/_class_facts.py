@@ -6,72 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.metrics import Forecast, forecast, groups
+from credo.metrics import Forecast, forecast
+from credo.metrics._calibration_test import FEW as FEW
+from credo.metrics._calibration_test import SMALL as SMALL
+from credo.metrics._calibration_test import Calibration as Calibration
+from credo.metrics._calibration_test import Confidence as Confidence
+from credo.metrics._calibration_test import class_calibration
+from credo.metrics._calibration_test import confidence as _confidence
 from credo.plots import shorten
 from credo.plots._roc import area as area_under_curve
-from credo.report._facts import ALARM_Z
 from credo.selection import HeldOut
 
 # A label of less than this probability is unlikely.
 UNLIKELY = 0.05
-# Fewer rows than this can't show whether probabilities are honest.
-FEW = 20
-# A calibration error below this matters little for most uses.
-SMALL = 0.02
-
-
-@dataclass(frozen=True)
-class Confidence:
-    """How sure a model was of the labels it named, on average, and how often it was right.
-
-    Were its probabilities true, the number of right labels would have the mean Σ cᵢ and the variance Σ cᵢ(1 − cᵢ): `z`
-    is the standardised difference, negative where the model was too sure.
-    """
-
-    n: int
-    right: int
-    stated: float
-    z: float
-
-    @property
-    def share(self) -> float:
-        """The share of right labels."""
-        return self.right / self.n
-
-    @property
-    def honest(self) -> bool:
-        """Whether chance explains the difference."""
-        return abs(self.z) <= ALARM_Z
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Mean difference between predicted and observed shares over groups of rows, and what chance alone would leave.
-
-    `z` measures the excess over chance in standard deviations.
-    """
-
-    error: float
-    chance: float
-    z: float
-    confidence: Confidence
-
-    @property
-    def by_chance(self) -> bool:
-        """Whether chance explains the error."""
-        return self.z <= ALARM_Z
-
-    @property
-    def verdict(self) -> str:
-        """The one judgement of the probabilities: "", "too sure", "too unsure", "off" or "slightly off".
-
-        Nothing is said where chance explains both the error in groups of rows and the share of right labels.
-        """
-        if self.confidence.n < FEW or (self.by_chance and self.confidence.honest):
-            return ""
-        if not self.confidence.honest:
-            return "too sure" if self.confidence.z < 0 else "too unsure"
-        return "slightly off" if self.error < SMALL else "off"
 
 
 @dataclass(frozen=True)
@@ -125,31 +72,12 @@ def predicted(held: HeldOut) -> Forecast:
 
 def confidence(held: HeldOut) -> Confidence:
     """How sure the model was, and how often right."""
-    found = predicted(held)
-    stated, right = found.table.max(axis=1), found.named == found.codes
-    spread = float(np.sqrt(np.sum(stated * (1 - stated))))
-    excess = float(right.sum() - stated.sum())
-    # Certain and right everywhere leaves nothing to doubt; certain and wrong leaves no doubt at all.
-    z = excess / spread if spread > 0 else 0.0 if excess == 0 else float(np.copysign(np.inf, excess))
-    return Confidence(len(right), int(right.sum()), float(stated.mean()), z)
+    return _confidence(held.y, held.dist)
 
 
 def calibration(held: HeldOut) -> Calibration:
-    """The calibration error beside that of honest probabilities.
-
-    In a group the events differ from their probabilities' sum by about a normal number of variance v = Σ p(1 − p): its
-    size has the mean √(2v/π) and the variance (1 − 2/π) v.
-    """
-    probability, happened = predicted(held).event
-    group = groups(probability)
-    off = np.abs(np.bincount(group, weights=happened - probability))
-    variance = np.bincount(group, weights=probability * (1 - probability))
-    chance = float(np.sqrt(2 * variance / np.pi).sum())
-    spread = float(np.sqrt((1 - 2 / np.pi) * variance.sum()))
-    excess = float(off.sum()) - chance
-    # A fraction of one row is no more than rounding where all probabilities are certain.
-    z = excess / spread if spread > 0 else 0.0 if excess < 0.5 else np.inf
-    return Calibration(float(off.sum()) / len(group), chance / len(group), z, confidence(held))
+    """The calibration error beside that of calibrated probabilities."""
+    return class_calibration(held.y, held.dist)
 
 
 def confusion(held: HeldOut, target: str = "y") -> Confusion:

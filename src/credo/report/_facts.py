@@ -5,21 +5,37 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import binom, chisquare, kstest, spearmanr
+from scipy.stats import spearmanr
 
 from credo.distributions import StudentT
 from credo.metrics import pit, point
-from credo.metrics._calibration import pit_bars
+from credo.metrics._calibration_test import (
+    ALARM as ALARM,
+)
+from credo.metrics._calibration_test import (
+    ALARM_Z as ALARM_Z,
+)
+from credo.metrics._calibration_test import (
+    Bars as Bars,
+)
+from credo.metrics._calibration_test import (
+    Coverage as Coverage,
+)
+from credo.metrics._calibration_test import (
+    Uniformity as Uniformity,
+)
+from credo.metrics._calibration_test import (
+    bars as bars,
+)
+from credo.metrics._calibration_test import (
+    coverage_test,
+)
+from credo.metrics._calibration_test import (
+    uniformity as uniformity,
+)
 from credo.selection import Gap, HeldOut, gap
 
 Vector = NDArray[np.float64]
-
-# What chance does less than once in a hundred times is called evidence; for a normal z that is |z| > 2.576.
-ALARM = 0.01
-ALARM_Z = 2.5758293035489
-# Half of all normal numbers, and 95 in 100 of them, are no larger than this.
-_QUARTILE, _NEARLY_ALL = 0.6744897501960817, 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -58,65 +74,6 @@ class Predicted:
 
 
 @dataclass(frozen=True)
-class Coverage:
-    """Rows inside their 95 % interval, and the central 99 % range of that count under binomial(n, 0.95)."""
-
-    inside: int
-    n: int
-    low: int
-    high: int
-
-
-@dataclass(frozen=True)
-class Bars:
-    """A histogram of PIT values, and how many of its bars leave the range that all of an honest model keep to.
-
-    They do so at least 99 times in 100. `p` is that of the chi-square test for level bars.
-    """
-
-    n: int
-    outside: int
-    p: float
-
-    @property
-    def are_level(self) -> bool:
-        """Whether chance explains how they differ."""
-        return self.outside == 0 and self.p >= ALARM
-
-
-@dataclass(frozen=True)
-class Uniformity:
-    """How far PIT values are from uniform.
-
-    `bias` is their standardised mean: positive means observations above their predictions. `spread` is the
-    standardised variance of their normal scores: positive means observations out in the tails. `middle` is the
-    standardised number of those in the middle half, `central` their share, and `coverage` counts those outside the
-    outermost 5 %; where there is a bias, the middle is that of the values. `above` is the share above ½, and `distance`
-    Kolmogorov's, the largest difference between a stated and an observed probability.
-    """
-
-    n: int
-    above: float
-    bias: float
-    spread: float
-    middle: float
-    central: float
-    distance: float
-    coverage: Coverage
-    bars: Bars
-
-    @property
-    def too_wide(self) -> bool:
-        """Whether the distributions are wider than what happened, by any of three tests."""
-        return self.spread < -ALARM_Z or self.middle > ALARM_Z or self.coverage.inside > self.coverage.high
-
-    @property
-    def too_narrow(self) -> bool:
-        """Whether they are narrower. Both are true where they are too wide for most rows and too narrow for some."""
-        return self.spread > ALARM_Z or self.middle < -ALARM_Z or self.coverage.inside < self.coverage.low
-
-
-@dataclass(frozen=True)
 class Correlation:
     """Spearman's rank correlation with its p-value."""
 
@@ -146,45 +103,7 @@ class Guess:
 
 def coverage(held: Predicted) -> Coverage:
     """How many rows fell inside their interval, and how many should."""
-    return _coverage((held.lower <= held.y) & (held.y <= held.upper))
-
-
-def _coverage(inside: NDArray[np.bool_]) -> Coverage:
-    n = len(inside)
-    low, high = (int(binom.ppf(q, n, 0.95)) for q in (ALARM / 2, 1 - ALARM / 2))
-    return Coverage(inside=int(inside.sum()), n=n, low=low, high=high)
-
-
-def uniformity(pit: Vector) -> Uniformity:
-    """Tests of PIT values against the uniform distribution.
-
-    Of U uniform on (0, 1): Var U = 1/12, and Φ⁻¹(U) is standard normal, so that its sample variance about its
-    own mean (a bias is no matter of spread) has mean 1 and variance 2/n.
-    """
-    values = np.clip(pit[np.isfinite(pit)], 0.0, 1.0)
-    n = len(values)
-    # Values of exactly 0 or 1 count as far out as the first of 2n uniform ones would be.
-    normal = ndtri(np.clip(values, 0.25 / n, 1 - 0.25 / n))
-    bias = float((values.mean() - 0.5) * np.sqrt(12 * n))
-    off = np.abs(normal - (normal.mean() if abs(bias) > ALARM_Z else 0.0))
-    central = float(np.mean(off < _QUARTILE))
-    return Uniformity(
-        n=n,
-        above=float(np.mean(values > 0.5)),
-        bias=bias,
-        spread=float((normal.var(ddof=1) - 1) * np.sqrt(n / 2)),
-        middle=float((central - 0.5) * 2 * np.sqrt(n)),
-        central=central,
-        distance=float(kstest(values, "uniform").statistic),
-        coverage=_coverage(off <= _NEARLY_ALL),
-        bars=bars(values),
-    )
-
-
-def bars(values: Vector) -> Bars:
-    """What can be said of the histogram that is drawn."""
-    drawn = pit_bars(values, level=1 - ALARM)
-    return Bars(len(drawn.counts), int(drawn.outside.sum()), float(chisquare(drawn.counts).pvalue))
+    return coverage_test((held.lower <= held.y) & (held.y <= held.upper))
 
 
 def pattern(y: Vector, mean: Vector) -> Pattern:
