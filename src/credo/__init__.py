@@ -50,6 +50,8 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "from_function",
     ),
     "linear": (
+        "BaselineClassifier",
+        "BaselineRegressor",
         "BayesianLinearRegression",
         "BayesianLogisticRegression",
         "LMSRegression",

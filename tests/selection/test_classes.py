@@ -20,7 +20,7 @@ from credo.linear import (
     Perceptron,
 )
 from credo.selection import compare
-from credo.selection._folds import folds
+from credo.selection._folds import shuffled as folds
 from credo.selection._stacked import Stacked, stacked
 
 RNG = np.random.default_rng(5)

@@ -5,6 +5,8 @@
     Ridge                     min ‖y − b − Xw‖² + α‖w‖²; α by exact leave-one-out
     BayesianLinearRegression  w ~ N(m₀, α⁻¹I), noise N(0, β⁻¹); posterior, predictive, evidence
 
+    BaselineRegressor, BaselineClassifier  the mean, or the class frequencies: what other models have to beat
+
     LeastSquaresClassifier    least squares on indicators of the classes
     Perceptron                w ← w + yφ at each mistake
     LinearDiscriminant        normal classes with one covariance: log odds linear in x, in closed form
@@ -26,6 +28,7 @@ from credo.linear._logits import LogitPosterior as LogitPosterior
 from credo.linear._posterior import Posterior as Posterior
 from credo.linear._spectrum import Spectrum as Spectrum
 from credo.linear._steepest import Path as Path
+from credo.linear.baseline import BaselineClassifier, BaselineRegressor
 from credo.linear.bayes import BayesianLinearRegression
 from credo.linear.bayes_logistic import BayesianLogisticRegression
 from credo.linear.discriminant import LinearDiscriminant
@@ -37,6 +40,8 @@ from credo.linear.perceptron import Perceptron
 from credo.linear.ridge import Ridge, ridge_path
 
 __all__ = [
+    "BaselineClassifier",
+    "BaselineRegressor",
     "BayesianLinearRegression",
     "BayesianLogisticRegression",
     "LMSRegression",

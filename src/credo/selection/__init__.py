@@ -7,11 +7,12 @@
 
 Contract: `compare` takes named, unfitted models, all of them regressors or all classifiers, and returns a
 `Comparison`: the scores, best first, the held-out predictive distributions row by row, and every model fitted on all
-rows. All models see the same folds. A model that fails is reported with a sentence and doesn't stop the others. `bic`
-and `description_length` take a fitted model. Whether chance alone could explain a lead is said by `Gap.clear` and
-nowhere else, and what a number of the leaderboard is called and how it is written by `MEASURES`.
+rows. All models see the same folds. A model that fails is reported with a sentence and doesn't stop the others. Which
+model to use is decided in `_select` and nowhere else; a baseline that looks at no column is always among them. `bic`
+and `description_length` take a fitted model. What a number of the leaderboard is called and how it is written is in
+`MEASURES`.
 
-Members: `compare`, `Comparison`, `Score`, `HeldOut`, `gap`, `Gap`, `Measure`, `MEASURES`, `bic`, `description_length`.
+Members: `compare`, `Comparison`, `Score`, `HeldOut`, `Selection`, `gap`, `Gap`, `Measure`, `MEASURES`, `bic`, `description_length`.
 
 Not here: the scores themselves (`credo.metrics`), averaging of models (`credo.ensemble`), pictures.
 """
@@ -21,14 +22,17 @@ from credo.selection._comparison import Comparison, HeldOut, Score
 from credo.selection._criteria import bic, description_length
 from credo.selection._gap import Gap, gap
 from credo.selection._measures import MEASURES, Measure
+from credo.selection._select import BASELINE, Selection
 
 __all__ = [
+    "BASELINE",
     "MEASURES",
     "Comparison",
     "Gap",
     "HeldOut",
     "Measure",
     "Score",
+    "Selection",
     "bic",
     "compare",
     "description_length",

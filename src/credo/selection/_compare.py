@@ -1,6 +1,6 @@
 """Comparing models on the same held-out rows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,12 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
 from credo.estimator import labels_of, numeric
+from credo.linear import BaselineClassifier, BaselineRegressor
 from credo.seeds import generator
 from credo.selection._comparison import Comparison, Score
-from credo.selection._folds import folds
+from credo.selection._folds import splits
 from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION, Task
+from credo.selection._select import BASELINE
 from credo.selection._trial import Trial
 
 Progress = Callable[[str, int, int], None]
@@ -26,14 +28,15 @@ def compare(
     X: Any,
     y: ArrayLike,
     *,
-    cv: int = 5,
+    cv: Any = 5,
     groups: ArrayLike | None = None,
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare models by their predictive distributions for rows that they did not see.
 
-    The rows are shuffled and cut into `cv` folds, the same for all models, and where they are classifiers with the
+    A baseline takes part: always the mean of the targets, or the class frequencies. A model that doesn't beat it is
+    never selected. The rows are shuffled and cut into `cv` folds, the same for all models, and where they are classifiers with the
     classes spread evenly. Each fold is predicted by models fitted on the others; then each model is fitted on all rows,
     for its evidence and its time.
 
@@ -45,8 +48,9 @@ def compare(
     X : array, frame or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
         Numbers, or for classifiers labels of any kind.
-    cv : int, default 5
-        Number of folds; with fewer rows than folds, one fold a row.
+    cv : int, splitter or pairs of rows, default 5
+        Number of folds (with fewer rows than folds, one fold a row), a scikit-learn splitter such as
+        `TimeSeriesSplit()`, or pairs of training and held-out rows.
     groups : array of shape (n_samples,), optional
         Rows of equal label stay in one fold: copies of a row, repeats of a measurement, visits of a patient. What is
         learned from one of them would otherwise be tested on another.
@@ -69,7 +73,7 @@ def compare(
     >>> models = {"least squares": LinearRegression(), "bayes": BayesianLinearRegression()}
     >>> comparison = compare(models, X, y, cv=4, random_state=0)
     >>> sorted(score.name for score in comparison.scores)
-    ['bayes', 'least squares']
+    ['baseline', 'bayes', 'least squares']
 
     Classes are compared by the same call.
 
@@ -82,8 +86,9 @@ def compare(
     task = _task(models)
     y = _labels(X, y) if task is CLASSIFICATION else _numbers(X, y)
     rng = generator(random_state)
-    cut, notes = folds(len(y), cv, rng, groups=groups, classes=y if task is CLASSIFICATION else None)
+    cut, notes = splits(X, y, cv, rng, groups=groups, classes=task is CLASSIFICATION)
     seed = None if random_state is None else int(rng.integers(2**31))
+    models = with_baseline(models, task)
     total, done = len(models) * (len(cut) + 1), 0
     trials = []
     for name, model in models.items():
@@ -95,7 +100,19 @@ def compare(
         done += len(cut) + 1
     if progress is not None:
         progress("", total, total)
-    return _comparison(trials, [*notes, *(note for trial in trials for note in trial.notes)], len(cut), task)
+    return comparison_of(trials, notes, n_folds=len(cut))
+
+
+def with_baseline(models: Mapping[str, Any], task: Task) -> dict[str, Any]:
+    """The models, and the baseline as the simplest of them."""
+    baseline = BaselineClassifier() if task is CLASSIFICATION else BaselineRegressor()
+    return {BASELINE: baseline} | dict(models)
+
+
+def comparison_of(trials: Sequence[Trial], notes: Sequence[str], *, n_folds: int) -> Comparison:
+    """What finished trials of the same folds amount to; notes of each model follow those given."""
+    every = [*notes, *(note for trial in trials for note in trial.notes)]
+    return _comparison(list(trials), every, n_folds, trials[0].task)
 
 
 def _comparison(trials: list[Trial], notes: list[str], n_folds: int, task: Task) -> Comparison:

@@ -12,6 +12,7 @@ from credo.distributions import Distribution
 from credo.frames import Table
 from credo.selection._gap import Gap, gap
 from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION
+from credo.selection._select import Candidate, Selection, select
 
 # What only some models have: a column of it is shown where one of them does.
 _CRITERIA = ("model_probability", "bic", "description_length")
@@ -41,10 +42,19 @@ class Score:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions of each row by the model that was fitted without the row's fold, in the order of the rows."""
+    """Predictions of rows by models that were fitted without them, in the order of the rows.
+
+    `rows` are their places in the table: all of them, unless the folds leave some out, as folds in the order of time
+    do with the earliest.
+    """
 
     y: NDArray[Any]
     dist: Distribution
+    rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    def __post_init__(self) -> None:
+        if len(self.rows) != len(self.y):
+            object.__setattr__(self, "rows", np.arange(len(self.y)))
 
     @cached_property
     def log_score(self) -> NDArray[np.float64]:
@@ -55,6 +65,8 @@ class HeldOut:
 @dataclass(frozen=True, repr=False)
 class Comparison:
     """The scores of several models, best held-out log score first; then those that have none, failed ones last.
+
+    "baseline" is always among them: the mean of the targets with their spread, or the class frequencies.
 
     Attributes
     ----------
@@ -76,27 +88,33 @@ class Comparison:
     n_folds: int = 5
     task: str = "regression"
 
+    @cached_property
+    def selection(self) -> Selection:
+        """The model to use and why; `credo.selection._select` has the rule."""
+        self._require_a_model()
+        if not self.held_out:
+            first = self.scores[0].name
+            return Selection(first, [first], "No model here predicts a distribution; it has the smallest error.")
+        return select([Candidate(name, held.y, held.dist, self[name].held_out) for name, held in self.held_out.items()])
+
+    @property
+    def selected(self) -> str:
+        """The name of the model to use."""
+        return self.selection.name
+
+    @property
+    def reason(self) -> str:
+        """Why that model was selected, in a sentence or two."""
+        return self.selection.reason
+
     @property
     def tied(self) -> list[str]:
-        """The models that the held-out rows can't tell from the top one, which is among them, in the order named.
-
-        A model ties when its log score, compared row by row, is no more than two standard errors below the top, so that
-        chance alone could explain the difference (`Gap.clear`). The report and the command line speak by this rule.
-        """
-        self._require_a_model()
-        first = self.scores[0].name
-        if first not in self.held_out:
-            return [first]
-        return [name for name in self.held_out if name == first or not self.gap(first, name).clear]
+        """The models that are statistically tied with the leader, which is among them, the simplest first."""
+        return list(self.selection.tied)
 
     def gap(self, first: str, second: str) -> Gap:
         """How far one model's held-out log score is ahead of another's, row by row."""
         return gap(self.held_out[first].log_score, self.held_out[second].log_score)
-
-    @property
-    def best(self) -> str:
-        """The model to take: of those tied at the top, the one named first, so name the simplest first."""
-        return self.tied[0]
 
     def __getitem__(self, name: str) -> Score:
         """The line of a model."""
@@ -152,4 +170,5 @@ class Comparison:
         for key in [*self.measures, *shown]:
             columns[MEASURES[key].title if key in MEASURES else key] = [line[key] for line in lines]
         failed = [f"{score.name} failed. {score.error}" for score in self.scores if score.error is not None]
-        return Table(f"Held out in {self.n_folds} folds", columns, (*failed, *self.notes))
+        chosen = [] if all(score.error is not None for score in self.scores) else [self.reason]
+        return Table(f"Held out in {self.n_folds} folds", columns, (*chosen, *failed, *self.notes))

@@ -1,27 +1,52 @@
-"""Cutting rows into folds: shuffled, groups kept together, classes spread evenly."""
+"""Which rows are held out together: shuffled folds, or blocks in the order of time."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _num_samples
 
-Folds = list[NDArray[np.intp]]
+Rows = NDArray[np.intp]
+Split = tuple[Rows, Rows]
 
 
-def folds(
+def splits(
+    X: Any,
+    y: NDArray[Any],
+    cv: Any,
+    rng: np.random.Generator,
+    *,
+    groups: ArrayLike | None = None,
+    classes: bool = False,
+) -> tuple[list[Split], list[str]]:
+    """The training and the held-out rows of each fold, and a note where there are fewer folds than asked for.
+
+    `cv` is a number of folds, a scikit-learn splitter, or pairs of training and held-out rows.
+    """
+    if hasattr(cv, "split"):
+        return _checked(cv.split(X, y, groups), len(y)), []
+    if isinstance(cv, Iterable) and not isinstance(cv, str):
+        return _checked(cv, len(y)), []
+    tests, notes = shuffled(_num_samples(X), cv, rng, groups=groups, classes=y if classes else None)
+    every = np.arange(len(y))
+    return [(np.setdiff1d(every, test), test) for test in tests], notes
+
+
+def shuffled(
     n_samples: int,
     cv: int,
     rng: np.random.Generator,
     *,
     groups: ArrayLike | None = None,
     classes: NDArray[Any] | None = None,
-) -> tuple[Folds, list[str]]:
-    """The held-out rows of each fold, and a note where there are fewer folds than were asked for.
+) -> tuple[list[Rows], list[str]]:
+    """The held-out rows of each fold, shuffled; rows of one group stay together.
 
     With `classes`, the label of each row, each class is spread over the folds as evenly as whole groups allow.
     """
     if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
-        raise ValueError(f"cv must be a whole number of at least 2 folds; got {cv!r}")
+        raise ValueError(f"cv must be a whole number of at least 2 folds, or a scikit-learn splitter; got {cv!r}")
     labels = np.arange(n_samples) if groups is None else _labels(groups, n_samples)
     sizes = np.bincount(labels)
     n_folds, what = min(int(cv), len(sizes)), "row" if len(sizes) == n_samples else "group"
@@ -29,8 +54,8 @@ def folds(
     order = rng.permutation(len(sizes))
     if classes is None and what == "row":
         return [np.sort(fold) for fold in np.array_split(order, n_folds)], notes
-    # Groups are dealt out like cards, the largest first, so that no fold gets more than one of them ahead; and one
-    # class after the other, so that the same is true of each class.
+    # Groups are dealt to the folds in turn, the largest first, so that fold sizes differ by little; and one class
+    # after the other, so that the same is true of each class.
     order = order[np.argsort(-sizes[order], kind="stable")]
     if classes is not None:
         order = order[np.argsort(_class_of_groups(classes, labels)[order], kind="stable")]
@@ -39,7 +64,30 @@ def folds(
     return [np.flatnonzero(fold_of[labels] == fold) for fold in range(n_folds)], notes
 
 
-def _class_of_groups(classes: NDArray[Any], labels: NDArray[np.intp]) -> NDArray[np.intp]:
+def forward(order: ArrayLike, cv: int) -> list[Split]:
+    """Blocks of rows in the order of time, each predicted from all rows before it.
+
+    The rows are cut into `cv + 1` blocks; the first is never held out. `order` are the rows from the earliest to
+    the latest. Equivalent to scikit-learn's `TimeSeriesSplit` on sorted rows.
+
+    >>> [(train.tolist(), test.tolist()) for train, test in forward([0, 1, 2, 3, 4, 5], 2)]
+    [([0, 1], [2, 3]), ([0, 1, 2, 3], [4, 5])]
+    """
+    blocks = np.array_split(np.asarray(order, dtype=np.intp), cv + 1)
+    return [(np.concatenate(blocks[: i + 1]), blocks[i + 1]) for i in range(cv)]
+
+
+def _checked(pairs: Iterable[tuple[Any, Any]], n_samples: int) -> list[Split]:
+    found = [(np.asarray(train, dtype=np.intp), np.sort(np.asarray(test, dtype=np.intp))) for train, test in pairs]
+    if not found:
+        raise ValueError("cv has no folds")
+    tested = np.bincount(np.concatenate([test for _, test in found]), minlength=n_samples)
+    if len(tested) > n_samples or tested.max() > 1:
+        raise ValueError("cv must hold out each row at most once, as KFold, GroupKFold and TimeSeriesSplit do")
+    return found
+
+
+def _class_of_groups(classes: NDArray[Any], labels: Rows) -> Rows:
     """The class of each group's first row; every class must have two groups, one to learn from and one to hold out."""
     known, codes = np.unique(classes, return_inverse=True)
     pairs = np.unique(np.column_stack([codes.ravel(), labels]), axis=0)
@@ -54,7 +102,7 @@ def _class_of_groups(classes: NDArray[Any], labels: NDArray[np.intp]) -> NDArray
     return codes.ravel()[np.unique(labels, return_index=True)[1]]
 
 
-def _labels(groups: ArrayLike, n_samples: int) -> NDArray[np.intp]:
+def _labels(groups: ArrayLike, n_samples: int) -> Rows:
     values = np.asarray(groups)
     if values.shape != (n_samples,):
         raise ValueError(f"groups needs one label for each of the {n_samples} rows of X; got shape {values.shape}")

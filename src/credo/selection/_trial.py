@@ -1,6 +1,6 @@
 """One model on its way through the folds and the fit on all rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -14,7 +14,7 @@ from credo.metrics import NoDistribution, final_step, predictive
 from credo.notices import collected
 from credo.selection._comparison import HeldOut, Score
 from credo.selection._criteria import bic, description_length, has_likelihood
-from credo.selection._folds import Folds
+from credo.selection._folds import Split
 from credo.selection._measures import Task
 from credo.selection._stacked import Part, stacked
 
@@ -33,22 +33,23 @@ class Trial:
     error: str | None = None
     fitted: Any = None
     seconds: float = 0.0
+    elapsed: float = 0.0
     parts: list[Part] = field(default_factory=list)
     measured: list[Mapping[str, NDArray[np.float64]]] = field(default_factory=list)
     plain: list[tuple[NDArray[np.intp], NDArray[Any]]] = field(default_factory=list)
     warned: list[list[str]] = field(default_factory=list)
 
-    def run(self, folds: Folds) -> Iterator[None]:
+    def run(self, splits: Sequence[Split]) -> Iterator[None]:
         """Fit once for each fold and once on all rows, yielding before each fit."""
-        every = np.arange(len(self.y))
-        for i, test in enumerate(folds, start=1):
+        for i, (train, test) in enumerate(splits, start=1):
             yield
-            if not self._step(f"in fold {i} of {len(folds)}", np.setdiff1d(every, test), test):
+            if not self._step(f"in fold {i} of {len(splits)}", train, test):
                 return
         yield
         self._step("on all rows", None, None)
 
     def _step(self, where: str, train: NDArray[np.intp] | None, test: NDArray[np.intp] | None) -> bool:
+        start = perf_counter()
         with collected() as caught:
             try:
                 self._fit(train, test)
@@ -56,6 +57,7 @@ class Trial:
             except Exception as error:
                 self.error = f"{_sentence(error)} ({where})"
         self.n_fits += 1
+        self.elapsed += perf_counter() - start
         self.warned.append(list(dict.fromkeys(str(notice) for notice in caught)))
         return self.error is None
 
@@ -100,7 +102,16 @@ class Trial:
 
     def held_out(self) -> HeldOut | None:
         """The predictions of all folds; None of a model that predicts no distribution."""
-        return None if self.plain else HeldOut(self.y, stacked(self.parts, len(self.y)))
+        if self.plain:
+            return None
+        rows = self._tested
+        parts = [(np.searchsorted(rows, own), dist) for own, dist in self.parts]
+        return HeldOut(self.y[rows], stacked(parts, len(rows)), rows)
+
+    @property
+    def _tested(self) -> NDArray[np.intp]:
+        """The rows that were held out, in their order."""
+        return np.sort(np.concatenate([rows for rows, _ in self.parts]))
 
     def score(self, held: HeldOut | None) -> Score:
         """The line of the leaderboard; the model's probability is known when all have theirs."""
@@ -110,7 +121,7 @@ class Trial:
         likely = has_likelihood(self.fitted)
         return Score(
             self.name,
-            held_out=self._bare() if held is None else self.task.scores(self.y, held.dist, self._rows()),
+            held_out=self._bare() if held is None else self.task.scores(held.y, held.dist, self._rows()),
             log_evidence=None if evidence is None else float(evidence.log_evidence_),
             evidence_method=getattr(evidence, "evidence_method_", None),
             bic=bic(self.fitted) if likely else None,

@@ -1,0 +1,210 @@
+"""Which of the compared models to use: one rule, and the sentence that says why.
+
+1. A model must beat the baseline: a better log score, by more than one standard error, and an RMSE (or accuracy) that
+   is no worse. If none does, the baseline is selected.
+2. The leader has the best held-out log score. If another model's RMSE is clearly and by a tenth lower (its accuracy
+   clearly higher), the two scores contradict each other, and the CRPS (Brier score) decides.
+3. Models are tied with the leader if the paired difference of their log scores is within two standard errors and the
+   leader isn't at least as good on every measure. Of these the simplest is selected, the one named first.
+4. A model whose calibration is rejected, in a way that matters, is passed over while a calibrated one is left, unless
+   all of those predict much worse.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.distributions import Bernoulli, Categorical
+from credo.metrics import forecast, pit, point
+from credo.metrics._calibration_test import ALARM, class_calibration, coverage_test, uniformity
+from credo.selection._gap import CLEAR, gap
+
+BASELINE = "baseline"
+
+# An error smaller by less than this factor contradicts nothing.
+_LOWER = 0.9
+# Coverage of 95 % intervals, and the largest difference between a stated and an observed probability, that matter.
+_COVERAGE_OFF, _DISTANCE = 0.03, 0.08
+# A calibrated model that predicts this much worse, in nats a row, is no alternative.
+_MUCH_WORSE = 0.25
+_SPELLED = ("", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The model to use, the models that are statistically tied with the leader, and why.
+
+    `why` follows the model's name in a sentence; `notes` say what else has to be known about the choice.
+    """
+
+    name: str
+    tied: Sequence[str]
+    why: str
+    notes: Sequence[str] = ()
+
+    @property
+    def reason(self) -> str:
+        """The choice as a sentence or two."""
+        return f"Selected: {self.name}. {self.why}"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One model's held-out predictions, seen as the selection sees them."""
+
+    name: str
+    y: NDArray[Any]
+    dist: Any
+    scores: Mapping[str, float]
+
+    @cached_property
+    def is_classifier(self) -> bool:
+        return isinstance(self.dist, Bernoulli | Categorical)
+
+    @cached_property
+    def log_score(self) -> NDArray[np.float64]:
+        """Log predictive density, or probability, of each row."""
+        return self.dist.log_prob(self.y)
+
+    @cached_property
+    def errors(self) -> NDArray[np.float64]:
+        """Squared error of each row, or 1 where the label is wrong."""
+        if self.is_classifier:
+            found = forecast(self.y, self.dist)
+            return (found.named != found.codes).astype(np.float64)
+        return (self.y - point(self.dist)) ** 2
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """Every measure, lower is better: log score, error, and the score that is proper and in units of y."""
+        third = "brier" if self.is_classifier else "crps"
+        return np.array([-self.log_score.mean(), self.errors.mean(), self.scores[third]])
+
+    @cached_property
+    def is_rejected(self) -> bool:
+        """Whether its calibration is off by more than chance, and by enough to matter."""
+        if self.is_classifier:
+            return class_calibration(self.y, self.dist).verdict in ("too sure", "too unsure", "off")
+        if len(self.y) < 20:
+            return False
+        lower, upper = self.dist.interval(0.95)
+        covered = coverage_test((lower <= self.y) & (self.y <= upper))
+        outside = covered.inside < covered.low or covered.inside > covered.high
+        if outside and abs(covered.inside / covered.n - 0.95) > _COVERAGE_OFF:
+            return True
+        shape = uniformity(pit(self.y, self.dist))
+        return shape.distance > _DISTANCE and shape.bars.p < ALARM
+
+    def beats(self, other: "Candidate") -> bool:
+        """Whether it has the better log score, and an error that isn't larger (of labels, not clearly)."""
+        if not self.log_score.mean() > other.log_score.mean():
+            return False
+        lost = gap(self.errors, other.errors)
+        return lost.mean <= 0 or (self.is_classifier and not lost.mean > CLEAR * lost.error)
+
+    def clearly_leads(self, other: "Candidate") -> bool:
+        """Whether the paired difference of log scores is more than chance would explain."""
+        lead = gap(self.log_score, other.log_score)
+        return lead.mean > 0 and lead.clear
+
+    def dominates(self, other: "Candidate") -> bool:
+        """Whether it is at least as good on every measure and has the better log score."""
+        mine, theirs = self.losses, other.losses
+        # Scores that agree to four digits are equal.
+        room = 1e-4 * np.maximum(np.abs(mine), np.abs(theirs))
+        return bool((mine <= theirs + room).all() and mine[0] < theirs[0] - room[0])
+
+    def contradicts(self, leader: "Candidate") -> bool:
+        """Whether its errors are clearly and by a tenth smaller than those of the model with the best log score."""
+        saved = gap(leader.errors, self.errors)
+        smaller = np.sqrt(self.errors.mean()) < _LOWER * np.sqrt(leader.errors.mean())
+        return bool(saved.mean > 0 and saved.clear and smaller)
+
+
+def select(candidates: Sequence[Candidate]) -> Selection:
+    """The model to use, of candidates in the order of their simplicity; "baseline" is the one to beat."""
+    baseline = next((c for c in candidates if c.name == BASELINE), None)
+    others = [c for c in candidates if c is not baseline]
+    eligible = [c for c in others if baseline is None or c.beats(baseline)]
+    measure = "log loss" if candidates[0].is_classifier else "log score"
+    if not eligible:
+        assert baseline is not None
+        guess = "the class frequencies" if baseline.is_classifier else "the mean"
+        return Selection(BASELINE, [BASELINE], f"No model predicts better than always guessing {guess}.")
+    leader, notes = _leader(eligible)
+    pool = [*([] if baseline is None else [baseline]), *eligible]
+    tied = [c for c in pool if c is leader or (_ties_as_baseline(c, leader) if c is baseline else _ties(c, leader))]
+    chosen, passed_over = _calibrated(tied, eligible, leader)
+    others_failed = len(eligible) < len(others)
+    names = [c.name for c in tied]
+    if chosen.name == BASELINE:
+        return Selection(BASELINE, names, "No model is clearly better than guessing, on these rows.", notes)
+    if passed_over:
+        what = "its intervals are" if not leader.is_classifier else "its probabilities are"
+        why = (
+            f"{passed_over.name} has the better {measure}, but {what} not calibrated; {chosen.name} is the best "
+            "model whose calibration is not rejected."
+        )
+    elif chosen.is_rejected and any(not c.is_rejected for c in eligible):
+        why = f"It has by far the best held-out {measure}, although it is not well calibrated."
+    elif len(candidates) == 1:
+        why = "It is the only model."
+    elif len(eligible) == 1 and others_failed:
+        why = "It is the only model that beats guessing."
+    elif len(tied) == 1:
+        clear = all(leader.clearly_leads(c) for c in pool if c is not leader)
+        why = f"It has the best held-out {measure}" + (", by a clear margin." if clear else ".")
+    else:
+        count = _SPELLED[len(tied)] if len(tied) < len(_SPELLED) else str(len(tied))
+        why = f"{count} models are statistically tied; it is the simplest."
+    return Selection(chosen.name, names, why, notes)
+
+
+def _ties(other: Candidate, leader: Candidate) -> bool:
+    return not (leader.clearly_leads(other) or leader.dominates(other))
+
+
+def _ties_as_baseline(baseline: Candidate, leader: Candidate) -> bool:
+    """Whether the leader's lead over guessing is no more than one standard error.
+
+    Of several models one is often a little better than guessing by chance, on every measure.
+    """
+    lead = gap(leader.log_score, baseline.log_score)
+    return np.isfinite(lead.mean) and not lead.mean > lead.error
+
+
+def _leader(eligible: Sequence[Candidate]) -> tuple[Candidate, list[str]]:
+    """The model with the best log score, or where another's errors contradict it the better of both by the third score.
+
+    The third score, CRPS or Brier, is proper as the log score is and bounded by the errors as the RMSE is.
+    """
+    leader = max(eligible, key=lambda c: c.log_score.mean())
+    rivals = [c for c in eligible if c.contradicts(leader)]
+    if not rivals:
+        return leader, []
+    rival = min(rivals, key=lambda c: c.losses[1])
+    winner = min((leader, rival), key=lambda c: c.losses[2])
+    scores = ("log loss", "accuracy", "Brier score") if leader.is_classifier else ("log score", "RMSE", "CRPS")
+    note = (
+        f"{leader.name} has the best {scores[0]} and {rival.name} a much better {scores[1]}; the {scores[2]} favours "
+        f"{winner.name}."
+    )
+    return winner, [note]
+
+
+def _calibrated(
+    tied: Sequence[Candidate], eligible: Sequence[Candidate], leader: Candidate
+) -> tuple[Candidate, Candidate | None]:
+    """The simplest tied model whose calibration holds; else the best such model; and which leader was passed over."""
+    good = [c for c in tied if c.name == BASELINE or not c.is_rejected]
+    if good:
+        return good[0], None
+    calibrated = [c for c in eligible if not c.is_rejected]
+    near = [c for c in calibrated if leader.log_score.mean() - c.log_score.mean() < _MUCH_WORSE]
+    if near:
+        return max(near, key=lambda c: c.log_score.mean()), leader
+    return tied[0] if tied[0].name != BASELINE else leader, None
