@@ -12,7 +12,8 @@ model to use is decided in `_select` and nowhere else; a baseline that looks at 
 and `description_length` take a fitted model. What a number of the leaderboard is called and how it is written is in
 `MEASURES`.
 
-Members: `compare`, `Comparison`, `Score`, `HeldOut`, `Selection`, `gap`, `Gap`, `Measure`, `MEASURES`, `bic`, `description_length`.
+Members: `compare`, `Comparison`, `Score`, `HeldOut`, `Selection`, `gap`, `Gap`, `Measure`, `MEASURES`, `bic`,
+`description_length`.
 
 Not here: the scores themselves (`credo.metrics`), averaging of models (`credo.ensemble`), pictures.
 """

@@ -36,9 +36,9 @@ def compare(
     """Compare models by their predictive distributions for rows that they did not see.
 
     A baseline takes part: always the mean of the targets, or the class frequencies. A model that doesn't beat it is
-    never selected. The rows are shuffled and cut into `cv` folds, the same for all models, and where they are classifiers with the
-    classes spread evenly. Each fold is predicted by models fitted on the others; then each model is fitted on all rows,
-    for its evidence and its time.
+    never selected. The rows are shuffled and cut into `cv` folds, the same for all models, and where they are
+    classifiers with the classes spread evenly. Each fold is predicted by models fitted on the others; then each model
+    is fitted on all rows, for its evidence and its time.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from credo.distributions import Distribution
 from credo.frames import Table
 from credo.selection._gap import Gap, gap
 from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION
-from credo.selection._select import Candidate, Selection, select
+from credo.selection._select import BASELINE, Candidate, Selection, select
 
 # What only some models have: a column of it is shown where one of them does.
 _CRITERIA = ("model_probability", "bic", "description_length")
@@ -79,6 +79,8 @@ class Comparison:
         What the user should know: warnings of the fits, a reduced number of folds.
     n_folds : int
     task : "regression" or "classification"
+    references : sequence of str
+        Models that are shown beside the others and never selected.
     """
 
     scores: Sequence[Score]
@@ -87,6 +89,7 @@ class Comparison:
     notes: Sequence[str] = ()
     n_folds: int = 5
     task: str = "regression"
+    references: Sequence[str] = ()
 
     @cached_property
     def selection(self) -> Selection:
@@ -111,6 +114,9 @@ class Comparison:
     def tied(self) -> list[str]:
         """The models that are statistically tied with the leader, which is among them, the simplest first."""
         return list(self.selection.tied)
+
+    # Until the report is merged.
+    best = selected
 
     def gap(self, first: str, second: str) -> Gap:
         """How far one model's held-out log score is ahead of another's, row by row."""
@@ -142,9 +148,9 @@ class Comparison:
         return lines
 
     def _require_a_model(self) -> None:
-        if not self.scores or self.scores[0].error is not None:
+        if all(score.error is not None or score.name == BASELINE for score in self.scores):
             by_error: dict[str | None, list[str]] = {}
-            for score in self.scores:
+            for score in (score for score in self.scores if score.error is not None):
                 by_error.setdefault(score.error, []).append(score.name)
             reasons = "; ".join(f"{', '.join(names)}: {error}" for error, names in by_error.items())
             raise ValueError(f"no model could be fitted. {reasons}")

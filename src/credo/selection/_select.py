@@ -4,8 +4,9 @@
    is no worse. If none does, the baseline is selected.
 2. The leader has the best held-out log score. If another model's RMSE is clearly and by a tenth lower (its accuracy
    clearly higher), the two scores contradict each other, and the CRPS (Brier score) decides.
-3. Models are tied with the leader if the paired difference of their log scores is within two standard errors and the
-   leader isn't at least as good on every measure. Of these the simplest is selected, the one named first.
+3. Models are tied with the leader if the paired difference of their log scores is within two standard errors, or
+   within one where the leader is at least as good on every measure. Of these the simplest is selected, the one named
+   first.
 4. A model whose calibration is rejected, in a way that matters, is passed over while a calibrated one is left, unless
    all of those predict much worse.
 """
@@ -112,11 +113,9 @@ class Candidate:
         return lead.mean > 0 and lead.clear
 
     def dominates(self, other: "Candidate") -> bool:
-        """Whether it is at least as good on every measure and has the better log score."""
-        mine, theirs = self.losses, other.losses
-        # Scores that agree to four digits are equal.
-        room = 1e-4 * np.maximum(np.abs(mine), np.abs(theirs))
-        return bool((mine <= theirs + room).all() and mine[0] < theirs[0] - room[0])
+        """Whether it is at least as good on every measure, and in the log score by more than one standard error."""
+        lead = gap(self.log_score, other.log_score)
+        return lead.mean > lead.error and bool((self.losses <= other.losses).all())
 
     def contradicts(self, leader: "Candidate") -> bool:
         """Whether its errors are clearly and by a tenth smaller than those of the model with the best log score."""

@@ -1,0 +1,45 @@
+"""The analysis of a table, end to end: what the columns and the target are, which models to fit, which one to use.
+
+    analyze(data, target) -> Study        Study: leaderboard, selected, predict, explain, report, save
+
+Contract: everything that `credo fit` decides and computes is here, so that the command line, the lab and a notebook
+give the same answer. A study keeps to its time budget: models are fitted in the order of their cost, one that would
+take too long is named in the notes, and what is finished when the time is up or Ctrl-C arrives is compared and
+reported. Notes are values; nothing is printed except progress on stderr, and nothing depends on global state.
+
+Members: `analyze`, `Study`; `Dataset` and `dataset` (a table with its target and folds), `Card` and `CARDS` (the
+models), `run` (the models on a data set), `write` (the files of a study).
+
+Not here: parsing of arguments and printing (`credo.cli`), the page itself (`credo.report`).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from credo.study._analyze import analyze, run
+    from credo.study._catalogue import CARDS, Card
+    from credo.study._dataset import Dataset, Note, dataset
+    from credo.study._study import Study
+    from credo.study._write import write
+
+# Imported on first use: the command line asks for the names of the models before it needs anything else.
+_HOME = {
+    "analyze": "_analyze",
+    "run": "_analyze",
+    "CARDS": "_catalogue",
+    "Card": "_catalogue",
+    "Dataset": "_dataset",
+    "Note": "_dataset",
+    "dataset": "_dataset",
+    "Study": "_study",
+    "write": "_write",
+}
+
+__all__ = ["CARDS", "Card", "Dataset", "Note", "Study", "analyze", "dataset", "run", "write"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"credo.study has no member {name!r}")
+    return getattr(import_module(f"credo.study.{_HOME[name]}"), name)

@@ -1,0 +1,120 @@
+"""The one call: from a table to a study."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from credo.selection._compare import comparison_of
+from credo.study._catalogue import chosen_cards
+from credo.study._dataset import Dataset, Note, dataset
+from credo.study._display import display
+from credo.study._run import Report, Run
+from credo.study._study import Study, reference_notes
+
+TIME = 60.0
+FOLDS = 5
+
+
+def analyze(
+    data: Any,
+    target: str,
+    *,
+    models: Sequence[str] | str | None = None,
+    time: float | None = TIME,
+    folds: int | None = None,
+    task: str | None = None,
+    select: str | None = None,
+    random_state: int = 0,
+    progress: bool = True,
+    **reading: Any,
+) -> Study:
+    """Compare models on a table and select the one to use.
+
+    Parameters
+    ----------
+    data : data frame (pandas, polars, pyarrow), dict of columns, or path of a CSV, Parquet, Excel or JSON lines file
+    target : str
+        The column to predict, of numbers or classes.
+    models : sequence of str, optional
+        Names of models; by default all that suit the table, as far as the time allows.
+    time : float or None, default 60
+        Seconds that the models and the report may take together; None for no limit. Models are fitted in the order of
+        their cost, and those that don't fit in are named in the notes.
+    folds : int, optional
+        Number of folds; by default 5.
+    task : {"regression", "classification"}, optional
+        What the target holds; by default it is found out.
+    select : str, optional
+        The model to use, whatever the scores say.
+    random_state : int, default 0
+        Seed of the folds and of the models.
+    progress : bool, default True
+        Whether a leaderboard is shown on stderr while the models are fitted.
+    **reading
+        Options of `credo.io.read_table` for a path.
+
+    Returns
+    -------
+    Study
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> x = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]
+    >>> y = [0.1, 1.9, 4.2, 5.8, 8.1, 9.9, 12.2, 13.8, 16.1, 17.9]
+    >>> study = analyze(pd.DataFrame({"dose": x, "growth": y}), "growth", models=["linear"], progress=False)
+    >>> study.selected
+    'linear'
+    >>> study.predict(pd.DataFrame({"dose": [4.5]})).round(1)["mean"].tolist()
+    [9.0]
+    """
+    prepared = dataset(data, target, task=task, reading=reading)
+    with display(enabled=progress) as report:
+        return run(prepared, models=models, time=time, folds=folds, select=select, seed=random_state, report=report)
+
+
+def run(
+    data: Dataset,
+    *,
+    models: Sequence[str] | str | None = None,
+    time: float | None = TIME,
+    folds: int | None = None,
+    select: str | None = None,
+    seed: int = 0,
+    report: Report | None = None,
+) -> Study:
+    """Fit the models to a data set and select one of them; `analyze` says what the arguments are."""
+    names = [models] if isinstance(models, str) else models
+    cards, card_notes = chosen_cards(data.size, names)
+    if select is not None and select not in {card.name for card in cards if not card.reference}:
+        raise ValueError(
+            f"select={select!r} is not among the models: {', '.join(c.name for c in cards if not c.reference)}"
+        )
+    splits, fold_notes = data.splits(FOLDS if folds is None else folds, seed)
+    work = Run(data, cards, splits, seed, time, report)
+    trials = work.finish()
+    references = tuple(card.name for card in cards if card.reference)
+    found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
+    fitted = found.fitted
+    scores = [
+        replace(score, seconds=fitted[score.name].fit_seconds) if score.name in fitted else score
+        for score in found.scores
+    ]
+    found = replace(found, scores=scores, references=references)
+    selected = found.selected if select is None else select
+    reason = found.reason if select is None else f"Selected: {select}, as asked for. {_otherwise(found, select)}"
+    if selected not in fitted:
+        raise ValueError(f"the model {selected!r} was not finished: {' '.join(work.notes) or found[selected].error}")
+    notes = [
+        *(note for note in data.notes if note.important),
+        *(Note(text, important=True) for text in found.selection.notes if select is None),
+        *(Note(text, important=True) for text in reference_notes(found, selected)),
+        *(Note(text, important=True) for text in work.notes),
+        *(note for note in data.notes if not note.important),
+        *map(Note, (text for text in found.notes if text not in work.notes)),
+    ]
+    return Study(data, found, selected, reason, tuple(notes), seed)
+
+
+def _otherwise(found: Any, select: str) -> str:
+    return "" if found.selected == select else f"By the held-out scores it would be {found.selected}."

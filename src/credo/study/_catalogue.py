@@ -1,0 +1,134 @@
+"""The models of a study: one card each, the simplest first."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+from credo.study._size import Size, any_size, dense, matrices, not_too_wide, two_classes
+
+
+@dataclass(frozen=True)
+class Card:
+    """One model: its name, what it is in words, and what it costs.
+
+    `cost` orders the models: those of lower cost are fitted first. `limit` says why a table of some size can't be
+    fitted at all. `loops` is the module whose functions numba compiles on first use. A `reference` is compared with the
+    others but never selected, because it can't be saved.
+    """
+
+    name: str
+    words: str
+    cost: int
+    limit: Callable[[Size], str | None] = any_size
+    loops: str | None = None
+    reference: bool = False
+
+    def make(self, size: Size) -> Any:
+        """An unfitted estimator for a prepared table of this size."""
+        # Imported when first needed: the names of the models are asked for by `credo --help`.
+        return import_module("credo.study._estimators").make(self.name, size)
+
+
+def names(task: str | None = None) -> tuple[str, ...]:
+    """The names of the models of a task, or of both; the baseline is always compared and has no say here."""
+    tasks = CARDS if task is None else {task: CARDS[task]}
+    return tuple(dict.fromkeys(card.name for cards in tasks.values() for card in cards if card.cost >= 0))
+
+
+def chosen_cards(size: Size, models: Sequence[str] | None) -> tuple[list[Card], list[str]]:
+    """The cards of the named models, or of all, and notes about those that the table's size rules out."""
+    known = CARDS[size.task]
+    if models is not None:
+        _check_names(models, size.task)
+        known = tuple(card for card in known if card.name in ("baseline", *models))
+    reasons = {card.name: reason for card in known if (reason := card.limit(size)) is not None}
+    if models is not None and reasons:
+        name, reason = next(iter(reasons.items()))
+        raise ValueError(f"the model {name!r} can't be used here: {reason}; leave it out")
+    notes = [f"{name} was left out: {reason}." for name, reason in reasons.items()]
+    return [card for card in known if card.name not in reasons], notes
+
+
+def known_name(name: str, task: str | None = None) -> str:
+    """The name, if a model is called so; otherwise an error that suggests the nearest."""
+    every = names(task)
+    if name in every:
+        return name
+    nearest = get_close_matches(name, every, n=1, cutoff=0.4)
+    hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+    raise ValueError(f"there is no model {name!r}.{hint} Choose from {', '.join(every)}.")
+
+
+def _check_names(models: Sequence[str], task: str) -> None:
+    for name in models:
+        known_name(name)
+        if name not in names(task):
+            what = "numbers" if task == "regression" else "classes"
+            raise ValueError(
+                f"the model {name!r} doesn't predict {what}, which is what the target holds: choose from "
+                f"{', '.join(names(task))}, or set the task"
+            )
+
+
+_COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.sparse._jit", "credo.kernels._jit"
+
+# By task, the simplest first: of models that are statistically tied, the first is selected.
+CARDS: Mapping[str, tuple[Card, ...]] = {
+    "regression": (
+        Card("baseline", "Always the mean", -1),
+        Card("linear", "Linear regression (least squares)", 0),
+        Card("ridge", "Ridge regression, penalty by leave-one-out", 0),
+        Card("bayes", "Bayesian linear regression", 0),
+        Card("lasso", "Lasso, penalty by cross-validation", 1, loops=_COORDINATE),
+        Card("spike-slab", "Spike and slab: an average over subsets of the inputs", 3, dense, _SUBSETS),
+        Card("polynomial", "Quadratic terms, Bayesian linear regression", 2, not_too_wide),
+        Card("lms", "Least mean squares (one row at a time)", 2, loops="credo.linear._jit"),
+        Card("nadaraya-watson", "Nadaraya–Watson: weighted means", 3, dense, _KERNELS),
+        Card("kernel-ridge", "Kernel ridge regression", 4, matrices(4), _KERNELS),
+        Card("gp", "Gaussian process, RBF kernel", 6, matrices(3), _KERNELS),
+        Card("gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, matrices(3), _KERNELS),
+        Card("boosting", "Gradient-boosted trees (scikit-learn), for reference", 4, reference=True),
+    ),
+    "classification": (
+        Card("baseline", "The class frequencies", -1),
+        Card("discriminant", "Linear discriminant", 0, dense),
+        Card("logistic", "Logistic regression with a weak penalty", 0),
+        Card("bayes-logistic", "Bayesian logistic regression", 1),
+        Card("sparse-logistic", "Logistic regression with an L1 penalty", 4, loops=_COORDINATE),
+        Card(
+            "spike-slab", "Spike and slab: an average over subsets of the inputs", 5, two_classes,
+            _SUBSETS,
+        ),
+        Card("polynomial", "Quadratic terms, Bayesian logistic regression", 3, not_too_wide),
+        Card("neighbours", "Soft nearest neighbours: votes of all rows", 3, dense, _KERNELS),
+        Card("gp", "Gaussian process", 6, matrices(4, per_class=1), _KERNELS),
+        Card("boosting", "Gradient-boosted trees (scikit-learn), for reference", 4, reference=True),
+    ),
+}  # fmt: skip
+
+
+def short_name(estimator: Any) -> str | None:
+    """The name of the card whose estimator is made of the same classes, or None."""
+    made = _made_of(estimator)
+    for task, cards in CARDS.items():
+        size = Size(1, 1, classes=2 if task == "classification" else 0)
+        for card in cards:
+            if _made_of(card.make(size)) == made:
+                return card.name
+    return None
+
+
+def steps(estimator: Any) -> list[Any]:
+    """The steps of a pipeline; anything else is one step."""
+    return [step for _, step in getattr(estimator, "steps", [])] or [estimator]
+
+
+def _made_of(estimator: Any) -> list[str]:
+    """The classes of an estimator's steps and of their kernels; the kernel of those that were given none is an RBF."""
+    kinds = []
+    for step in steps(estimator):
+        kernel = getattr(step, "kernel", None)
+        kinds.append(f"{type(step).__name__}({'RBF' if kernel is None else type(kernel).__name__})")
+    return kinds

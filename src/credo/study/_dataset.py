@@ -1,0 +1,165 @@
+"""A table, what to predict in it, and what there is to know before any model is fitted."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.io import Preparation, Task, read_table, split_target, target_task, without_lone_classes
+from credo.io.errors import plural, quoted
+from credo.io.extras import pandas
+from credo.io.tables.columns import as_frame
+from credo.selection._folds import Split, forward, shuffled
+from credo.study._leaks import leaks
+from credo.study._size import Size
+
+# Rows of equal inputs share a fold where at least one row in this many is distinct.
+_DISTINCT = 3
+# Of a skewed, a bounded or a count target, a note says what normal errors mean.
+_COUNT_VALUES = 200
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something the user should know; `important` ones stand at the top of a report."""
+
+    text: str
+    important: bool = False
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A table whose target is set apart, the folds that it is cut into, and notes about both.
+
+    `groups` are labels of rows that share a fold; `time` is the order of the rows in time where there is one.
+    """
+
+    source: str
+    target: str
+    task: str
+    frame: Any
+    y: NDArray[Any]
+    preparation: Preparation
+    size: Size
+    groups: NDArray[np.intp] | None
+    time: Any
+    notes: Sequence[Note]
+
+    @property
+    def shape(self) -> str:
+        """Rows and columns in words."""
+        rows, columns = self.frame.shape
+        return f"{plural(rows, 'row')}, {plural(columns, 'column')}"
+
+    def splits(self, folds: int, seed: int) -> tuple[list[Split], list[str]]:
+        """Training and held-out rows of each fold: blocks in the order of time, or shuffled."""
+        if self.time is not None:
+            return forward(self.time.order, min(folds, len(self.y) // 4)), []
+        labels = self.y if self.task == "classification" else None
+        tests, notes = shuffled(len(self.y), folds, np.random.default_rng(seed), groups=self.groups, classes=labels)
+        every = np.arange(len(self.y))
+        return [(np.setdiff1d(every, test), test) for test in tests], notes
+
+
+def dataset(
+    data: Any,
+    target: str,
+    *,
+    task: str | None = None,
+    reading: Mapping[str, Any] | None = None,
+    time_order: bool | None = None,
+) -> Dataset:
+    """Read the table, or take the frame; find out what the target holds unless `task` says it."""
+    if isinstance(data, str | os.PathLike):
+        sheet = read_table(data, **(reading or {}))
+        table, notes, source = sheet.frame, list(sheet.notes), Path(data).name
+    else:
+        table, notes, source = as_frame(data), [], "table"
+    found = None if task else target_task(table, target)
+    task = task or (found.name if found else "regression")
+    frame, y, more = split_target(table, target, task=task)
+    if found is not None and found.why:
+        notes.append(task_note(target, found))
+    notes += more
+    if task == "classification":
+        frame, y, more = without_lone_classes(frame, y, target)
+        notes += more
+    preparation = Preparation(standardize=True).fit(frame)
+    rows = preparation.transform(frame)
+    classes = len(set(y.tolist())) if task == "classification" else 0
+    size = Size(len(y), rows.shape[1], inputs=len(set(preparation.sources())), classes=classes)
+    made = Dataset(source, target, task, frame, y, preparation, size, None, None, [])
+    return replace(
+        made,
+        groups=copies(frame),
+        notes=[*leak_notes(made), *map(Note, [*notes, *preparation.notes_]), *map(Note, target_notes(made))],
+    )
+
+
+def task_note(target: str, found: Task) -> str:
+    """What the target was taken for, why, and how to say otherwise."""
+    if found.name == "classification":
+        other = "; task='regression' (--task regression) predicts it as a number" if found.open else ""
+        return f"The target {target!r} is predicted as classes, because {found.why}{other}."
+    return (
+        f"The target {target!r} is predicted as a number, although {found.why}; task='classification' (--task "
+        "classification) treats them as classes."
+    )
+
+
+def copies(frame: Any) -> NDArray[np.intp] | None:
+    """A label for each row that rows with equal inputs share; None where they should not share a fold.
+
+    A copied row would be predicted from itself, so copies share a fold. The target has no say in it: rows held out
+    together because of their target would bias the training rows. Where distinct rows are few, as with a handful of
+    discrete columns, equal inputs are the rule, and every fold should see each of them: None.
+    """
+    cells = pandas().util.hash_pandas_object(frame, index=False).to_numpy()
+    labels = np.unique(cells, return_inverse=True)[1].ravel()
+    n_distinct = int(labels.max()) + 1
+    return labels if len(labels) / _DISTINCT <= n_distinct < len(labels) else None
+
+
+def leak_notes(data: Dataset) -> list[Note]:
+    """A question about columns that alone nearly determine the target."""
+    if data.frame.shape[1] < 2:
+        return []
+    found = leaks(data.frame, data.y, classes=data.task == "classification")
+    if not found:
+        return []
+    names = quoted(found, most=3)
+    share = f"{100 * min(found.values()):.1f} %"
+    verb, it = ("explains", "Is it") if len(found) == 1 else ("each explain", "Are they")
+    return [
+        Note(
+            f"{names} alone {verb} {share} of {data.target!r}. {it} another form of the target, or known only "
+            "afterwards? If so, leave the column out and run again.",
+            important=True,
+        )
+    ]
+
+
+def target_notes(data: Dataset) -> list[str]:
+    """What a count or a bounded target means for the intervals."""
+    if data.task == "classification" or data.time is not None:
+        return []
+    y = data.y
+    low, high = float(y.min()), float(y.max())
+    whole = bool((y == np.floor(y)).all())
+    if whole and low >= 0 and len(np.unique(y)) <= min(_COUNT_VALUES, len(y) / 5) and low <= 2:
+        return [
+            f"The target {data.target!r} holds counts. They are predicted as numbers: intervals may reach below "
+            "zero and between whole numbers."
+        ]
+    for bounds, what in (((0.0, 1.0), "shares between 0 and 1"), ((0.0, 100.0), "percentages")):
+        inside = bounds[0] <= low and high <= bounds[1] and high > 0.8 * bounds[1] and low < 0.2 * bounds[1]
+        if inside and not whole:
+            return [f"The target {data.target!r} looks like {what}. Intervals may reach beyond these bounds."]
+    return []

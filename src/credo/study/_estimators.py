@@ -1,0 +1,87 @@
+"""The estimators behind the cards."""
+
+from typing import Any
+
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.pipeline import make_pipeline
+
+from credo.features import Polynomial
+from credo.gp import GPClassifier, GPRegressor
+from credo.kernel_machines import KernelRidge, NadarayaWatson, SoftNeighborsClassifier
+from credo.kernels import RBF, Matern52
+from credo.linear import (
+    BaselineClassifier,
+    BaselineRegressor,
+    BayesianLinearRegression,
+    BayesianLogisticRegression,
+    LinearDiscriminant,
+    LinearRegression,
+    LMSRegression,
+    LogisticRegression,
+    Ridge,
+)
+from credo.sparse import LassoCV, SparseLogisticRegressionCV, SpikeSlabClassifier, SpikeSlabRegressor
+from credo.study._size import Size
+
+# Each fold searches anew, so a restart is paid for several times; with half as many, an evidence with several maxima
+# is maximised right only just.
+RESTARTS = 4
+# The penalty of logistic regression is a prior under which the log odds of a row of p standardised columns have this
+# standard deviation: p/α = 5². It keeps weights finite where a plane separates the classes.
+LOG_ODDS_STD = 5.0
+# Sampling of the subsets of many columns starts from this seed, with this many steps.
+SAMPLER_SEED, STEPS = 0, 5000
+
+
+def make(name: str, size: Size) -> Any:
+    """The unfitted estimator of a card, for a prepared table of this size."""
+    return (_classifiers(size) if size.classes else _regressors(size))[name]
+
+
+def _regressors(size: Size) -> dict[str, Any]:
+    return {
+        "baseline": BaselineRegressor(),
+        "linear": LinearRegression(),
+        "ridge": Ridge(alpha="loo"),
+        "bayes": BayesianLinearRegression(),
+        "lasso": LassoCV(),
+        "spike-slab": SpikeSlabRegressor(_inclusion(size), slab="g", n_draws=STEPS, random_state=SAMPLER_SEED),
+        "polynomial": make_pipeline(Polynomial(degree=2), BayesianLinearRegression()),
+        "lms": LMSRegression(),
+        "nadaraya-watson": NadarayaWatson(),
+        "kernel-ridge": KernelRidge(alpha="loo", fit_intercept=True),
+        # Without a kernel each fold gets as many length scales as it has columns.
+        "gp": GPRegressor(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
+        "gp-matern": GPRegressor(Matern52(), n_restarts=RESTARTS),
+        "boosting": HistGradientBoostingRegressor(random_state=0),
+    }
+
+
+def _classifiers(size: Size) -> dict[str, Any]:
+    return {
+        "baseline": BaselineClassifier(),
+        "discriminant": LinearDiscriminant(shrinkage="auto"),
+        "logistic": LogisticRegression(alpha=size.columns / LOG_ODDS_STD**2),
+        "bayes-logistic": BayesianLogisticRegression("evidence"),
+        "sparse-logistic": SparseLogisticRegressionCV(),
+        "spike-slab": SpikeSlabClassifier(
+            _inclusion(size),
+            search="enumerate" if size.enumerates else "gibbs",
+            # Over more columns than rows the chain has farther to go, and finds smaller models.
+            n_draws=4000 if size.columns > size.rows else 1000,
+            random_state=SAMPLER_SEED,
+        ),
+        "polynomial": make_pipeline(Polynomial(degree=2), BayesianLogisticRegression("evidence")),
+        "neighbours": SoftNeighborsClassifier(),
+        "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
+        "boosting": HistGradientBoostingClassifier(random_state=0),
+    }
+
+
+def _inclusion(size: Size) -> str | tuple[float, float]:
+    """The prior over subsets: any share of the columns matters, or, of more columns than rows, a few.
+
+    With any share as likely, models that reproduce the target with half as many columns as rows weigh as much as all
+    others where columns are many.
+    """
+    return (1.0, float(size.columns)) if size.columns > size.rows else "beta-binomial"

@@ -1,0 +1,76 @@
+"""Columns that alone nearly determine the target."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.io.tables.columns import numbers, present_mask, words
+
+# A column that alone explains this share of the variance, or of the labels beyond the commonest, is named.
+DETERMINES = 0.99
+_ROWS = 4000
+# Fewer rows than this show nothing.
+_FEWEST = 20
+
+
+def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
+    """The columns that alone predict the target almost perfectly, with the share that each explains.
+
+    Each row is predicted from the rows of equal value or, of numbers without such, from its two neighbours in the
+    order of the column. The share is that of the variance or, of classes, of the labels that the commonest misses.
+    """
+    n = len(y)
+    if n < _FEWEST:
+        return {}
+    picked = np.arange(n) if n <= _ROWS else np.sort(np.random.default_rng(0).choice(n, _ROWS, replace=False))
+    table = np.eye(len(np.unique(y)))[np.unique(y[picked], return_inverse=True)[1].ravel()] if classes else y[picked]
+    found = {}
+    for name, column in frame.items():
+        share = _share(column.iloc[picked], np.asarray(table, dtype=np.float64))
+        if share is not None and share >= DETERMINES:
+            found[str(name)] = share
+    return found
+
+
+def _share(column: Any, target: NDArray[np.float64]) -> float | None:
+    present = present_mask(column)
+    if column.dtype.kind in "mM" or present.sum() < _FEWEST:
+        return None
+    values, odd = numbers(column, present)
+    if len(odd):
+        known = np.unique(words(column, present)[present].astype(str), return_inverse=True)[1].ravel()
+        # Names that hardly repeat can't be learned from.
+        return _explained(known, target[present]) if 2 * (known.max() + 1) < len(known) else None
+    distinct, codes = np.unique(values[present], return_inverse=True)
+    if len(distinct) < 2:
+        return None
+    part = target[present]
+    return _explained(codes.ravel(), part) if 2 * len(distinct) < len(codes) else _smooth(values[present], part)
+
+
+def _explained(codes: NDArray[np.intp], target: NDArray[np.float64]) -> float:
+    """The share that the mean of the other rows of equal value explains."""
+    table = target.reshape(len(target), -1)
+    counts = np.bincount(codes).astype(np.float64)[codes]
+    sums = np.column_stack([np.bincount(codes, weights=column)[codes] for column in table.T])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        others = np.where(counts[:, None] > 1, (sums - table) / (counts[:, None] - 1), table.mean(axis=0))
+    return _score(others, table)
+
+
+def _smooth(values: NDArray[np.float64], target: NDArray[np.float64]) -> float:
+    """The share that the two neighbours in the order of the column explain."""
+    order = np.argsort(values, kind="stable")
+    table = target.reshape(len(target), -1)[order]
+    before, after = np.vstack([table[1:2], table[:-1]]), np.vstack([table[1:], table[-2:-1]])
+    return _score((before + after) / 2, table)
+
+
+def _score(predicted: NDArray[np.float64], table: NDArray[np.float64]) -> float:
+    if table.shape[1] == 1:
+        spread = float(np.sum((table - table.mean()) ** 2))
+        return 1 - float(np.sum((table - predicted) ** 2)) / spread if spread > 0 else 0.0
+    wrong = float(np.mean(predicted.argmax(axis=1) != table.argmax(axis=1)))
+    guess = 1 - float(table.mean(axis=0).max())
+    return 1 - wrong / guess if guess > 0 else 0.0

@@ -1,0 +1,177 @@
+"""Fitting the models within a time budget, the cheapest first; what is finished is kept, whatever happens next."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from credo.io import Preparation, TableModel
+from credo.notices import collected
+from credo.selection._compare import CLASSIFICATION, REGRESSION
+from credo.selection._comparison import Score
+from credo.selection._folds import Split
+from credo.selection._trial import Trial
+from credo.study._catalogue import Card
+from credo.study._dataset import Dataset
+from credo.study._deadline import TimeUp, until
+
+# The part of the budget that the models may use; scores, figures and files need the rest.
+_FOR_MODELS = 0.8
+# Models of at least this cost are tried on part of the rows first, from this many rows on.
+_TRIED_COST, _TRIED_ROWS = 2, 400
+_PART = 0.25
+_WARM_UP_ROWS = 60
+# A fit on twice the rows takes at least this many times as long, and at most.
+_GROWTH = (2**0.8, 2**3.2)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a display shows: the model that runs, its fits so far, the lines of finished models, and the time left."""
+
+    running: str | None
+    fits: int
+    n_fits: int
+    waiting: Sequence[str]
+    scores: Sequence[Score]
+    remaining: float | None
+    message: str | None = None
+
+
+Report = Callable[[Progress], None]
+
+
+@dataclass
+class Run:
+    """Trials of the models on the same folds, one after the other."""
+
+    data: Dataset
+    cards: Sequence[Card]
+    splits: Sequence[Split]
+    seed: int
+    time: float | None = None
+    report: Report | None = None
+    trials: dict[str, Trial] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        self._deadline = None if self.time is None else monotonic() + _FOR_MODELS * self.time
+        self._scores: list[Score] = []
+        self._forms = self.data.preparation.forms_
+
+    def finish(self) -> list[Trial]:
+        """Fit what the time allows; the finished trials in the order of the cards."""
+        waiting = sorted(self.cards, key=lambda card: card.cost)
+        late: dict[str, str] = {}
+        try:
+            while waiting:
+                card = waiting.pop(0)
+                names = [other.name for other in waiting]
+                reason = self._fit(card, names)
+                if reason is not None:
+                    late[card.name] = reason
+        except KeyboardInterrupt:
+            self.interrupted = True
+            late |= dict.fromkeys([card.name, *(other.name for other in waiting)], "stopped by Ctrl-C")
+            if not any(name != "baseline" for name in self.trials):
+                raise
+        self._say(None, 0, [])
+        self.notes += _late_notes(late, self.time)
+        return [self.trials[card.name] for card in self.cards if card.name in self.trials]
+
+    def model(self, card: Card) -> TableModel:
+        """The card's estimator behind a preparation that reads cells as the whole table is read."""
+        preparation = Preparation(standardize=True, kinds=self._forms)
+        return TableModel(preparation, card.make(self.data.size), self.data.target)
+
+    def _fit(self, card: Card, waiting: list[str]) -> str | None:
+        """Run one model's trial; None, or why it was not finished."""
+        self._say(card.name, 0, waiting)
+        expected = self._expected(card)
+        if self._deadline is not None and expected > self._deadline - monotonic():
+            return f"would take {duration(expected)}"
+        task = CLASSIFICATION if self.data.task == "classification" else REGRESSION
+        trial = Trial(card.name, self.model(card), self.data.frame, self.data.y, task, self.seed)
+        try:
+            with until(self._deadline if card.cost >= 0 else None):
+                for _ in trial.run(self.splits):
+                    self._say(card.name, trial.n_fits, waiting)
+        except TimeUp:
+            return f"was stopped after {trial.n_fits} of {len(self.splits) + 1} fits"
+        self.trials[card.name] = trial
+        self._scores.append(
+            trial.score(trial.held_out()) if trial.error is None else Score(card.name, error=trial.error)
+        )
+        return None
+
+    def _expected(self, card: Card) -> float:
+        """Seconds that all fits should take, from fits on parts of the rows; 0 where a model is not worth trying."""
+        n = self.data.size.rows
+        if self._deadline is None or card.cost < _TRIED_COST or n < _TRIED_ROWS:
+            return 0.0
+        rows = np.random.default_rng(self.seed).permutation(n)
+        large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 2000))
+        allowed = monotonic() + 0.2 * max(0.0, self._deadline - monotonic())
+        try:
+            with until(allowed), collected():
+                # The first fit may compile, and says nothing about time.
+                self._timed(card, rows[:_WARM_UP_ROWS])
+                first = self._timed(card, rows[: large // 2])
+                second = self._timed(card, rows[:large])
+        except TimeUp:
+            return np.inf
+        except Exception:
+            # The trial itself says what is wrong.
+            return 0.0
+        growth = np.log2(np.clip(second / max(first, 1e-3), *_GROWTH))
+        sizes = [len(train) for train, _ in self.splits] + [n]
+        return float(sum(second * (size / large) ** growth for size in sizes))
+
+    def _timed(self, card: Card, rows: Any) -> float:
+        rows = np.sort(rows)
+        model = clone(self.model(card))
+        start = monotonic()
+        model.fit(self.data.frame.iloc[rows], self.data.y[rows])
+        return monotonic() - start
+
+    def _say(self, running: str | None, fits: int, waiting: list[str], message: str | None = None) -> None:
+        if self.report is not None:
+            left = None if self._deadline is None else max(0.0, self._deadline - monotonic())
+            done = tuple(self._scores)
+            self.report(Progress(running, fits, len(self.splits) + 1, tuple(waiting), done, left, message))
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that a person would use.
+
+    >>> duration(4.0), duration(44.0), duration(700.0), duration(9000.0), duration(float("inf"))
+    ('about 4 seconds', 'about 40 seconds', 'about 12 minutes', 'about 2.5 hours', 'far longer')
+    """
+    if not np.isfinite(seconds):
+        return "far longer"
+    if seconds < 10:
+        return f"about {max(1, round(seconds))} seconds"
+    if seconds < 90:
+        return f"about {10 * round(seconds / 10)} seconds"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} minutes"
+    hours = round(2 * seconds / 3600) / 2
+    return f"about {hours:g} hours" if hours < 72 else f"about {np.ceil(hours / 24):.0f} days"
+
+
+def _late_notes(late: dict[str, str], time: float | None) -> list[str]:
+    """One sentence about the models that are not on the leaderboard."""
+    if not late:
+        return []
+    each = ", ".join(f"{name} ({reason})" for name, reason in late.items())
+    stopped = all(reason == "stopped by Ctrl-C" for reason in late.values())
+    if stopped:
+        return [f"Stopped by Ctrl-C, so these models are missing: {', '.join(late)}."]
+    return [
+        f"The time of {time:g} seconds was not enough for: {each}. Allow more with time=… (--time SECONDS, or --time "
+        "none)."
+    ]

@@ -1,0 +1,93 @@
+"""The size of a prepared table, and what it rules out."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# The square map turns p columns into p (p + 3) / 2 features, and the fit costs their square times the rows.
+MAX_POLYNOMIAL_FEATURES = 1_000
+MAX_POLYNOMIAL_CELLS = 20_000_000
+# More length scales than this, or fewer rows for each, and the evidence can't tell them apart.
+MAX_LENGTHSCALES = 50
+ROWS_PER_LENGTHSCALE = 3
+# A label says less than a number does.
+LABELS_PER_LENGTHSCALE = 30
+# Subsets times rows: beyond this, a classifier over subsets samples them.
+_VISITED_ROWS = 3e6
+# The most numbers in the table of prepared columns, for models that take no sparse rows.
+_MAX_CELLS = 10**8
+
+
+@dataclass(frozen=True)
+class Size:
+    """Rows, prepared columns, table columns that these come from, and classes (0 where the target is a number)."""
+
+    rows: int
+    columns: int
+    inputs: int = 0
+    classes: int = 0
+
+    @property
+    def task(self) -> str:
+        """What is predicted: regression or classification."""
+        return "classification" if self.classes else "regression"
+
+    @property
+    def has_lengthscales(self) -> bool:
+        """Whether a process may have a length scale for each input."""
+        each = LABELS_PER_LENGTHSCALE if self.classes else ROWS_PER_LENGTHSCALE
+        return (self.inputs or self.columns) <= min(MAX_LENGTHSCALES, self.rows / each)
+
+    @property
+    def enumerates(self) -> bool:
+        """Whether a classifier over subsets of the columns visits all of them."""
+        return 2.0 ** min(self.columns, 60) * self.rows <= _VISITED_ROWS
+
+
+def any_size(size: Size) -> str | None:
+    """Nothing is ruled out."""
+    return None
+
+
+def not_too_wide(size: Size) -> str | None:
+    """Why quadratic features of so many columns can't be made, or None."""
+    features = size.columns * (size.columns + 3) // 2
+    if features > MAX_POLYNOMIAL_FEATURES or features * size.rows > MAX_POLYNOMIAL_CELLS:
+        return f"{size.columns:,} columns would make {features:,} quadratic features for {size.rows:,} rows"
+    return None
+
+
+def dense(size: Size) -> str | None:
+    """Why the prepared columns can't be held as one dense table, or None."""
+    if size.rows * size.columns > _MAX_CELLS:
+        return f"{size.rows:,} rows of {size.columns:,} columns are too many to hold as one dense table"
+    return None
+
+
+def two_classes(size: Size) -> str | None:
+    """Why a model of two classes can't be used, or None."""
+    return f"it separates two classes, and there are {size.classes:,}" if size.classes > 2 else dense(size)
+
+
+def matrices(count: int, *, per_class: int = 0) -> Callable[[Size], str | None]:
+    """A limit for models that hold so many matrices of n × n numbers."""
+
+    def limit(size: Size) -> str | None:
+        total = count + per_class * (size.classes if size.classes > 2 else 0)
+        needed, there = 8 * total * size.rows**2, memory()
+        if there is not None and needed > there:
+            return (
+                f"{total} matrices of {size.rows:,} × {size.rows:,} numbers need {needed / 1e9:.0f} GB, and this "
+                f"machine has {there / 1e9:.0f} GB of memory"
+            )
+        return dense(size)
+
+    return limit
+
+
+def memory() -> int | None:
+    """The memory of this machine in bytes; None where the system doesn't tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None

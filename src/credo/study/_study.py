@@ -1,0 +1,250 @@
+"""What a study found: the leaderboard, the selected model, and what can be done with them."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from credo import report as _report
+from credo.frames import Table
+from credo.io import TableModel, save
+from credo.io.extras import pandas
+from credo.io.preparation.scale import is_sparse
+from credo.metrics import influence, point, predictive
+from credo.selection import BASELINE, Comparison, gap
+from credo.study._dataset import Dataset, Note
+from credo.study._write import inclusions
+
+# Rows that are looked at to see what moves the predictions.
+_ROWS = 2000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study:
+    """The analysis of a table: models compared on held-out rows, and the one to use.
+
+    Attributes
+    ----------
+    data : Dataset
+        The table, its target and its folds.
+    comparison : Comparison
+        Scores, held-out predictions and fitted models.
+    selected : str
+        The name of the model to use; `reason` says why.
+    notes : sequence of Note
+        What was noticed about the table and the fits.
+    seed : int
+    """
+
+    data: Dataset
+    comparison: Comparison
+    selected: str
+    reason: str
+    notes: Sequence[Note]
+    seed: int
+
+    @property
+    def task(self) -> str:
+        """ "regression" or "classification"."""
+        return self.data.task
+
+    @property
+    def target(self) -> str:
+        """The name of the column that is predicted."""
+        return self.data.target
+
+    @property
+    def leaderboard(self) -> Table:
+        """The models with their held-out scores, best first; prints, and shows as HTML in a notebook."""
+        table = self.comparison.table()
+        important = [note.text for note in self.notes if note.important]
+        title = f"{self.target}: {self.data.shape}, {table.title.lower()}"
+        return replace(table, title=title, notes=(self.reason, *important))
+
+    @property
+    def model(self) -> TableModel:
+        """The selected model, fitted on all rows; it takes tables like the one it was fitted to."""
+        return self[self.selected]
+
+    def __getitem__(self, name: str) -> TableModel:
+        """A model by its name on the leaderboard, fitted on all rows."""
+        fitted = self.comparison.fitted
+        if name not in fitted:
+            raise KeyError(f"no fitted model is called {name!r}; there are {', '.join(map(repr, fitted))}")
+        found: TableModel = fitted[name]
+        return found
+
+    def __str__(self) -> str:
+        return str(self.leaderboard)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.leaderboard._repr_html_()
+
+    def predict(self, rows: Any, *, level: float = 0.95, name: str | None = None) -> Any:
+        """Predictions for new rows as a data frame.
+
+        Parameters
+        ----------
+        rows : data frame with the columns of the table; the target may be missing
+        level : float, default 0.95
+            Probability of the interval from `lower` to `upper`.
+        name : str, optional
+            Another model than the selected one.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of numbers: mean, std, lower, upper. Of classes: predicted and a probability for each, as p(spam). In both
+            cases `outside`, which names what is outside the range of the training rows, and is empty otherwise.
+        """
+        return predictions(self[self.selected if name is None else name], rows, level=level)
+
+    def held_out(self, name: str | None = None) -> Any:
+        """The held-out predictions as a data frame, with the row of the table and the actual value."""
+        chosen = self.selected if name is None else name
+        held = self.comparison.held_out[chosen]
+        frame = distribution_frame(held.dist, level=0.95)
+        frame.insert(0, "actual", held.y)
+        frame.insert(0, "row", [int(label) + 1 if isinstance(label, int | np.integer) else label
+                                for label in self.data.frame.index[held.rows]])  # fmt: skip
+        return frame
+
+    def explain(self, name: str | None = None) -> Table:
+        """How much each input moves the predictions, the most influential first.
+
+        The change of the prediction (root mean square over the rows) when an input moves by one standard deviation,
+        or takes the value of another row; inputs that vary together move together. Associations, not causes.
+        """
+        chosen = self.selected if name is None else name
+        model = self[chosen]
+        rows = model.preparation_.transform(self.data.frame.iloc[:_ROWS])
+        columns = list(model.preparation_.get_feature_names_out())
+        rows = rows.toarray() if is_sparse(rows) else np.asarray(rows)
+        classes = self.task == "classification"
+        ask = model.estimator_.predict_proba if classes else model.estimator_.predict
+        found = influence(
+            lambda part: ask(pandas().DataFrame(part, columns=columns)),
+            rows,
+            model.preparation_.inputs(),
+            spread=np.inf if classes else float(np.std(self.data.y)),
+        )
+        if found is None:
+            return Table(f"Inputs of {chosen}", {"input": [], "effect": []}, ("The model has no finite predictions.",))
+        order = found.order
+        unit = "change in class probabilities" if classes else f"change in {self.target}"
+        return Table(
+            f"What moves the predictions of {chosen}",
+            {
+                "input": [", ".join(found.members[i]) for i in order],
+                unit: [float(found.values[i]) for i in order],
+            },
+            ("Over one standard deviation of the input, or with the value of another row. Associations, not causes.",),
+        )
+
+    def inclusions(self) -> list[dict[str, Any]]:
+        """The probability that each input matters, by the model that averages over subsets; empty without one."""
+        return inclusions(self.comparison.fitted)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write the report, one HTML page that needs nothing else."""
+        important = [note.text for note in self.notes if note.important]
+        _report.write(
+            path,
+            title=f"What predicts {self.target}?",
+            source=self.data.source,
+            sheet_notes=[note.text for note in self.data.notes if not note.important],
+            preparation=self.data.preparation,
+            comparison=replace(self.comparison, notes=(*important, *self.comparison.notes)),
+            models=self.comparison.fitted,
+            target=self.target,
+            frame=self.data.frame,
+            y=self.data.y,
+            seed=self.seed,
+        )
+
+    def save(self, path: str | os.PathLike[str], name: str | None = None) -> None:
+        """Save the selected model, or another by its name, as a file that `credo.load` and `credo predict` take."""
+        save(self[self.selected if name is None else name], path)
+
+    def saveable(self) -> Mapping[str, TableModel]:
+        """The fitted models that a file can hold."""
+        return {name: model for name, model in self.comparison.fitted.items() if name not in self.comparison.references}
+
+    def worth(self) -> str:
+        """What the selected model reaches on held-out rows, beside the baseline, in one sentence."""
+        score, base = self.comparison[self.selected].held_out, self.comparison[BASELINE].held_out
+        n = len(self.comparison.held_out[self.selected].y)
+        if self.task == "regression":
+            explained = 1 - (score["rmse"] / base["rmse"]) ** 2 if base["rmse"] > 0 else 0.0
+            return (
+                f"On {n:,} held-out rows it explains {100 * max(0.0, explained):.0f} % of the variance, and its 95 % "
+                f"intervals hold {100 * score['coverage']:.1f} %."
+            )
+        return (
+            f"It is right about {100 * score['accuracy']:.1f} % of {n:,} held-out rows; always guessing the commonest "
+            f"class would be right about {100 * base['accuracy']:.1f} %."
+        )
+
+    def record(self) -> dict[str, Any]:
+        """The study in plain types, as `--json` prints it."""
+        rows, columns = self.data.frame.shape
+        return {
+            "data": self.data.source,
+            "target": self.target,
+            "task": self.task,
+            "rows": rows,
+            "columns": columns,
+            "folds": self.comparison.n_folds,
+            "seed": self.seed,
+            "selected": self.selected,
+            "reason": self.reason,
+            "tied": self.comparison.tied,
+            "leaderboard": self.comparison.records(),
+            "inclusions": self.inclusions(),
+            "notes": [note.text for note in self.notes],
+        }
+
+
+def predictions(model: TableModel, rows: Any, *, level: float = 0.95) -> Any:
+    """A model's predictions for the rows of a table as a data frame; see `Study.predict`."""
+    frame = distribution_frame(predictive(model, rows), level=level, classes=getattr(model, "classes_", None))
+    index = getattr(rows, "index", None)
+    return frame if index is None else frame.set_axis(index, axis=0)
+
+
+def distribution_frame(dist: Any, *, level: float, classes: Any = None) -> Any:
+    """The columns that people want of a predictive distribution."""
+    pd = pandas()
+    if hasattr(dist, "probs"):
+        table = dist.probs if dist.probs.ndim == 2 else np.column_stack([1 - dist.probs, dist.probs])
+        labels = np.asarray(dist.classes if classes is None and hasattr(dist, "classes") else classes)
+        labels = np.array([0, 1]) if labels.ndim == 0 else labels
+        columns: dict[str, Any] = {"predicted": labels[table.argmax(axis=1)]}
+        columns |= {f"p({label})": table[:, k] for k, label in enumerate(labels.tolist())}
+        return pd.DataFrame(columns)
+    lower, upper = dist.interval(level)
+    return pd.DataFrame({"mean": point(dist), "std": dist.std, "lower": lower, "upper": upper})
+
+
+def reference_notes(comparison: Comparison, selected: str) -> list[str]:
+    """A sentence where a model that only serves as a reference predicts clearly better than the selected one."""
+    notes = []
+    for name in comparison.references:
+        if name not in comparison.fitted:
+            continue
+        mine, theirs = comparison[selected].held_out, comparison[name].held_out
+        if name in comparison.held_out and selected in comparison.held_out:
+            lead = gap(comparison.held_out[name].log_score, comparison.held_out[selected].log_score)
+            better, key, title = lead.mean > 0 and lead.clear, "log_loss", "log loss"
+        else:
+            better, key, title = theirs["rmse"] < 0.95 * mine["rmse"], "rmse", "RMSE"
+        if better:
+            notes.append(
+                f"{name}, fitted for reference, predicts better than {selected}: {title} {theirs[key]:.4g} against "
+                f"{mine[key]:.4g}. Trees fit this table better; {name} itself says nothing about its uncertainty."
+            )
+    return notes

@@ -1,0 +1,88 @@
+"""The files of a study."""
+
+import csv
+import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from credo.io import save
+
+if TYPE_CHECKING:
+    from credo.study._study import Study
+
+MODEL, REPORT, LEADERBOARD, PREDICTIONS, INCLUSIONS = (
+    "model.credo", "report.html", "leaderboard.csv", "held_out.csv", "inclusions.csv",
+)  # fmt: skip
+OUTPUTS = (MODEL, REPORT, LEADERBOARD, PREDICTIONS, INCLUSIONS)
+MODELS = "models"
+
+
+def write(study: "Study", folder: Path, *, keep_all: bool = False) -> list[str]:
+    """Write model, leaderboard, held-out predictions and report into a folder; returns notes about what is missing."""
+    notes = []
+    study.save(folder / MODEL)
+    write_records(study.comparison.records(), folder / LEADERBOARD)
+    study.held_out().to_csv(folder / PREDICTIONS, index=False)
+    inclusions = study.inclusions()
+    if inclusions:
+        write_records(inclusions, folder / INCLUSIONS)
+    if keep_all:
+        for name, model in study.saveable().items():
+            save(model, folder / f"{re.sub(r'[^A-Za-z0-9_-]', '-', name)}.credo")
+    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    if missing:
+        notes.append(f"No report was written: it needs {' and '.join(missing)} (pip install 'credo[report]').")
+    else:
+        study.report(folder / REPORT)
+    return notes
+
+
+def write_records(records: list[dict[str, Any]], path: Path) -> None:
+    """Records as CSV, numbers in full; an empty cell where one has none."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(records[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
+
+
+def inclusions(models: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The inputs by the probability that they are in, the largest first, from the model that weighs all their subsets.
+
+    None of them where there is no such model. A column of levels is in if any of them is, and the words of a text
+    count one by one. Copies share what one of them would have: `with_copies` is the probability that the input is in,
+    or a copy of it.
+    """
+    for name, model in models.items():
+        estimator = model.estimator_
+        if hasattr(estimator, "inclusion_probabilities_"):
+            places: dict[str, list[int]] = {}
+            for place, title in enumerate(model.preparation_.inputs()):
+                places.setdefault(title, []).append(place)
+            records = [
+                {
+                    "name": title,
+                    "inclusion_probability": _any_of(own, estimator),
+                    "with_copies": _any_of(_with_copies(own, estimator.copies_), estimator),
+                    "model": name,
+                }
+                for title, own in places.items()
+            ]
+            return sorted(records, key=lambda record: (-record["with_copies"], -record["inclusion_probability"]))
+    return []
+
+
+def _any_of(places: list[int], estimator: Any) -> float:
+    # Of a single column it is known, and thousands of words would each ask all models.
+    one = len(places) == 1
+    return float(estimator.inclusion_probabilities_[places[0]] if one else estimator.posterior_.any_of(places))
+
+
+def _with_copies(places: list[int], copies: Any) -> list[int]:
+    """Prepared columns with all copies of them.
+
+    >>> _with_copies([0, 1], [(1, 4), (2, 3)])
+    [0, 1, 4]
+    """
+    return sorted({*places, *(j for group in copies if not set(places).isdisjoint(group) for j in group)})
