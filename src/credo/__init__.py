@@ -92,6 +92,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "lasso_path",
         "soft_threshold",
     ),
+    "study": ("Study", "analyze"),
     "io": ("Preparation", "TableModel", "load", "read_table", "save"),
 }
 _PACKAGES = (
@@ -113,6 +114,7 @@ _PACKAGES = (
     "report",
     "selection",
     "sparse",
+    "study",
 )
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 

@@ -1,6 +1,8 @@
 """`credo demo`."""
 
 import shlex
+import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -29,7 +31,7 @@ def demo(out: str | None, seed: int) -> None:
     from credo.cli._files import staging
     from credo.cli._fit import run_and_show
 
-    screen = Screen()
+    screen, command = Screen(), command_as_typed()
     folder = Path(out) if out else Path(tempfile.mkdtemp(prefix="credo-demo-"))
     with staging(folder) as stage:
         _diabetes(stage.folder / "diabetes.csv")
@@ -37,10 +39,19 @@ def demo(out: str | None, seed: int) -> None:
     quoted, place = shlex.quote(str(data)), shlex.quote(str(folder))
     names = ",".join(MODELS)
     screen.say(
-        f"This is what `credo fit {quoted} --target progression --models {names} --out {place} --seed {seed}` does."
+        f"This is what `{command} fit {quoted} --target progression --models {names} --out {place} --seed {seed}` does."
     )
     screen.say()
-    run_and_show(data, "progression", screen, names=MODELS, out=folder, seed=seed, cv=5, reading={})
+    run_and_show(str(data), "progression", screen, models=MODELS, out=folder, seed=seed, command=command)
+
+
+def command_as_typed() -> str:
+    """How this command was called, so that what is printed can be typed: .venv/bin/credo where it isn't on the path."""
+    called = Path(sys.argv[0])
+    if called.name != "credo":
+        return "credo"
+    found = shutil.which("credo")
+    return "credo" if found is not None and Path(found).resolve() == called.resolve() else shlex.quote(str(called))
 
 
 def _diabetes(path: Path) -> None:

@@ -1,19 +1,46 @@
 """`credo fit`."""
 
 import shlex
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import click
 
-from credo.cli._models import CLASSIFIERS, REGRESSORS, model_names
-from credo.cli._options import debug_option, existing_file, json_option, reading_arguments, reading_options
+from credo.cli._options import data_file, debug_option, json_option, reading_arguments, reading_options
 from credo.cli._screen import Screen
+from credo.study._catalogue import known_name, names
 
 
-@click.command(short_help="Compare models on a table; write the one to take and a report.")
-@click.argument("data", type=existing_file)
+def model_names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """The value of `--models` as names; None when the choice is left to the study."""
+    if value is None:
+        return None
+    found = tuple(dict.fromkeys(name.strip().lower() for name in value.split(",") if name.strip()))
+    if not found:
+        raise click.BadParameter(f"name at least one of {', '.join(names())}.")
+    for name in found:
+        try:
+            known_name(name)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+    return found
+
+
+def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
+    """The value of `--time`: a number of seconds, or "none" for no limit."""
+    if value.lower() == "none":
+        return None
+    try:
+        time = float(value)
+    except ValueError:
+        time = -1.0
+    if not 0 < time < float("inf"):
+        raise click.BadParameter(f"{value!r} is neither a positive number of seconds nor 'none'.")
+    return time
+
+
+@click.command(short_help="Compare models on a table; write the selected one and a report.")
+@click.argument("data", type=data_file)
 @click.option("--target", metavar="NAME", help="The column to predict, of numbers or classes.  [required]")
 @click.option(
     "--task",
@@ -22,112 +49,118 @@ from credo.cli._screen import Screen
 )
 @click.option(
     "--models",
-    "names",
+    "models",
     metavar="A,B,…",
     callback=model_names,
-    help=f"Which models, of numbers: {', '.join(REGRESSORS)}; of classes: {', '.join(CLASSIFIERS)}. "
-    "[default: all that suit the size of the table]",
+    help=f"Which models. For numbers: {', '.join(names('regression'))}. For classes: "
+    f"{', '.join(names('classification'))}. [default: all that the time allows]",
+)
+@click.option(
+    "--time",
+    metavar="SECONDS",
+    default="60",
+    callback=seconds,
+    show_default=True,
+    help="Time for the whole run, or 'none' for no limit. Cheap models are fitted first.",
+)
+@click.option("--select", metavar="NAME", help="The model to save, whatever the scores say.")
+@click.option(
+    "--keep",
+    type=click.Choice(["selected", "all"]),
+    default="selected",
+    show_default=True,
+    help="Which fitted models are saved: model.credo alone, or every one as NAME.credo too.",
 )
 @click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="The folder to write to.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds.")
-@click.option("--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds.")
+@click.option("--folds", "--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds.")
 @reading_options
 @json_option
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @debug_option
-def fit(
-    data: str,
-    target: str | None,
-    task: str | None,
-    names: tuple[str, ...] | None,
-    out: str,
-    seed: int,
-    cv: int,
-    as_json: bool,
-    quiet: bool,
-    **reading: Any,
-) -> None:
-    """Compare models on the table DATA by their held-out predictions of the column NAME, of numbers or classes.
+def fit(data: str, target: str | None, out: str, keep: str, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Compare models on the table DATA by their held-out predictions of the column NAME, and select one.
 
-    Writes model.credo (fitted on all rows: the simplest of the models whose held-out log scores are too close to
-    the best one to call, two standard errors of the difference or less), report.html and leaderboard.csv into the
-    output folder, and where spike-slab is among the models inclusions.csv: the probability that each input matters.
-    Files of these names are replaced when the new ones are finished.
+    DATA is a CSV, Parquet, Excel or JSON lines file, or - for standard input.
+
+    Writes model.credo (the selected model, fitted on all rows), report.html, leaderboard.csv and held_out.csv (the
+    held-out predictions) into the output folder and, where spike-slab is among the models, inclusions.csv: the
+    probability that each input matters. When the time is up, or on Ctrl-C, the models that are finished are compared
+    and written. Files of these names are replaced when the new ones are complete.
     """
     screen = Screen(as_json=as_json, quiet=quiet)
+    reading = reading_arguments(**{key: options.pop(key) for key in ("separator", "decimal", "na_words", "encoding")})
     if target is None:
-        raise click.UsageError(_missing_target(Path(data), reading_arguments(**reading)))
-    run_and_show(
-        Path(data),
-        target,
-        screen,
-        task=task,
-        names=names,
-        out=Path(out),
-        seed=seed,
-        cv=cv,
-        reading=reading_arguments(**reading),
-    )
+        raise click.UsageError(_missing_target(data, reading))
+    run_and_show(data, target, screen, out=Path(out), reading=reading, keep_all=keep == "all", **options)
 
 
-def _missing_target(data: Path, reading: dict[str, Any]) -> str:
+def _missing_target(data: str, reading: dict[str, Any]) -> str:
     from credo.io import read_table
     from credo.io.errors import quoted
 
-    names = read_table(data, **reading).frame.columns
-    return f"Missing option '--target'. Name the column to predict; {data.name} has {quoted(names, most=15)}."
+    columns = read_table(data, **reading).frame.columns
+    return f"Missing option '--target'. Name the column to predict; {Path(data).name} has {quoted(columns, most=15)}."
 
 
-def _choice(comparison: Any) -> str:
-    """Which model is taken, and why."""
-    best, tied, good = comparison.best, len(comparison.tied), len(comparison.fitted)
-    what = "log loss" if comparison.task == "classification" else "log score"
-    if good == 1:
-        rest = len(comparison.scores) - good
-        return f"Taken: {best}, the only model{' that could be fitted' if rest else ''}."
-    if tied == 1:
-        return f"Taken: {best}, which has the best held-out {what}, by more than chance explains."
-    many = "losses" if comparison.task == "classification" else "scores"
-    return (
-        f"Taken: {best}, the simplest of {tied} models whose held-out log {many} are too close to call: chance alone "
-        "could explain how they differ."
-    )
+def run_and_show(
+    data: str,
+    target: str,
+    screen: Screen,
+    *,
+    out: Path,
+    reading: dict[str, Any] | None = None,
+    keep_all: bool = False,
+    task: str | None = None,
+    command: str = "credo",
+    **options: Any,
+) -> None:
+    """Run the study, write its files and show what it found."""
+    from credo.cli._files import refuse_overwriting, staging
+    from credo.study import dataset, run, write
+    from credo.study._display import display
+    from credo.study._write import OUTPUTS
+
+    refuse_overwriting([] if data == "-" else [Path(data)], [out / name for name in OUTPUTS])
+    with screen.notes_for_warnings(), staging(out) as stage:
+        table = dataset(data, target, task=task, reading=reading)
+        kind = f" of {table.size.classes} classes" if table.size.classes else ""
+        screen.say(f"{table.source}: {table.shape}, target {target!r}{kind}.")
+        for note in table.notes:
+            screen.note(f"Note: {note}")
+        with display(enabled=not screen.quiet) as report:
+            study = run(table, report=report, **options)
+        said = {note.text for note in table.notes}
+        for note in study.notes:
+            if note.text not in said:
+                screen.note(f"Note: {note}")
+        for note in write(study, stage.folder, keep_all=keep_all):
+            screen.note(f"Note: {note}")
+        outputs = stage.publish()
+    for name in OUTPUTS:
+        if name not in outputs and (out / name).exists():
+            screen.note(f"Note: {out / name} is from an earlier run; this one wrote no such file.")
+    _show(study, outputs, screen, data, command)
 
 
-def _worth(comparison: Any, target: str) -> str:
-    """What the model that is taken reached on held-out rows, in words."""
-    best = comparison.best
-    score, y = comparison[best].held_out, comparison.held_out[best].y
-    if comparison.task == "regression":
-        return (
-            f"Its 95 % intervals held {100 * score['coverage']:.1f} % of the {len(y):,} held-out values of {target!r}."
-        )
-    (label, count), *_ = Counter(y.tolist()).most_common()
-    return (
-        f"It named the right class of {100 * score['accuracy']:.1f} % of the {len(y):,} held-out rows; always saying "
-        f"{str(label)!r} would be right for {100 * count / len(y):.1f} %."
-    )
+def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str, command: str) -> None:
+    from credo.study._write import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
 
-
-def run_and_show(data: Path, target: str, screen: Screen, **arguments: Any) -> None:
-    """Run the job and show what it found."""
-    from credo.cli._job import INCLUSIONS, LEADERBOARD, MODEL, REPORT, run
-
-    outcome = run(data, target=target, screen=screen, **arguments)
-    comparison, outputs = outcome.comparison, outcome.outputs
     screen.say()
-    screen.leaderboard(comparison)
+    screen.leaderboard(study.comparison, study.selected)
     screen.say()
-    screen.say(f"{_choice(comparison)} {_worth(comparison, target)}")
+    screen.say(f"{study.reason} {study.worth()}")
     screen.say()
-    if REPORT in outputs:
-        screen.say(f"Report       {outputs[REPORT]}")
-    screen.say(f"Model        {outputs[MODEL]}")
-    screen.say(f"Leaderboard  {outputs[LEADERBOARD]}")
-    if INCLUSIONS in outputs:
-        screen.say(f"Inclusions   {outputs[INCLUSIONS]}")
+    titles = {REPORT: "Report", MODEL: "Model", LEADERBOARD: "Leaderboard", HELD_OUT: "Held out"}
+    for name, title in (titles | {INCLUSIONS: "Inclusions"}).items():
+        if name in outputs:
+            screen.say(f"{title:<12} {outputs[name]}")
+    others = sorted(set(outputs) - {*titles, INCLUSIONS})
+    if others:
+        screen.say(f"{'Models':<12} {', '.join(others)}")
     screen.say()
     model = shlex.quote(str(outputs[MODEL]))
-    screen.say(f"Next: credo show {model}")
-    screen.say(f"      credo predict {model} {shlex.quote(str(data))}")
-    screen.json(outcome.record())
+    screen.say(f"Next: {command} show {model}")
+    screen.say(f"      {command} predict {model} {shlex.quote(data)}")
+    places = {Path(name).stem: str(path) for name, path in outputs.items()}
+    screen.json({**study.record(), "data": data, "outputs": places})

@@ -25,6 +25,8 @@ debug_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 
 existing_file = click.Path(exists=True, dir_okay=False, readable=True)
+# A table may come from standard input.
+data_file = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
 
 
 def reading_options(function: Function) -> Function:

@@ -4,7 +4,7 @@ import json
 import math
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ class Screen:
         if self.as_json:
             click.echo(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False))
 
-    def leaderboard(self, comparison: "Comparison") -> None:
+    def leaderboard(self, comparison: "Comparison", selected: str) -> None:
         """The scores as a table; without colours and lines when stdout is no terminal."""
         if self.as_json or self.quiet:
             return
@@ -61,7 +61,7 @@ class Screen:
         for i, name in enumerate(header[:shown]):
             table.add_column(name, justify="right" if i else "left", no_wrap=True)
         for score, line in zip(comparison.scores, lines, strict=True):
-            style = "dim" if score.error else "bold green" if score.name == comparison.best else ""
+            style = "dim" if score.error else "bold green" if score.name == selected else ""
             table.add_row(*(Text(cell, style=style) for cell in line[:shown]))
         console.print(table)
 
@@ -77,46 +77,6 @@ class Screen:
                 told = [warning for warning in caught if issubclass(warning.category, UserWarning)]
                 for message in dict.fromkeys(str(warning.message) for warning in told):
                     self.note(f"Note: {message}")
-
-    @contextmanager
-    def progress(self) -> Iterator[Callable[[str, int, int], None] | None]:
-        """A callable for `compare`: a bar on a terminal, a line for each model in a log."""
-        if self.quiet:
-            yield None
-            return
-        from rich.console import Console
-
-        console = Console(stderr=True)
-        if console.is_terminal:
-            with _bar(console) as update:
-                yield update
-        else:
-            yield _lines()
-
-
-@contextmanager
-def _bar(console: Any) -> Iterator[Callable[[str, int, int], None]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    text = TextColumn("{task.description}", markup=False)
-    with Progress(text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("Fitting", total=None)
-
-        def update(name: str, done: int, total: int) -> None:
-            bar.update(task, description=f"Fitting {name}".rstrip(), completed=done, total=total)
-
-        yield update
-
-
-def _lines() -> Callable[[str, int, int], None]:
-    seen: set[str] = set()
-
-    def update(name: str, done: int, total: int) -> None:
-        if name and name not in seen:
-            seen.add(name)
-            click.echo(f"Fitting {name} ({done} of {total} fits done)", err=True)
-
-    return update
 
 
 def _fitting(lines: list[tuple[str, ...]], width: int) -> int:

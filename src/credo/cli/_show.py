@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from credo.cli._chosen import BEHIND, IN_ORDER, chosen
-from credo.cli._models import short_name, steps
 from credo.cli._options import debug_option, existing_file, json_option
 from credo.cli._screen import Screen
+from credo.study._catalogue import short_name, steps
 
 # More columns or parameters than this are told in short.
 MANY = 20

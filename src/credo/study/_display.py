@@ -27,7 +27,8 @@ def _lines() -> Report:
     def update(state: Progress) -> None:
         if state.running is not None and state.running != last[0]:
             left = "" if state.remaining is None else f", {state.remaining:.0f} s left"
-            sys.stderr.write(f"Fitting {state.running} ({len(state.waiting)} more to come{left})\n")
+            doing = f"; {state.message}" if state.message else ""
+            sys.stderr.write(f"Fitting {state.running} ({len(state.waiting)} more to come{left}{doing})\n")
             sys.stderr.flush()
         last[0] = state.running
 

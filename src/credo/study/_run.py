@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -90,7 +92,10 @@ class Run:
 
     def _fit(self, card: Card, waiting: list[str]) -> str | None:
         """Run one model's trial; None, or why it was not finished."""
-        self._say(card.name, 0, waiting)
+        if card.loops is not None and compiles(card.loops):
+            self._say(card.name, 0, waiting, "compiling, first run only")
+        else:
+            self._say(card.name, 0, waiting)
         expected = self._expected(card)
         if self._deadline is not None and expected > self._deadline - monotonic():
             return f"would take {duration(expected)}"
@@ -143,6 +148,18 @@ class Run:
             left = None if self._deadline is None else max(0.0, self._deadline - monotonic())
             done = tuple(self._scores)
             self.report(Progress(running, fits, len(self.splits) + 1, tuple(waiting), done, left, message))
+
+
+def compiles(module: str) -> bool:
+    """True when no compiled code of a module of loops is in numba's cache; False when that can't be told."""
+    functions = [value for value in vars(import_module(module)).values() if hasattr(value, "stats")]
+    folders = [getattr(function.stats, "cache_path", None) for function in functions]
+    if not functions or not all(folders):
+        return False
+    return not any(
+        any(Path(str(folder)).glob(f"*{function.__name__}-*.nbi"))
+        for folder, function in zip(folders, functions, strict=True)
+    )
 
 
 def duration(seconds: float) -> str:

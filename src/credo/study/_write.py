@@ -12,11 +12,10 @@ from credo.io import save
 if TYPE_CHECKING:
     from credo.study._study import Study
 
-MODEL, REPORT, LEADERBOARD, PREDICTIONS, INCLUSIONS = (
+MODEL, REPORT, LEADERBOARD, HELD_OUT, INCLUSIONS = (
     "model.credo", "report.html", "leaderboard.csv", "held_out.csv", "inclusions.csv",
 )  # fmt: skip
-OUTPUTS = (MODEL, REPORT, LEADERBOARD, PREDICTIONS, INCLUSIONS)
-MODELS = "models"
+OUTPUTS = (MODEL, REPORT, LEADERBOARD, HELD_OUT, INCLUSIONS)
 
 
 def write(study: "Study", folder: Path, *, keep_all: bool = False) -> list[str]:
@@ -24,7 +23,7 @@ def write(study: "Study", folder: Path, *, keep_all: bool = False) -> list[str]:
     notes = []
     study.save(folder / MODEL)
     write_records(study.comparison.records(), folder / LEADERBOARD)
-    study.held_out().to_csv(folder / PREDICTIONS, index=False)
+    study.held_out().to_csv(folder / HELD_OUT, index=False)
     inclusions = study.inclusions()
     if inclusions:
         write_records(inclusions, folder / INCLUSIONS)
