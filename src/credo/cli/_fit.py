@@ -134,8 +134,8 @@ def run_and_show(
         for note in study.notes:
             if note.text not in said:
                 screen.note(f"Note: {note}")
-        for note in write(study, stage.folder, keep_all=keep_all):
-            screen.note(f"Note: {note}")
+        for missing in write(study, stage.folder, keep_all=keep_all):
+            screen.note(f"Note: {missing}")
         outputs = stage.publish()
     for name in OUTPUTS:
         if name not in outputs and (out / name).exists():

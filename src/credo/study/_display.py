@@ -60,9 +60,8 @@ def _picture(state: Progress) -> Any:
     for score in good:
         table.add_row(Text(score.name), *(_cell(score.held_out.get(key)) for key in keys))
     if state.running is not None:
-        table.add_row(
-            Text(f"{state.running}: fit {min(state.fits + 1, state.n_fits)} of {state.n_fits} …", style="bold")
-        )
+        doing = state.message or f"fit {min(state.fits + 1, state.n_fits)} of {state.n_fits}"
+        table.add_row(Text(f"{state.running}: {doing} …", style="bold"))
     left = [] if state.remaining is None else [f"{state.remaining:.0f} s left"]
     waiting = [f"then {', '.join(state.waiting)}"] if state.waiting else []
     table.caption = Text(" · ".join([*left, *waiting, "Ctrl-C ends with what is finished"]), style="dim")

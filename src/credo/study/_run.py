@@ -12,9 +12,9 @@ from sklearn.base import clone
 
 from credo.io import Preparation, TableModel
 from credo.notices import collected
-from credo.selection._compare import CLASSIFICATION, REGRESSION
 from credo.selection._comparison import Score
 from credo.selection._folds import Split
+from credo.selection._measures import CLASSIFICATION, REGRESSION
 from credo.selection._trial import Trial
 from credo.study._catalogue import Card
 from credo.study._dataset import Dataset
