@@ -1,5 +1,6 @@
 """Gaussian-process classification."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -44,9 +45,10 @@ class GPClassifier(Classifier, LearnedKernel):
 
     Parameters
     ----------
-    kernel : Kernel, optional
-        Its values are what is used under ``hyperparameters="fixed"``, and one of the starts of a search. By default an
-        RBF with one length scale for each column.
+    kernel : Kernel or {"rbf", "exponential", "matern32", "matern52", "rational_quadratic"}, default "rbf"
+        A name stands for that kernel with one length scale for each column, or for each group of columns (see `fit`).
+        The parameters of a kernel object are used as they are with ``hyperparameters="fixed"``, and otherwise are one
+        of the starting points of the search.
     inference : {"ep", "laplace", "vi", "mcmc"}, default "ep"
         Expectation propagation, Laplace's approximation, a variational normal law, or elliptical slice sampling.
     link : {"probit", "logit"}, default "probit"
@@ -89,7 +91,7 @@ class GPClassifier(Classifier, LearnedKernel):
 
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Kernel | str | None = None,
         *,
         inference: str = "ep",
         link: str = "probit",
@@ -112,11 +114,30 @@ class GPClassifier(Classifier, LearnedKernel):
         self.n_draws = n_draws
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        column_groups: Sequence[str] | Sequence[int] | None = None,
+    ) -> Self:
+        """Fit the process to a table.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        column_groups : sequence of n_features labels, optional
+            Columns with the same label, such as the 0/1 columns of one categorical variable, share a length scale. For
+            the default kernel and kernels given by name; a kernel object has `groups` of its own.
+        """
         self._check_arguments()
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        self._keep_groups(column_groups)
         self.members_: list[GPClassifier] | None = None
         if len(self.classes_) > 2:
             joined = "softmax" if self.inference == "laplace" else "one_vs_rest"
@@ -212,7 +233,8 @@ class GPClassifier(Classifier, LearnedKernel):
         self.members_ = []
         for k in range(len(self.classes_)):
             member = clone(self).set_params(class_weight=None)
-            self.members_.append(member.fit(rows, (codes == k).astype(np.int64), sample_weight=weight))
+            labels = (codes == k).astype(np.int64)
+            self.members_.append(member.fit(rows, labels, sample_weight=weight, column_groups=self.column_groups_))
         ends = [member.result_ for member in self.members_]
         worst = next((end for end in ends if not end.converged), ends[0])
         self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), worst.message)

@@ -1,5 +1,6 @@
 """Exact Gaussian-process regression."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -26,7 +27,7 @@ from credo.gp._process import Process
 from credo.gp._sampling import drawn_summary, sampled
 from credo.gp._search import FEW
 from credo.gp._varying import VaryingNoise
-from credo.kernels import RBF, Kernel
+from credo.kernels import Kernel
 from credo.learning import Draws
 from credo.linalg import one_blas_thread
 from credo.notices import warn
@@ -47,9 +48,10 @@ class GPRegressor(FittedProcess, LearnedKernel):
 
     Parameters
     ----------
-    kernel : Kernel, optional
-        Its values are what is used under ``hyperparameters="fixed"``, and one of the starts of a search. By default an
-        RBF with one length scale for each column.
+    kernel : Kernel or {"rbf", "exponential", "matern32", "matern52", "rational_quadratic"}, default "rbf"
+        A name stands for that kernel with one length scale for each column, or for each group of columns (see `fit`).
+        The parameters of a kernel object are used as they are with ``hyperparameters="fixed"``, and otherwise are one
+        of the starting points of the search.
     mean : {"constant", "zero", "linear"}, default "constant"
     noise : "learn", "heteroscedastic", float or array of shape (n_samples,), default "learn"
         The variance of an observation in the units of y²: learned, learned as a function of x (a second Gaussian
@@ -104,7 +106,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
 
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Kernel | str | None = None,
         *,
         mean: str = "constant",
         noise: str | float | ArrayLike = "learn",
@@ -132,11 +134,30 @@ class GPRegressor(FittedProcess, LearnedKernel):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        column_groups: Sequence[str] | Sequence[int] | None = None,
+    ) -> Self:
+        """Fit the process to a table.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            NaN marks a missing entry.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        column_groups : sequence of n_features labels, optional
+            Columns with the same label, such as the 0/1 columns of one categorical variable, share a length scale. For
+            the default kernel and kernels given by name; a kernel object has `groups` of its own.
+        """
         self._check_arguments()
         self._forget()
         self._keep_table(X, y, sample_weight)
+        self._keep_groups(column_groups)
         problem = self._question = self._problem()
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
@@ -156,12 +177,11 @@ class GPRegressor(FittedProcess, LearnedKernel):
 
     @property
     def relevance_trace_(self) -> Array:
-        path = f"kernel.{self._scales_path()}"
-        entries = [i for i, name in enumerate(self.theta_names_) if name.split("[")[0] == path]
-        if len(entries) != self.n_features_in_:
-            raise AttributeError("the length scales were fixed, so that they left no trace")
-        natural = [self._asked().tree.unflatten(vector)[path].value for vector in self.trace_]
-        return self._relevances(natural)
+        path = self._scales_path()
+        if not any(name.split("[")[0] == f"kernel.{path}" for name in self.theta_names_):
+            raise AttributeError("the length scales were fixed, so they have no trace")
+        natural = [self._asked().tree.unflatten(vector)[f"kernel.{path}"].value for vector in self.trace_]
+        return self._relevances(path, natural)
 
     def summary(self, *, level: float = 0.95) -> Table:
         """The fitted parameters in natural units."""
@@ -296,13 +316,13 @@ class GPRegressor(FittedProcess, LearnedKernel):
         return values
 
     def _problem(self) -> Noisy:
-        n, n_features = self.X_train_.shape
+        n = len(self.X_train_)
         kernel = self._first_kernel()
         Y = (self.y_train_.reshape(n, -1) - self.center_) / self.scale_
         basis = self._mean_basis()(self.X_train_)
         marginal = Marginal(np.ascontiguousarray(self.X_train_), Y, basis, self.weight_)
         if self._varies():
-            return VaryingNoise(kernel, marginal, RBF(np.ones(n_features)), hyperpriors=self.hyperpriors)
+            return VaryingNoise(kernel, marginal, self._named_kernel("rbf"), hyperpriors=self.hyperpriors)
         known = self._known_noise()
         scale = self.scale_[0] ** 2
         # Rows that repeat each other to the last digit would praise a noise of zero without end; but digits are few.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from credo.kernels import _jit
 from credo.kernels._contract import Covariance
+from credo.kernels._groups import Groups
 from credo.kernels._jit import ADD, MULTIPLY, SET
 from credo.kernels._parametrized import labels, replanted
 from credo.kernels._rows import share
@@ -147,6 +148,10 @@ class _Composed(Kernel):
 
     def _habits(self, spread: Array) -> Array:
         return np.concatenate([term._habits(spread) for term in self.terms])
+
+    def _column_groups(self) -> dict[str, Groups]:
+        named = zip(labels(self.terms), self.terms, strict=True)
+        return {f"{label}.{path}": own for label, term in named for path, own in term._column_groups().items()}
 
     def _key(self) -> Any:
         return tuple(self.terms)
@@ -280,6 +285,9 @@ class Exp(Kernel):
     def _habits(self, spread: Array) -> Array:
         return self.kernel._habits(spread)
 
+    def _column_groups(self) -> dict[str, Groups]:
+        return self.kernel._column_groups()
+
     def _scaled(self, factor: float) -> Kernel:
         # The variance in the tree is that of the exponent.
         return Product(Constant(factor), self)
@@ -344,6 +352,9 @@ class Columns(Kernel):
 
     def _habits(self, spread: Array) -> Array:
         return self.kernel._habits(self._pick(spread[None, :])[0])
+
+    def _column_groups(self) -> dict[str, Groups]:
+        return self.kernel._column_groups()
 
     def _scaled(self, factor: float) -> Kernel:
         return Columns(self.kernel._scaled(factor), self.columns)
