@@ -28,7 +28,7 @@ def test_a_rehearsal_chooses_the_start():
         calls.append(vector)
         return hills(vector)
 
-    found = search(lambda: all_rows, [np.array([-2.5]), np.array([2.0])], rehearsal=lambda: hills)
+    found = search(lambda: all_rows, [np.array([-2.5]), np.array([2.0])], rehearsals=[(lambda: hills, 1.0)])
     assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3)
     assert all(call[0] > 2.5 for call in calls)
 
@@ -47,7 +47,7 @@ def test_a_rehearsed_metric_makes_a_narrow_ridge_easy():
         return 0.1 * value, 0.1 * slope
 
     start = [np.array([0.0, 0.3])]
-    rehearsed = search(lambda: ridge, start, rehearsal=lambda: tenth, growth=10.0)
+    rehearsed = search(lambda: ridge, start, rehearsals=[(lambda: tenth, 10.0)])
     plain = climb(ridge, start[0], tolerance=1e-9, max_evaluations=200)
     np.testing.assert_allclose(rehearsed.best.vector, 1.0, atol=1e-4)
     assert rehearsed.best.n_evaluations < plain.n_evaluations
@@ -81,7 +81,7 @@ def test_a_plateau_of_the_rehearsal_does_not_hide_the_summit():
 
     strayed = search(lambda: few, [np.array([0.0])], tolerance=1e-12).best.vector
     assert strayed[0] > 4.0 and abs(many(strayed)[1][0]) < 0.05
-    found = search(lambda: many, [np.array([0.0])], rehearsal=lambda: few)
+    found = search(lambda: many, [np.array([0.0])], rehearsals=[(lambda: few, 1.0)])
     assert found.best.vector[0] == pytest.approx(1.0, abs=1e-3)
 
 

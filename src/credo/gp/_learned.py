@@ -1,7 +1,7 @@
 """What the Gaussian-process regressor and classifier share: a kernel that is learned, and what it says of the table."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from credo.kernels import (
 Array = NDArray[np.float64]
 
 # Kernels that can be given by name.
-_FAMILIES = {
+_FAMILIES: dict[str, Callable[..., Kernel]] = {
     "rbf": RBF,
     "exponential": Exponential,
     "matern32": Matern32,
@@ -45,6 +45,7 @@ class LearnedKernel(Estimator):
     hyperparameters: str
     hyperpriors: bool
     n_restarts: int
+    max_evaluations: int
     n_draws: int
 
     kernel_: Kernel
@@ -75,6 +76,7 @@ class LearnedKernel(Estimator):
             require_kernel(self.kernel)
         choice("hyperparameters", self.hyperparameters, ("optimize", "fixed", "sample"))
         positive_integer("n_draws", self.n_draws)
+        positive_integer("max_evaluations", self.max_evaluations)
         if isinstance(self.n_restarts, bool) or int(self.n_restarts) != self.n_restarts or self.n_restarts < 0:
             raise ValueError(f"n_restarts must be a whole number that isn't negative; got {self.n_restarts!r}")
         if self.hyperparameters == "sample" and not self.hyperpriors:
@@ -125,6 +127,7 @@ class LearnedKernel(Estimator):
             from_data=from_data,
             given=isinstance(self.kernel, Kernel),
             n_restarts=int(self.n_restarts),
+            max_evaluations=int(self.max_evaluations),
             rng=rng,
             **how,
         )

@@ -63,6 +63,8 @@ class GPClassifier(Classifier, LearnedKernel):
     class_weight : "balanced", mapping from label to factor, or None, default None
     n_restarts : int, default 2
         Further starts, drawn around the first. They climb on at most 400 rows.
+    max_evaluations : int, default 200
+        Limit on the evaluations of the log evidence on all rows. Where it is reached, `result_.converged` is False.
     n_draws : int, default 500
         Draws of the latent values that MCMC keeps.
     random_state : int, Generator or None, default None
@@ -100,6 +102,7 @@ class GPClassifier(Classifier, LearnedKernel):
         multiclass: str = "auto",
         class_weight: Any = None,
         n_restarts: int = 2,
+        max_evaluations: int = 200,
         n_draws: int = 500,
         random_state: Any = None,
     ) -> None:
@@ -111,6 +114,7 @@ class GPClassifier(Classifier, LearnedKernel):
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.n_restarts = n_restarts
+        self.max_evaluations = max_evaluations
         self.n_draws = n_draws
         self.random_state = random_state
 

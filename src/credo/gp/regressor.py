@@ -70,6 +70,8 @@ class GPRegressor(FittedProcess, LearnedKernel):
         How the process is represented; "auto" is exact, too.
     n_restarts : int, default 6
         Further starts, drawn around the first. They climb on at most 600 rows.
+    max_evaluations : int, default 200
+        Limit on the evaluations of the log evidence on all rows. Where it is reached, `result_.converged` is False.
     n_draws : int, default 500
         Of each of four chains, where hyperparameters are sampled.
     random_state : int, Generator or None, default None
@@ -115,6 +117,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         hyperpriors: bool = True,
         method: str = "auto",
         n_restarts: int = 6,
+        max_evaluations: int = 200,
         n_draws: int = 500,
         random_state: Any = None,
     ) -> None:
@@ -126,6 +129,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         self.hyperpriors = hyperpriors
         self.method = method
         self.n_restarts = n_restarts
+        self.max_evaluations = max_evaluations
         self.n_draws = n_draws
         self.random_state = random_state
 
