@@ -1,4 +1,4 @@
-"""What the Gaussian-process regressor and classifier share: a kernel that is learned, and what it says of the table."""
+"""What the Gaussian-process regressor and classifier share: a kernel whose parameters are learned."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ _UNEQUAL = math.log(10.0)
 
 
 class LearnedKernel(Estimator):
-    """An estimator with a kernel at the maximum of an evidence; a subclass writes `_problem`."""
+    """An estimator whose kernel maximises the evidence; a subclass writes `_problem`."""
 
     kernel: Kernel | str | None
     hyperparameters: str
@@ -80,7 +80,9 @@ class LearnedKernel(Estimator):
         if isinstance(self.n_restarts, bool) or int(self.n_restarts) != self.n_restarts or self.n_restarts < 0:
             raise ValueError(f"n_restarts must be a whole number that isn't negative; got {self.n_restarts!r}")
         if self.hyperparameters == "sample" and not self.hyperpriors:
-            raise ValueError("a posterior of hyperparameters needs their priors: leave hyperpriors=True to sample")
+            raise ValueError(
+                'hyperparameters="sample" needs hyperpriors=True: without priors there is no posterior to sample from'
+            )
 
     def _keep_groups(self, column_groups: Sequence[str] | Sequence[int] | None) -> None:
         """The group of each column, where a kernel given by name has to know and some columns share one."""
@@ -108,17 +110,17 @@ class LearnedKernel(Estimator):
         raise NotImplementedError
 
     def _asked(self) -> Any:
-        """The problem that was solved; made again where a file brought the model, or rows were added."""
+        """The problem that was solved; made again after the model was loaded or updated."""
         question = getattr(self, "_question", None)
         if question is None:
             question = self._question = self._problem()
         return question
 
     def _learn(self, problem: Evident, rng: np.random.Generator, *, from_data: bool = True, **how: Any) -> None:
-        """The hyperparameters, as given or at the highest maximum that the starts lead to."""
+        """The hyperparameters, as given or at the best maximum that the search finds."""
         self.theta_names_ = problem.tree.names
         if self.hyperparameters == "fixed" or not problem.tree.names:
-            self.theta_, self.result_ = problem.tree.flatten(), Result(True, 0, "the hyperparameters were given")
+            self.theta_, self.result_ = problem.tree.flatten(), Result(True, 0, "hyperparameters fixed")
             self.trace_ = self.theta_[None]
             return
         found = maximum(
@@ -136,15 +138,15 @@ class LearnedKernel(Estimator):
         self.result_ = replace(ending, message=ending.message + self._one_for_all())
 
     def _one_for_all(self) -> str:
-        """A word on a single length scale that has to serve columns of very different spreads."""
+        """A note where a single length scale is used for columns of very different standard deviations."""
         shared = isinstance(self.kernel, Kernel) and np.ndim(self.kernel.params.get("lengthscale", [])) == 0
         spread = weighted_std(self.X_train_, self.weight_)
         spread = spread[spread > 0]
         if not shared or isinstance(self.kernel, Columns) or not len(spread) or np.ptp(np.log(spread)) < _UNEQUAL:
             return ""
         return (
-            f"; one length scale serves columns whose spreads differ by a factor of {spread.max() / spread.min():.3g}: "
-            f"an array of {self.n_features_in_} has one for each"
+            "; one length scale is used for columns whose standard deviations differ by a factor of "
+            f"{spread.max() / spread.min():.3g}: standardise X, or give {self.n_features_in_} length scales"
         )
 
     def _scales_path(self) -> str:

@@ -41,7 +41,7 @@ _LARGEST = 40_000
 
 
 class GPRegressor(FittedProcess, LearnedKernel):
-    """Gaussian-process regression, exact, with hyperparameters at the maximum of the evidence.
+    """Exact Gaussian-process regression, with hyperparameters that maximise the evidence.
 
     y = m(x) + f(x) + ε with f ~ GP(0, k), ε ~ N(0, σ²), and the coefficients of the mean m integrated out under flat
     priors (Rasmussen & Williams, 2.2 and 2.7).
@@ -57,42 +57,43 @@ class GPRegressor(FittedProcess, LearnedKernel):
         The variance of an observation in the units of y²: learned, learned as a function of x (a second Gaussian
         process on its logarithm, integrated variationally), known, or known for each row.
     standardize : bool, default True
-        Fit to targets of mean 0 and variance 1, in whose units the given kernel's variances are, and start from length
-        scales in proportion to the spread of each column. What is fitted (`kernel_`, `noise_variance_`,
-        `log_evidence_`) is in the units of y. False takes y, and the kernel as the start, as they are.
+        Standardise y to mean 0 and variance 1; a given kernel's variance is in these units. The search starts from
+        length scales proportional to the standard deviation of each column. Fitted attributes (`kernel_`,
+        `noise_variance_`, `log_evidence_`) are in the units of y. False uses y as it is, and starts from the given
+        kernel.
     hyperparameters : {"optimize", "fixed", "sample"}, default "optimize"
-        "sample" draws them from their posterior by NUTS and averages predictions over the draws; it needs the extra
-        ``mcmc``.
+        "sample" draws them from their posterior by NUTS and averages predictions over the draws (needs the extra
+        ``mcmc``).
     hyperpriors : bool, default True
-        Weak priors that keep the search from noise zero and infinite length scales; False is pure type-II maximum
+        Weak priors, which keep the noise from zero and length scales from infinity. False is plain type-II maximum
         likelihood.
     method : {"auto", "exact"}, default "auto"
-        How the process is represented; "auto" is exact, too.
+        Currently both are exact.
     n_restarts : int, default 6
-        Further starts, drawn around the first. They climb on at most 600 rows.
+        Number of additional random starting points. They are tried on a subset of at most 600 rows.
     max_evaluations : int, default 200
         Limit on the evaluations of the log evidence on all rows. Where it is reached, `result_.converged` is False.
     n_draws : int, default 500
-        Of each of four chains, where hyperparameters are sampled.
+        Draws of each of the four chains of ``hyperparameters="sample"``.
     random_state : int, Generator or None, default None
 
     Attributes
     ----------
     kernel_ : the fitted kernel, in the units of X and y (of standardised targets, where y has several columns)
     noise_variance_ : variance of an observation, the average where it varies
-    log_evidence_, evidence_method_ : ln p(y | X) and "exact", or a lower bound and "elbo" where the noise varies;
-        sampled hyperparameters have none
-    relevance_ : standard deviation over length scale of each column, for a kernel with one length scale a column
+    log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or a lower bound and "elbo" for
+        heteroscedastic noise; not available for sampled hyperparameters
+    relevance_ : standard deviation divided by length scale, for each column
     relevance_trace_ : the same at each step of the search
-    theta_, theta_names_ : the flat, unconstrained vector of all free parameters; `log_evidence` takes it
-    draws_ : of sampled hyperparameters, with R-hat and effective sample sizes
-    result_ : how the search ended
+    theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
+    draws_ : sampled hyperparameters, with R-hat and effective sample sizes
+    result_ : whether the search converged
 
     Notes
     -----
-    Several columns of y share kernel, noise and factor, each column in units of its own standard deviation (of a
-    common one, where the noise is known); predictions then have one column, or one distribution in a list, for each.
-    A missing entry of y is NaN, and is left out.
+    Several columns of y share the kernel, the noise and the Cholesky factor, each column in units of its own standard
+    deviation (of a common one, where the noise is known). Predictions then have one column, or a list with one
+    distribution, for each column of y. NaN marks missing entries of y, which are ignored.
 
     Examples
     --------
@@ -173,7 +174,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         return self
 
     def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
-        """ln p(y | X) at a flat parameter vector, and its gradient unless that is switched off."""
+        """Log marginal likelihood ln p(y | X) at a flat parameter vector, with its gradient by default."""
         check_is_fitted(self)
         value, slope = self._asked().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
         natural = self._natural(value)
@@ -212,7 +213,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         choice("method", self.method, ("auto", "exact"))
         self._known_noise()
         if self.hyperparameters == "sample" and self._varies():
-            raise ValueError('sampled hyperparameters need noise="learn" or a known noise')
+            raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
 
     def _varies(self) -> bool:
         return isinstance(self.noise, str) and self.noise == "heteroscedastic"
@@ -230,8 +231,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         used = (weight > 0) & ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
         if used.sum() > _LARGEST:
             raise ValueError(
-                f"an exact process on {used.sum()} rows needs a matrix of that many squared, which won't fit into "
-                f"memory; take {_LARGEST} rows or fewer"
+                f"exact inference needs an n×n matrix, and n = {used.sum()} is too large; use at most {_LARGEST} rows"
             )
         Y = targets(given[used], rows[used], name="y").reshape(int(used.sum()), -1)
         self.single_ = given.ndim == 1
@@ -329,7 +329,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
             return VaryingNoise(kernel, marginal, self._named_kernel("rbf"), hyperpriors=self.hyperpriors)
         known = self._known_noise()
         scale = self.scale_[0] ** 2
-        # Rows that repeat each other to the last digit would praise a noise of zero without end; but digits are few.
+        # Exact copies of rows would drive the noise to zero; rounding of y sets a lower limit.
         repeated = known is None and self.hyperparameters != "fixed" and bool((self.weight_ > 1).any())
         lost = rounding_variance(Y) if repeated else 0.0
         return Problem(

@@ -49,5 +49,8 @@ class Groups:
         """A name for each group: its own, or the names of its columns."""
         if isinstance(self.labels[0], str) or len(columns) != len(self.labels):
             return [str(name) for name in self.names]
-        members = [[column for column, place in zip(columns, self.places, strict=True) if place == k] for k in range(len(self.names))]
+        members = [
+            [column for column, place in zip(columns, self.places, strict=True) if place == k]
+            for k in range(len(self.names))
+        ]
         return [", ".join(own) if len(own) < 4 else f"{own[0]}, …, {own[-1]}" for own in members]

@@ -1,6 +1,6 @@
 """The algebra of kernels: a sum, a product, an exponential of kernels is a kernel.
 
-    (k₁ + k₂)  hands the weights W on,    (k₁ k₂)  hands W∘K₂ and W∘K₁ on,    exp(k)  hands W∘exp(K) on
+    (k₁ + k₂)  passes W on,    (k₁ k₂)  passes on W∘K₂ and W∘K₁,    exp(k)  passes on W∘exp(K)
 
 Kernel and combinations share one module because each needs the other; what a kernel is says `_contract.py`.
 """
@@ -76,7 +76,7 @@ class Kernel(Covariance):
 
 
 def require_kernel(kernel: Any) -> Kernel:
-    """The argument as a kernel, or a word about what it is instead."""
+    """The argument if it is a kernel; otherwise an error that says what to pass."""
     if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel):
@@ -197,7 +197,7 @@ class Sum(_Composed):
 
 
 class Product(_Composed):
-    """k₁ · k₂ · …: alike only where all factors say so."""
+    """k₁ · k₂ · …: similar only where all factors are large."""
 
     _binding = 2
 

@@ -160,7 +160,7 @@ class Stationary(Kernel):
 
     @abstractmethod
     def _law(self, n_columns: int) -> Law:
-        """The law of the frequencies whose characteristic function is k(r)."""
+        """The distribution of the frequencies whose characteristic function is k(r)."""
 
     def _with_tree(self, tree: ParameterTree) -> Self:
         return replanted(self, tree)
