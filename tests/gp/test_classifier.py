@@ -192,8 +192,8 @@ def test_messages():
     with pytest.raises(ValueError, match="link"):
         GPClassifier(link="cauchit").fit(X, y)
     with pytest.raises(TypeError, match="must be a kernel"):
-        GPClassifier("rbf").fit(X, y)
-    with pytest.raises(ValueError, match="one normal law"):
+        GPClassifier(3.0).fit(X, y)
+    with pytest.raises(ValueError, match="one normal distribution"):
         GPClassifier(inference="mcmc", n_restarts=0, n_draws=10).fit(X, y).latent(X)
 
 

@@ -1,5 +1,10 @@
 """Climbing: the right summit, walls, rehearsals."""
 
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 
@@ -28,7 +33,7 @@ def test_a_rehearsal_chooses_the_start():
         calls.append(vector)
         return hills(vector)
 
-    found = search(lambda: all_rows, [np.array([-2.5]), np.array([2.0])], rehearsal=lambda: hills)
+    found = search(lambda: all_rows, [np.array([-2.5]), np.array([2.0])], rehearsals=[(lambda: hills, 1.0)])
     assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3)
     assert all(call[0] > 2.5 for call in calls)
 
@@ -47,7 +52,7 @@ def test_a_rehearsed_metric_makes_a_narrow_ridge_easy():
         return 0.1 * value, 0.1 * slope
 
     start = [np.array([0.0, 0.3])]
-    rehearsed = search(lambda: ridge, start, rehearsal=lambda: tenth, growth=10.0)
+    rehearsed = search(lambda: ridge, start, rehearsals=[(lambda: tenth, 10.0)])
     plain = climb(ridge, start[0], tolerance=1e-9, max_evaluations=200)
     np.testing.assert_allclose(rehearsed.best.vector, 1.0, atol=1e-4)
     assert rehearsed.best.n_evaluations < plain.n_evaluations
@@ -81,7 +86,7 @@ def test_a_plateau_of_the_rehearsal_does_not_hide_the_summit():
 
     strayed = search(lambda: few, [np.array([0.0])], tolerance=1e-12).best.vector
     assert strayed[0] > 4.0 and abs(many(strayed)[1][0]) < 0.05
-    found = search(lambda: many, [np.array([0.0])], rehearsal=lambda: few)
+    found = search(lambda: many, [np.array([0.0])], rehearsals=[(lambda: few, 1.0)])
     assert found.best.vector[0] == pytest.approx(1.0, abs=1e-3)
 
 
@@ -95,3 +100,91 @@ def test_a_slope_however_small_calls_a_stray_back():
     # Outward, or of too little worth, it is left alone.
     for other in (-slope, 1e-3 * slope):
         assert _called_back(Maximum(np.array([9.0]), 0.0, 1, True, slope=other), np.zeros(1)) is None
+
+
+def rosenbrock(vector):
+    """A curved valley, in which L-BFGS takes dozens of evaluations."""
+    x, y = vector
+    value = -((1 - x) ** 2) - 100 * (y - x * x) ** 2
+    return value, np.array([2 * (1 - x) + 400 * x * (y - x * x), -200 * (y - x * x)])
+
+
+def test_a_search_ends_at_its_limit():
+    end = climb(rosenbrock, np.array([-1.2, 1.0]), tolerance=1e-12, max_evaluations=10)
+    # A line search that has begun is finished.
+    assert end.limited and not end.converged and end.n_evaluations <= 20
+    assert not climb(rosenbrock, np.array([-1.2, 1.0]), tolerance=1e-12, max_evaluations=200).limited
+
+
+def test_the_limit_holds_for_all_evaluations_on_all_rows():
+    calls = []
+
+    def all_rows(vector):
+        calls.append(vector)
+        return rosenbrock(vector)
+
+    found = search(lambda: all_rows, [np.array([-1.2, 1.0])], rehearsals=[(lambda: hills_2d, 1.0)], max_evaluations=10)
+    assert len(calls) <= 20 and found.best.limited
+
+
+def hills_2d(vector):
+    return -0.5 * float(vector @ vector), -vector
+
+
+def test_a_search_that_gains_only_rounding_errors_ends():
+    """Rounding errors of 10⁻³ around a value of 10⁴: no improvement can be told from them."""
+    rng = np.random.default_rng(0)
+
+    def rough(vector):
+        value = 1e4 - 0.5 * float(vector @ vector) + 1e-3 * rng.normal()
+        return value, -vector + 0.1 * rng.normal(size=len(vector))
+
+    end = climb(rough, np.full(8, 3.0), tolerance=1e-14, max_evaluations=500)
+    assert end.n_evaluations < 60 and end.value > 1e4 - 1.0
+
+
+def test_larger_subsets_come_between_the_first_and_all_rows():
+    calls = []
+
+    def counted(name, center):
+        def objective(vector):
+            calls.append(name)
+            return -0.5 * float((vector - center) @ (vector - center)), center - vector
+
+        return lambda: objective
+
+    stages = [(counted("few", 1.0), 9.0), (counted("more", 2.0), 3.0)]
+    found = search(counted("all", 3.0), [np.zeros(2)], rehearsals=stages)
+    assert list(dict.fromkeys(calls)) == ["few", "more", "all"]
+    np.testing.assert_allclose(found.best.vector, 3.0, atol=1e-3)
+
+
+INTERRUPTED = """
+import sys, time
+import numpy as np
+from credo.learning.hyperparameters import search
+
+def slow(vector):
+    print("evaluated", flush=True)
+    time.sleep(0.4)
+    x, y = vector
+    return -((1 - x) ** 2) - 100 * (y - x * x) ** 2, np.array([2 * (1 - x) + 400 * x * (y - x * x), -200 * (y - x * x)])
+
+try:
+    search(lambda: slow, [np.array([-1.2, 1.0])] * 40, small=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    sys.exit(3)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+def test_an_interrupt_ends_a_search_at_once():
+    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "evaluated\n"
+        process.send_signal(signal.SIGINT)
+        start = time.perf_counter()
+        output, _ = process.communicate(timeout=30)
+        assert process.returncode == 3 and output.endswith("interrupted\n")
+        # The climb that runs would need some ten seconds more.
+        assert time.perf_counter() - start < 3.0

@@ -2,15 +2,15 @@
 
     y = Hb + f(x) + ε,    f ~ GP(0, k),    ε ~ N(0, σ²)
 
-`GPRegressor` is exact: one Cholesky factorisation for each pattern of missing targets, hyperparameters at the maximum
-of the evidence by its analytic gradient or drawn from their posterior, noise that is one number, known, or a second
-process (`NoiseProcess`), draws from prior and posterior, functions that can be evaluated anywhere (`Paths`),
-closed-form leave-one-out, updates by extending the factor, and the choice of where to measure next. `Minimizer` looks
-for the minimum of a costly function by `expected_improvement`. `GPClassifier` is for labels: a latent process, by EP,
-Laplace, a variational law or MCMC.
+`GPRegressor` is exact: one Cholesky factorisation for each pattern of missing targets. Hyperparameters maximise the
+evidence or are sampled from their posterior. The noise variance is learned, known, or a second process
+(`NoiseProcess`). It draws from prior and posterior, as functions that can be evaluated anywhere (`Paths`), has
+closed-form leave-one-out, updates by extending the factor, and suggests where to measure next. `Minimizer` minimises a
+costly function by `expected_improvement`. `GPClassifier` is for labels: a latent process, by EP, Laplace, variational
+inference or MCMC.
 
 `NoiseProcess`, `SiteLaw`, `SoftmaxLaw` and `DrawnLaw` are what model files hold. Kernels live in `kernels`,
-conditioning in `inference`, climbing and sampling in `learning`.
+conditioning in `inference`, optimisation and sampling in `learning`.
 """
 
 from credo.gp._class_laws import DrawnLaw as DrawnLaw

@@ -73,7 +73,7 @@ class ClassProblem:
         return self.kernel._with_tree(own)
 
     def approximation(self, kernel: Kernel) -> Found:
-        """The law of the latent values under a kernel."""
+        """The distribution of the latent values under a kernel."""
         K = kernel.gram(self.X)
         known: dict[str, Any] = {"weight": self.weight}
         if self.trail is not None:

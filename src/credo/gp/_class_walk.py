@@ -24,8 +24,8 @@ def latent_draws(
 ) -> tuple[Array, float, float]:
     """Draws of f under a known kernel, and the log evidence by annealing with its standard error.
 
-    The ellipses are those of EP's normal law instead of the prior's, and the likelihood is replaced by its ratio to
-    EP's sites: the target is the same, the walk starts at home, and there is little left to anneal.
+    The ellipses are those of EP's normal distribution instead of the prior's, and the likelihood is replaced by its
+    ratio to EP's sites: the target is the same, the walk starts at home, and there is little left to anneal.
     """
     base = problem.approximation(kernel).posterior
     assert isinstance(base, SiteGaussian)

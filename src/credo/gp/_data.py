@@ -54,8 +54,8 @@ class MeanBasis:
         columns = _independent(X, center, spread) if kind == "linear" else np.empty(0, dtype=np.intp)
         if kind == "linear" and len(columns) + 1 >= len(X):
             raise ValueError(
-                f'mean="linear" has {len(columns) + 1} coefficients, and {len(X)} different rows leave nothing to '
-                'learn the rest from: take mean="constant", or more rows'
+                f'mean="linear" has {len(columns) + 1} coefficients, and {len(X)} distinct rows leave nothing to '
+                'estimate the rest from: use mean="constant", or more rows'
             )
         return cls(kind, center, np.where(spread > 0, spread, 1.0), columns)
 
@@ -79,7 +79,7 @@ def _independent(X: Array, center: Array, spread: Array) -> Index:
 
 
 def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
-    """y as a float64 array of one or two dimensions; NaN is a missing entry, infinity is refused.
+    """y as a float64 array of one or two dimensions; NaN is a missing entry, infinity an error.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
     empty = np.isnan(found).all(axis=0)
     if np.any(empty):
         which = "y" if found.ndim == 1 else f"column {int(np.argmax(empty))} of y"
-        raise ValueError(f"every value of {which} is missing, so that there is nothing to learn from; leave it out")
+        raise ValueError(f"every value of {which} is missing, so there is nothing to fit; leave it out")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a fitted Gaussian process can be asked: predictions, draws, left-out rows, updates, and where to look next."""
+"""Methods of a fitted Gaussian process: predictions, draws, leave-one-out, updates, and where to measure next."""
 
 from contextlib import nullcontext
 from typing import Any, Self
@@ -30,7 +30,7 @@ _NODES = 9
 
 
 class FittedProcess(Regressor):
-    """The half of a Gaussian-process regressor that answers; a subclass fits it and writes `_build`.
+    """The methods of a fitted Gaussian-process regressor; a subclass fits it and writes `_build`.
 
     The processes are in units in which `kernel_` is the kernel of every target: y = center_ + unit_·f.
     """
@@ -58,7 +58,7 @@ class FittedProcess(Regressor):
             True leaves the noise out: the distribution of f itself.
         joint : bool, default False
             True gives one `MultivariateNormal` over all rows, with their covariances. Where hyperparameters were
-            sampled or the noise varies, it is the normal law of the same mean and covariance.
+            sampled or the noise varies, it is the normal distribution of the same mean and covariance.
         """
         rows = self._predict_rows(X)
         if not joint:
@@ -109,7 +109,7 @@ class FittedProcess(Regressor):
         check_is_fitted(self)
         process = self._only_process("paths")
         if not self.single_:
-            raise ValueError("paths are drawn for one target; fit a model for each column of y")
+            raise ValueError("paths needs a single target: fit a model for each column of y")
         return draw_paths(
             process.parts[0][1],
             kernel=process.kernel,
@@ -137,14 +137,16 @@ class FittedProcess(Regressor):
         return self._outputs(laws)
 
     def update(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn from further rows at the same hyperparameters, by extending the factor.
+        """Add rows at the same hyperparameters, by extending the Cholesky factor.
 
-        Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row; a linear mean is
-        fitted anew.
+        Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row. A linear mean is
+        fitted again.
         """
         check_is_fitted(self)
         if self.row_noise_ is not None or self.noise_process_ is not None:
-            raise ValueError("the noise of the new rows isn't known: fit again on all rows")
+            raise ValueError(
+                "update needs a single noise variance, and the noise of the new rows isn't known: fit again on all rows"
+            )
         process = self._only_process("update")
         rows: Any = self._validated(numeric(X), reset=False)
         given = targets(y, rows, name=type(self).__name__)
@@ -166,9 +168,9 @@ class FittedProcess(Regressor):
         return self
 
     def noise_std(self, X: ArrayLike) -> Array:
-        """The standard deviation of the noise of a new observation at each row, as far as the data tell.
+        """The estimated standard deviation of the noise of a new observation at each row.
 
-        One number over and over, unless the noise is heteroscedastic. Several columns of y add an axis at the end.
+        The same at every row unless the noise is heteroscedastic. Several columns of y add an axis at the end.
         """
         rows = self._predict_rows(X)
         laws = [self._noises(rows, k) for k in range(len(self._processes()))]
@@ -177,9 +179,9 @@ class FittedProcess(Regressor):
         return noise * self.unit_[0] if self.single_ else noise[:, None] * self.unit_
 
     def suggest(self, X_pool: ArrayLike, n: int = 1) -> NDArray[np.intp]:
-        """Which n rows of a pool to measure next: the one of largest variance, then each given those before it.
+        """Row numbers of the n points of a pool to measure next: each has the largest variance given those before it.
 
-        This is the greedy choice of the batch that says most about f (largest joint entropy); returns row numbers.
+        This greedily maximises the joint entropy of f over the batch.
         """
         rows = self._predict_rows(X_pool)
         if positive_integer("n", n) > len(rows):
@@ -258,7 +260,7 @@ class FittedProcess(Regressor):
         return [components[0] if len(components) == 1 else Mixture(components, share) for components in parts]
 
     def _noises(self, rows: Array, k: int = 0) -> list[tuple[float, Any]]:
-        """The law of a new observation's noise variance as weights and values, for draw k of the hyperparameters."""
+        """Weights and values of a new observation's noise variance, for draw k of the hyperparameters."""
         if self.noise_process_ is None:
             return [(1.0, float(self.noise_levels_[k]))]
         mean, variance = self.noise_process_.log_variance(rows)
@@ -309,7 +311,7 @@ class FittedProcess(Regressor):
         processes = self._processes()
         if len(processes) > 1:
             raise ValueError(
-                f"{purpose} needs one setting of the hyperparameters, and these were sampled: fit with "
+                f"{purpose} needs a single set of hyperparameters, and these were sampled: fit with "
                 'hyperparameters="optimize"'
             )
         return processes[0]

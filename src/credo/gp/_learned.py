@@ -1,6 +1,7 @@
-"""What the Gaussian-process regressor and classifier share: a kernel that is learned, and what it says of the table."""
+"""What the Gaussian-process regressor and classifier share: a kernel whose parameters are learned."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,21 +13,39 @@ from credo.estimator import Estimator, Result, choice, positive_integer
 from credo.gp._data import weighted_std
 from credo.gp._problem import Evident
 from credo.gp._search import maximum, result
-from credo.kernels import RBF, Columns, Kernel, require_kernel
+from credo.kernels import (
+    RBF,
+    Columns,
+    Exponential,
+    Kernel,
+    Matern32,
+    Matern52,
+    RationalQuadratic,
+    require_kernel,
+)
 
 Array = NDArray[np.float64]
 
+# Kernels that can be given by name.
+_FAMILIES: dict[str, Callable[..., Kernel]] = {
+    "rbf": RBF,
+    "exponential": Exponential,
+    "matern32": Matern32,
+    "matern52": Matern52,
+    "rational_quadratic": RationalQuadratic,
+}
 # Columns whose spreads differ by less than this factor may well share a length scale.
 _UNEQUAL = math.log(10.0)
 
 
 class LearnedKernel(Estimator):
-    """An estimator with a kernel at the maximum of an evidence; a subclass writes `_problem`."""
+    """An estimator whose kernel maximises the evidence; a subclass writes `_problem`."""
 
-    kernel: Kernel | None
+    kernel: Kernel | str | None
     hyperparameters: str
     hyperpriors: bool
     n_restarts: int
+    max_evaluations: int
     n_draws: int
 
     kernel_: Kernel
@@ -35,54 +54,82 @@ class LearnedKernel(Estimator):
     theta_: Array
     theta_names_: list[str]
     trace_: Array
+    column_groups_: list[str] | None
 
-    def _relevances(self, lengthscale: Any) -> Array:
-        """Standard deviation over length scale of each column."""
-        return weighted_std(self.X_train_, self.weight_) / np.asarray(lengthscale)
+    def _relevances(self, path: str, lengthscale: Any) -> Array:
+        """Standard deviation over length scale of each column; columns of a group share their length scale."""
+        shared = self.kernel_._column_groups().get(path)
+        scales = np.asarray(lengthscale) if shared is None else np.asarray(lengthscale)[..., shared.places]
+        return weighted_std(self.X_train_, self.weight_) / scales
 
     @property
     def relevance_(self) -> Array:
         check_is_fitted(self)
-        return self._relevances(self.kernel_.params[self._scales_path()])
+        path = self._scales_path()
+        return self._relevances(path, self.kernel_.params[path])
 
     def _check_learning(self) -> None:
         """The arguments that both have."""
-        if self.kernel is not None:
+        if isinstance(self.kernel, str):
+            choice("kernel", self.kernel, tuple(_FAMILIES))
+        elif self.kernel is not None:
             require_kernel(self.kernel)
         choice("hyperparameters", self.hyperparameters, ("optimize", "fixed", "sample"))
         positive_integer("n_draws", self.n_draws)
+        positive_integer("max_evaluations", self.max_evaluations)
         if isinstance(self.n_restarts, bool) or int(self.n_restarts) != self.n_restarts or self.n_restarts < 0:
             raise ValueError(f"n_restarts must be a whole number that isn't negative; got {self.n_restarts!r}")
         if self.hyperparameters == "sample" and not self.hyperpriors:
-            raise ValueError("a posterior of hyperparameters needs their priors: leave hyperpriors=True to sample")
+            raise ValueError(
+                'hyperparameters="sample" needs hyperpriors=True: without priors there is no posterior to sample from'
+            )
+
+    def _keep_groups(self, column_groups: Sequence[str] | Sequence[int] | None) -> None:
+        """The group of each column, where a kernel given by name has to know and some columns share one."""
+        self.column_groups_ = None
+        if column_groups is None or isinstance(self.kernel, Kernel):
+            return
+        given = [str(label) for label in column_groups]
+        if len(given) != self.n_features_in_:
+            raise ValueError(
+                f"column_groups must hold one label for each of the {self.n_features_in_} columns; got {len(given)}"
+            )
+        if len(set(given)) < len(given):
+            self.column_groups_ = given
 
     def _first_kernel(self) -> Kernel:
-        """The kernel as given, or one with a length scale for each column."""
-        return RBF(np.ones(self.X_train_.shape[1])) if self.kernel is None else self.kernel
+        """The kernel as given; one given by name has a length scale for each column or group of columns."""
+        return self.kernel if isinstance(self.kernel, Kernel) else self._named_kernel(self.kernel or "rbf")
+
+    def _named_kernel(self, name: str) -> Kernel:
+        # Files of earlier versions know no groups.
+        groups = getattr(self, "column_groups_", None)
+        return _FAMILIES[name](np.ones(self.n_features_in_) if groups is None else 1.0, groups=groups)
 
     def _problem(self) -> Any:
         raise NotImplementedError
 
     def _asked(self) -> Any:
-        """The problem that was solved; made again where a file brought the model, or rows were added."""
+        """The problem that was solved; made again after the model was loaded or updated."""
         question = getattr(self, "_question", None)
         if question is None:
             question = self._question = self._problem()
         return question
 
     def _learn(self, problem: Evident, rng: np.random.Generator, *, from_data: bool = True, **how: Any) -> None:
-        """The hyperparameters, as given or at the highest maximum that the starts lead to."""
+        """The hyperparameters, as given or at the best maximum that the search finds."""
         self.theta_names_ = problem.tree.names
         if self.hyperparameters == "fixed" or not problem.tree.names:
-            self.theta_, self.result_ = problem.tree.flatten(), Result(True, 0, "the hyperparameters were given")
+            self.theta_, self.result_ = problem.tree.flatten(), Result(True, 0, "hyperparameters fixed")
             self.trace_ = self.theta_[None]
             return
         found = maximum(
             problem,
             len(self.X_train_),
             from_data=from_data,
-            given=self.kernel is not None,
+            given=isinstance(self.kernel, Kernel),
             n_restarts=int(self.n_restarts),
+            max_evaluations=int(self.max_evaluations),
             rng=rng,
             **how,
         )
@@ -91,20 +138,22 @@ class LearnedKernel(Estimator):
         self.result_ = replace(ending, message=ending.message + self._one_for_all())
 
     def _one_for_all(self) -> str:
-        """A word on a single length scale that has to serve columns of very different spreads."""
-        shared = self.kernel is not None and np.ndim(self.kernel.params.get("lengthscale", [])) == 0
+        """A note where a single length scale is used for columns of very different standard deviations."""
+        shared = isinstance(self.kernel, Kernel) and np.ndim(self.kernel.params.get("lengthscale", [])) == 0
         spread = weighted_std(self.X_train_, self.weight_)
         spread = spread[spread > 0]
         if not shared or isinstance(self.kernel, Columns) or not len(spread) or np.ptp(np.log(spread)) < _UNEQUAL:
             return ""
         return (
-            f"; one length scale serves columns whose spreads differ by a factor of {spread.max() / spread.min():.3g}: "
-            f"an array of {self.n_features_in_} has one for each"
+            "; one length scale is used for columns whose standard deviations differ by a factor of "
+            f"{spread.max() / spread.min():.3g}: standardise X, or give {self.n_features_in_} length scales"
         )
 
     def _scales_path(self) -> str:
-        """The parameter with one length scale for each column."""
+        """The parameter with one length scale for each column or group of columns."""
+        shared = self.kernel_._column_groups()
         for path, value in self.kernel_.params.items():
-            if path.rpartition(".")[2] == "lengthscale" and np.ndim(value) and len(value) == self.n_features_in_:
+            n_columns = len(shared[path].labels) if path in shared else np.size(value) if np.ndim(value) else 0
+            if path.rpartition(".")[2] == "lengthscale" and n_columns == self.n_features_in_:
                 return path
         raise AttributeError("the kernel has no length scale for each column; give it one, as in RBF([1.0, 1.0])")

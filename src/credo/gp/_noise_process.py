@@ -1,4 +1,4 @@
-"""The law of a noise variance that varies with the inputs."""
+"""The distribution of a noise variance that varies with the inputs."""
 
 import math
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NoiseProcess:
-    """The law of the log noise variance g anywhere, given Gaussian sites at the training rows.
+    """The distribution of the log noise variance g anywhere, given Gaussian sites at the training rows.
 
     E g = g₀ + k_gᵀ pull and var g = k_g − k_gᵀ(K_g + Λ⁻¹)⁻¹k_g, with Λ the sites' precisions.
     """
@@ -33,7 +33,7 @@ class NoiseProcess:
         return self.log_level + mean, variance
 
     def stretched(self, factor: float) -> "NoiseProcess":
-        """The law of the logarithm of factor·σ²."""
+        """The distribution of the logarithm of factor·σ²."""
         return replace(self, log_level=self.log_level + math.log(factor))
 
     @cached_property

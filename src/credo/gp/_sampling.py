@@ -77,7 +77,7 @@ def drawn_summary(draws: Draws, kernel: Kernel, columns: list[str], *, level: fl
     return Table(
         f"Gaussian process with sampled hyperparameters, around {kernel!r}",
         {
-            "parameter": [_named(name, columns, draws.names) for name in draws.names],
+            "parameter": [_named(name, kernel, columns) for name in draws.names],
             "estimate": flat.mean(axis=0).tolist(),
             "sd": flat.std(axis=0, ddof=1).tolist(),
             "lower": lower.tolist(),
@@ -89,11 +89,11 @@ def drawn_summary(draws: Draws, kernel: Kernel, columns: list[str], *, level: fl
     )
 
 
-def _named(name: str, columns: list[str], names: tuple[str, ...]) -> str:
-    """A parameter as the summary calls it, with the column's name where it has an entry for each."""
+def _named(name: str, kernel: Kernel, columns: list[str]) -> str:
+    """A parameter as the summary calls it, with the name of the column or group that an entry is for."""
     path, _, entry = name.partition("[")
     plain = "noise variance" if path == "noise" else path.removeprefix("kernel.")
     if not entry:
         return plain
-    each = sum(other.startswith(f"{path}[") for other in names) == len(columns)
-    return f"{plain} of {columns[int(entry[:-1])]}" if each else f"{plain}[{entry}"
+    owners = kernel.owners(plain, columns)
+    return f"{plain}[{entry}" if owners is None else f"{plain} of {owners[int(entry[:-1])]}"

@@ -1,4 +1,4 @@
-"""From a problem to its hyperparameters: where to start, what to rehearse, and how it went."""
+"""From a problem to its hyperparameters: where to start, which subsets of the rows to use, and how it ended."""
 
 import math
 from functools import partial
@@ -12,8 +12,11 @@ from credo.learning.hyperparameters import Objective, Search, search
 
 Array = NDArray[np.float64]
 
-# Rows on which the starts are tried before the best one climbs on all rows, and how many are few enough for no trial.
+# Rows on which the starts are tried before the best one is refined on all rows, and how many are few enough for all
+# starts to use all rows.
 _REHEARSAL, FEW = 400, 600
+# Each further subset has this many times the rows of the last, as long as all rows are twice as many.
+_STAGE = 3
 
 
 def maximum(
@@ -23,6 +26,7 @@ def maximum(
     from_data: bool,
     given: bool,
     n_restarts: int,
+    max_evaluations: int,
     rng: np.random.Generator,
     rehearsal: int = _REHEARSAL,
 ) -> Search:
@@ -33,24 +37,35 @@ def maximum(
     from_data : bool
         Start from data-driven values; False starts from those of the kernel.
     given : bool
-        Whether the kernel's values are a user's, and worth a start of their own.
+        Whether the kernel's values were given by the user, and are used as another start.
+    max_evaluations : int
+        Limit on the evaluations of the evidence on all rows.
     rehearsal : int
-        Rows of the trial climbs; there is none for fewer than one and a half times as many.
+        Rows of the subset on which the starts are tried, where all rows are at least one and a half times as many.
     """
     first = problem.hyperprior.center if from_data else problem.tree.flatten()
     starts = [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
     if from_data and given:
         starts.append(problem.tree.flatten())
     if n_rows <= 1.5 * rehearsal:
-        # Where an evaluation costs nothing, the last digits may be had.
-        return search(partial(_climbed, problem), starts, tolerance=problem.tolerance, small=True)
-    few = problem.subset(np.sort(rng.permutation(n_rows)[:rehearsal]))
+        # Evaluations are cheap here, so that all digits can be had.
+        return search(
+            partial(_climbed, problem),
+            starts,
+            tolerance=problem.tolerance,
+            max_evaluations=max_evaluations,
+            small=True,
+        )
+    order, sizes = rng.permutation(n_rows), [rehearsal]
+    while 2 * _STAGE * sizes[-1] <= n_rows:
+        sizes.append(_STAGE * sizes[-1])
+    stages = [(problem.subset(np.sort(order[:size])), n_rows / size) for size in sizes]
     return search(
         partial(_climbed, problem),
         starts,
-        rehearsal=partial(_climbed, few),
-        growth=n_rows / rehearsal,
-        tolerance=1e-8,
+        rehearsals=[(partial(_climbed, part), growth) for part, growth in stages],
+        tolerance=1e-7,
+        max_evaluations=max_evaluations,
     )
 
 
@@ -59,13 +74,24 @@ def _climbed(problem: Evident) -> Objective:
 
 
 def result(found: Search) -> Result:
-    """How a search went, in words."""
+    """How a search ended, with advice where it didn't converge."""
     best = found.best
     if not math.isfinite(best.value):
-        return Result(False, best.n_evaluations, "no start gave a matrix that could be factored; try another kernel")
-    ending = "a maximum of the evidence" if best.converged else (
-        "stopped before a maximum was reached: the model may be too free for the data"
-    )  # fmt: skip
+        message = "not converged: the covariance matrix couldn't be factored at any starting point; try another kernel"
+        return Result(False, best.n_evaluations, message)
+    if best.converged:
+        message = "converged"
+    elif best.limited:
+        message = (
+            f"not converged after {best.n_evaluations} evaluations of the log evidence; increase max_evaluations, or "
+            "use a kernel with fewer parameters"
+        )
+    else:
+        message = (
+            "not converged: rounding errors are larger than any further improvement of the log evidence; use a simpler "
+            "kernel, or check whether the inputs determine y without noise"
+        )
     if found.gaps:
-        ending += f"; other local maxima lie {', '.join(f'{gap:.1f}' for gap in found.gaps[:3])} nats lower"
-    return Result(best.converged, best.n_evaluations, ending)
+        gaps = ", ".join(f"{gap:.1f}" for gap in found.gaps[:3])
+        message += f"; other local maxima are lower by {gaps} nats"
+    return Result(best.converged, best.n_evaluations, message)

@@ -2,8 +2,9 @@
 
     y = f(x) + ε,    ε ~ N(0, e^g(x)),    f ~ GP(m, k),    g ~ GP(g₀, k_g)
 
-The posterior of g at the rows is approximated by the normal law N(μ, Σ) that maximises the bound of Lázaro-Gredilla &
-Titsias (2011). At its maximum that law has one free number for each row, the precision λ of a Gaussian site:
+The posterior of g at the rows is approximated by the normal distribution N(μ, Σ) that maximises the bound of
+Lázaro-Gredilla & Titsias (2011). At its maximum that law has one free number for each row, the precision λ of a
+Gaussian site:
 
     Σ⁻¹ = K_g⁻¹ + Λ,    μ = g₀ + K_g(λ − w/2),    r = exp(μ − diag Σ/2)
     F = ln p(y | noise r) − ¼ Σ wᵢΣᵢᵢ − KL[N(μ, Σ) ‖ N(g₀, K_g)]

@@ -1,5 +1,6 @@
 """Gaussian-process classification."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -44,34 +45,38 @@ class GPClassifier(Classifier, LearnedKernel):
 
     Parameters
     ----------
-    kernel : Kernel, optional
-        Its values are what is used under ``hyperparameters="fixed"``, and one of the starts of a search. By default an
-        RBF with one length scale for each column.
+    kernel : Kernel or {"rbf", "exponential", "matern32", "matern52", "rational_quadratic"}, default "rbf"
+        A name stands for that kernel with one length scale for each column, or for each group of columns (see `fit`).
+        The parameters of a kernel object are used as they are with ``hyperparameters="fixed"``, and otherwise are one
+        of the starting points of the search.
     inference : {"ep", "laplace", "vi", "mcmc"}, default "ep"
-        Expectation propagation, Laplace's approximation, a variational normal law, or elliptical slice sampling.
+        Expectation propagation, Laplace's approximation, variational inference, or elliptical slice sampling.
     link : {"probit", "logit"}, default "probit"
     hyperparameters : {"optimize", "fixed", "sample"}, default "optimize"
-        "optimize" climbs the evidence of the inference (that of EP, for MCMC); "sample" goes with MCMC.
+        "optimize" maximises the evidence as the inference approximates it (EP's, for MCMC). "sample" needs MCMC.
     hyperpriors : bool, default True
-        Weak priors that keep the search from endless variances and length scales, as separable classes ask for.
+        Weak priors, which keep variances and length scales finite where the classes are separable.
     multiclass : {"auto", "softmax", "one_vs_rest"}, default "auto"
-        For more than two classes: one model of all, joined by the softmax under Laplace's approximation, or one model
-        for each class against the rest, by any inference. "auto" takes the softmax for ``inference="laplace"`` and one
-        against the rest otherwise: Laplace's law is too wide where classes hardly overlap, and EP's isn't.
+        For more than two classes: one model with a softmax likelihood under Laplace's approximation, or one model for
+        each class against the rest, with any inference. "auto" is "softmax" for ``inference="laplace"`` and
+        "one_vs_rest" otherwise, because Laplace's approximation is underconfident where classes hardly overlap.
     class_weight : "balanced", mapping from label to factor, or None, default None
     n_restarts : int, default 2
-        Further starts, drawn around the first. They climb on at most 400 rows.
+        Number of additional random starting points. They are tried on a subset of at most 400 rows.
+    max_evaluations : int, default 200
+        Limit on the evaluations of the log evidence on all rows. Where it is reached, `result_.converged` is False.
     n_draws : int, default 500
-        Draws of the latent values that MCMC keeps.
+        Number of draws that MCMC keeps.
     random_state : int, Generator or None, default None
 
     Attributes
     ----------
     kernel_ : the fitted kernel
-    log_evidence_, evidence_method_ : ln p(y | X) and which approximation of it; sampled hyperparameters have none
-    relevance_ : standard deviation over length scale of each column, for a kernel with one length scale a column
-    theta_, theta_names_ : the flat, unconstrained vector of the kernel's free parameters; `log_evidence` takes it
-    result_ : how search and inference ended
+    log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X), and how it was approximated; not available
+        for sampled hyperparameters
+    relevance_ : standard deviation divided by length scale, for each column
+    theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
+    result_ : whether the search and the inference converged
 
     Examples
     --------
@@ -89,7 +94,7 @@ class GPClassifier(Classifier, LearnedKernel):
 
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Kernel | str | None = None,
         *,
         inference: str = "ep",
         link: str = "probit",
@@ -98,6 +103,7 @@ class GPClassifier(Classifier, LearnedKernel):
         multiclass: str = "auto",
         class_weight: Any = None,
         n_restarts: int = 2,
+        max_evaluations: int = 200,
         n_draws: int = 500,
         random_state: Any = None,
     ) -> None:
@@ -109,14 +115,34 @@ class GPClassifier(Classifier, LearnedKernel):
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.n_restarts = n_restarts
+        self.max_evaluations = max_evaluations
         self.n_draws = n_draws
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        column_groups: Sequence[str] | Sequence[int] | None = None,
+    ) -> Self:
+        """Fit the process to a table.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        column_groups : sequence of n_features labels, optional
+            Columns with the same label, such as the 0/1 columns of one categorical variable, share a length scale. For
+            the default kernel and kernels given by name; a kernel object has `groups` of its own.
+        """
         self._check_arguments()
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        self._keep_groups(column_groups)
         self.members_: list[GPClassifier] | None = None
         if len(self.classes_) > 2:
             joined = "softmax" if self.inference == "laplace" else "one_vs_rest"
@@ -124,7 +150,7 @@ class GPClassifier(Classifier, LearnedKernel):
                 return self._fit_members(rows, codes, weight)
             if self.inference == "mcmc":
                 raise ValueError(
-                    f'inference="mcmc" is for two classes, and y has {len(self.classes_)}: take '
+                    f'inference="mcmc" is for two classes, and y has {len(self.classes_)}: use '
                     'multiclass="one_vs_rest", or inference="laplace"'
                 )
         weight = np.ones(len(codes)) if weight is None else weight
@@ -149,15 +175,17 @@ class GPClassifier(Classifier, LearnedKernel):
         """Mean and standard deviation of the latent function, for two classes and a normal approximation."""
         rows = self._predict_rows(X)
         if not isinstance(getattr(self, "law_", None), SiteLaw):
-            raise ValueError('the latent function has one normal law for two classes with "ep", "laplace" or "vi" only')
+            raise ValueError(
+                'the latent function has one normal distribution only for two classes with "ep", "laplace" or "vi"'
+            )
         mean, variance = self.law_.latent(rows)
         return mean, np.sqrt(variance)
 
     def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
-        """ln p(y | X) at a flat parameter vector, and its gradient unless that is switched off."""
+        """Log marginal likelihood ln p(y | X) at a flat parameter vector, with its gradient by default."""
         check_is_fitted(self)
         if self.members_ is not None:
-            raise ValueError("one model for each class has no evidence in common; ask a member of members_")
+            raise ValueError("the models of one class against the rest have no common evidence: use those in members_")
         value, slope = self._asked().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
         return (value, slope) if gradient else value
 
@@ -206,13 +234,14 @@ class GPClassifier(Classifier, LearnedKernel):
         choice("link", self.link, ("probit", "logit"))
         choice("multiclass", self.multiclass, ("auto", "softmax", "one_vs_rest"))
         if self.hyperparameters == "sample" and self.inference != "mcmc":
-            raise ValueError('sampled hyperparameters go with inference="mcmc"')
+            raise ValueError('hyperparameters="sample" needs inference="mcmc"')
 
     def _fit_members(self, rows: Array, codes: NDArray[np.intp], weight: Array | None) -> Self:
         self.members_ = []
         for k in range(len(self.classes_)):
             member = clone(self).set_params(class_weight=None)
-            self.members_.append(member.fit(rows, (codes == k).astype(np.int64), sample_weight=weight))
+            labels = (codes == k).astype(np.int64)
+            self.members_.append(member.fit(rows, labels, sample_weight=weight, column_groups=self.column_groups_))
         ends = [member.result_ for member in self.members_]
         worst = next((end for end in ends if not end.converged), ends[0])
         self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), worst.message)
@@ -232,7 +261,7 @@ class GPClassifier(Classifier, LearnedKernel):
         )
 
     def _settle(self, problem: ClassProblem, rng: np.random.Generator) -> None:
-        """The law of the latent functions at the hyperparameters that were found."""
+        """The distribution of the latent functions at the hyperparameters that were found."""
         self.kernel_ = problem.kernel_at(self.theta_)
         if self.inference == "mcmc":
             self._walk(problem, rng)
@@ -250,11 +279,13 @@ class GPClassifier(Classifier, LearnedKernel):
         self._report(found)
 
     def _report(self, found: Approximation | SoftmaxApproximation) -> None:
-        """What the inference has to say joins what the search said."""
-        joined = len(self.classes_) > 2 and self.inference != "laplace"
-        how = "the classes are joined by Laplace's approximation; " if joined else ""
-        message = f"{self.result_.message}; {how}{found.message}"
-        self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, message)
+        """Add how the inference ended to how the search ended."""
+        parts = [self.result_.message]
+        if len(self.classes_) > 2 and self.inference != "laplace":
+            parts.append("the classes are joined by Laplace's approximation")
+        if found.message not in parts:
+            parts.append(found.message)
+        self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, "; ".join(parts))
         if not found.converged:
             warn(found.message, FitWarning, stacklevel=4)
 
@@ -271,5 +302,5 @@ class GPClassifier(Classifier, LearnedKernel):
             draws, self.log_evidence_, error = latent_draws(problem, self.kernel_, n_draws=int(self.n_draws), rng=rng)
             self.evidence_method_ = _METHODS["mcmc"]
             self.law_ = DrawnLaw((self.kernel_,), self.X_train_, draws, self.link)
-            message = f"{len(draws)} draws of the latent values; the log evidence is known to ±{error:.2f}"
+            message = f"{len(draws)} draws of the latent values; standard error of the log evidence: {error:.2f}"
         self.result_ = Result(self.result_.converged, self.result_.n_iter, f"{self.result_.message}; {message}")

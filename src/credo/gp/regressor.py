@@ -1,5 +1,6 @@
 """Exact Gaussian-process regression."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -26,7 +27,7 @@ from credo.gp._process import Process
 from credo.gp._sampling import drawn_summary, sampled
 from credo.gp._search import FEW
 from credo.gp._varying import VaryingNoise
-from credo.kernels import RBF, Kernel
+from credo.kernels import Kernel
 from credo.learning import Draws
 from credo.linalg import one_blas_thread
 from credo.notices import warn
@@ -40,55 +41,59 @@ _LARGEST = 40_000
 
 
 class GPRegressor(FittedProcess, LearnedKernel):
-    """Gaussian-process regression, exact, with hyperparameters at the maximum of the evidence.
+    """Exact Gaussian-process regression, with hyperparameters that maximise the evidence.
 
     y = m(x) + f(x) + ε with f ~ GP(0, k), ε ~ N(0, σ²), and the coefficients of the mean m integrated out under flat
     priors (Rasmussen & Williams, 2.2 and 2.7).
 
     Parameters
     ----------
-    kernel : Kernel, optional
-        Its values are what is used under ``hyperparameters="fixed"``, and one of the starts of a search. By default an
-        RBF with one length scale for each column.
+    kernel : Kernel or {"rbf", "exponential", "matern32", "matern52", "rational_quadratic"}, default "rbf"
+        A name stands for that kernel with one length scale for each column, or for each group of columns (see `fit`).
+        The parameters of a kernel object are used as they are with ``hyperparameters="fixed"``, and otherwise are one
+        of the starting points of the search.
     mean : {"constant", "zero", "linear"}, default "constant"
     noise : "learn", "heteroscedastic", float or array of shape (n_samples,), default "learn"
         The variance of an observation in the units of y²: learned, learned as a function of x (a second Gaussian
         process on its logarithm, integrated variationally), known, or known for each row.
     standardize : bool, default True
-        Fit to targets of mean 0 and variance 1, in whose units the given kernel's variances are, and start from length
-        scales in proportion to the spread of each column. What is fitted (`kernel_`, `noise_variance_`,
-        `log_evidence_`) is in the units of y. False takes y, and the kernel as the start, as they are.
+        Standardise y to mean 0 and variance 1; a given kernel's variance is in these units. The search starts from
+        length scales proportional to the standard deviation of each column. Fitted attributes (`kernel_`,
+        `noise_variance_`, `log_evidence_`) are in the units of y. False uses y as it is, and starts from the given
+        kernel.
     hyperparameters : {"optimize", "fixed", "sample"}, default "optimize"
-        "sample" draws them from their posterior by NUTS and averages predictions over the draws; it needs the extra
-        ``mcmc``.
+        "sample" draws them from their posterior by NUTS and averages predictions over the draws (needs the extra
+        ``mcmc``).
     hyperpriors : bool, default True
-        Weak priors that keep the search from noise zero and infinite length scales; False is pure type-II maximum
+        Weak priors, which keep the noise from zero and length scales from infinity. False is plain type-II maximum
         likelihood.
     method : {"auto", "exact"}, default "auto"
-        How the process is represented; "auto" is exact, too.
+        Currently both are exact.
     n_restarts : int, default 6
-        Further starts, drawn around the first. They climb on at most 600 rows.
+        Number of additional random starting points. They are tried on a subset of at most 600 rows.
+    max_evaluations : int, default 200
+        Limit on the evaluations of the log evidence on all rows. Where it is reached, `result_.converged` is False.
     n_draws : int, default 500
-        Of each of four chains, where hyperparameters are sampled.
+        Draws of each of the four chains of ``hyperparameters="sample"``.
     random_state : int, Generator or None, default None
 
     Attributes
     ----------
     kernel_ : the fitted kernel, in the units of X and y (of standardised targets, where y has several columns)
     noise_variance_ : variance of an observation, the average where it varies
-    log_evidence_, evidence_method_ : ln p(y | X) and "exact", or a lower bound and "elbo" where the noise varies;
-        sampled hyperparameters have none
-    relevance_ : standard deviation over length scale of each column, for a kernel with one length scale a column
+    log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or a lower bound and "elbo" for
+        heteroscedastic noise; not available for sampled hyperparameters
+    relevance_ : standard deviation divided by length scale, for each column
     relevance_trace_ : the same at each step of the search
-    theta_, theta_names_ : the flat, unconstrained vector of all free parameters; `log_evidence` takes it
-    draws_ : of sampled hyperparameters, with R-hat and effective sample sizes
-    result_ : how the search ended
+    theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
+    draws_ : sampled hyperparameters, with R-hat and effective sample sizes
+    result_ : whether the search converged
 
     Notes
     -----
-    Several columns of y share kernel, noise and factor, each column in units of its own standard deviation (of a
-    common one, where the noise is known); predictions then have one column, or one distribution in a list, for each.
-    A missing entry of y is NaN, and is left out.
+    Several columns of y share the kernel, the noise and the Cholesky factor, each column in units of its own standard
+    deviation (of a common one, where the noise is known). Predictions then have one column, or a list with one
+    distribution, for each column of y. NaN marks missing entries of y, which are ignored.
 
     Examples
     --------
@@ -104,7 +109,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
 
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Kernel | str | None = None,
         *,
         mean: str = "constant",
         noise: str | float | ArrayLike = "learn",
@@ -113,6 +118,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         hyperpriors: bool = True,
         method: str = "auto",
         n_restarts: int = 6,
+        max_evaluations: int = 200,
         n_draws: int = 500,
         random_state: Any = None,
     ) -> None:
@@ -124,6 +130,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         self.hyperpriors = hyperpriors
         self.method = method
         self.n_restarts = n_restarts
+        self.max_evaluations = max_evaluations
         self.n_draws = n_draws
         self.random_state = random_state
 
@@ -132,11 +139,30 @@ class GPRegressor(FittedProcess, LearnedKernel):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        column_groups: Sequence[str] | Sequence[int] | None = None,
+    ) -> Self:
+        """Fit the process to a table.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            NaN marks a missing entry.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        column_groups : sequence of n_features labels, optional
+            Columns with the same label, such as the 0/1 columns of one categorical variable, share a length scale. For
+            the default kernel and kernels given by name; a kernel object has `groups` of its own.
+        """
         self._check_arguments()
         self._forget()
         self._keep_table(X, y, sample_weight)
+        self._keep_groups(column_groups)
         problem = self._question = self._problem()
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
@@ -148,7 +174,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         return self
 
     def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
-        """ln p(y | X) at a flat parameter vector, and its gradient unless that is switched off."""
+        """Log marginal likelihood ln p(y | X) at a flat parameter vector, with its gradient by default."""
         check_is_fitted(self)
         value, slope = self._asked().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
         natural = self._natural(value)
@@ -156,12 +182,11 @@ class GPRegressor(FittedProcess, LearnedKernel):
 
     @property
     def relevance_trace_(self) -> Array:
-        path = f"kernel.{self._scales_path()}"
-        entries = [i for i, name in enumerate(self.theta_names_) if name.split("[")[0] == path]
-        if len(entries) != self.n_features_in_:
-            raise AttributeError("the length scales were fixed, so that they left no trace")
-        natural = [self._asked().tree.unflatten(vector)[path].value for vector in self.trace_]
-        return self._relevances(natural)
+        path = self._scales_path()
+        if not any(name.split("[")[0] == f"kernel.{path}" for name in self.theta_names_):
+            raise AttributeError("the length scales were fixed, so they have no trace")
+        natural = [self._asked().tree.unflatten(vector)[f"kernel.{path}"].value for vector in self.trace_]
+        return self._relevances(path, natural)
 
     def summary(self, *, level: float = 0.95) -> Table:
         """The fitted parameters in natural units."""
@@ -188,7 +213,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         choice("method", self.method, ("auto", "exact"))
         self._known_noise()
         if self.hyperparameters == "sample" and self._varies():
-            raise ValueError('sampled hyperparameters need noise="learn" or a known noise')
+            raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
 
     def _varies(self) -> bool:
         return isinstance(self.noise, str) and self.noise == "heteroscedastic"
@@ -206,8 +231,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         used = (weight > 0) & ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
         if used.sum() > _LARGEST:
             raise ValueError(
-                f"an exact process on {used.sum()} rows needs a matrix of that many squared, which won't fit into "
-                f"memory; take {_LARGEST} rows or fewer"
+                f"exact inference needs an n×n matrix, and n = {used.sum()} is too large; use at most {_LARGEST} rows"
             )
         Y = targets(given[used], rows[used], name="y").reshape(int(used.sum()), -1)
         self.single_ = given.ndim == 1
@@ -296,16 +320,16 @@ class GPRegressor(FittedProcess, LearnedKernel):
         return values
 
     def _problem(self) -> Noisy:
-        n, n_features = self.X_train_.shape
+        n = len(self.X_train_)
         kernel = self._first_kernel()
         Y = (self.y_train_.reshape(n, -1) - self.center_) / self.scale_
         basis = self._mean_basis()(self.X_train_)
         marginal = Marginal(np.ascontiguousarray(self.X_train_), Y, basis, self.weight_)
         if self._varies():
-            return VaryingNoise(kernel, marginal, RBF(np.ones(n_features)), hyperpriors=self.hyperpriors)
+            return VaryingNoise(kernel, marginal, self._named_kernel("rbf"), hyperpriors=self.hyperpriors)
         known = self._known_noise()
         scale = self.scale_[0] ** 2
-        # Rows that repeat each other to the last digit would praise a noise of zero without end; but digits are few.
+        # Exact copies of rows would drive the noise to zero; rounding of y sets a lower limit.
         repeated = known is None and self.hyperparameters != "fixed" and bool((self.weight_ > 1).any())
         lost = rounding_variance(Y) if repeated else 0.0
         return Problem(

@@ -4,9 +4,9 @@
 
 `exact` is for Gaussian noise, with the coefficients of the mean integrated out. `laplace`, `ep` and `vi` put one
 Gaussian site (`SiteGaussian`) in the place of each row's likelihood, and differ only in how they choose it; with a
-Gaussian likelihood they equal `exact` to rounding error. Each gives an `Approximation`: the law of the latent values,
-ln p(y), and its derivative by the Gram matrix, which a kernel pulls back to its parameters. `softmax_laplace` is
-Laplace for more than two classes. `elliptical_slice` draws latent values instead of approximating their law, and
+Gaussian likelihood they equal `exact` to rounding error. Each gives an `Approximation`: the distribution of the latent
+values, ln p(y), and its derivative by the Gram matrix, which a kernel pulls back to its parameters. `softmax_laplace`
+is Laplace for more than two classes. `elliptical_slice` draws latent values instead of approximating their law, and
 `annealed_evidence` finds ln p(y) on the way. Optimisers stand above, in `learning`.
 """
 

@@ -11,12 +11,12 @@ Array = NDArray[np.float64]
 MAX_STEPS = 100
 # A full step of less than this share of f, at the mode.
 _NOWHERE = 1e-4
-NO_MODE = f"no mode was found within {MAX_STEPS} steps: try a smaller kernel variance, or smaller weights"
+NO_MODE = f"the mode was not found within {MAX_STEPS} Newton steps; try a smaller kernel variance or smaller weights"
 
 
 @dataclass(frozen=True)
 class Mode:
-    """Where the climb ended: a = K⁻¹f, f, the height there, and how it went."""
+    """Where the search ended: a = K⁻¹f, f, the log posterior there, and whether it converged."""
 
     a: Array
     f: Array
@@ -26,7 +26,7 @@ class Mode:
 
     @property
     def message(self) -> str:
-        return "the mode was found" if self.converged else NO_MODE
+        return "converged" if self.converged else NO_MODE
 
 
 def mode(

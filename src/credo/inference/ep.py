@@ -1,8 +1,9 @@
 """Expectation propagation: every site matches the moments that its likelihood makes of the rest.
 
-All sites are updated at once, damped, and mixed with the last few updates. A row of weight k has one site, for the
-likelihood to that power: k equal sites would be a coarser law, and fight each other. Log-concave likelihoods keep every
-site's precision positive; should a site leave that ground, it is held at zero and the message says so.
+All sites are updated in parallel, damped, with Anderson mixing of the last few updates. A row of weight k has one site,
+for the likelihood to that power: k equal sites would be a coarser approximation and converge more slowly. Log-concave
+likelihoods keep every site's precision positive; a precision that would be negative is set to zero, and the message
+says so.
 """
 
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ def ep(
     start: Sites | None = None,
     tolerance: float = _SETTLED,
 ) -> Approximation:
-    """The normal law whose marginals agree with those of each site's likelihood in place of the site.
+    """The normal distribution whose marginals agree with those of each site's likelihood in place of the site.
 
     Parameters
     ----------
@@ -91,11 +92,11 @@ def ep(
 
 def _reported(end: _Place, sweeps: int, tolerance: float, y: Array, likelihood: Likelihood) -> Approximation:
     converged = end.unrest <= tolerance
-    message = "the sites agree with their moments" if converged else (
-        f"the sites still moved after {sweeps} sweeps: try a smaller kernel variance or Laplace's method"
+    message = "converged" if converged else (
+        f'EP did not converge in {sweeps} sweeps; try a smaller kernel variance or inference="laplace"'
     )  # fmt: skip
     if end.n_negative:
-        message += f"; {end.n_negative} sites asked for a negative precision and were held at zero"
+        message += f"; the precision of {end.n_negative} sites would be negative and was set to zero"
     sites = end.posterior.precision, end.posterior.location
     value = _log_evidence(end.posterior, y, likelihood)
     return Approximation(end.posterior, value, sweeps, converged and not end.n_negative, message, start=sites)
@@ -109,7 +110,7 @@ def _cavity(posterior: SiteGaussian) -> tuple[Array, Array]:
 
 
 def _matched(posterior: SiteGaussian, y: Array, likelihood: Likelihood) -> Sites:
-    """The sites whose moments the tilted laws have (Rasmussen & Williams 3.59, in terms of derivatives of ln Z)."""
+    """The sites that match the moments of the tilted distributions (Rasmussen & Williams 3.59)."""
     precision, location = _cavity(posterior)
     mean, var = location / precision, 1.0 / precision
     _, slope, curvature = likelihood.tilted(y, mean, var)

@@ -25,7 +25,7 @@ def laplace(
     start: Array | None = None,
     tolerance: float = _GAIN,
 ) -> Approximation:
-    """The normal law around the mode.
+    """The normal distribution around the mode.
 
     Parameters
     ----------

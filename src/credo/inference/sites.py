@@ -24,7 +24,7 @@ _FAINT = 1e-6
 
 @dataclass(frozen=True)
 class SiteGaussian:
-    """The normal law N(μ, Σ) that sites of precision τ and location ν make of a prior N(0, K)."""
+    """The normal distribution N(μ, Σ) that sites of precision τ and location ν make of a prior N(0, K)."""
 
     K: Array
     precision: Array
@@ -105,7 +105,7 @@ class SiteGaussian:
 
 @dataclass(frozen=True)
 class Approximation:
-    """What a rule found: the law of f, ln p(y) as the rule sees it, and how it ended.
+    """What a rule found: the distribution of f, ln p(y) as the rule sees it, and how it ended.
 
     `tilt` is Laplace's u of ∂ ln p/∂K = ½(aaᵀ − R) + ½(uaᵀ + auᵀ): how the mode moves with the kernel. The other rules
     are stationary in their sites, and have none. `start` is what the same rule may begin with under a kernel nearby.

@@ -24,7 +24,7 @@ _GAIN = 1e-10
 
 @dataclass(frozen=True)
 class SoftmaxGaussian:
-    """The normal law around the mode: a = K⁻¹f and the blocks of its curvature, (n_classes, …) each."""
+    """The normal distribution around the mode: a = K⁻¹f and the blocks of its curvature, (n_classes, …) each."""
 
     K: Array
     probabilities: Array
@@ -85,7 +85,7 @@ class SoftmaxGaussian:
 
 @dataclass(frozen=True)
 class SoftmaxApproximation:
-    """The law of the latent functions, ln p(y), and how Newton's method ended."""
+    """The distribution of the latent functions, ln p(y), and how Newton's method ended."""
 
     posterior: SoftmaxGaussian
     alpha: Array
@@ -128,7 +128,7 @@ def softmax_laplace(
     start: Array | None = None,
     tolerance: float = _GAIN,
 ) -> SoftmaxApproximation:
-    """The normal law around the mode of all classes' latent functions.
+    """The normal distribution around the mode of all classes' latent functions.
 
     Parameters
     ----------

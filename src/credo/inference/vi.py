@@ -1,4 +1,4 @@
-"""Variational inference with a full normal law, by natural-gradient steps in its sites.
+"""Variational inference with a full normal distribution, by natural-gradient steps in its sites.
 
 The bound E_q ln p(y|f) − KL[q ‖ N(0, K)] is largest where every site is τ = −2 ∂E/∂var, ν = ∂E/∂mean + τ·mean (Opper &
 Archambeau, 2009), and a step towards those values is one along the natural gradient (Khan & Lin, 2017). Steps are mixed
@@ -42,7 +42,7 @@ def vi(
     start: tuple[Array, Array] | None = None,
     tolerance: float = _GAIN,
 ) -> Approximation:
-    """The normal law of the highest bound on ln p(y).
+    """The normal distribution of the highest bound on ln p(y).
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def vi(
                 break
             size = min(1.0, 2.0 * size)
         converged, here = ahead.bound - here.bound < tolerance, ahead
-    message = "the bound is at its maximum" if converged else (
-        f"the bound still rose after {steps} steps: try a smaller kernel variance"
+    message = "converged" if converged else (
+        f"the variational bound did not converge in {steps} steps; try a smaller kernel variance"
     )  # fmt: skip
     return Approximation(here.q, here.bound, steps, converged, message, start=(here.q.precision, here.q.location))

@@ -1,4 +1,4 @@
-"""Regression and classification by likeness: predictions are sums over the training rows, weighed by a kernel.
+"""Kernel methods: predictions are sums over the training rows, weighted by a kernel.
 
     KernelRidge              f(x) = b + Σ aᵢ k(x, xᵢ),    a = (K + αI)⁻¹ y;    α by exact leave-one-out
     NadarayaWatson           f(x) = Σ k(x, xᵢ) yᵢ / Σ k(x, xᵢ);    bandwidth by exact leave-one-out

@@ -39,9 +39,9 @@ class Choice:
     def message(self, n_rows: int) -> str:
         """How the choice among so many rows ended."""
         if self.best == 0:
-            return "the largest bandwidth won: the inputs say little about the target, or another kernel would say more"
+            return "the largest bandwidth tried was best: the inputs tell little about the target under this kernel"
         if self.best == len(self.bandwidths) - 1:
-            return "the smallest bandwidth won: predictions are those of the nearest rows"
+            return "the smallest bandwidth tried was best: predictions are those of the nearest rows"
         of = "" if len(self.place) == n_rows else f" of {len(self.place)} of the {n_rows} rows"
         return f"bandwidth chosen by exact leave-one-out{of}"
 
@@ -87,8 +87,8 @@ def given(kernel: Kernel, bandwidth: Any) -> float:
 def no_choice_message(kernel: Kernel) -> str:
     """Why the bandwidth wasn't chosen."""
     if not has_bandwidth(kernel):
-        return "the kernel has no free length scale, and was taken as it is"
-    return "the rows don't differ, so that every bandwidth gives the same answer"
+        return "the kernel has no free length scale and was used as it is"
+    return "all rows are equal, so the bandwidth has no effect"
 
 
 def _paths(kernel: Kernel) -> list[str]:

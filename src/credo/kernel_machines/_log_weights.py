@@ -30,6 +30,7 @@ from credo.kernels import (
     Sum,
     White,
 )
+from credo.kernels.stationary import Stationary
 
 Array = NDArray[np.float64]
 
@@ -150,6 +151,6 @@ def _both(kernel: Kernel, X: Array, Z: Array) -> tuple[Array, Array]:
 def _coordinates(kernel: Kernel, X: Array) -> Array:
     lengthscale = kernel.params["lengthscale"]
     if not isinstance(kernel, Periodic):
-        return X / lengthscale
+        return X / kernel.column_lengthscales(X.shape[1]) if isinstance(kernel, Stationary) else X / lengthscale
     angle = 2.0 * np.pi * X / kernel.params["period"]
     return np.concatenate([np.cos(angle) / lengthscale, np.sin(angle) / lengthscale], axis=1)

@@ -20,22 +20,21 @@ Array = NDArray[np.float64]
 class NadarayaWatson(Regressor):
     """The locally weighted mean of the targets: m(x) = Σ k(x, xᵢ) yᵢ / Σ k(x, xᵢ) (Nadaraya 1964; Watson 1964).
 
-    With p the normalised weights, a new observation has the normal law of mean m(x) and variance σ²(x)(1 + Σp²): the
-    noise is the locally weighted mean of the squared leave-one-out residuals, each divided by its own 1 + Σp² (Fan &
-    Yao 1998), steadied by two residuals' worth of their overall mean, and σ²(x) Σp² = σ²(x) Σk²/(Σk)² is the variance
-    of m(x).
+    With p the normalised weights, a new observation has the normal distribution of mean m(x) and variance σ²(x)(1 +
+    Σp²): the noise is the locally weighted mean of the squared leave-one-out residuals, each divided by its own 1 + Σp²
+    (Fan & Yao 1998), steadied by two residuals' worth of their overall mean, and σ²(x) Σp² = σ²(x) Σk²/(Σk)² is the
+    variance of m(x).
 
-    Weights are computed in logs. Far from all rows the nearest ones decide, as the formula says, and where even logs
-    fail (a kernel that is exactly zero) the rows nearest in plain distance share the weight; m(x) then is the target
-    of the nearest row, or the mean of equally near ones. There the variance grows to the scatter of all observations
-    about m(x): with N the kernel mass at x, in units of a tenth of what all but the loneliest 5 % of the training rows
-    have, it takes the place of the local one with weight exp(−N).
+    Weights are computed in logs, so that far from all rows the nearest ones decide. Where a kernel is exactly zero, the
+    rows nearest in Euclidean distance share the weight: m(x) is then the target of the nearest row, or the mean of
+    equally near ones. There the variance grows to that of all observations about m(x): with N the kernel mass at x, in
+    units of a tenth of its 5 % quantile over the training rows, it replaces the local variance with weight exp(−N).
 
     Parameters
     ----------
     kernel : Kernel, optional
-        Never negative. By default `RBF()`, whose length scale then is the bandwidth (columns should be in like units,
-        as after StandardScaler).
+        Never negative. By default `RBF()`, whose length scale then is the bandwidth (columns should be in comparable
+        units, as after StandardScaler).
     bandwidth : float or "loo", default "loo"
         What the kernel's free length scales are multiplied by; "loo" takes the factor with the smallest exact
         leave-one-out error, among 30 between the distances of nearest and of farthest rows and 10 more around the best.
@@ -44,11 +43,11 @@ class NadarayaWatson(Regressor):
     Attributes
     ----------
     kernel_ : the kernel with the bandwidth in it
-    bandwidth_ : the factor in force
+    bandwidth_ : the factor used
     bandwidths_, loo_errors_ : the path of mean squared leave-one-out errors (for "loo"), largest bandwidth first
     noise_std_ : root of the mean noise variance over the rows
     neighbours_ : training rows, targets and weights
-    result_ : how the choice of the bandwidth ended
+    result_ : how the bandwidth was chosen
 
     Examples
     --------
@@ -69,7 +68,7 @@ class NadarayaWatson(Regressor):
         self.bandwidth = bandwidth
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit to a table; a weight of k is the same as k copies of the row."""
         rows, target, weight = self._training_rows(X, y, sample_weight)
         kernel = RBF() if self.kernel is None else require_kernel(self.kernel)
         # The kernel has its own words for rows that it doesn't fit.
@@ -83,14 +82,14 @@ class NadarayaWatson(Regressor):
             self._choose(kernel, data)
         else:
             self.bandwidth_ = given(kernel, self.bandwidth)
-            self.result_ = Result(True, 1, "the bandwidth was given")
+            self.result_ = Result(True, 1, "bandwidth fixed")
         self.kernel_, self.neighbours_ = scaled(kernel, self.bandwidth_), data
         self.spread_ = None if data.alone else Spread.of(data, self.kernel_)
         self.noise_std_ = float(np.sqrt(self.spread_.pooled)) if self.spread_ is not None else np.nan
         return self
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """Kernel, bandwidth and noise, and how the choice went; none of them comes with an interval."""
+        """Kernel, bandwidth and noise, without intervals."""
         check_is_fitted(self)
         lines: list[tuple[str, Any]] = [
             ("bandwidth", self.bandwidth_),
@@ -124,7 +123,7 @@ class NadarayaWatson(Regressor):
 
     def _dist(self, rows: Array, *, latent: bool) -> Distribution:
         if self.spread_ is None:
-            raise ValueError("one observation says nothing about how others scatter: use more rows")
+            raise ValueError("the noise can't be estimated from a single observation: use more rows")
         mean, variance = np.empty(len(rows)), np.empty(len(rows))
         for part in blocks(len(rows), len(self.neighbours_.rows)):
             shares, mass = self.neighbours_.shares(self.kernel_, rows[part])

@@ -31,7 +31,7 @@ class KernelPerceptron(Classifier):
     Rows are visited one after the other; where yᵢ f(xᵢ) ≤ 0, αᵢ grows by one (Rosenblatt 1958; Aizerman, Braverman &
     Rozonoer 1964). That is the perceptron on the kernel's features. Once no row is mistaken it stops, after at most
     (R/γ)² mistakes if the features lie within R and a margin of γ separates the classes (Novikoff 1962). Where that
-    doesn't happen within `n_epochs` it says so, and keeps `solution`.
+    doesn't happen within `n_epochs` it warns, and keeps `solution`.
 
     There is no bias beside the kernel: `kernel + 1.0` adds one. More than two classes have one f each, and the largest
     decides; a mistake raises f of the right class and lowers that of its strongest rival (Kesler's construction: Duda,
@@ -41,7 +41,7 @@ class KernelPerceptron(Classifier):
     ----------
     kernel : Kernel, optional
         By default an RBF whose length scale is half the median distance between distinct rows (columns should then be
-        in like units, as after StandardScaler).
+        in comparable units, as after StandardScaler).
     n_epochs : int, default 50
         The most passes over the rows.
     solution : "average" or "pocket", default "average"
@@ -61,8 +61,8 @@ class KernelPerceptron(Classifier):
     support_ : places in the training table of the rows that f is made of
     support_vectors_ : those rows
     dual_coef_ : their αᵢyᵢ, shape (n_support,); with more than two classes (n_support, n_classes)
-    kernel_ : the kernel in force
-    result_ : how the visits ended
+    kernel_ : the kernel used
+    result_ : whether the perceptron converged
 
     Examples
     --------
@@ -73,7 +73,7 @@ class KernelPerceptron(Classifier):
     >>> model.predict(X + 0.1)
     array(['same', 'same', 'differ', 'differ'], dtype='<U6')
     >>> model.result_.message
-    'no row is mistaken after 1 epoch and 4 mistakes'
+    'converged after 1 epoch and 4 updates'
     """
 
     kernel_: Kernel
@@ -101,7 +101,7 @@ class KernelPerceptron(Classifier):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row, one after the other."""
+        """Fit to a table; a weight of k is the same as k copies of the row, one after the other."""
         n_epochs = positive_integer("n_epochs", self.n_epochs)
         choice("solution", self.solution, ("average", "pocket"))
         choice("shuffle", self.shuffle, (True, False))
@@ -135,7 +135,7 @@ class KernelPerceptron(Classifier):
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """Kernel, support and mistakes, and how the visits went; none of them comes with an interval."""
+        """Kernel and numbers of support rows and epochs, without intervals."""
         check_is_fitted(self)
         lines: list[tuple[str, Any]] = [
             *self.kernel_.entries(self._feature_names()),
@@ -172,17 +172,17 @@ def _result(lesson: Lesson, solution: str, total: float, contradiction: bool) ->
     epochs = f"{n_epochs} epoch{'s' if n_epochs > 1 else ''}"
     if not lesson.wrong:
         plural = "s" if n_mistakes > 1 else ""
-        return Result(True, n_epochs, f"no row is mistaken after {epochs} and {n_mistakes} mistake{plural}")
+        return Result(True, n_epochs, f"converged after {epochs} and {n_mistakes} update{plural}")
     reason = (
-        "rows with equal inputs have different labels, which no function of the inputs can tell apart"
+        "rows with equal inputs have different labels, which no function of the inputs can separate"
         if contradiction
         else "the kernel can't separate the classes, or only by a narrow margin: try a larger n_epochs, a shorter "
         "length scale, or a model that expects overlap, such as SoftNeighborsClassifier or GPClassifier"
     )
-    kept = "averages f over all visits" if solution == "average" else "keeps the best f that it met"
+    kept = "averages f over all visits" if solution == "average" else "keeps the best f"
     return Result(
         False,
         n_epochs,
         f"the perceptron did not converge in {epochs} and {kept}: at best {lesson.wrong:g} of {total:g} rows were "
-        f"mistaken; {reason}",
+        f"misclassified; {reason}",
     )

@@ -28,13 +28,13 @@ class KernelRidge(Regressor):
     `credo.linear.Ridge` with the same `fit_intercept` on the kernel's explicit features, and to the mean of a Gaussian
     process with kernel (σ²/α) k and noise variance σ². The predictive distribution is that process's, with the noise
     variance estimated from the residuals, σ² = RSS/(n − γ), where γ = Σ λ/(λ + α) parameters are determined by the
-    data: a Student-t law, the same as `Ridge`'s.
+    data: a Student-t distribution, the same as `Ridge`'s.
 
     Parameters
     ----------
     kernel : Kernel, optional
         By default an RBF whose length scale is the median distance between distinct rows (columns should then be in
-        like units, as after StandardScaler).
+        comparable units, as after StandardScaler).
     alpha : float or "loo", default 1.0
         The penalty; "loo" takes the value of `alphas` with the smallest exact leave-one-out error.
     alphas : array, optional
@@ -45,14 +45,14 @@ class KernelRidge(Regressor):
 
     Attributes
     ----------
-    kernel_ : the kernel in force
-    alpha_ : the penalty in force
+    kernel_ : the kernel used
+    alpha_ : the penalty used
     dual_coef_, intercept_ : a and b of f(x) = b + Σ aᵢ k(x, xᵢ); b is 0 without intercept
     X_fit_ : the rows xᵢ, in the order of `dual_coef_`
     alphas_, loo_errors_ : the path of mean squared leave-one-out errors (for "loo"), largest α first
     noise_std_, dof_ : noise scale and its degrees of freedom
     effective_parameters_ : γ
-    result_ : how the choice of α ended
+    result_ : how α was chosen
 
     Examples
     --------
@@ -85,7 +85,7 @@ class KernelRidge(Regressor):
         self.fit_intercept = fit_intercept
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit to a table; a weight of k is the same as k copies of the row."""
         rows, target, weight = self._training_rows(X, y, sample_weight)
         self.kernel_ = RBF(median_distance(rows)) if self.kernel is None else require_kernel(self.kernel)
         data = spectrum(self.kernel_, rows, target, weight, center=bool(self.fit_intercept))
@@ -113,12 +113,12 @@ class KernelRidge(Regressor):
         return self
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """Kernel, penalty and noise, with an interval of that level for the noise, and how the fit went."""
+        """Kernel, penalty and noise, with an interval of that level for the noise."""
         check_is_fitted(self)
         lines: list[tuple[Any, ...]] = [("intercept", self.intercept_)] if self.fit_intercept else []
         lines += self.kernel_.entries(self._feature_names())
         lines += [("alpha", self.alpha_), ("effective parameters", self.effective_parameters_)]
-        # σ̂²·dof/σ² has the χ² law of that many degrees of freedom.
+        # σ̂²·dof/σ² has the χ² distribution of that many degrees of freedom.
         tail = (1 - interval_level(level)) / 2
         ends = stats.chi2.isf([tail, 1 - tail], self.dof_ if self.dof_ > 0 else np.nan)
         low, high = self.noise_std_ * np.sqrt(self.dof_ / ends)
@@ -164,8 +164,8 @@ class KernelRidge(Regressor):
 
 
 _NO_PENALTY = (
-    "alpha is 0: of all functions that fit equally well this is the one of smallest norm, and intervals cover only "
-    "what the rows determine; a positive alpha covers the rest"
+    "alpha is 0: this is the solution of smallest norm, and intervals ignore the uncertainty about everything that the "
+    "rows don't determine; use a positive alpha to include it"
 )
 
 
@@ -182,7 +182,7 @@ def _candidates(data: Spectrum, alphas: ArrayLike | None) -> Array:
 
 def _choice_message(best: int, n_alphas: int) -> str:
     if n_alphas > 1 and best == 0:
-        return "the largest alpha won: try larger ones or another kernel, or expect little from these inputs"
+        return "the largest alpha tried was best: try larger ones, or another kernel"
     if n_alphas > 1 and best == n_alphas - 1:
-        return "the smallest alpha won: the data need hardly any penalty"
+        return "the smallest alpha tried was best: the data need hardly any penalty"
     return "alpha chosen by exact leave-one-out"

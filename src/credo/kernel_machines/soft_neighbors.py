@@ -1,4 +1,4 @@
-"""Classification by the votes of all training rows, the nearer the louder."""
+"""Classification by kernel-weighted votes of all training rows."""
 
 from typing import Any, Self
 
@@ -31,8 +31,8 @@ class SoftNeighborsClassifier(Classifier):
     Parameters
     ----------
     kernel : Kernel, optional
-        Never negative. By default `RBF()`, whose length scale then is the bandwidth (columns should be in like units,
-        as after StandardScaler).
+        Never negative. By default `RBF()`, whose length scale then is the bandwidth (columns should be in comparable
+        units, as after StandardScaler).
     bandwidth : float or "loo", default "loo"
         What the kernel's free length scales are multiplied by; "loo" takes the factor with the smallest exact
         leave-one-out log loss, among 30 between the distances of nearest and of farthest rows and 10 more around the
@@ -47,7 +47,7 @@ class SoftNeighborsClassifier(Classifier):
     Attributes
     ----------
     kernel_ : the kernel with the bandwidth in it
-    bandwidth_, smoothing_ : the values in force
+    bandwidth_, smoothing_ : the values used
     bandwidths_, loo_losses_ : the path of mean leave-one-out log losses (for "loo"), largest bandwidth first
     class_prior_ : π
     votes_ : training rows, classes and weights
@@ -82,7 +82,7 @@ class SoftNeighborsClassifier(Classifier):
         self.class_weight = class_weight
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit to a table; a weight of k is the same as k copies of the row."""
         rows, codes, weight = self._training_rows(X, y, sample_weight)
         kernel = RBF() if self.kernel is None else require_kernel(self.kernel)
         # The kernel has its own words for rows that it doesn't fit.

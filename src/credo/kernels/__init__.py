@@ -1,10 +1,10 @@
-"""Covariance functions k(x, x′): how alike a function's values at two places are.
+"""Covariance functions k(x, x′): how similar a function's values at two points are.
 
     gram(X)  cross(X, Z)  diagonal(X)  pullback(X, W) = Σ W∘∂K/∂θ
 
-The contract that makes the house fast: a kernel never forms an n×n×p tensor of derivatives. It is handed the
-weights W = ½(ααᵀ − K⁻¹) and sums over the pairs of rows itself, in compiled loops over one triangle. A sum hands W
-on, a product hands on W∘K of the other factors, exp hands on W∘K.
+What makes them fast: a kernel never forms an n×n×p tensor of derivatives. It is given the weights W = ½(ααᵀ − K⁻¹) and
+sums over the pairs of rows itself, in compiled loops over one triangle. A sum passes W on, a product passes on W∘K of
+the other factors, exp passes on W∘K.
 
 Members: the stationary `RBF`, `Exponential`, `Matern32`, `Matern52`, `RationalQuadratic`; `Periodic`; `Linear` and
 `Polynomial`; `Constant`, `White`, `Categorical`; the compositions `Sum`, `Product`, `Exp`, `Columns` that `+`, `*`,

@@ -1,6 +1,6 @@
 """The algebra of kernels: a sum, a product, an exponential of kernels is a kernel.
 
-    (k₁ + k₂)  hands the weights W on,    (k₁ k₂)  hands W∘K₂ and W∘K₁ on,    exp(k)  hands W∘exp(K) on
+    (k₁ + k₂)  passes W on,    (k₁ k₂)  passes on W∘K₂ and W∘K₁,    exp(k)  passes on W∘exp(K)
 
 Kernel and combinations share one module because each needs the other; what a kernel is says `_contract.py`.
 """
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from credo.kernels import _jit
 from credo.kernels._contract import Covariance
+from credo.kernels._groups import Groups
 from credo.kernels._jit import ADD, MULTIPLY, SET
 from credo.kernels._parametrized import labels, replanted
 from credo.kernels._rows import share
@@ -75,7 +76,7 @@ class Kernel(Covariance):
 
 
 def require_kernel(kernel: Any) -> Kernel:
-    """The argument as a kernel, or a word about what it is instead."""
+    """The argument if it is a kernel; otherwise an error that says what to pass."""
     if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel):
@@ -148,6 +149,10 @@ class _Composed(Kernel):
     def _habits(self, spread: Array) -> Array:
         return np.concatenate([term._habits(spread) for term in self.terms])
 
+    def _column_groups(self) -> dict[str, Groups]:
+        named = zip(labels(self.terms), self.terms, strict=True)
+        return {f"{label}.{path}": own for label, term in named for path, own in term._column_groups().items()}
+
     def _key(self) -> Any:
         return tuple(self.terms)
 
@@ -192,7 +197,7 @@ class Sum(_Composed):
 
 
 class Product(_Composed):
-    """k₁ · k₂ · …: alike only where all factors say so."""
+    """k₁ · k₂ · …: similar only where all factors are large."""
 
     _binding = 2
 
@@ -280,6 +285,9 @@ class Exp(Kernel):
     def _habits(self, spread: Array) -> Array:
         return self.kernel._habits(spread)
 
+    def _column_groups(self) -> dict[str, Groups]:
+        return self.kernel._column_groups()
+
     def _scaled(self, factor: float) -> Kernel:
         # The variance in the tree is that of the exponent.
         return Product(Constant(factor), self)
@@ -344,6 +352,9 @@ class Columns(Kernel):
 
     def _habits(self, spread: Array) -> Array:
         return self.kernel._habits(self._pick(spread[None, :])[0])
+
+    def _column_groups(self) -> dict[str, Groups]:
+        return self.kernel._column_groups()
 
     def _scaled(self, factor: float) -> Kernel:
         return Columns(self.kernel._scaled(factor), self.columns)

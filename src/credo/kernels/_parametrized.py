@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.kernels._groups import Groups
 from credo.params import LogInterval, Parameter, ParameterTree, Prior
 
 
@@ -34,16 +35,31 @@ class Parametrized(ABC):
         return self.tree.names
 
     def entries(self, columns: Sequence[str]) -> list[tuple[str, float]]:
-        """Name and value of every number; where there is one for each column of a table, with that column's name."""
+        """Name and value of every number; one for each column, or group of columns, has their name."""
         lines = []
         for path, value in self.params.items():
             if not np.ndim(value):
                 lines.append((path, float(value)))
                 continue
-            each = len(value) == len(columns)
-            tails = [f" of {name}" for name in columns] if each else [f"[{i}]" for i in range(len(value))]
+            owners = self.owners(path, columns)
+            tails = [f"[{i}]" for i in range(len(value))] if owners is None else [f" of {name}" for name in owners]
             lines += [(path + tail, float(entry)) for tail, entry in zip(tails, value, strict=True)]
         return lines
+
+    def owners(self, path: str, columns: Sequence[str]) -> list[str] | None:
+        """The column, or group of columns, of each entry of a vector parameter; None where entries have none."""
+        # A scaled kernel may have gained a factor in front: the path is the same from its end.
+        known = [own for own in self.tree.paths if own == path or own.endswith(f".{path}")]
+        if not known:
+            return None
+        shared = self._column_groups().get(known[0])
+        if shared is not None:
+            return shared.described(columns)
+        return list(columns) if np.size(self.params[known[0]]) == len(columns) else None
+
+    def _column_groups(self) -> dict[str, Groups]:
+        """By path, the groups of the columns that share entries of a vector parameter."""
+        return {}
 
     def with_params(self, **values: Any) -> Self:
         """The kernel at other parameter values; "a__b" stands for the parameter "a.b" of a composed kernel."""

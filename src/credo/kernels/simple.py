@@ -1,4 +1,4 @@
-"""Kernels that hardly look at x: white noise, and categories that are equal or not."""
+"""White noise, and a kernel for codes of categories."""
 
 from functools import partial
 from typing import Self
@@ -20,8 +20,8 @@ Array = NDArray[np.float64]
 class White(Kernel):
     """variance · 1{same observation}: independent noise.
 
-    Noise belongs to an observation, not to a place: two rows with equal inputs have independent noise, and a new row
-    shares it with none of the old. So `cross` is zero, except between a table and itself.
+    Noise belongs to an observation, not to a point: two rows with equal inputs have independent noise, and a new row
+    shares no noise with the training rows. So `cross` is zero, except between a table and itself.
     """
 
     def __init__(self, variance: float = 1.0) -> None:

@@ -1,19 +1,21 @@
 """Kernels of the scaled distance r, r² = Σ (x_d − x′_d)²/ℓ_d².
 
-A vector length scale is automatic relevance determination: one length scale for each column, and a column whose
-length scale grows without end has no say.
+A vector length scale is automatic relevance determination (ARD): one length scale for each column, and a column with
+a very large length scale has no effect. With `groups`, columns of the same group share a length scale.
 """
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.kernels import _jit
 from credo.kernels._contract import LENGTHSCALE_WIDTH, VARIANCE_WIDTH
+from credo.kernels._groups import Groups, Label
 from credo.kernels._kernel import Kernel
 from credo.kernels._parametrized import replanted
 from credo.kernels._rows import share, tiles
@@ -24,14 +26,45 @@ from credo.params._parameter import number_text
 
 Array = NDArray[np.float64]
 
+# Groups of more columns than this aren't printed one by one.
+_FEW_COLUMNS = 8
+
 
 class Stationary(Kernel):
-    """variance · k(r), the base of the kernels below; a member names its family and its k."""
+    """variance · k(r), the base class of the kernels below.
+
+    Parameters
+    ----------
+    lengthscale : float or array, default 1.0
+        One number for all columns, one for each column, or one for each group.
+    variance : float, default 1.0
+    groups : sequence of int or str, optional
+        The group of each column. Columns of one group share a length scale. Names count in order of first appearance.
+    """
 
     _family: ClassVar[int]
+    _fields = ("groups", "tree")
+    groups: tuple[Label, ...] | None
 
-    def __init__(self, lengthscale: float | ArrayLike = 1.0, *, variance: float = 1.0) -> None:
+    def __init__(
+        self,
+        lengthscale: float | ArrayLike = 1.0,
+        *,
+        variance: float = 1.0,
+        groups: Sequence[int] | Sequence[str] | None = None,
+    ) -> None:
+        self.groups = None if groups is None else Groups.of(groups).labels
+        if self.groups is not None:
+            count = len(Groups(self.groups).names)
+            if np.ndim(lengthscale) and len(np.asarray(lengthscale)) != count:
+                raise ValueError(f"{count} groups need {count} length scales; got {np.size(lengthscale)}")
+            lengthscale = np.full(count, lengthscale, dtype=np.float64)
         self.tree = ParameterTree({"lengthscale": Parameter(lengthscale), "variance": Parameter(variance)})
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """The kernel that `to_fields` described; files of earlier versions have no groups."""
+        return super().from_fields({"groups": None, **fields})
 
     @property
     def _shape(self) -> float:
@@ -42,12 +75,27 @@ class Stationary(Kernel):
 
         The last table says the centre: training rows come last, and no new row may spoil the digits of another.
         """
+        scales = self.column_lengthscales(tables[0].shape[1])
+        center = tables[-1].mean(axis=0)
+        return [np.ascontiguousarray(((table - center) / scales).T) for table in tables]
+
+    def column_lengthscales(self, n_columns: int) -> Array:
+        """The length scale of each column."""
         lengthscale = self.params["lengthscale"]
-        n_columns = tables[0].shape[1]
+        if self.groups is not None and np.ndim(lengthscale):
+            if len(self.groups) != n_columns:
+                raise ValueError(f"the kernel has groups for {len(self.groups)} columns, but X has {n_columns} columns")
+            grouping = Groups(self.groups)
+            if len(lengthscale) != len(grouping.names):
+                raise ValueError(f"the kernel has {len(lengthscale)} length scales for {len(grouping.names)} groups")
+            return np.asarray(lengthscale)[grouping.places]
         if np.ndim(lengthscale) and len(lengthscale) != n_columns:
             raise ValueError(f"the kernel has {len(lengthscale)} length scales, but X has {n_columns} columns")
-        center = tables[-1].mean(axis=0)
-        return [np.ascontiguousarray(((table - center) / lengthscale).T) for table in tables]
+        return np.full(n_columns, lengthscale, dtype=np.float64)
+
+    def _column_groups(self) -> dict[str, Groups]:
+        shared = self.groups is not None and np.ndim(self.params["lengthscale"])
+        return {"lengthscale": Groups(self.groups)} if shared and self.groups else {}
 
     def _tiles(self, *tables: Array) -> list[Array]:
         return [tiles(columns) for columns in self._scaled_columns(*tables)]
@@ -70,20 +118,25 @@ class Stationary(Kernel):
     def _pull(self, X: Array, W: Array) -> Array:
         (Z,) = self._tiles(X)
         sums = np.sum(share(_jit.stationary_pull, len(X), Z, self._family, self._shape, W), axis=0)
-        lengthscale, variance = self.params["lengthscale"], float(self.params["variance"])
-        # ∂r²/∂ℓ_d = −2 (z_d − z′_d)²/ℓ_d, with z = x/ℓ.
-        by_scale = -2.0 * variance * sums[2:] / lengthscale
-        if not np.ndim(lengthscale):
+        variance = float(self.params["variance"])
+        # ∂r²/∂ℓ_d = −2 (z_d − z′_d)²/ℓ_d, with z = x/ℓ; columns that share ℓ add up.
+        by_scale = -2.0 * variance * sums[2:] / self.column_lengthscales(X.shape[1])
+        if not np.ndim(self.params["lengthscale"]):
             by_scale = by_scale.sum(keepdims=True)
+        elif self.groups is not None:
+            by_scale = Groups(self.groups).sums(by_scale)
         return np.concatenate([by_scale, [sums[0]], self._pull_shape(variance * sums[1])])
 
     def _pull_shape(self, bend: float) -> Array:
         return np.empty(0)
 
     def _habits(self, spread: Array) -> Array:
-        # The distance between two rows grows with the square root of the number of columns.
-        reach = math.sqrt(len(spread)) * spread
         lengthscale = self.params["lengthscale"]
+        if self.groups is not None and np.ndim(lengthscale):
+            # The columns of a group are the coordinates of one input, whose variances add up.
+            spread = np.sqrt(Groups(self.groups).sums(spread**2))
+        # The distance between two rows grows with the square root of the number of inputs.
+        reach = math.sqrt(len(spread)) * spread
         habits = super()._habits(spread)
         n_scales = np.size(lengthscale)
         habits[:n_scales, 0] = np.log(reach if np.ndim(lengthscale) and n_scales == len(spread) else reach.mean())
@@ -95,7 +148,7 @@ class Stationary(Kernel):
         (Z,) = self._tiles(X)
         out = np.zeros_like(X)
         share(_jit.stationary_input_pull, len(X), Z, self._family, self._shape, W, out)
-        return float(self.params["variance"]) * out / self.params["lengthscale"]
+        return float(self.params["variance"]) * out / self.column_lengthscales(X.shape[1])
 
     def _spectrum(self, center: Array) -> list[Term]:
         waves = Waves(partial(self._placed, center), self._law(len(center)))
@@ -107,10 +160,13 @@ class Stationary(Kernel):
 
     @abstractmethod
     def _law(self, n_columns: int) -> Law:
-        """The law of the frequencies whose characteristic function is k(r)."""
+        """The distribution of the frequencies whose characteristic function is k(r)."""
 
     def _with_tree(self, tree: ParameterTree) -> Self:
         return replanted(self, tree)
+
+    def _key(self) -> Any:
+        return self.groups, self.tree
 
     @property
     def _binding(self) -> int:  # type: ignore[override]
@@ -122,7 +178,11 @@ class Stationary(Kernel):
         return f"{front}{type(self).__name__}({self._arguments()})"
 
     def _arguments(self) -> str:
-        return f"lengthscale={number_text(self.params['lengthscale'])}"
+        text = f"lengthscale={number_text(self.params['lengthscale'])}"
+        if self.groups is None:
+            return text
+        few = len(self.groups) <= _FEW_COLUMNS
+        return f"{text}, groups={list(self.groups) if few else f'<{len(self.groups)} columns>'}"
 
 
 class RBF(Stationary):
@@ -137,6 +197,8 @@ class RBF(Stationary):
            [0.6065, 1.    ]])
     >>> 1.3 * RBF(lengthscale=[0.2, 14])
     1.3 * RBF(lengthscale=[0.2, 14])
+    >>> RBF(lengthscale=[0.5, 2.0], groups=["dose", "soil", "soil"]).names
+    ['lengthscale[0]', 'lengthscale[1]', 'variance']
     """
 
     _family = _jit.RBF
@@ -181,9 +243,14 @@ class RationalQuadratic(Stationary):
     _family = _jit.RATIONAL_QUADRATIC
 
     def __init__(
-        self, lengthscale: float | ArrayLike = 1.0, *, variance: float = 1.0, shape: float = 1.0
-    ) -> None:  # fmt: skip
-        super().__init__(lengthscale, variance=variance)
+        self,
+        lengthscale: float | ArrayLike = 1.0,
+        *,
+        variance: float = 1.0,
+        shape: float = 1.0,
+        groups: Sequence[int] | Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(lengthscale, variance=variance, groups=groups)
         self.tree = ParameterTree({**self.tree, "shape": Parameter(shape)})
 
     @property

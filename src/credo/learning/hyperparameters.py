@@ -1,7 +1,8 @@
 """Maximising a log posterior over hyperparameters: L-BFGS from several starts, first on a few rows, then on all.
 
-The objective is handed over as a function of the flat, unconstrained vector of a `ParameterTree`. A start costs little
-on a subset of the rows, and the best end there is a few steps away from a maximum on all of them.
+The objective is a function of the flat, unconstrained vector of a `ParameterTree`. Starts are tried on a subset of the
+rows, where an evaluation is cheap. The best of them is refined on larger subsets and then on all rows, where only a few
+steps are left. The number of evaluations is limited at every stage.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +26,24 @@ Fresh = Callable[[], Objective]
 
 # Two ends are the same maximum when their values differ by less than this.
 _SAME = 0.05
-# With many starts each first climbs this far, and only the best share of them climbs on.
+# With many starts each is first run for this many evaluations, and only the best share of them continues.
 _HEAT, _FINALISTS = 30, 1 / 3
-# Further than this many e-foldings from where it began a parameter may be on a plateau; there it is as well nearer.
+# Parameters further than this many e-foldings from their start may be on a plateau, and are moved back to this distance
+# where that costs less than so many nats.
 _FAR, _AS_WELL = 2.5, 0.2
-# Nats for which a climb is taken up again, and those that no plateau can hide.
+# Gains in nats for which a search is resumed: smaller ones aren't worth it, and no plateau can hide larger ones.
 _WORTH, _TOO_GOOD = 0.01, 3.0
-# A slope of less than this for an e-folding of a parameter is level ground.
-_LEVEL = 0.01
-# A step of more than this many e-foldings in one parameter is a leap into the dark.
+# A gradient below this, in nats for an e-folding of a parameter, or below this share of the value, counts as zero.
+_LEVEL, _LEVEL_SHARE = 0.01, 1e-6
+# A search ends when this many evaluations in a row gain less than so many nats, or that share of the value.
+_PATIENCE, _GAIN, _GAIN_SHARE = 12, 1e-4, 1e-7
+# No step may move a parameter further than this many e-foldings.
 _BOX = 12.0
 
 
 @dataclass(frozen=True)
 class Maximum:
-    """Where a search ended, and the slope that was left there."""
+    """Where a search ended, the gradient that was left there, and whether the limit on evaluations ended it."""
 
     vector: Array
     value: float
@@ -46,6 +51,15 @@ class Maximum:
     converged: bool
     trace: tuple[Array, ...] = ()
     slope: Array | None = None
+    limited: bool = False
+
+
+class _Stalled(Exception):
+    """The last evaluations gained nothing."""
+
+
+class _Cancelled(Exception):
+    """Another thread of the search has failed, or the user interrupted it."""
 
 
 def climb(
@@ -60,45 +74,59 @@ def climb(
 
     Parameters
     ----------
+    tolerance : float
+        Relative change of the value at which the search ends; a gradient of 10⁵ times it ends it as well.
+    max_evaluations : int
+        After this many evaluations the search ends with ``limited=True``.
     metric : array of shape (n, n), optional
-        The search runs in u, with vector = start + metric·u; a root of the inverse curvature makes the summit round.
+        The search runs in u, with vector = start + metric·u. A root of the inverse curvature at the maximum makes the
+        objective nearly isotropic in u.
     """
     axes = np.eye(len(start)) if metric is None else metric
     visited: list[Array] = [start]
     best_value, best_vector, best_slope = -np.inf, start, np.full(len(start), np.inf)
     n_evaluations = 0
+    # The value and the number of evaluations at the last gain that counts.
+    mark, since = -np.inf, 0
 
     def cost(u: Array) -> tuple[float, Array]:
-        nonlocal best_value, best_vector, best_slope, n_evaluations
+        nonlocal best_value, best_vector, best_slope, n_evaluations, mark, since
+        if np.isfinite(mark) and n_evaluations - since >= _PATIENCE:
+            raise _Stalled
         n_evaluations += 1
         vector = start + axes @ u
         inside = np.abs(vector - start).max(initial=0.0) <= _BOX
         value, gradient = objective(vector) if inside else (-np.inf, np.zeros_like(vector))
         if not np.isfinite(value) or not np.isfinite(gradient).all():
-            # A slope back to the best place so far, down which the line search turns round.
+            # A slope back to the best vector so far makes the line search turn round.
             gap = vector - best_vector
             height = max(1.0, abs(best_value)) if np.isfinite(best_value) else 1.0
             return height * (2.0 + float(gap @ gap)), 2.0 * height * axes.T @ gap
         if value > best_value:
             best_value, best_vector, best_slope = value, vector, gradient
             visited.append(vector)
+        if value > mark + max(_GAIN, _GAIN_SHARE * abs(value)):
+            mark, since = value, n_evaluations
         return -value, -axes.T @ gradient
 
-    found = minimize(
-        cost,
-        np.zeros_like(start),
-        jac=True,
-        method="L-BFGS-B",
-        options={"ftol": tolerance, "gtol": 1e5 * tolerance, "maxfun": max_evaluations, "maxcor": 12},
+    limits = {"ftol": tolerance, "gtol": 1e5 * tolerance, "maxfun": max_evaluations, "maxiter": max_evaluations}
+    try:
+        found = minimize(
+            cost, np.zeros_like(start), jac=True, method="L-BFGS-B", options={**limits, "maxcor": 12}
+        )  # fmt: skip
+        status = int(found.status)
+    except _Stalled:
+        status = 2
+    # Where the line search fails or gains nothing and the gradient is zero up to rounding, this is the maximum.
+    level = status == 2 and np.abs(best_slope).max(initial=0.0) < max(_LEVEL, _LEVEL_SHARE * abs(best_value))
+    return Maximum(
+        best_vector, best_value, n_evaluations, status == 0 or level, tuple(visited), best_slope, status == 1
     )
-    # A line search that fails where the ground is level has come to the last digit, not to a wall.
-    level = found.status == 2 and np.abs(best_slope).max(initial=0.0) < _LEVEL
-    return Maximum(best_vector, best_value, n_evaluations, bool(found.status == 0 or level), tuple(visited), best_slope)
 
 
 @dataclass(frozen=True)
 class Search:
-    """The best maximum, how far below the best the other summits are that were found."""
+    """The best maximum, and how far below it the other local maxima are that were found."""
 
     best: Maximum
     gaps: tuple[float, ...]
@@ -108,66 +136,85 @@ def search(
     objective: Fresh,
     starts: Sequence[Array],
     *,
-    rehearsal: Fresh | None = None,
-    growth: float = 1.0,
+    rehearsals: Sequence[tuple[Fresh, float]] = (),
     tolerance: float = 1e-9,
     max_evaluations: int = 200,
     small: bool = False,
 ) -> Search:
-    """The highest maximum over several starts, which climb in parallel.
+    """The highest maximum over several starts, which are tried in parallel.
 
     Parameters
     ----------
     objective : callable() -> (callable(vector) -> value, gradient)
-        Makes the objective of one climb. Several climb at once, each in a thread of its own.
+        Makes the objective of one climb. Several run at once, each in a thread of its own.
     starts : sequence of vectors
-    rehearsal : callable, optional
-        The same on fewer rows: all starts climb it first, and only the best end climbs the objective itself, in the
-        metric of the curvature that the rehearsal found there.
-    growth : float
-        How many times more rows the objective has than the rehearsal, and so how much more curvature.
+    rehearsals : sequence of (callable, float)
+        The same on subsets of the rows, from the smallest to the largest, with the factor by which all rows are more.
+        All starts are tried on the first. The best end is refined on the others and then on all rows, in the metric of
+        the curvature that the first has there.
     tolerance : float
-        Relative change of the value at which a climb on the objective ends; a slope of 10⁵ times it ends it too.
+        Relative change of the value at which the search on the objective ends.
     max_evaluations : int
-        For each climb.
+        Limit for each start and each rehearsal, and for all evaluations of the objective on all rows together.
     small : bool
-        Whether the objective's matrices are too small for more than one thread; a rehearsal's always are.
+        Whether the objective's matrices are too small for more than one thread; those of the first rehearsal always
+        are.
     """
-    if rehearsal is None:
+    if not rehearsals:
         with one_blas_thread() if small else nullcontext():
             ends = _ends(objective, starts, tolerance, max_evaluations, parallel=small)
         return Search(ends[0], _gaps(ends))
+    first, growth = rehearsals[0]
     with one_blas_thread():
-        ends = _ends(rehearsal, starts, 1e-7, max_evaluations, parallel=True)
-        rehearsed, few = ends[0], rehearsal()
-        begin = _nearer(few, rehearsed, starts[0])
-        metric = metric_at(few, begin, growth=growth)
-    ahead = partial(climb, objective(), tolerance=tolerance, max_evaluations=max_evaluations, metric=metric)
-    best = ahead(begin)
+        ends = _ends(first, starts, 1e-7, max_evaluations, parallel=True)
+        few = first()
+        begin = _nearer(few, ends[0], starts[0])
+        curvature = _curvature(few, begin)
+    trace = ends[0].trace
+    for rehearsal, left in rehearsals[1:]:
+        metric = _root(curvature, growth / left)
+        end = climb(rehearsal(), begin, tolerance=1e-6, max_evaluations=max_evaluations, metric=metric)
+        begin, trace = end.vector, trace + end.trace
+    ahead = partial(climb, objective(), tolerance=tolerance, metric=_root(curvature, growth))
+    best = ahead(begin, max_evaluations=max_evaluations)
     back = _called_back(best, starts[0])
-    if back is not None:
-        again = ahead(back)
+    if back is not None and best.n_evaluations < max_evaluations:
+        again = ahead(back, max_evaluations=max_evaluations - best.n_evaluations)
         best = _joined(best, again) if again.value > best.value else best
-    return Search(replace(best, trace=rehearsed.trace + best.trace), _gaps(ends))
+    return Search(replace(best, trace=trace + best.trace), _gaps(ends))
 
 
 def _ends(
     objective: Fresh, starts: Sequence[Array], tolerance: float, max_evaluations: int, *, parallel: bool
 ) -> list[Maximum]:
-    """Where the starts end, the highest first; of many, only those that look best after a heat climb on."""
+    """Where the starts end, the highest first; of many, only those that look best after a heat are continued."""
+    cancelled = Event()
 
     def ahead(start: Array, tolerance: float = tolerance, max_evaluations: int = max_evaluations) -> Maximum:
-        return climb(objective(), start, tolerance=tolerance, max_evaluations=max_evaluations)
+        own = objective()
+
+        def unless_cancelled(vector: Array) -> tuple[float, Array]:
+            if cancelled.is_set():
+                raise _Cancelled
+            return own(vector)
+
+        return climb(unless_cancelled, start, tolerance=tolerance, max_evaluations=max_evaluations)
 
     with ThreadPoolExecutor(n_threads() if parallel else 1, thread_name_prefix="credo-starts") as pool:
-        ends = list(starts)
-        heats: list[Maximum] = []
-        if len(starts) > 1 / _FINALISTS:
-            heat = partial(ahead, tolerance=1e3 * tolerance, max_evaluations=_HEAT)
-            heats = sorted(pool.map(heat, starts), key=lambda end: -end.value)
-            heats = heats[: max(2, round(_FINALISTS * len(starts)))]
-            ends = [end.vector for end in heats]
-        finals = list(pool.map(ahead, ends))
+        try:
+            ends = list(starts)
+            heats: list[Maximum] = []
+            if len(starts) > 1 / _FINALISTS:
+                heat = partial(ahead, tolerance=1e3 * tolerance, max_evaluations=_HEAT)
+                heats = sorted(pool.map(heat, starts), key=lambda end: -end.value)
+                heats = heats[: max(2, round(_FINALISTS * len(starts)))]
+                ends = [end.vector for end in heats]
+            finals = list(pool.map(ahead, ends))
+        except BaseException:
+            # An interrupt reaches the main thread only: the others end at their next evaluation.
+            cancelled.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     if heats:
         finals = [_joined(first, last) for first, last in zip(heats, finals, strict=True)]
     return sorted(finals, key=lambda end: -end.value)
@@ -179,10 +226,10 @@ def _joined(first: Maximum, last: Maximum) -> Maximum:
 
 
 def _nearer(objective: Objective, end: Maximum, origin: Array) -> Array:
-    """The end of a climb, with what strayed onto a plateau brought back to where a slope can be felt.
+    """The end of a climb, with parameters on a plateau moved back to where the gradient isn't lost in rounding.
 
-    A length scale a thousand times the spread of its column costs nothing on a few rows; the slope on all of them that
-    would call it back is lost in the last digits out there.
+    On a few rows a length scale of a thousand times the spread of its column costs nothing. The gradient on all rows
+    that would bring it back is lost in the last digits out there.
     """
     vector = end.vector
     for i in np.flatnonzero(np.abs(vector - origin) > _FAR):
@@ -194,10 +241,10 @@ def _nearer(objective: Objective, end: Maximum, origin: Array) -> Array:
 
 
 def _called_back(end: Maximum, origin: Array) -> Array | None:
-    """The end with what strayed too far brought back; None where nothing did.
+    """The end with parameters that strayed too far moved back; None where none did.
 
-    Out on a plateau the value differs from its limit by a multiple of 1/ℓ², so that however small a slope is, it tells
-    what there is to gain nearer to the origin: half of it, e² times as much for each e-folding.
+    On a plateau the value differs from its limit by a multiple of 1/ℓ². So the slope, however small, tells what there
+    is to gain nearer to the origin: half of it, e² times as much for each e-folding.
     """
     gap = end.vector - origin
     assert end.slope is not None
@@ -206,22 +253,32 @@ def _called_back(end: Maximum, origin: Array) -> Array | None:
     return np.where(lost, origin + np.clip(gap, -_FAR, _FAR), end.vector) if lost.any() else None
 
 
-def metric_at(objective: Objective, vector: Array, *, growth: float = 1.0, step: float = 1e-3) -> Array:
-    """A root of the inverse curvature of −growth·objective, from differences of its gradient."""
+def metric_at(objective: Objective, vector: Array) -> Array:
+    """A root of the inverse curvature of −objective, from differences of its gradient."""
+    return _root(_curvature(objective, vector), 1.0)
+
+
+def _curvature(objective: Objective, vector: Array, step: float = 1e-3) -> Array:
+    """The matrix of second derivatives of −objective, from differences of its gradient."""
     n = len(vector)
-    curvature = np.empty((n, n))
+    rows = []
     for i in range(n):
         ahead, behind = (objective(vector + s * step * np.eye(n)[i])[1] for s in (1, -1))
-        curvature[i] = (behind - ahead) / (2 * step)
+        rows.append((behind - ahead) / (2 * step))
+    return np.array(rows).reshape(n, n)
+
+
+def _root(curvature: Array, growth: float) -> Array:
+    """A root of the inverse of growth·curvature; the unit matrix where the curvature isn't finite."""
     if not np.isfinite(curvature).all():
-        return np.eye(n)
+        return np.eye(len(curvature))
     values, axes = np.linalg.eigh(growth * 0.5 * (curvature + curvature.T))
     # A flat direction is given one unit of curvature, which lets it move by a few e-foldings at once.
     return axes / np.sqrt(np.maximum(np.abs(values), 1.0))
 
 
 def _gaps(ends: Sequence[Maximum]) -> tuple[float, ...]:
-    """How far below the first the others are, those that aren't the same summit again."""
+    """How far below the first the others are, those that aren't the same maximum again."""
     kept = [ends[0].value]
     for end in ends[1:]:
         if np.isfinite(end.value) and all(abs(end.value - value) > _SAME for value in kept):

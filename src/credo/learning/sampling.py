@@ -1,6 +1,6 @@
 """Drawing hyperparameters from their posterior by NUTS, from overdispersed starts.
 
-The objective is the one that `hyperparameters` climbs: a log density of the flat, unconstrained vector, and its
+The objective is the one that `hyperparameters` maximises: a log density of the flat, unconstrained vector, and its
 gradient. nutpie, an optional extra, runs the chains; ArviZ's formulas compare them.
 """
 
@@ -19,7 +19,7 @@ from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
-# Twice the width of the posterior: wide enough for R-hat to mean something, near enough to be home within a few steps.
+# Twice the width of the posterior: wide enough for R-hat to mean something, near enough to reach it within a few steps.
 _SPREAD = 2.0
 # 2⁸ − 1 evaluations are the most that one draw may cost; in good coordinates it takes 3 to 15.
 _MAX_DEPTH = 8
@@ -227,7 +227,9 @@ def _checked_starts(objective: Objective, starts: ArrayLike, names: Sequence[str
             f"got shape {points.shape}"
         )
     if len(points) < 2:
-        raise ValueError("starts must hold at least two chains' starts: one chain has no other to be compared with")
+        raise ValueError(
+            "starts must hold the starts of at least two chains, because convergence is judged by comparing chains"
+        )
     for chain, point in enumerate(points):
         if not (np.isfinite(point).all() and math.isfinite(_finite(objective, point)[0])):
             raise ValueError(
@@ -245,5 +247,5 @@ def _root(metric: ArrayLike | None, n: int) -> Array:
     if root.shape != (n, n):
         raise ValueError(f"metric must have the shape ({n}, {n}) of {n} parameters; got {root.shape}")
     if not np.isfinite(root).all() or np.linalg.matrix_rank(root) < n:
-        raise ValueError("metric must be finite and regular: along what it leaves out no chain could move")
+        raise ValueError("metric must be finite and invertible: otherwise chains can't move in every direction")
     return root

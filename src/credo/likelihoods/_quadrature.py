@@ -2,8 +2,8 @@
 
     ∫ g(f) N(f | mean, var) df  by Gauss–Legendre between edges
 
-The edges are those of the normal law (every few standard deviations) together with the places where the likelihood
-bends, so that neither a wide law over a sharp likelihood nor a narrow one is seen too coarsely.
+The edges are those of the normal distribution (every few standard deviations) together with the places where the
+likelihood bends, so that neither a wide law over a sharp likelihood nor a narrow one is seen too coarsely.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,8 @@ LogProb = Callable[[Array, Array], Array]
 Derivatives = Callable[[Array, Array], tuple[Array, Array, Array]]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(11)
-# Beyond nine standard deviations there is 10⁻¹⁹ of a normal law; a likelihood that falls by e^a a unit of f moves
-# the mass by a·var, which the edges around the integrand's mode follow.
+# Beyond nine standard deviations there is 10⁻¹⁹ of a normal distribution; a likelihood that falls by e^a a unit of f
+# moves the mass by a·var, which the edges around the integrand's mode follow.
 _SPANS = np.array([-9.0, -6.0, -3.5, -1.5, 0.0, 1.5, 3.5, 6.0, 9.0])
 # Newton's steps to the mode of a log-concave integrand; each is cut to a few standard deviations.
 _STEPS, _LONGEST = 40, 4.0
@@ -79,7 +79,7 @@ def _panels(edges: Array) -> tuple[Array, Array]:
 
 
 def _mode(derivatives: Derivatives, y: Array, mean: Array, var: Array) -> tuple[Array, Array]:
-    """Where p(y | f) N(f | mean, var) is largest, and the width of the normal law with its curvature there."""
+    """Where p(y | f) N(f | mean, var) is largest, and the width of the normal distribution with its curvature there."""
     f = np.broadcast_to(mean, np.broadcast_shapes(y.shape, mean.shape, var.shape)).astype(np.float64).copy()
     std = np.sqrt(var)
     for _ in range(_STEPS):

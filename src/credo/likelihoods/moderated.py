@@ -4,7 +4,7 @@
     p(y = k) = ∫ softmax_k(Cf) N(f | m, Σ) df       more
 
 The average lies nearer to ½ than σ(m) does: a model that isn't sure of its weights says so ("moderation", MacKay
-1992). For two classes the integral is done to rounding error; for more, on stored points of a normal law.
+1992). For two classes the integral is done to rounding error; for more, on stored points of a normal distribution.
 """
 
 from collections.abc import Iterator
@@ -16,8 +16,9 @@ from scipy.stats import qmc
 
 Array = NDArray[np.float64]
 
-# The trapezoidal rule converges exponentially on the whole line: for variances up to _NARROW over the normal law, whose
-# companion σ has poles at distance π/√v; beyond over the logistic density, whose own poles are at ±iπ.
+# The trapezoidal rule converges exponentially on the whole line: for variances up to _NARROW over the normal
+# distribution, whose companion σ has poles at distance π/√v; beyond over the logistic density, whose own poles are at
+# ±iπ.
 _NARROW = 2.0
 _NORMAL_STEP, _LOGISTIC_STEP = 0.35, 0.55
 # Entries of a block of rows × nodes, or rows × classes × nodes.
@@ -50,7 +51,8 @@ def averaged(mean: Array, var: Array) -> Array:
     array([0.5     , 0.880797])
     """
     low = -np.abs(mean)
-    # σ(a) = eᵃ σ(−a), and eᵃ moves the normal law by v: far out, the integral is a known size times nearly one.
+    # σ(a) = eᵃ σ(−a), and eᵃ moves the normal distribution by v: far out, the integral is a known size times nearly
+    # one.
     far = low + var < 0
     tail = _integral(np.where(far, low + var, low), var)
     tail = np.where(far, np.exp(np.minimum(low + 0.5 * var, 0.0)) * (1.0 - tail), tail)
@@ -109,7 +111,7 @@ def softmax_probit(mean: Array, cov: Array) -> Array:
 
 
 def softmax_averaged(nodes: Array, mean: Array, root: Array, contrasts: Array) -> Array:
-    """The mean of softmax(C(m + Lz)) over stored points z of a standard normal law; shape (n, K).
+    """The mean of softmax(C(m + Lz)) over stored points z of a standard normal distribution; shape (n, K).
 
     `root` holds a root L of each row's covariance LLᵀ, shape (n, m, m).
     """
@@ -127,7 +129,7 @@ def softmax_interval(
 
 
 def normal_points(n_dims: int, *, log2: int = 12) -> Array:
-    """2^log2 points that fill a standard normal law evenly, in pairs of opposite sign: shape (2^log2, n_dims).
+    """2^log2 points that fill a standard normal distribution evenly, in pairs of opposite sign: shape (2^log2, n_dims).
 
     Half of them are Sobol' points, scrambled once and for all and taken through the normal quantile function.
     """
@@ -162,7 +164,7 @@ def _integral(mean: Array, var: Array) -> Array:
             if narrow[part[0]]:
                 total[part] = expit(m + s * _NORMAL) @ _NORMAL_WEIGHTS
             else:
-                # σ is the distribution function of the logistic law: E σ(a) = E Φ((m − t)/√v), t logistic.
+                # σ is the distribution function of the logistic distribution: E σ(a) = E Φ((m − t)/√v), t logistic.
                 total[part] = ndtr((m - _LOGISTIC) / s) @ _LOGISTIC_WEIGHTS
     return total
 

@@ -7,7 +7,7 @@
 `downdate`) and of a bigger matrix that begins with A (`extend`), each in O(n²) for a low rank. Nobody needs
 to invert.
 
-Members: `factorize` (the one jitter ladder of the house), `Factor`, `Workspace` (the same in place, for optimisers
+Members: `factorize` (with increasing jitter where needed), `Factor`, `Workspace` (the same in place, for optimisers
 that factor thousands of times), and `NotPositiveDefiniteError`, whose message says what is wrong with the matrix and
 what to do about it; `one_blas_thread` and `n_threads`, for those who share out the cores.
 

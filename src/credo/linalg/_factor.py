@@ -120,7 +120,7 @@ class Factor:
         return Factor(U.T, jitter=self.jitter)
 
     def downdate(self, V: ArrayLike) -> "Factor":
-        """The factor of A − VVᵀ, in O(n²k); refused when that is not positive definite.
+        """The factor of A − VVᵀ, in O(n²k); an error when that is not positive definite.
 
         Parameters
         ----------

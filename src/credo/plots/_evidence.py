@@ -161,9 +161,9 @@ def _label(model: Any, name: str) -> str:
     if path in _NOISES:
         owner, kind = "", "noise variance"
     kind = {"lengthscale": "length scale"}.get(kind, kind)
-    names = columns(model)
     if entry:
-        kind += f" of {names[int(entry)]}" if int(entry) < len(names) else f" {entry}"
+        owners = model.kernel_.owners(path.removeprefix("kernel."), columns(model)) or ()
+        kind += f" of {owners[int(entry)]}" if int(entry) < len(owners) else f" {entry}"
     if np.size(getattr(model, "scale_", 1.0)) > 1 and kind.endswith("variance"):
         kind += " (y standardised)"
     return shorten(f"{owner}: {kind}" if owner else kind, width=40)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from credo.distributions import Distribution
 from credo.estimator import Result, unmasked
@@ -106,7 +106,8 @@ class TableModel(BaseEstimator):
         estimator = clone(self.estimator)
         rows = _rows_for(estimator, rows, preparation.get_feature_names_out())
         start = perf_counter()
-        estimator.fit(rows, targets, **weights)
+        groups = {"column_groups": preparation.groups()} if has_fit_parameter(estimator, "column_groups") else {}
+        estimator.fit(rows, targets, **weights, **groups)
         self._fit_seconds = perf_counter() - start
         self.preparation_, self.estimator_ = preparation, estimator
         self.n_features_in_ = preparation.n_features_in_

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 
 from credo.estimator import named_by, positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
-from credo.io.preparation.encoders import Array, Encoder, Numbers, Texts
+from credo.io.preparation.encoders import Array, Encoder, Levels, Numbers, Texts
 from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
 from credo.io.preparation.learn import Learner
 from credo.io.preparation.ordinary import ordinary
@@ -192,6 +192,12 @@ class Preparation(TransformerMixin, BaseEstimator):
         names = self.get_feature_names_out().tolist()
         texts = {str(encoder.name) for encoder in self.encoders_ if isinstance(encoder, Texts)}
         return [str(name if column in texts else column) for name, column in zip(names, self.sources(), strict=True)]
+
+    def groups(self) -> list[str]:
+        """A label for each prepared column: the levels of one column, or the words of one text, share theirs."""
+        names = self.get_feature_names_out().tolist()
+        joint = {str(encoder.name) for encoder in self.encoders_ if isinstance(encoder, Levels | Texts)}
+        return [str(column if column in joint else name) for name, column in zip(names, self.sources(), strict=True)]
 
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
         kinds: dict[str, Any] = dict(self.kinds or {})

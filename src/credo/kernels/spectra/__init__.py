@@ -4,8 +4,8 @@ A kernel that has features is a sum of terms
 
     scale · E cos(ωᵀ(c(x) − c(z))) · Π_l ψ_l(x)ᵀψ_l(z)
 
-of a shift-invariant part, given by the law of its frequencies ω (Bochner's theorem; Rahimi & Recht 2007), and of
-finite maps ψ. Sums join their terms. Products multiply them out and add up the frequencies of the factors, since the
+of a shift-invariant part, given by the distribution of its frequencies ω (Bochner's theorem; Rahimi & Recht 2007), and
+of finite maps ψ. Sums join their terms. Products multiply them out and add up the frequencies of the factors, since the
 characteristic function of a sum of independent frequencies is the product of theirs.
 
 With Φ = `random_features(terms, n, rng)` and w ~ N(0, I), f(x) = Φ(x)w is a draw of a Gaussian process whose

@@ -34,12 +34,12 @@ class Law:
 
 
 def normal(n_columns: int) -> Law:
-    """The law of exp(−r²/2)."""
+    """The distribution of exp(−r²/2)."""
     return Law(n_columns, ndtri)
 
 
 def student(n_columns: int, dof: float) -> Law:
-    """Student's t, the law of the Matérn kernel with ν = dof/2 (Rasmussen & Williams 4.15)."""
+    """Student's t, the distribution of the Matérn kernel with ν = dof/2 (Rasmussen & Williams 4.15)."""
     if n_columns == 1:
         return Law(1, partial(_student_size, dof))
     if n_columns == 2:
@@ -48,12 +48,12 @@ def student(n_columns: int, dof: float) -> Law:
 
 
 def gamma_mixture(n_columns: int, shape: float) -> Law:
-    """Normals whose precision of r is gamma: the law of (1 + r²/2a)^(−a) (Rasmussen & Williams 4.20)."""
+    """Normals whose precision of r is gamma: the distribution of (1 + r²/2a)^(−a) (Rasmussen & Williams 4.20)."""
     return Law(n_columns + 1, partial(_mixture, partial(_gamma, shape)))
 
 
 def overtones(concentration: float) -> Law:
-    """Whole numbers j with probability e^(−κ) I_j(κ), the law of exp(κ(cos t − 1)) (Abramowitz & Stegun 9.6.34)."""
+    """Whole numbers j with probability e^(−κ) I_j(κ), for exp(κ(cos t − 1)) (Abramowitz & Stegun 9.6.34)."""
     most = min(math.ceil(9.0 * math.sqrt(concentration)) + 15, _MOST_OVERTONES)
     orders = np.arange(-most, most + 1.0)
     weights = ive(np.abs(orders), concentration)

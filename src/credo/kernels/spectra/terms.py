@@ -17,7 +17,7 @@ Map = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Waves:
-    """E cos(ωᵀ(c(x) − c(z))): where a row lies, and the law of the frequencies there."""
+    """E cos(ωᵀ(c(x) − c(z))): where a row lies, and the distribution of the frequencies there."""
 
     place: Map
     law: Law
