@@ -8,8 +8,8 @@ A distribution of n rows has `mean`, `std` and `var` of shape (n,), `quantile(q)
 scale of exactly zero is a point mass.
 
 Members: `Distribution` (the contract), `Normal`, `StudentT`, `Bernoulli`, `Categorical`, `Mixture`,
-`Empirical`, and `t_variance`, the variance of Student's t; and `MultivariateNormal`, which is joint over its coordinates: marginals, conditionals, affine
-maps, sums.
+`Empirical`; `t_variance`, the variance of Student's t; and `MultivariateNormal`, which is joint over its
+coordinates: marginals, conditionals, affine maps, sums.
 
 What doesn't belong here: scores averaged over a data set (`credo.metrics`), likelihoods with parameters to
 learn (`credo.likelihoods`), priors (`credo.params`).
