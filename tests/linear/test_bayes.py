@@ -374,3 +374,31 @@ def test_summary_reads_like_a_result(table):
     X, y = table
     text = str(BayesianLinearRegression().fit(X, y).summary())
     assert "intercept" in text and "log evidence" in text and "prior precision" in text
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-8, 1e-10])
+@pytest.mark.parametrize("constant", [False, True])
+def test_covariance_keeps_its_digits_at_small_noise(noise, constant):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 6)) @ rng.normal(size=(6, 6))
+    X = np.column_stack([X, np.full(40, 2.0)]) if constant else X  # a weight that keeps its prior
+    y = X[:, :6] @ rng.normal(size=6)
+    y += noise * y.std() * rng.normal(size=40)
+    beta = (noise * y.std()) ** -2
+    model = BayesianLinearRegression(1.0, noise_precision=beta).fit(X, y)
+    rows = X.astype(np.longdouble)
+    rows -= rows.mean(axis=0)
+    # Newton's iteration for the inverse, in extended precision: each step doubles the digits of the last.
+    S = np.eye(X.shape[1], dtype=np.longdouble) + beta * (rows.T @ rows)
+    unit = np.sqrt(np.diag(S))
+    S /= np.outer(unit, unit)
+    inverse = np.linalg.inv(S.astype(float)).astype(np.longdouble)
+    for _ in range(4):
+        inverse = inverse @ (2 * np.eye(len(S), dtype=np.longdouble) - S @ inverse)
+    expected = (inverse / np.outer(unit, unit)).astype(float)
+    size = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    np.testing.assert_allclose(model.coef_cov_ / size, expected / size, atol=1e-9)
+    np.testing.assert_allclose(model.coef_std_, np.sqrt(np.diag(expected)), rtol=1e-9)
+    assert (np.linalg.eigvalsh(model.coef_cov_ / size) > 0).all()
+    weights, _ = model.sample_coefficients(4000, random_state=0)
+    np.testing.assert_allclose(weights.std(axis=0), model.coef_std_, rtol=0.05)

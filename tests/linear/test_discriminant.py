@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.covariance import ledoit_wolf
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import credo
 from credo.estimator import FitWarning
 from credo.linear import LinearDiscriminant
+from credo.notices import collected
 
 
 def table(n=200, p=3, n_classes=2, seed=0):
@@ -64,34 +66,59 @@ def test_weights_and_offset_by_the_closed_formula():
     np.testing.assert_allclose(model.means_, [m0, m1], rtol=1e-12)
 
 
-def test_more_columns_than_rows_take_the_span():
+def within(X, y):
+    """Rows about their class means, and the pooled standard deviations."""
+    inner = X - np.array([X[y == k].mean(axis=0) for k in range(y.max() + 1)])[y]
+    return inner, np.sqrt(np.square(inner).mean(axis=0))
+
+
+def test_more_columns_than_rows_use_the_pseudo_inverse_in_standardized_units():
     X, y = table(20, 50)
-    with pytest.warns(FitWarning, match=r"50 columns vary in 18 directions only.*shrinkage"):
+    with pytest.warns(FitWarning, match=r"50 columns is singular \(rank 18\).*shrinkage"):
         model = LinearDiscriminant().fit(X, y)
-    inner = X - model.means_[y]
+    inner, scale = within(X, y)
     S = inner.T @ inner / 20
-    direct = np.linalg.pinv(S, rcond=1e-10) @ (model.means_[1] - model.means_[0])
-    np.testing.assert_allclose(model.coef_[0], direct, rtol=1e-6)
+    inverse = np.linalg.pinv(S / np.outer(scale, scale), rcond=1e-10) / np.outer(scale, scale)
+    np.testing.assert_allclose(model.coef_[0], inverse @ (model.means_[1] - model.means_[0]), rtol=1e-6)
     np.testing.assert_allclose(model.covariance_, S, atol=1e-9)
 
 
 @pytest.mark.parametrize("n", [20, 200])
 def test_shrinkage_by_number_and_by_ledoit_and_wolf(n):
     X, y = table(n, 30)
-    inner = X - np.array([X[y == k].mean(axis=0) for k in range(2)])[y]
+    inner, scale = within(X, y)
     S = inner.T @ inner / n
     model = LinearDiscriminant(0.2).fit(X, y)
-    shrunk = 0.8 * S + 0.2 * np.trace(S) / 30 * np.eye(30)
+    shrunk = 0.8 * S + 0.2 * np.diag(np.diag(S))
     np.testing.assert_allclose(model.covariance_, shrunk, atol=1e-9)
     np.testing.assert_allclose(model.coef_[0], np.linalg.solve(shrunk, model.means_[1] - model.means_[0]), rtol=1e-7)
     auto = LinearDiscriminant("auto").fit(X, y)
-    assert auto.shrinkage_ == pytest.approx(ledoit_wolf(inner, assume_centered=True)[1], rel=1e-9)
+    assert auto.shrinkage_ == pytest.approx(ledoit_wolf(inner / scale, assume_centered=True)[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
+@pytest.mark.parametrize("n", [25, 200])
+def test_predictions_do_not_depend_on_the_units_of_the_columns(shrinkage, n):
+    X, y = table(n, 30, n_classes=3)
+    X = np.column_stack([X, y == 1, np.full(n, 7.0)])  # no variation within the classes, or none at all
+    units = 10.0 ** np.linspace(-6, 6, 32)
+    with collected():
+        first, second = (LinearDiscriminant(shrinkage).fit(rows, y) for rows in (X, X * units))
+    assert second.shrinkage_ == pytest.approx(first.shrinkage_, rel=1e-9)
+    np.testing.assert_allclose(second.predict_proba(X * units), first.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(second.covariance_, first.covariance_ * np.outer(units, units), rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize(("load", "least"), [(load_wine, 0.96), (load_breast_cancer, 0.95)])
+def test_automatic_shrinkage_is_accurate_where_columns_differ_in_units(load, least):
+    X, y = load(return_X_y=True)
+    assert cross_val_score(LinearDiscriminant("auto"), X, y, cv=5).mean() >= least
 
 
 def test_constant_and_repeated_columns():
     X, y = table()
     more = np.column_stack([X, X[:, 0] * 1e6, np.full(len(X), 3.3)])
-    with pytest.warns(FitWarning, match="5 columns vary in 3 directions"):
+    with pytest.warns(FitWarning, match=r"5 columns is singular \(rank 3\)"):
         model = LinearDiscriminant().fit(more, y)
     np.testing.assert_allclose(
         model.decision_function(more), LinearDiscriminant().fit(X, y).decision_function(X), rtol=1e-6, atol=1e-7

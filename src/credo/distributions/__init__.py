@@ -8,8 +8,8 @@ A distribution of n rows has `mean`, `std` and `var` of shape (n,), `quantile(q)
 scale of exactly zero is a point mass.
 
 Members: `Distribution` (the contract), `Normal`, `StudentT`, `Bernoulli`, `Categorical`, `Mixture`,
-`Empirical`; and `MultivariateNormal`, which is joint over its coordinates: marginals, conditionals, affine
-maps, sums.
+`Empirical`; `t_variance`, the variance of Student's t; and `MultivariateNormal`, which is joint over its
+coordinates: marginals, conditionals, affine maps, sums.
 
 What doesn't belong here: scores averaged over a data set (`credo.metrics`), likelihoods with parameters to
 learn (`credo.likelihoods`), priors (`credo.params`).
@@ -22,7 +22,7 @@ from credo.distributions._empirical import Empirical
 from credo.distributions._mixture import Mixture
 from credo.distributions._multivariate_normal import MultivariateNormal
 from credo.distributions._normal import Normal
-from credo.distributions._student_t import StudentT
+from credo.distributions._student_t import StudentT, t_variance
 
 __all__ = [
     "Bernoulli",
@@ -33,4 +33,5 @@ __all__ = [
     "MultivariateNormal",
     "Normal",
     "StudentT",
+    "t_variance",
 ]

@@ -71,9 +71,8 @@ class StudentT(Distribution):
     @property
     def std(self) -> NDArray[np.float64]:
         with np.errstate(all="ignore"):
-            std = self._scale * np.sqrt(self._df / (self._df - 2))
-        heavy = np.where(self._df > 1, np.inf, np.nan)
-        return np.where(self._atoms(), 0.0, np.where(self._df > 2, std, heavy))
+            std = np.where(self._df > 1, self._scale * np.sqrt(t_variance(self._df)), np.nan)
+        return np.where(self._atoms(), 0.0, std)
 
     def __len__(self) -> int:
         return self._df.size
@@ -189,3 +188,13 @@ def _log_beta_slope(df: NDArray[np.float64]) -> NDArray[np.float64]:
 def _expm1_over(a: NDArray[np.float64], e: NDArray[np.float64]) -> NDArray[np.float64]:
     """(exp(a·e) − 1) / e, which is a at e = 0."""
     return np.where(e == 0, a, np.expm1(a * e) / np.where(e == 0, 1.0, e))
+
+
+def t_variance(df: Any) -> Any:
+    """The variance of Student's t distribution of unit scale: df/(df − 2), infinite for df ≤ 2 and 1 for the normal.
+
+    >>> float(t_variance(4.0)), float(t_variance(np.inf))
+    (2.0, 1.0)
+    """
+    excess = np.asarray(df, dtype=np.float64) - 2.0
+    return np.where(excess > 0, 1.0 + 2.0 / np.where(excess > 0, excess, 1.0), np.inf)[()]

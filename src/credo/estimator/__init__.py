@@ -7,10 +7,10 @@ an underscore, and those attributes (with the constructor's) are all that a mode
 with an underscore is scratch: it may be dropped and built again.
 
 Members: `Estimator` (rows, weights, names), `Regressor` (numeric targets, `predict`, `predict_dist`), `Classifier`
-(labels, `predict_proba`), `LinearClassifier` (by linear scores, wherever they come from), `Result` (how a fit ended),
-`Absent` (a method of the base that a model doesn't have), `numeric` (tables of numbers and nothing else), `named`
-(names for the columns of arrays), `training_rows` (the door of a regressor for functions), and the checks of arguments.
-Nothing here knows a model.
+(labels, `predict_proba`), `LinearClassifier` (linear scores), `Result` (how a fit ended), `FitWarning` and
+`ConvergenceWarning`, `Absent` (an inherited method that a model doesn't have), `numeric` (validation of numeric
+tables), `named` (column names for arrays), `training_rows` (a regressor's validation, for functions), and checks of
+arguments. What does not belong here: any particular model.
 """
 
 from credo.estimator._absent import Absent
@@ -22,11 +22,12 @@ from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import numeric, unmasked
 from credo.estimator._regressor import Regressor, training_rows
-from credo.estimator._result import FitWarning, Result
+from credo.estimator._result import ConvergenceWarning, FitWarning, Result
 
 __all__ = [
     "Absent",
     "Classifier",
+    "ConvergenceWarning",
     "Estimator",
     "FitWarning",
     "LinearClassifier",

@@ -2,16 +2,22 @@
 
 from dataclasses import dataclass
 
+from sklearn import exceptions
+
 
 class FitWarning(UserWarning):
-    """The fit gave an answer, and there is something about it that its user should know."""
+    """The fit succeeded, but with something that the user should know about."""
+
+
+class ConvergenceWarning(FitWarning, exceptions.ConvergenceWarning):
+    """The fit did not converge. Also scikit-learn's warning of that name, so filters for either of them apply."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a fit ended: whether it converged, after how many steps, and a sentence.
+    """Outcome of a fit: whether it converged, the number of iterations, and a message.
 
-    The message of a fit that did not converge says what to try next.
+    If the fit did not converge, the message says what to try next.
     """
 
     converged: bool

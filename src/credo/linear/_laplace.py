@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicHermiteSpline
 from scipy.special import softmax
 
 from credo.learning import highest
@@ -120,9 +121,12 @@ class PosteriorMode:
         assert self.summit.curvature is not None
         return self.summit.curvature
 
-    def solve(self, b: Array) -> Array:
-        """H⁻¹b for parameters in their shape."""
-        return self.curvature.solve(b.ravel()).reshape(b.shape)
+    def tangent(self, task: LogPosterior) -> Array:
+        """dΘ̂/d ln α = −H⁻¹(αW, 0)."""
+        pull = np.zeros(task.shape)
+        rank = task.X.shape[1]
+        pull[:, :rank] = task.penalty * self.theta[:, :rank]
+        return -self.curvature.solve(pull.ravel()).reshape(task.shape)
 
     def root(self) -> Array:
         """R with H⁻¹ = RᵀR."""
@@ -149,21 +153,23 @@ def log_evidence_slope(task: LogPosterior, mode: PosteriorMode) -> float:
     """
     m, width = task.shape
     rank, alpha, C = task.X.shape[1], task.penalty, task.contrasts
-    root = mode.root().reshape(m * width, m, width)
-    pull = np.zeros(task.shape)
-    pull[:, :rank] = alpha * mode.theta[:, :rank]
-    move = -mode.solve(pull)
+    S = mode.curvature.inverse().reshape(m, width, m, width)
+    move = mode.tangent(task)
     k, l = np.triu_indices(task.n_classes, 1)
-    halves = np.einsum("qj,xjd->qdx", C[k] - C[l], root)
+    pairs = C[k] - C[l]
     W = mode.theta[:, :rank]
-    total = m * rank - alpha * float(np.einsum("ij,ij->", W, W)) - alpha * float(np.square(root[..., :rank]).sum())
+    variances = np.einsum("adad->ad", S)[:, :rank]
+    total = m * rank - alpha * float(np.square(W).sum() + variances.sum())
     for rows, part in task.blocks((0, task.X.shape[0])):
         probs = softmax((rows @ mode.theta.T) @ C.T, axis=1)
         shift = (rows @ move.T) @ C.T
         shift -= np.einsum("nk,nk->n", probs, shift)[:, None]
         change = task.weight[part, None] * probs[:, k] * probs[:, l] * (shift[:, k] + shift[:, l])
-        for w, half in zip(change.T, halves, strict=True):
-            total -= float(w @ np.square(rows @ half).sum(axis=1))
+        for a in range(m):
+            for b in range(a + 1):
+                # Posterior covariance of two contrasts' values at each row, which enters twice unless a = b.
+                cov = np.einsum("nd,nd->n", rows @ S[a, :, b, :], rows)
+                total -= (1 + (b < a)) * float(cov @ (change @ (pairs[:, a] * pairs[:, b])))
     return 0.5 * total
 
 
@@ -204,11 +210,11 @@ def best_precision(task: LogPosterior, data: Spectrum) -> LaplaceFit:
 
 
 class _Profile:
-    """The log evidence along u = ln α; each mode is sought from the nearest known one."""
+    """The log evidence along u = ln α; each mode is searched for from where the known ones and their slopes lead."""
 
     def __init__(self, task: LogPosterior) -> None:
         self._task = task
-        self._known: dict[float, Array] = {}
+        self._known: dict[float, tuple[Array, Array]] = {}
         self.n_iter = 0
 
     def value(self, u: Array) -> Array:
@@ -220,8 +226,20 @@ class _Profile:
 
     def at(self, u: float, *, tol: float = _TOL) -> tuple[LogPosterior, PosteriorMode]:
         task = self._task.at(math.exp(u))
-        near = min(self._known, key=lambda known: abs(known - u), default=None)
-        mode = posterior_mode(task, start=None if near is None else self._known[near], tol=tol)
-        self._known[u] = mode.theta
+        mode = posterior_mode(task, start=self._start(u), tol=tol)
+        self._known[u] = mode.theta, mode.tangent(task)
         self.n_iter += mode.summit.n_iter
         return task, mode
+
+    def _start(self, u: float) -> Array | None:
+        """The cubic through the modes on both sides and their tangents; the nearest one's tangent at an end."""
+        below = max((known for known in self._known if known <= u), default=None)
+        above = min((known for known in self._known if known >= u), default=None)
+        if below is None or above is None or below == above:
+            near = above if below is None else below
+            if near is None:
+                return None
+            theta, tangent = self._known[near]
+            return theta + (u - near) * tangent
+        modes, tangents = zip(self._known[below], self._known[above], strict=True)
+        return np.asarray(CubicHermiteSpline([below, above], modes, tangents)(u))

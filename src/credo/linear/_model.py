@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
+from credo.distributions import t_variance
 from credo.estimator import Regressor, interval_level
 from credo.frames import Table
 
@@ -52,7 +53,7 @@ class LinearModel(Regressor):
 
     def _spread(self, estimate: Array, scale: Array) -> dict[str, list[float]]:
         """The columns between estimate and interval."""
-        return {"sd": list(scale * np.sqrt(inflation(self._df())))}
+        return {"sd": list(scale * np.sqrt(t_variance(self._df())))}
 
     def _scales(self) -> tuple[Array, float]:
         raise NotImplementedError
@@ -65,13 +66,6 @@ class LinearModel(Regressor):
 
     def _require_noise(self) -> None:
         """Refuse, in words, to speak of intervals where the noise isn't known."""
-
-
-def inflation(df: float) -> float:
-    """The variance of a Student-t law of unit scale, 1 for a normal one."""
-    if df == np.inf:
-        return 1.0
-    return df / (df - 2) if df > 2 else np.inf
 
 
 def _ends(estimate: Array, scale: Array, df: float, level: float) -> Array:

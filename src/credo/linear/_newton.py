@@ -46,7 +46,8 @@ class Curvature:
     def of(cls, H: Array) -> "Curvature":
         diagonal = np.diagonal(H)
         scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-        A = H / np.outer(scale, scale)
+        A = H / scale[:, None]
+        A /= scale
         np.fill_diagonal(A, 1.0)
         return cls(scale, factorize(A, overwrite=True, assume_symmetric=True))
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.distributions import Distribution, Normal, StudentT
-from credo.linear._model import inflation
-from credo.linear._rows import is_sparse
+from credo.distributions import Distribution, Normal, StudentT, t_variance
+from credo.linear._rows import EPS, is_sparse
 from credo.linear._spectrum import Spectrum
 
 Array = NDArray[np.float64]
@@ -54,7 +53,9 @@ class Posterior:
         inside = np.einsum("ij,j,ij->i", V, extra, V)
         if self.spectrum.spans_all:
             return np.sqrt(inside)
-        outside = np.maximum(1.0 - np.einsum("ij,ij->i", V, V), 0.0)
+        outside = 1.0 - np.einsum("ij,ij->i", V, V)
+        # Times a wide prior, the rounding error of a column that lies in the span would outweigh its variance.
+        outside[outside <= 8 * EPS * V.shape[1]] = 0.0
         return np.sqrt(inside + self.null_variance * outside)
 
     def intercept_scale(self) -> float:
@@ -66,9 +67,13 @@ class Posterior:
     def coef_cov(self) -> Array:
         """Covariance of the weights as a p×p matrix."""
         V = self.spectrum.V
-        S = (V * (self.variances - self.null_variance)) @ V.T
-        S.flat[:: len(S) + 1] += self.null_variance
-        return S * inflation(self.df)
+        # A sum of squares, never a difference: with little noise the variances are far below the prior's.
+        half = V * np.sqrt(self.variances)
+        S = half @ half.T
+        if not self.spectrum.spans_all and self.null_variance:
+            off = np.eye(len(V)) - V @ V.T
+            S += self.null_variance * (off.T @ off)
+        return S * t_variance(self.df)
 
     def latent_square(self, X: Any) -> Array:
         """Squared scale of f(x) at each row."""
@@ -83,12 +88,12 @@ class Posterior:
             rows = X.toarray() if is_sparse(X) else X
             off = rows - self.spectrum.x_mean - inside @ self.spectrum.V.T
             cov += self.null_variance * (off @ off.T)
-        return (cov + self.level_variance) * inflation(self.df)
+        return (cov + self.level_variance) * t_variance(self.df)
 
     def covariance(self, X: Any) -> Array:
         """Covariance of new observations between rows."""
         cov = self.latent_covariance(X)
-        cov.flat[:: len(cov) + 1] += self.noise_variance * inflation(self.df)
+        cov.flat[:: len(cov) + 1] += self.noise_variance * t_variance(self.df)
         return cov
 
     def predictive(self, X: Any, *, latent: bool) -> Distribution:
@@ -109,8 +114,9 @@ class Posterior:
         """n weight vectors and intercepts from the posterior."""
         V = self.spectrum.V
         noise = rng.standard_normal((n, len(self.coef)))
-        root = np.sqrt(self.null_variance)
-        shift = root * noise + ((noise @ V) * (np.sqrt(self.variances) - root)) @ V.T
+        shift = ((noise @ V) * np.sqrt(self.variances)) @ V.T
+        if not self.spectrum.spans_all:
+            shift += np.sqrt(self.null_variance) * (noise - (noise @ V) @ V.T)
         level = np.sqrt(self.level_variance) * rng.standard_normal(n)
         if self.df != np.inf:
             stretch = np.sqrt(self.df / rng.chisquare(self.df, size=n))

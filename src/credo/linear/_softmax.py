@@ -235,16 +235,23 @@ def _multinomial(
     value, pull, least, P = multinomial_terms(C, rows @ theta.T, codes, weight)
     gradient += pull.T @ rows
     if H is not None:
-        mean = P @ C
-        for a in range(C.shape[1]):
-            for b in range(a + 1):
-                # cov under p of the contrasts' values at the label (Bishop 4.110).
-                bend = weight * (P @ (C[:, a] * C[:, b]) - mean[:, a] * mean[:, b])
-                block = (rows * bend[:, None]).T @ rows
+        # Covariances under p of the contrasts' values at the label (Bishop 4.110), the mixed ones by polarization:
+        # 2 cov(a, b) = var(a + b) − var(a) − var(b), because a product AᵀA takes half the time of any other.
+        pure = [_curved(rows, P, weight, C[:, a]) for a in range(C.shape[1])]
+        for a, first in enumerate(pure):
+            H[a, :, a, :] += first
+            for b, second in enumerate(pure[:a]):
+                block = 0.5 * (_curved(rows, P, weight, C[:, a] + C[:, b]) - first - second)
                 H[a, :, b, :] += block
-                if b < a:
-                    H[b, :, a, :] += block.T
+                H[b, :, a, :] += block
     return value, least
+
+
+def _curved(rows: Array, P: Array, weight: Array, values: Array) -> Array:
+    """Σ ωᵢ vᵢ φᵢφᵢᵀ with vᵢ the variance, under pᵢ, of a class's value."""
+    variance = np.einsum("nk,nk->n", P, np.square(values - (P @ values)[:, None]))
+    half = rows * np.sqrt(weight * variance)[:, None]
+    return half.T @ half
 
 
 def multinomial_terms(

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Distribution, Normal
+from credo.distributions import Distribution, Normal, t_variance
 from credo.estimator import FitWarning, Result, positive, positive_integer
 from credo.learning import Gamma, Line, Precisions, gamma_posterior, log_evidence, maximize_precisions
-from credo.linear._model import LinearModel, inflation
+from credo.linear._model import LinearModel
 from credo.linear._posterior import Posterior
 from credo.linear._rows import Kept, same_intercept
 from credo.linear._spectrum import Spectrum, spectrum
@@ -228,7 +228,7 @@ class BayesianLinearRegression(LinearModel):
             found = maximize_precisions(line, prior=alpha, noise=noise)
         self.posterior_ = _posterior(data, line, prior_mean, found, noise)
         self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
-        spread = math.sqrt(inflation(self.posterior_.df))
+        spread = math.sqrt(t_variance(self.posterior_.df))
         self.coef_std_ = spread * self.posterior_.coef_scale()
         self.intercept_std_ = spread * self.posterior_.intercept_scale()
         self.prior_precision_, self.noise_precision_ = found.prior, found.noise

@@ -1,6 +1,7 @@
-"""Bayesian logistic and softmax regression by Laplace's approximation (Bishop 4.4, 4.5; MacKay 1992)."""
+"""Bayesian logistic and softmax regression by the Laplace approximation (Bishop 4.4, 4.5; MacKay 1992)."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -8,8 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import FitWarning, LinearClassifier, Result, choice, interval_level, positive, positive_integer
+from credo.estimator import (
+    ConvergenceWarning,
+    FitWarning,
+    LinearClassifier,
+    Result,
+    choice,
+    interval_level,
+    positive,
+    positive_integer,
+)
 from credo.likelihoods import moderated
+from credo.linalg import one_blas_thread
 from credo.linear._laplace import (
     LaplaceFit,
     best_precision,
@@ -25,71 +36,73 @@ from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
-# Rows that are looked at for signs that the Gaussian is no good picture of the posterior.
+# Up to this many parameters, the BLAS' own threads cost more than they give.
+_FEW_PARAMETERS = 2_500
+# Rows used to check whether the Gaussian approximates the posterior well.
 _SAMPLE = 4096
 
 _PREDICTIVES = ("quadrature", "probit", "monte_carlo", "plugin")
 _PLACES = {
-    "given": "the prior precision was given",
-    "inner": "the evidence is stationary in the prior precision",
-    "several": "the evidence has several local maxima in the prior precision; this is the highest",
-    "flat": "the inputs don't vary, so the data say nothing about the prior precision",
-    "high": "the evidence is largest with all weights at zero: the inputs say nothing about the classes",
-    "low": "the evidence grows as the prior widens, as it can where a plane separates the classes: "
-    "the prior precision is the smallest that was tried; give prior_precision a number",
+    "given": "converged; the prior precision was given",
+    "inner": "converged; the prior precision maximizes the evidence",
+    "several": "converged; the evidence has several local maxima in the prior precision, and this is the highest",
+    "flat": "converged; all columns are constant, so the prior precision can't be estimated and is 1",
+    "high": "converged; the evidence is highest without any linear effect; a nonlinear model may still do better",
+    "low": "the evidence increases up to the widest prior tried, as it can if the classes are linearly separable: "
+    "set prior_precision to a number",
 }
 
 
 class BayesianLogisticRegression(LinearClassifier):
-    """Logistic regression that averages over its weights, with the evidence for the model.
+    """Logistic regression with a posterior distribution of its coefficients and the model evidence.
 
-    p(y = 1 | x) = σ(b + wᵀx) with w ~ N(0, α⁻¹ I). The posterior of the weights is approximated by the Gaussian that
-    has its mode and its curvature there (Laplace),
+    p(y = 1 | x) = σ(b + wᵀx) with w ~ N(0, α⁻¹ I). The posterior of the coefficients is approximated by a Gaussian
+    with the same mode and the same curvature there (the Laplace approximation),
 
         S⁻¹ = αI + Σ σᵢ(1 − σᵢ) xᵢxᵢᵀ        (Bishop 4.143)
 
-    and predicted probabilities are averages of σ over it: less sure than the most probable weights, the more so the
-    farther x is from the data. More than two classes have logits b_k + w_kᵀx and their softmax, each w_k with the
-    prior above, given that they sum to zero: the labels say nothing of what all classes have in common. The prior is on
-    the weights of the columns as they are given, so give these comparable scales.
+    Predicted probabilities are averages of σ over this posterior: they are closer to 1/2 than those at the mode, the
+    more so the farther x is from the data. More than two classes have logits b_k + w_kᵀx and a softmax; each w_k has
+    the prior above, conditional on a sum of zero. The prior applies to the columns in the units given, so standardize
+    them first.
 
-    The intercept has a prior too, on the level at the mean of the inputs: b + wᵀx̄ ~ N(0, 1/intercept_precision). So
-    the evidence is a probability of the labels (it sums to one over all of them, but for Laplace's error), which a flat
-    prior would not give, and moving the origin of a column changes nothing.
+    The intercept has a prior on its value at the mean of the inputs: b + wᵀx̄ ~ N(0, 1/intercept_precision). This makes
+    the evidence a proper probability of the labels (up to the Laplace approximation), and shifting a column has no
+    effect.
 
-    Equivalent to `LogisticRegression(alpha=α)` in its weights as `intercept_precision` goes to 0. Wide data (fewer rows
-    than columns) are solved in the space that the rows span; no p×p matrix exists before `coef_cov_` is asked for.
+    Equivalent to `LogisticRegression(alpha=α)` in its coefficients as `intercept_precision` goes to 0. Wide data (fewer
+    rows than columns) are solved in the row space; no p×p matrix is formed before `coef_cov_` is accessed.
 
     Parameters
     ----------
     prior_precision : float or "evidence", default 1.0
-        α; "evidence" maximises the evidence over it.
+        α; "evidence" maximizes the evidence over it.
     predictive : {"quadrature", "probit", "monte_carlo", "plugin"}, default "quadrature"
-        How probabilities are averaged. "quadrature" is exact for two classes (to 10⁻¹²), and a mean over 4096 evenly
-        spread points of the logits' law for more (to about 10⁻⁴); "probit" is MacKay's formula σ(m/√(1 + πv/8));
-        "monte_carlo" averages over `n_draws` stored draws; "plugin" takes the most probable weights for known.
+        How probabilities are averaged. "quadrature" is exact for two classes (to 10⁻¹²), and quasi-Monte Carlo with
+        4096 points for more (to about 10⁻⁴); "probit" is MacKay's approximation σ(m/√(1 + πv/8)); "monte_carlo"
+        averages over `n_draws` stored draws; "plugin" uses the coefficients at the posterior mode.
     fit_intercept : bool, default True
     intercept_precision : float, default 0.01
-        Of the level's prior, whose standard deviation is 10 by default: log odds of ±20 are within reach.
+        Precision of the intercept's prior; by default its standard deviation is 10.
     class_weight : "balanced" or mapping from label to factor, optional
         Multiplies the sample weights.
     n_draws : int, default 1000
         For "monte_carlo".
     random_state : None, int, Generator or RandomState
-        For "monte_carlo": the draws are made in `fit` and kept, so that predictions don't change from call to call.
+        For "monte_carlo": the draws are made in `fit` and stored, so predictions are reproducible.
 
     Attributes
     ----------
-    coef_, intercept_ : most probable weights (1 or n_classes, n_features) and intercepts (1 or n_classes,)
+    coef_, intercept_ : coefficients (1 or n_classes, n_features) and intercepts (1 or n_classes,) at the posterior mode
     coef_std_, intercept_std_ : posterior standard deviations, in the same shapes
-    coef_cov_ : posterior covariance of the weights, class by class, built on each access
-    prior_precision_ : α as given or learned
-    effective_dof_ : number of weights that the data determine
+    coef_cov_ : posterior covariance of the coefficients, class by class, computed on each access
+    prior_precision_ : α as given or estimated
+    effective_dof_ : effective number of parameters
     log_evidence_, evidence_method_ : ln p(y | X) and "laplace"
     log_likelihood_, n_parameters_, n_observations_ : at the mode, for `bic` and `description_length`
     posterior_ : the posterior in the singular basis of the data
-    nodes_ : the points of a standard normal law over which probabilities are averaged, where they are
-    result_ : how the search for the mode (and α) ended
+    nodes_ : standard normal points over which probabilities are averaged, if they are
+    result_ : convergence of the search for the mode (and α)
 
     Examples
     --------
@@ -130,7 +143,7 @@ class BayesianLogisticRegression(LinearClassifier):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table.
+        """Fit the model.
 
         Parameters
         ----------
@@ -143,6 +156,16 @@ class BayesianLogisticRegression(LinearClassifier):
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         choice("predictive", self.predictive, _PREDICTIVES)
+        small = min(rows.shape) * len(self.classes_) <= _FEW_PARAMETERS
+        with one_blas_thread() if small else nullcontext():
+            doubts = self._learn(rows, codes, weight)
+        for message in doubts:
+            stopped = message == self.result_.message and not self.result_.converged
+            warn(message, ConvergenceWarning if stopped else FitWarning, stacklevel=2)
+        return self
+
+    def _learn(self, rows: Any, codes: NDArray[np.intp], weight: Array | None) -> list[str]:
+        """Fit to validated rows, and return the warnings to issue."""
         task, data = log_posterior(
             rows,
             codes,
@@ -159,15 +182,13 @@ class BayesianLogisticRegression(LinearClassifier):
         self._keep(found, data)
         self.n_observations_ = data.weight
         self.n_parameters_ = (len(self.classes_) - 1) * (rows.shape[1] + task.intercept)
-        for message in self._doubts(found, rows, codes, weight):
-            warn(message, FitWarning, stacklevel=2)
-        return self
+        return list(self._doubts(found, rows, codes, weight))
 
     def proba_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-        """The central interval of each class's probability, given what is known of the weights.
+        """Central posterior interval of each class's probability.
 
-        A probability is a function of the weights, so that it has a law of its own, whose mean is `predict_proba` and
-        whose quantiles are these: exact for two classes, on the stored points for more.
+        A probability is a function of the coefficients, so it has a posterior distribution, whose mean is
+        `predict_proba` and whose quantiles these are: exact for two classes, estimated on stored points for more.
 
         Returns
         -------
@@ -178,14 +199,14 @@ class BayesianLogisticRegression(LinearClassifier):
         return np.concatenate([lower for lower, _ in parts]), np.concatenate([upper for _, upper in parts])
 
     def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
-        """Draws of weights and intercepts, in the shapes of `coef_` and `intercept_` with n in front."""
+        """Draw n sets of coefficients and intercepts from the posterior; n is the first axis of both arrays."""
         check_is_fitted(self)
         return self.posterior_.draws(positive_integer("n", n), generator(random_state))
 
     def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
-        """Draws of the log odds at the rows, shape (n, n_samples); of all logits for more than two classes.
+        """Draw the log odds at the rows from the posterior: shape (n, n_samples).
 
-        Each draw is one plane of the posterior: (n, n_samples, n_classes) for more than two classes.
+        More than two classes have one logit each: shape (n, n_samples, n_classes).
         """
         rows = self._predict_rows(X)
         weights, intercepts = self.sample_coefficients(n, random_state=random_state)
@@ -211,8 +232,8 @@ class BayesianLogisticRegression(LinearClassifier):
         message = _PLACES[found.place]
         if not mode.summit.converged:
             message = (
-                f"Newton's method ended {mode.summit.decrement:.2g} standard deviations from the mode after "
-                f"{mode.summit.n_iter} steps: try a larger prior_precision, or columns of comparable scale"
+                f"Newton's method did not converge in {mode.summit.n_iter} iterations ({mode.summit.decrement:.2g} "
+                "posterior standard deviations from the mode): try a larger prior_precision, or standardize the columns"
             )
         self.result_ = Result(mode.summit.converged, found.n_iter, message)
         n_latent = task.shape[0]
@@ -225,11 +246,11 @@ class BayesianLogisticRegression(LinearClassifier):
     def _doubts(
         self, found: LaplaceFit, rows: Any, codes: NDArray[np.intp], weight: Array | None
     ) -> Iterator[str]:  # fmt: skip
-        """What a user should know about this fit.
+        """Warnings about this fit.
 
-        Where the posterior is nearly Gaussian, averaging costs a row about half its share in the weights that the data
-        determine, ½φᵀSφ·σ(1 − σ). Where a plane nearly separates the classes, the curvature at the mode knows nothing
-        of the wall that labels put on one side, and the Gaussian reaches through it.
+        If the posterior is nearly Gaussian, averaging costs a row about ½φᵀSφ·σ(1 − σ) of its log likelihood, which
+        sums to half the effective number of parameters. If the classes are nearly separable, the posterior is skewed:
+        the Gaussian puts mass on coefficients that misclassify the training labels.
         """
         if found.place == "low" or not self.result_.converged:
             yield self.result_.message
@@ -245,10 +266,10 @@ class BayesianLogisticRegression(LinearClassifier):
         lost = float(omega[some] @ (logs[0] - logs[1])) * self.n_observations_ / float(omega[some].sum())
         if lost > max(self.effective_dof_, 1.0):
             yield (
-                f"averaging over the weights makes the training labels e^{lost:.0f} times less probable, which is more "
-                f"than {self.effective_dof_:.1f} determined weights explain: a plane nearly separates the classes, and "
-                "Laplace's Gaussian reaches where the labels forbid. Averaged probabilities are too near to each "
-                'other; try a larger prior_precision, or predictive="plugin"'
+                "the classes are nearly linearly separable, so the Laplace approximation is poor: averaging over the "
+                f"coefficients lowers the log likelihood of the training labels by {lost:.0f}, more than "
+                f"{self.effective_dof_:.1f} effective parameters explain, and predicted probabilities are too close to "
+                'each other. Try a larger prior_precision, or predictive="plugin"'
             )
 
     def _scores(self, rows: Any) -> Array:
@@ -273,7 +294,7 @@ class BayesianLogisticRegression(LinearClassifier):
             return moderated.probit(mean, var)
         if rule == "monte_carlo":
             if not hasattr(self, "nodes_"):
-                raise ValueError('predictive="monte_carlo" averages over draws that fit makes: fit again')
+                raise ValueError('predictive="monte_carlo" needs draws that are made in fit: call fit again')
             return moderated.averaged_over(self.nodes_[:, 0], mean, np.sqrt(var))
         return moderated.averaged(mean, var)
 
@@ -303,7 +324,6 @@ class BayesianLogisticRegression(LinearClassifier):
         n_weights = (len(self.classes_) - 1) * self.n_features_in_
         return (
             f"prior precision {self.prior_precision_:.4g} (prior sd {self.prior_precision_**-0.5:.4g})",
-            f"log evidence {self.log_evidence_:.2f} by Laplace; {self.effective_dof_:.1f} of {n_weights} weights "
-            "determined by the data",
+            f"log evidence {self.log_evidence_:.2f} (Laplace); {self.effective_dof_:.1f} effective of {n_weights} parameters",
             self.result_.message,
         )

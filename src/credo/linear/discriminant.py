@@ -9,12 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import FitWarning, LinearClassifier, Result
 from credo.linear._graded import graded_axes
-from credo.linear._rows import centred, column_norms, flat_columns, means
+from credo.linear._rows import column_norms, flat_columns, means
 from credo.notices import warn
 
 Array = NDArray[np.float64]
 
-# The standard deviation within classes that have none, as a part of a column's own: too small for a prior to outweigh.
+# Standard deviation assumed within classes that have none, relative to that of the column: small enough that the
+# distances to the class means outweigh the priors.
 _POINT = 1e-4
 
 
@@ -30,9 +31,12 @@ class LinearDiscriminant(LinearClassifier):
     Parameters
     ----------
     shrinkage : None, "auto" or float in [0, 1], default None
-        λ of (1 − λ)Σ + λ (tr Σ/p) I; "auto" takes Ledoit & Wolf's (2004), which suits tables with few rows. With None,
-        a singular Σ is inverted on its span only (the pseudo-inverse), with a warning: directions in which no class
-        varies don't count. Where no column varies within any class, a row goes to the nearest mean, with a warning.
+        λ of (1 − λ)Σ + λ diag(Σ), that is, shrinkage towards the identity of columns divided by their pooled standard
+        deviation within the classes, so that the units of the columns don't matter. "auto" estimates λ by the formula
+        of Ledoit & Wolf (2004), which suits tables with few rows. With None, a singular Σ is inverted on its span only
+        (the pseudo-inverse in the same standardized units), with a warning: directions without variation within the
+        classes are ignored. If no column varies within any class, rows are assigned to the nearest mean, with a
+        warning.
     priors : array of shape (n_classes,), optional
         πₖ in the order of `classes_`; by default the classes' shares of the rows.
     class_weight : "balanced", dict or None, default None
@@ -43,7 +47,8 @@ class LinearDiscriminant(LinearClassifier):
     coef_ : weights, (1, n_features), or (n_classes, n_features) for more than two classes
     intercept_ : offsets, (1,) or (n_classes,)
     means_ : μₖ, (n_classes, n_features)
-    covariance_ : the shrunk Σ, built on each access
+    covariance_ : the shrunk Σ, computed on each access
+    scale_ : pooled standard deviation of each column within the classes (over all rows where that is zero)
     priors_ : πₖ
     shrinkage_, rank_ : λ in force, and the rank of Σ before it
     log_likelihood_ : Σ ωᵢ ln p(yᵢ|xᵢ) of the labels given the rows, to compare with `LogisticRegression`
@@ -68,7 +73,8 @@ class LinearDiscriminant(LinearClassifier):
     log_likelihood_: float
     n_parameters_: int
     n_observations_: float
-    # Σ before shrinkage is `axes_` diag(axis_std_²) `axes_`ᵀ.
+    scale_: Array
+    # Σ before shrinkage is D `axes_` diag(axis_std_²) `axes_`ᵀ D with D = diag(scale_).
     axes_: Array
     axis_std_: Array
 
@@ -93,7 +99,9 @@ class LinearDiscriminant(LinearClassifier):
         self.priors_ = self._checked_priors(mass)
         self.means_ = _class_means(rows, codes, weight, mass)
         inner = rows - self.means_[codes]
-        origin, size = np.zeros(rows.shape[1]), np.abs(rows).max(axis=0)
+        self.scale_, varies = _within_scale(rows, inner, weight)
+        inner = np.where(varies, inner / self.scale_, 0.0)
+        origin, size = np.zeros(rows.shape[1]), np.abs(rows).max(axis=0) / self.scale_
         _, singular, self.axes_ = graded_axes(inner, weight, center=origin, size=size)
         self.axis_std_, self.rank_ = singular / np.sqrt(self.n_observations_), len(singular)
         if not self.rank_:
@@ -111,9 +119,10 @@ class LinearDiscriminant(LinearClassifier):
         check_is_fitted(self)
         cov = (1 - self.shrinkage_) * (self.axes_ * self.axis_std_**2) @ self.axes_.T
         cov[np.diag_indices(len(cov))] += self.shrinkage_ * self._mean_variance()
-        return cov
+        return cov * np.outer(self.scale_, self.scale_)
 
     def _mean_variance(self) -> float:
+        """tr Σ/p in standardized units: the share of the columns that vary within the classes."""
         return float(np.square(self.axis_std_).sum()) / self.n_features_in_
 
     def _weigh(self) -> None:
@@ -132,11 +141,14 @@ class LinearDiscriminant(LinearClassifier):
 
     def _solve(self, B: Array) -> Array:
         """Σ⁻¹B with the shrunk Σ; on the span of Σ where nothing is shrunk."""
+        B = B / self.scale_[:, None]
         inside = self.axes_.T @ B
         floor = self.shrinkage_ * self._mean_variance()
         variance = (1 - self.shrinkage_) * np.square(self.axis_std_) + floor
         out = self.axes_ @ (inside / variance[:, None])
-        return out + (B - self.axes_ @ inside) / floor if floor > 0 else out
+        if floor > 0:
+            out += (B - self.axes_ @ inside) / floor
+        return out / self.scale_[:, None]
 
     def _check_shrinkage(self) -> None:
         value = self.shrinkage
@@ -168,16 +180,16 @@ class LinearDiscriminant(LinearClassifier):
     def _outcome(self) -> Result:
         if not self.rank_:
             message = (
-                "no column varies within a class, so that the classes are points and their covariance isn't known: a "
-                "row goes to the nearest mean, measured by the columns' spread, and how sure that looks means nothing"
+                "no column varies within a class, so the covariance can't be estimated: rows are assigned to the "
+                "nearest class mean in standardized units, and the predicted probabilities are not meaningful"
             )
             warn(message, FitWarning, stacklevel=3)
             return Result(True, 1, message)
         if self.rank_ == self.n_features_in_ or self.shrinkage_ > 0:
             return Result(True, 1, "solved in closed form")
         message = (
-            f"within the classes the {self.n_features_in_} columns vary in {self.rank_} directions only: the "
-            "covariance is inverted on those, and the others don't count; with shrinkage='auto' they do"
+            f"the within-class covariance of the {self.n_features_in_} columns is singular (rank {self.rank_}): its "
+            'pseudo-inverse is used. Set shrinkage="auto" for a better-conditioned estimate'
         )
         warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)
@@ -190,23 +202,37 @@ def _class_means(X: Array, codes: NDArray[np.intp], weight: Array, mass: Array) 
     return means + np.asarray(member @ (X - means[codes]))
 
 
+def _within_scale(X: Array, inner: Array, weight: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Pooled standard deviation of each column within the classes, and whether it is more than rounding error.
+
+    A column without variation within the classes is measured by its spread over all rows, or else by its size.
+    """
+    total = float(weight.sum())
+    root = np.sqrt(weight)[:, None]
+    size = np.abs(X).max(axis=0)
+    within = column_norms(inner * root)
+    varies = ~flat_columns(within, size, total)
+    overall = column_norms((X - means(X, weight)) * root)
+    scale = np.where(varies, within, np.where(flat_columns(overall, size, total), 0.0, overall)) / np.sqrt(total)
+    return np.where(scale > 0, scale, np.where(size > 0, size, 1.0)), varies
+
+
 def _points(X: Array, weight: Array, n_classes: int) -> tuple[Array, Array]:
-    """Axes and standard deviations for classes without spread: the columns, and a small part of their own spread."""
+    """Axes and standard deviations, in standardized units, for classes without any variation within them."""
     total, n_features = float(weight.sum()), X.shape[1]
     x_mean = means(X, weight)
-    rows, _ = centred(X, np.zeros(len(X)), weight, x_mean=x_mean, y_mean=0.0)
-    norms = column_norms(rows)
+    norms = column_norms((X - x_mean) * np.sqrt(weight)[:, None])
     varies = ~flat_columns(norms, x_mean, total)
     if total <= n_classes or not varies.any():
         raise ValueError(
             f"no column varies within a class, in {len(X)} rows of {n_classes} classes with n_features={n_features}: "
             "there is no spread to measure differences by. Use more rows than classes, or another classifier"
         )
-    return np.eye(n_features)[:, varies], _POINT * norms[varies] / np.sqrt(total)
+    return np.eye(n_features)[:, varies], np.full(int(varies.sum()), _POINT)
 
 
 def _ledoit_wolf(inner: Array, weight: Array) -> float:
-    """λ that Ledoit & Wolf (2004) estimate to be best, for rows about their class means."""
+    """The λ of Ledoit & Wolf (2004) for standardized rows about their class means."""
     total, n_features = float(weight.sum()), inner.shape[1]
     squares = np.einsum("ij,ij->i", inner, inner)
     rows = inner * np.sqrt(weight)[:, None]

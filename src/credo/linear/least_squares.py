@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import StudentT
+from credo.distributions import StudentT, t_variance
 from credo.estimator import FitWarning, Result
 from credo.linear._design import Solution, least_squares, orthonormal_rows
-from credo.linear._model import LinearModel, inflation
+from credo.linear._model import LinearModel
 from credo.linear._rows import KEPT_ENTRIES, Kept
 from credo.notices import warn
 
@@ -114,7 +114,7 @@ class LinearRegression(LinearModel):
         self._require_noise()
         cov = self.solution_.latent_gram(rows)
         cov.flat[:: len(cov) + 1] += 1.0
-        return cov * (self.noise_std_**2 * inflation(self.dof_))
+        return cov * (self.noise_std_**2 * t_variance(self.dof_))
 
     def _scales(self) -> tuple[Array, float]:
         return self.coef_std_error_, self.intercept_std_error_

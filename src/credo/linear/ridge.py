@@ -5,9 +5,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.distributions import Distribution
+from credo.distributions import Distribution, t_variance
 from credo.estimator import FitWarning, Result, nonnegative, training_rows
-from credo.linear._model import LinearModel, inflation
+from credo.linear._model import LinearModel
 from credo.linear._posterior import Posterior
 from credo.linear._rows import BLOCK_ENTRIES
 from credo.linear._spectrum import Spectrum, spectrum
@@ -80,7 +80,7 @@ class Ridge(LinearModel):
         self.posterior_ = _posterior(data, self.alpha_)
         self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
         self.dof_, self.noise_std_ = self.posterior_.df, float(np.sqrt(self.posterior_.noise_variance))
-        spread = float(np.sqrt(inflation(self.dof_)))
+        spread = float(np.sqrt(t_variance(self.dof_)))
         self.coef_std_ = spread * self.posterior_.coef_scale()
         self.intercept_std_ = spread * self.posterior_.intercept_scale()
         if self.alpha_ == 0 and not data.spans_all:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.distributions import Distribution, Mixture, Normal, StudentT
+from credo.distributions import Distribution, Mixture, Normal, StudentT, t_variance
 from credo.sparse._design import Design
 from credo.sparse._fit import Fit, Moments, fits_of
 from credo.sparse._models import Model
-from credo.sparse._slabs import Law, Slab, inflation
+from credo.sparse._slabs import Law, Slab
 
 Array = NDArray[np.float64]
 
@@ -50,12 +50,12 @@ class Blend:
         for weight, (df, loc, scale) in zip(weights, self.laws, strict=True):
             gap = np.where(weight > 0, loc - mean, 0.0)
             first += weight * gap
-            second += weight * (inflation(df) * scale**2 + gap**2)
+            second += weight * (t_variance(df) * scale**2 + gap**2)
         if rest.any():
             gap = -first / share
             spread = np.maximum((mass * variance - second) / share - gap**2, 1e-9 * variance)
             df = np.min([df for df, _, _ in self.laws], axis=0) if self.laws else np.full_like(mean, math.inf)
-            self.add(np.where(rest, left, 0.0), df, mean + gap, np.sqrt(spread / inflation(df)))
+            self.add(np.where(rest, left, 0.0), df, mean + gap, np.sqrt(spread / t_variance(df)))
             weights = np.array(self.weights)
         parts = [_distribution(df, self.center + loc, scale) for df, loc, scale in self.laws]
         return Mixture(parts, (weights / weights.sum(axis=0)).T)

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from credo.distributions import t_variance
 from credo.linalg import one_blas_thread
 from credo.sparse._dependence import is_dependent, lengths
 from credo.sparse._design import Design
 from credo.sparse._models import Model, ModelPosterior
-from credo.sparse._slabs import FLOOR, Law, Slab, inflation
+from credo.sparse._slabs import FLOOR, Law, Slab
 
 Array = NDArray[np.float64]
 
@@ -117,7 +118,7 @@ def moments_of(fits: Sequence[Fit], probability: Array, columns: NDArray[np.intp
         coef[np.searchsorted(either, at)] = fit.coef
         inclusion[at] += weight
         for law in fit.laws:
-            part, spread = weight * law.weight, law.noise * float(inflation(law.df))
+            part, spread = weight * law.weight, law.noise * float(t_variance(law.df))
             gap = law.shrink * coef - middle[either]
             shift[either] += part * gap
             square[np.ix_(either, either)] += part * np.outer(gap, gap)

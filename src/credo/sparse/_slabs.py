@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
+from credo.distributions import t_variance
 from credo.estimator import positive
 from credo.sparse import _zellner_siow
 
@@ -155,7 +156,7 @@ class Slab:
 
     def _widths(self, k: Array) -> Array:
         """The noise's predictive variance for each size, where a subset leaves all of the target."""
-        return np.full(len(k), self.yy / (self.n - 1) * inflation(self.n - 1))
+        return np.full(len(k), self.yy / (self.n - 1) * t_variance(max(self.n - 1, LEAST_DF)))
 
     def _table(self, k: Array, rest: float) -> Array:
         return np.zeros((3, 1, 1, 6))
@@ -191,7 +192,7 @@ class Bic(Slab):
 
     def _widths(self, k: Array) -> Array:
         df = self.n - 1 - k
-        return self.yy / df * inflation(df)
+        return self.yy / df * t_variance(np.maximum(df, LEAST_DF))
 
     def _law(self, k: int, rest: float) -> Law:
         df = self.n - 1 - k
@@ -315,11 +316,6 @@ class Normal(Slab):
 
     def _law(self, k: int, rest: float) -> Law:
         return self._conjugate(rest, 0.0) if self.noise is None else Law(1.0, 1.0, math.inf, self.noise)
-
-
-def inflation(df: Any) -> Any:
-    """The variance of a Student-t law of unit scale, 1 for a normal one."""
-    return 1.0 + 2.0 / (np.maximum(df, LEAST_DF) - 2.0)
 
 
 def slab_arguments(name: Any, *, g: Any, slab_variance: Any, noise_variance: Any) -> dict[str, Any]:
