@@ -20,8 +20,8 @@ class Regressor(RegressorMixin, Estimator):
     """A scikit-learn regressor that predicts distributions.
 
     A subclass writes `fit`, `summary`, `_mean` and `_dist`; it sets `result_` in `fit` and, where the mathematics has
-    one, `log_evidence_` with `evidence_method_`. A subclass that knows how its predictions vary together writes
-    `_covariance` as well.
+    one, `log_evidence_` with `evidence_method_` and `evidence_base_`. A subclass that knows how its predictions vary
+    together writes `_covariance` as well.
     """
 
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:

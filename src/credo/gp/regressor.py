@@ -18,6 +18,7 @@ from credo.gp._data import (
     rounding_variance,
     targets,
 )
+from credo.gp._evidence_base import process_base
 from credo.gp._fitted import FittedProcess
 from credo.gp._learned import LearnedKernel
 from credo.gp._marginal import Marginal
@@ -78,6 +79,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
     noise_variance_ : variance of an observation, the average where it varies
     log_evidence_, evidence_method_ : ln p(y | X) and "exact", or a lower bound and "elbo" where the noise varies;
         sampled hyperparameters have none
+    evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation over length scale of each column, for a kernel with one length scale a column
     relevance_trace_ : the same at each step of the search
     theta_, theta_names_ : the flat, unconstrained vector of all free parameters; `log_evidence` takes it
@@ -260,6 +262,19 @@ class GPRegressor(FittedProcess, LearnedKernel):
             # No number stands for the evidence of all draws.
             self.log_evidence_ = self._log_density(process) if law is None else self._natural(found.bound)
             self.evidence_method_ = "exact" if law is None else "elbo"
+            self.evidence_base_ = self._evidence_base()
+
+    def _evidence_base(self) -> str:
+        names = self._feature_names()
+        return process_base(
+            self._first_kernel(),
+            mean=self.mean,
+            slopes=[names[j] for j in self._mean_basis().columns],
+            standardize=self.standardize,
+            optimized=self.hyperparameters == "optimize",
+            noise_known=self._known_noise() is not None,
+            several=not self.single_,
+        )
 
     def _build(self) -> tuple[Process, ...]:
         Y = (self.y_train_.reshape(len(self.X_train_), -1) - self.center_) / self.unit_

@@ -8,7 +8,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import FitWarning, LinearClassifier, Result, choice, interval_level, positive, positive_integer
+from credo.estimator import (
+    MAXIMISED,
+    FitWarning,
+    LinearClassifier,
+    Result,
+    choice,
+    evidence_base,
+    interval_level,
+    positive,
+    positive_integer,
+)
 from credo.likelihoods import moderated
 from credo.linear._laplace import (
     LaplaceFit,
@@ -86,6 +96,7 @@ class BayesianLogisticRegression(LinearClassifier):
     prior_precision_ : α as given or learned
     effective_dof_ : number of weights that the data determine
     log_evidence_, evidence_method_ : ln p(y | X) and "laplace"
+    evidence_base_ : what the evidence conditions on; evidences of one base compare
     log_likelihood_, n_parameters_, n_observations_ : at the mode, for `bic` and `description_length`
     posterior_ : the posterior in the singular basis of the data
     nodes_ : the points of a standard normal law over which probabilities are averaged, where they are
@@ -207,6 +218,8 @@ class BayesianLogisticRegression(LinearClassifier):
         self.prior_precision_ = task.penalty
         self.effective_dof_ = effective_weights(task, mode)
         self.log_evidence_, self.evidence_method_ = log_evidence(task, mode), "laplace"
+        learned = MAXIMISED if self.prior_precision == "evidence" else ""
+        self.evidence_base_ = evidence_base(hyperparameters=learned, class_weight=self.class_weight)
         self.log_likelihood_ = mode.summit.point.log_likelihood
         message = _PLACES[found.place]
         if not mode.summit.converged:
