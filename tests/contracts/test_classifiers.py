@@ -238,8 +238,9 @@ def test_evidence_is_there_or_absent(model):
         # The probability of labels, so never above one.
         assert np.isfinite(model.log_evidence_) and model.log_evidence_ < 0
         assert model.evidence_method_ in EVIDENCE_METHODS
+        assert isinstance(model.evidence_base_, str) and model.evidence_base_
     else:
-        assert not hasattr(model, "evidence_method_")
+        assert not hasattr(model, "evidence_method_") and not hasattr(model, "evidence_base_")
 
 
 @each

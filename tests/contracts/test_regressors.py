@@ -101,8 +101,9 @@ def test_evidence_is_there_or_absent(model):
     model = clone(model).fit(X, y)
     if hasattr(model, "log_evidence_"):
         assert np.isfinite(model.log_evidence_) and model.evidence_method_ in EVIDENCE_METHODS
+        assert isinstance(model.evidence_base_, str) and model.evidence_base_
     else:
-        assert not hasattr(model, "evidence_method_")
+        assert not hasattr(model, "evidence_method_") and not hasattr(model, "evidence_base_")
 
 
 @each

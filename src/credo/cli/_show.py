@@ -61,6 +61,7 @@ def _facts(fitted: Any) -> dict[str, Any]:
         "log_evidence": getattr(inner, "log_evidence_", None),
         "log_evidence_error": _error(inner),
         "evidence_method": getattr(inner, "evidence_method_", None),
+        "evidence_base": getattr(inner, "evidence_base_", None),
         "noise_sd": _noise(inner),
         "fit": getattr(getattr(inner, "result_", None), "message", None),
     }

@@ -9,7 +9,8 @@ with an underscore is scratch: it may be dropped and built again.
 Members: `Estimator` (rows, weights, names), `Regressor` (numeric targets, `predict`, `predict_dist`), `Classifier`
 (labels, `predict_proba`), `LinearClassifier` (linear scores), `Result` (how a fit ended), `FitWarning` and
 `ConvergenceWarning`, `Absent` (an inherited method that a model doesn't have), `numeric` (validation of numeric
-tables), `named` (column names for arrays), `training_rows` (a regressor's validation, for functions), and checks of
+tables), `named` (column names for arrays), `evidence_base` (what an
+evidence conditions on), `training_rows` (a regressor's validation, for functions), and checks of
 arguments. What does not belong here: any particular model.
 """
 
@@ -17,6 +18,7 @@ from credo.estimator._absent import Absent
 from credo.estimator._arguments import choice, interval_level, nonnegative, positive, positive_integer
 from credo.estimator._classifier import Classifier
 from credo.estimator._estimator import Estimator
+from credo.estimator._evidence_base import FLAT, JEFFREYS, MAXIMISED, SCALED, evidence_base
 from credo.estimator._labels import labels_of
 from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
@@ -25,6 +27,10 @@ from credo.estimator._regressor import Regressor, training_rows
 from credo.estimator._result import ConvergenceWarning, FitWarning, Result
 
 __all__ = [
+    "FLAT",
+    "JEFFREYS",
+    "MAXIMISED",
+    "SCALED",
     "Absent",
     "Classifier",
     "ConvergenceWarning",
@@ -34,6 +40,7 @@ __all__ = [
     "Regressor",
     "Result",
     "choice",
+    "evidence_base",
     "interval_level",
     "labels_of",
     "named",

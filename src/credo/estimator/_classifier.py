@@ -21,7 +21,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     A subclass writes `fit`, `summary` and `_probabilities`, the table of class probabilities for clean rows; where the
     model has scores that are monotone in them it writes `decision_function` as well. It sets `result_` in `fit` and,
-    where the mathematics has one, `log_evidence_` with `evidence_method_`.
+    where the mathematics has one, `log_evidence_` with `evidence_method_` and `evidence_base_`.
     """
 
     classes_: NDArray[Any]

@@ -1,6 +1,6 @@
 """What every regressor shares: numeric targets, `predict` and `predict_dist`."""
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +20,27 @@ class Regressor(RegressorMixin, Estimator):
     """A scikit-learn regressor that predicts distributions.
 
     A subclass writes `fit`, `summary`, `_mean` and `_dist`; it sets `result_` in `fit` and, where the mathematics has
-    one, `log_evidence_` with `evidence_method_`. A subclass that knows how its predictions vary together writes
-    `_covariance` as well.
+    one, `log_evidence_` with `evidence_method_` and `evidence_base_`. A subclass that knows how its predictions vary
+    together writes `_covariance` as well.
     """
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[False] = False, return_cov: Literal[False] = False
+    ) -> Array: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[True], return_cov: Literal[False] = False
+    ) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[False] = False, *, return_cov: Literal[True]
+    ) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any: ...
 
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predicted means, with their standard deviations or covariance on request.
@@ -37,14 +55,14 @@ class Regressor(RegressorMixin, Estimator):
 
         Returns
         -------
-        mean : array of shape (n_samples,)
-        std or covariance : array, only when asked for
+        mean : array of shape (n_samples,); where the model was fitted to several columns of y, a column for each
+        std or covariance : array, only when asked for; several columns of y add an axis at the end
         """
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both: the std is the root of cov's diagonal")
         rows = self._predict_rows(X)
         if return_std:
-            return self._mean(rows), np.array(self._dist(rows, latent=False).std)
+            return self._mean(rows), self._std(rows)
         if return_cov:
             return self._mean(rows), self._covariance(rows)
         return self._mean(rows)
@@ -70,6 +88,9 @@ class Regressor(RegressorMixin, Estimator):
 
     def _dist(self, rows: Any, *, latent: bool) -> Distribution:
         raise NotImplementedError
+
+    def _std(self, rows: Any) -> Array:
+        return np.array(self._dist(rows, latent=False).std)
 
     def _covariance(self, rows: Any) -> Array:
         raise ValueError(f"{type(self).__name__} doesn't model how predictions vary together; use return_std")

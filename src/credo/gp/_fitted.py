@@ -1,7 +1,7 @@
 """Methods of a fitted Gaussian process: predictions, draws, leave-one-out, updates, and where to measure next."""
 
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,6 +47,15 @@ class FittedProcess(Regressor):
     noise_levels_: Array
     noise_process_: NoiseProcess | None
     row_noise_: Array | None
+
+    @overload
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: Literal[False] = False) -> Distribution: ...
+
+    @overload
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: Literal[True]) -> MultivariateNormal: ...
+
+    @overload
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: bool = False) -> Any: ...
 
     def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: bool = False) -> Any:
         """The predictive distribution of new observations; a list of them where y has several columns.
@@ -195,33 +204,13 @@ class FittedProcess(Regressor):
             n,
         )
 
-    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Predicted means, with their standard deviations or covariance on request.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-        return_std : bool, default False
-            Also return the standard deviation of each new observation (noise included).
-        return_cov : bool, default False
-            Also return the covariance matrix of the new observations (noise included).
-
-        Returns
-        -------
-        mean : array of shape (n_samples,), or (n_samples, n_targets) where y has several columns
-        std or covariance : array, only when asked for; several columns of y add an axis at the end
-        """
-        if self._several() and return_std and not return_cov:
-            rows = self._predict_rows(X)
-            return self._mean(rows), np.stack([law.std for law in self._dists(rows, latent=False)], axis=-1)
-        return super().predict(X, return_std, return_cov)
-
-    def _several(self) -> bool:
-        return not getattr(self, "single_", True)
-
     def _mean(self, rows: Array) -> Array:
         means = self._means(rows)
         return means[:, 0] if self.single_ else means
+
+    def _std(self, rows: Array) -> Array:
+        parts = [law.std for law in self._dists(rows, latent=False)]
+        return np.array(parts[0]) if self.single_ else np.stack(parts, axis=-1)
 
     def _dist(self, rows: Array, *, latent: bool) -> Distribution:
         return self._outputs(self._dists(rows, latent=latent))

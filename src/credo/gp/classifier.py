@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Classifier, FitWarning, Result, choice
+from credo.estimator import MAXIMISED, Classifier, FitWarning, Result, choice, evidence_base
 from credo.frames import Table
 from credo.gp._class_laws import DrawnLaw, SiteLaw, SoftmaxLaw
 from credo.gp._class_problem import RULES, ClassProblem
@@ -74,6 +74,7 @@ class GPClassifier(Classifier, LearnedKernel):
     kernel_ : the fitted kernel
     log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X), and how it was approximated; not available
         for sampled hyperparameters
+    evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
     result_ : whether the search and the inference converged
@@ -276,7 +277,12 @@ class GPClassifier(Classifier, LearnedKernel):
             self.law_ = SiteLaw(self.kernel_, self.X_train_, q_sites.precision, q_sites.location, self.link)
         self.log_evidence_ = found.log_evidence
         self.evidence_method_ = "laplace" if len(self.classes_) > 2 else _METHODS[self.inference]
+        self.evidence_base_ = self._evidence_base()
         self._report(found)
+
+    def _evidence_base(self) -> str:
+        learned = MAXIMISED if self.theta_names_ and self.hyperparameters == "optimize" else ""
+        return evidence_base(hyperparameters=learned, class_weight=self.class_weight)
 
     def _report(self, found: Approximation | SoftmaxApproximation) -> None:
         """Add how the inference ended to how the search ended."""
@@ -301,6 +307,7 @@ class GPClassifier(Classifier, LearnedKernel):
         else:
             draws, self.log_evidence_, error = latent_draws(problem, self.kernel_, n_draws=int(self.n_draws), rng=rng)
             self.evidence_method_ = _METHODS["mcmc"]
+            self.evidence_base_ = self._evidence_base()
             self.law_ = DrawnLaw((self.kernel_,), self.X_train_, draws, self.link)
             message = f"{len(draws)} draws of the latent values; standard error of the log evidence: {error:.2f}"
         self.result_ = Result(self.result_.converged, self.result_.n_iter, f"{self.result_.message}; {message}")

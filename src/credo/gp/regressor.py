@@ -19,6 +19,7 @@ from credo.gp._data import (
     rounding_variance,
     targets,
 )
+from credo.gp._evidence_base import process_base
 from credo.gp._fitted import FittedProcess
 from credo.gp._learned import LearnedKernel
 from credo.gp._marginal import Marginal
@@ -83,6 +84,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
     noise_variance_ : variance of an observation, the average where it varies
     log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or a lower bound and "elbo" for
         heteroscedastic noise; not available for sampled hyperparameters
+    evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
     relevance_trace_ : the same at each step of the search
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
@@ -284,6 +286,19 @@ class GPRegressor(FittedProcess, LearnedKernel):
             # No number stands for the evidence of all draws.
             self.log_evidence_ = self._log_density(process) if law is None else self._natural(found.bound)
             self.evidence_method_ = "exact" if law is None else "elbo"
+            self.evidence_base_ = self._evidence_base()
+
+    def _evidence_base(self) -> str:
+        names = self._feature_names()
+        return process_base(
+            self._first_kernel(),
+            mean=self.mean,
+            slopes=[names[j] for j in self._mean_basis().columns],
+            standardize=self.standardize,
+            optimized=self.hyperparameters == "optimize",
+            noise_known=self._known_noise() is not None,
+            several=not self.single_,
+        )
 
     def _build(self) -> tuple[Process, ...]:
         Y = (self.y_train_.reshape(len(self.X_train_), -1) - self.center_) / self.unit_

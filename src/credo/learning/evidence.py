@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from credo.learning.peak import highest
 
@@ -47,10 +46,22 @@ _NOISE_MESSAGES = {
 
 @dataclass(frozen=True)
 class Gamma:
-    """The prior of the noise precision when it is integrated out: β ~ Gamma(shape, rate)."""
+    """The prior of the noise precision when it is integrated out: β ~ Gamma(shape, rate).
+
+    Gamma(0, 0) is the improper prior dβ/β = dσ²/σ².
+    """
 
     shape: float
     rate: float
+
+    @property
+    def is_improper(self) -> bool:
+        return self.shape == 0 and self.rate == 0
+
+    @property
+    def log_constant(self) -> float:
+        """The log of what the density β^(shape−1) e^(−rate·β) is multiplied by."""
+        return 0.0 if self.is_improper else self.shape * math.log(self.rate) - math.lgamma(self.shape)
 
 
 @dataclass(frozen=True)
@@ -98,13 +109,13 @@ def log_evidence(line: Line, *, prior: float, noise: float | Gamma) -> float:
     """ln p(y | X) at a prior precision and a noise precision, or with the latter integrated out.
 
     For `noise` a `Gamma(a₀, b₀)`, w | β ~ N(0, (prior·β)⁻¹ I) and y is multivariate Student-t:
-    the gamma integral gives a₀ ln b₀ − a_N ln b_N + ln Γ(a_N) − ln Γ(a₀), a_N = a₀ + ν/2, b_N = b₀ + D/2.
+    the gamma integral gives a₀ ln b₀ − a_N ln b_N + ln Γ(a_N) − ln Γ(a₀), a_N = a₀ + ν/2, b_N = b₀ + D/2; for dβ/β
+    it has no term of a₀ and b₀.
     """
     constant = -0.5 * line.dof * math.log(2 * math.pi) - line.log_weight
     if isinstance(noise, Gamma):
         shape, rate = gamma_posterior(line, noise, prior)
-        gamma = noise.shape * math.log(noise.rate) - shape * math.log(rate)
-        gamma += float(gammaln(shape) - gammaln(noise.shape))
+        gamma = noise.log_constant - shape * math.log(rate) + math.lgamma(shape)
         return constant + gamma - line.complexity(prior)
     ratio = prior / noise
     return constant + 0.5 * line.dof * math.log(noise) - line.complexity(ratio) - 0.5 * noise * line.misfit(ratio)

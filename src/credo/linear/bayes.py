@@ -8,7 +8,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Normal, t_variance
-from credo.estimator import FitWarning, Result, positive, positive_integer
+from credo.estimator import (
+    FLAT,
+    JEFFREYS,
+    MAXIMISED,
+    SCALED,
+    FitWarning,
+    Result,
+    evidence_base,
+    positive,
+    positive_integer,
+)
 from credo.learning import Gamma, Line, Precisions, gamma_posterior, log_evidence, maximize_precisions
 from credo.linear._model import LinearModel
 from credo.linear._posterior import Posterior
@@ -46,7 +56,8 @@ class BayesianLinearRegression(LinearModel):
         m₀.
     noise_prior : (shape, rate), optional
         The gamma prior of β for "conjugate". By default shape ½ and a rate of var(y)/200: the weight of one
-        observation whose noise is a tenth of the target's spread.
+        observation whose noise is a tenth of the target's spread. (0, 0) is the improper prior 1/β, that is 1/σ²,
+        which `SpikeSlabRegressor` has: with it and a number as `prior_precision` the evidences of both compare.
 
     Attributes
     ----------
@@ -56,6 +67,7 @@ class BayesianLinearRegression(LinearModel):
     prior_precision_, noise_precision_ : α and β as given or learned (β's posterior mean under "conjugate")
     effective_dof_ : number of weights that the data determine (γ of Bishop 3.91)
     log_evidence_, evidence_method_ : ln p(y | X) and "exact"
+    evidence_base_ : what the evidence conditions on; evidences of one base compare
     posterior_ : the posterior in the singular basis of the data
     result_ : how the search for α and β ended
 
@@ -222,8 +234,8 @@ class BayesianLinearRegression(LinearModel):
         line = _line(data, prior_mean)
         alpha = None if self.prior_precision == "evidence" else positive("prior_precision", self.prior_precision)
         noise = self._noise(line, data.y_square)
-        if noise is None and line.dof < 1:
-            found = _first_guess(data, alpha)
+        if line.dof < 1 and (noise is None or (isinstance(noise, Gamma) and noise.is_improper)):
+            found, noise = _first_guess(data, alpha), None
         else:
             found = maximize_precisions(line, prior=alpha, noise=noise)
         self.posterior_ = _posterior(data, line, prior_mean, found, noise)
@@ -237,6 +249,7 @@ class BayesianLinearRegression(LinearModel):
         law = noise if isinstance(noise, Gamma) else found.noise
         self.log_evidence_ = log_evidence(line, prior=found.prior, noise=law)
         self.evidence_method_ = "exact"
+        self.evidence_base_ = self._evidence_base()
         self.result_ = Result(found.n_iter >= 0, max(found.n_iter, 0), found.message)
         if found.noiseless and data.dof <= len(data.s):
             warn(
@@ -245,6 +258,16 @@ class BayesianLinearRegression(LinearModel):
                 FitWarning,
                 stacklevel=3,
             )
+
+    def _evidence_base(self) -> str:
+        scaled = self.noise_precision == "conjugate" and self.noise_prior is None
+        jeffreys = self.noise_precision == "conjugate" and not scaled and not any(self.noise_prior or ())
+        return evidence_base(
+            intercept=FLAT if self.fit_intercept else "",
+            noise=MAXIMISED if self.noise_precision == "evidence" else JEFFREYS if jeffreys else "",
+            noise_prior=SCALED if scaled else "",
+            hyperparameters=MAXIMISED if self.prior_precision == "evidence" else "",
+        )
 
     def _noise(self, line: Line, y_square: float) -> float | Gamma | None:
         """β as a number, as a gamma prior, or None where the evidence decides."""
@@ -259,6 +282,8 @@ class BayesianLinearRegression(LinearModel):
             return positive("noise_precision", self.noise_precision)
         if self.noise_prior is not None:
             shape, rate = self.noise_prior
+            if shape == 0 and rate == 0:
+                return Gamma(0.0, 0.0)
             return Gamma(positive("noise_prior shape", shape), positive("noise_prior rate", rate))
         # The first row of a stream has no spread: its size stands in, as for `_first_guess`.
         spread = (line.rss + float(line.projections.sum())) / line.dof if line.dof >= 1 else y_square

@@ -10,11 +10,13 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import (
+    MAXIMISED,
     ConvergenceWarning,
     FitWarning,
     LinearClassifier,
     Result,
     choice,
+    evidence_base,
     interval_level,
     positive,
     positive_integer,
@@ -99,6 +101,7 @@ class BayesianLogisticRegression(LinearClassifier):
     prior_precision_ : α as given or estimated
     effective_dof_ : effective number of parameters
     log_evidence_, evidence_method_ : ln p(y | X) and "laplace"
+    evidence_base_ : what the evidence conditions on; evidences of one base compare
     log_likelihood_, n_parameters_, n_observations_ : at the mode, for `bic` and `description_length`
     posterior_ : the posterior in the singular basis of the data
     nodes_ : standard normal points over which probabilities are averaged, if they are
@@ -228,6 +231,8 @@ class BayesianLogisticRegression(LinearClassifier):
         self.prior_precision_ = task.penalty
         self.effective_dof_ = effective_weights(task, mode)
         self.log_evidence_, self.evidence_method_ = log_evidence(task, mode), "laplace"
+        learned = MAXIMISED if self.prior_precision == "evidence" else ""
+        self.evidence_base_ = evidence_base(hyperparameters=learned, class_weight=self.class_weight)
         self.log_likelihood_ = mode.summit.point.log_likelihood
         message = _PLACES[found.place]
         if not mode.summit.converged:

@@ -1,7 +1,7 @@
 """Which of several models to believe: held-out predictions, the evidence of each, and what each costs.
 
     held-out log score    (1/n) Σ ln p(yᵢ | xᵢ, the rows of the other folds)
-    model probability     p(model | y) ∝ p(y | model), all models equally probable beforehand
+    model probability     p(model | y) ∝ p(y | model) among models of one evidence base, equally probable beforehand
     BIC                   −2 ln p(y | θ̂) + k ln n
     description length    −log₂ p(y | θ̂) + (k/2) log₂ n  bits
 

@@ -1,12 +1,10 @@
 """Comparing models on the same held-out rows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
@@ -15,6 +13,7 @@ from credo.estimator import labels_of, numeric
 from credo.linear import BaselineClassifier, BaselineRegressor
 from credo.seeds import generator
 from credo.selection._comparison import Comparison, Score
+from credo.selection._evidence import weighed
 from credo.selection._folds import splits
 from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION, Task
 from credo.selection._select import BASELINE
@@ -131,22 +130,13 @@ def _comparison(trials: list[Trial], notes: list[str], n_folds: int, task: Task)
     # Sorting is stable, so equals keep the caller's order.
     scores.sort(key=place)
     return Comparison(
-        scores=_weighed(scores),
+        scores=weighed(scores),
         held_out=held,
         fitted={trial.name: trial.fitted for trial in good},
         notes=tuple(notes),
         n_folds=n_folds,
         task=task.name,
     )
-
-
-def _weighed(scores: list[Score]) -> list[Score]:
-    """The scores with p(model | data) ∝ evidence, among models that have one; of a single one there is none."""
-    logs = {score.name: score.log_evidence for score in scores if score.log_evidence is not None}
-    if len(logs) < 2 or not np.isfinite(list(logs.values())).all():
-        return scores
-    probability = dict(zip(logs, softmax(list(logs.values())).tolist(), strict=True))
-    return [replace(score, model_probability=probability.get(score.name)) for score in scores]
 
 
 def _task(models: Mapping[str, Any]) -> Task:

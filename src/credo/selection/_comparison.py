@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from credo.distributions import Distribution
 from credo.frames import Table
+from credo.selection._evidence import base_notes
 from credo.selection._gap import Gap, gap
 from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION
 from credo.selection._select import BASELINE, Candidate, Selection, select
@@ -25,14 +26,15 @@ class Score:
     `held_out` are scores of predictions for rows that the model had not seen, by name: of numbers `log_score`, `rmse`,
     `crps` and `coverage` (of the 95 % interval), of classes `log_loss`, `brier`, `accuracy` and `calibration_error`; of
     a model that predicts no distribution only `rmse` or `accuracy`. The rest is of the fit on all rows.
-    `model_probability` is p(model | data) among the models with an evidence, all of them equally probable beforehand;
-    `description_length` is in bits.
+    `model_probability` is p(model | data) among the models whose log evidence has the same `evidence_base`, all of them
+    equally probable beforehand; a model alone in its base has none. `description_length` is in bits.
     """
 
     name: str
     held_out: Mapping[str, float] = field(default_factory=dict)
     log_evidence: float | None = None
     evidence_method: str | None = None
+    evidence_base: str | None = None
     model_probability: float | None = None
     bic: float | None = None
     description_length: float | None = None
@@ -177,4 +179,6 @@ class Comparison:
             columns[MEASURES[key].title if key in MEASURES else key] = [line[key] for line in lines]
         failed = [f"{score.name} failed. {score.error}" for score in self.scores if score.error is not None]
         chosen = [] if all(score.error is not None for score in self.scores) else [self.reason]
-        return Table(f"Held out in {self.n_folds} folds", columns, (*chosen, *failed, *self.notes))
+        return Table(
+            f"Held out in {self.n_folds} folds", columns, (*chosen, *failed, *base_notes(self.scores), *self.notes)
+        )

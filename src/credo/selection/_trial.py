@@ -124,6 +124,7 @@ class Trial:
             held_out=self._bare() if held is None else self.task.scores(held.y, held.dist, self._rows()),
             log_evidence=None if evidence is None else float(evidence.log_evidence_),
             evidence_method=getattr(evidence, "evidence_method_", None),
+            evidence_base=getattr(evidence, "evidence_base_", None),
             bic=bic(self.fitted) if likely else None,
             description_length=description_length(self.fitted) if likely else None,
             seconds=self.seconds,

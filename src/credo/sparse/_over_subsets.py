@@ -31,11 +31,13 @@ class OverSubsets:
         coefs, intercepts = self.sample_coefficients(n, random_state=random_state)  # type: ignore[attr-defined]
         return np.asarray(coefs @ rows.T) + intercepts[:, None]
 
-    def _write_down(self, found: ModelPosterior, *, median: Model, copies: Sequence[Model], method: str) -> None:
+    def _write_down(
+        self, found: ModelPosterior, *, median: Model, copies: Sequence[Model], method: str, base: str
+    ) -> None:
         """The posterior, the median model and copies in terms of the table's columns, and what is read off them."""
         self.posterior_ = found
         self.inclusion_probabilities_ = found.inclusion
         self.map_model_, self.median_model_, self.best_subsets_ = found.map_model, median, found.best_by_size
         self.copies_ = tuple(copies)
-        self.log_evidence_, self.evidence_method_ = found.log_mass, method
+        self.log_evidence_, self.evidence_method_, self.evidence_base_ = found.log_mass, method, base
         self.log_evidence_error_ = float(found.diagnostics.get("log_mass_error", 0.0))

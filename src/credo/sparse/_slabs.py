@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from credo.distributions import t_variance
-from credo.estimator import positive
+from credo.estimator import FLAT, JEFFREYS, MAXIMISED, evidence_base, positive
 from credo.sparse import _zellner_siow
 
 Array = NDArray[np.float64]
@@ -95,6 +95,11 @@ class Slab:
     def form(self) -> int:
         """Which formula compiled code uses."""
         return LOG
+
+    @property
+    def base(self) -> str:
+        """What the evidence conditions on."""
+        return evidence_base(intercept=FLAT, noise=JEFFREYS)
 
     def log_evidence(self, k: ArrayLike, q: ArrayLike, logdet: ArrayLike = 0.0) -> Array:
         """ln p(y | γ) of subsets of k columns; −∞ where there are as many columns as the evidence can't bear."""
@@ -227,6 +232,10 @@ class LocalG(Slab):
     def form(self) -> int:
         return LOCAL
 
+    @property
+    def base(self) -> str:
+        return evidence_base(intercept=FLAT, noise=JEFFREYS, hyperparameters=MAXIMISED)
+
     def _g(self, k: Array, rest: Array) -> Array:
         f = (1.0 - rest) * (self.n - 1 - k) / (np.maximum(k, 1) * rest)
         return np.where(k > 0, np.maximum(f - 1.0, 0.0), 0.0)
@@ -288,6 +297,10 @@ class Normal(Slab):
     @property
     def form(self) -> int:
         return LOG if self.noise is None else LINEAR
+
+    @property
+    def base(self) -> str:
+        return super().base if self.noise is None else evidence_base(intercept=FLAT)
 
     @property
     def most(self) -> float:

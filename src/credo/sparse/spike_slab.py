@@ -85,6 +85,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         (under "normal" with the slab's shrinkage); `best_subsets_table()` to read
     coef_, coef_std_, intercept_, intercept_std_ : posterior means and standard deviations, over all models
     log_evidence_, evidence_method_ : ln Σ p(γ)p(y | γ); "exact", or "bic" where the slab is, for each subset
+    evidence_base_ : what the evidence conditions on: the flat intercept, and 1/σ² where the noise is unknown
     log_evidence_error_ : the standard error of the sum over subsets: zero where all were visited
     posterior_ : the posterior over models
     result_ : how the search ended, and what the columns made of it
@@ -93,7 +94,8 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
     -----
     With the flat prior of the intercept and 1/σ², the model without columns has the evidence
     Γ((n−1)/2) n^(−1/2) (π Σ(y−ȳ)²)^(−(n−1)/2); others have that times their Bayes factors. With σ² known, it is the
-    density of y given any one of its values.
+    density of y given any one of its values. A model that maximises σ² instead, as `BayesianLinearRegression()` does,
+    has another constant, and another `evidence_base_`.
 
     Subsets of linearly dependent columns are no models of their own under "bic", "g" and "zellner-siow", and have
     probability zero; so have those of n−1 columns or more. Of columns that are copies of each other one is in at a
@@ -355,7 +357,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         told = found.placed(design.kept, design.n_features)
         median = median_model(found, dependence, design.X, least=design.least, proper=slab.ridge > 0)
         copies = [placed(group, design.kept) for group in dependence.copies]
-        self._write_down(told, median=placed(median, design.kept), copies=copies, method=slab.method)
+        self._write_down(told, median=placed(median, design.kept), copies=copies, method=slab.method, base=slab.base)
         self.slab_ = {**self._slab_arguments(), **_sizes(design)}
         self.prior_inclusion_ = self.prior_inclusion
         if found.coef_mean is None or found.coef_cov is None or found.noise_variance is None:

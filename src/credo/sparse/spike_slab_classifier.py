@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Classifier, FitWarning, Result, choice, positive, positive_integer
+from credo.estimator import Classifier, FitWarning, Result, choice, evidence_base, positive, positive_integer
 from credo.frames import Table
 from credo.notices import warn
 from credo.seeds import generator
@@ -81,6 +81,7 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         Means over subsets and weights, in the columns' own units.
     coef_std_, intercept_std_ : their standard deviations
     log_evidence_, evidence_method_ : ln Σ p(γ) p(y | γ), and "laplace", for each subset
+    evidence_base_ : what the evidence conditions on: nothing, all priors being proper, unless classes are weighted
     log_evidence_error_ : the standard error of the sum over subsets: zero where all were visited
     posterior_ : the posterior over subsets, with `diagnostics`
     average_, standard_ : the subsets that predictions are averaged over, with the law of the weights in each; and what
@@ -272,7 +273,9 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         self.average_ = ClassAverage.of(modes, weight[:enough])
         median = placed(median_model(found, dependence, task.ZT.T, least=DEPENDENT, proper=True), standard.kept)
         copies = [placed(group, standard.kept) for group in dependence.copies]
-        self._write_down(found.placed(standard.kept, d), median=median, copies=copies, method="laplace")
+        base = evidence_base(class_weight=self.class_weight)
+        told = found.placed(standard.kept, d)
+        self._write_down(told, median=median, copies=copies, method="laplace", base=base)
         self.coef_, self.coef_std_ = np.zeros((1, d)), np.zeros((1, d))
         moments = self.average_.moments(standard.mean, standard.scale)
         self.coef_[0, standard.kept], self.coef_std_[0, standard.kept] = moments.coef, moments.coef_std

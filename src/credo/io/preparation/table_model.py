@@ -48,7 +48,7 @@ class TableModel(BaseEstimator):
     Attributes
     ----------
     preparation_, estimator_ : the fitted clones
-    log_evidence_, evidence_method_, result_, classes_ : those of the estimator, where it has them
+    log_evidence_, evidence_method_, evidence_base_, result_, classes_ : those of the estimator, where it has them
     log_likelihood_, n_parameters_, n_observations_ : likewise
 
     Examples
@@ -165,6 +165,11 @@ class TableModel(BaseEstimator):
     def evidence_method_(self) -> str:
         """How the log evidence was found."""
         return str(self._of_estimator("evidence_method_"))
+
+    @property
+    def evidence_base_(self) -> str:
+        """What the log evidence conditions on."""
+        return str(self._of_estimator("evidence_base_"))
 
     @property
     def result_(self) -> Result:
