@@ -1,13 +1,15 @@
 """Asking any model for its predictive distribution, through the wrappers that scikit-learn puts around it."""
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Distribution
+from credo.distributions import Bernoulli, Categorical, Distribution, Normal
 
 
 class NoDistribution(TypeError):
@@ -23,7 +25,9 @@ def predictive(model: Any, X: Any) -> Distribution:
     Parameters
     ----------
     model : fitted estimator
-        Has `predict_dist`, or is a Pipeline or a fitted search around one that has.
+        Has `predict_dist`, or is a Pipeline or a fitted search around one that has. Of scikit-learn's own estimators,
+        classifiers with `predict_proba` are asked for that, and regressors whose `predict` takes `return_std`, such as
+        BayesianRidge, count as normal with that standard deviation.
     X : array, frame or sparse matrix of shape (n_samples, n_features)
 
     Raises
@@ -38,10 +42,20 @@ def predictive(model: Any, X: Any) -> Distribution:
         return predictive(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
     if hasattr(model, "best_estimator_"):
         return predictive(model.best_estimator_, X)
+    if is_classifier(model) and hasattr(model, "predict_proba"):
+        return _of_classes(np.asarray(model.predict_proba(X)), np.asarray(model.classes_))
+    if "return_std" in signature(model.predict).parameters if hasattr(model, "predict") else False:
+        return Normal(*model.predict(X, return_std=True))
     raise NoDistribution(
         f"{type(model).__name__} has no predict_dist, so it predicts no distribution; "
         "use a model that says how sure it is, as most of Credo's do, or a Pipeline that ends in one"
     )
+
+
+def _of_classes(table: NDArray[np.float64], classes: NDArray[Any]) -> Distribution:
+    if classes.dtype.kind in "biuf" and np.array_equal(classes, [0, 1]):
+        return Bernoulli(table[:, 1])
+    return Categorical(table, classes=classes)
 
 
 def point(dist: Distribution) -> NDArray[np.float64]:

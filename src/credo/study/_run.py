@@ -26,6 +26,8 @@ _FOR_MODELS = 0.8
 _TRIED_COST, _TRIED_ROWS = 2, 400
 _PART = 0.25
 _WARM_UP_ROWS = 60
+# A model is started if its expected time, times this, is left.
+_SAFETY = 1.4
 # A fit on twice the rows takes at least this many times as long, and at most.
 _GROWTH = (2**0.8, 2**3.2)
 
@@ -97,7 +99,7 @@ class Run:
         else:
             self._say(card.name, 0, waiting)
         expected = self._expected(card)
-        if self._deadline is not None and expected > self._deadline - monotonic():
+        if self._deadline is not None and _SAFETY * expected > self._deadline - monotonic():
             return f"would take {duration(expected)}"
         task = CLASSIFICATION if self.data.task == "classification" else REGRESSION
         trial = Trial(card.name, self.model(card), self.data.frame, self.data.y, task, self.seed)
