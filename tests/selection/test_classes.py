@@ -138,7 +138,7 @@ def test_one_evidence_alone_is_no_probability(table):
 
 def test_a_line_that_is_asked_for_by_name(table):
     comparison = compare({"lda": LinearDiscriminant()}, *table, cv=2)
-    with pytest.raises(KeyError, match="no model is called 'qda'; there are 'lda'"):
+    with pytest.raises(KeyError, match="no model is called 'qda'; there are 'lda', 'baseline'"):
         comparison["qda"]
     assert list(comparison.records()[0])[:5] == ["name", "log_loss", "brier", "accuracy", "calibration_error"]
 
@@ -192,12 +192,12 @@ def test_a_perceptron_has_its_accuracy_and_a_note_that_says_why_no_more(machine,
         rows = (X - X[train].mean(axis=0)) / X[train].std(axis=0) if wrapped else X
         right += np.sum(clone(machine).fit(rows[train], y[train]).predict(rows[test]) == y[test])
     assert score.held_out["accuracy"] == pytest.approx(right / 60, abs=1 / 60)
-    assert comparison.best == "lda" and "machine" not in comparison.held_out
+    assert comparison.selected == "lda" and "machine" not in comparison.held_out
     assert (
         "machine predicts labels without probabilities (it has no predict_dist): no log loss, Brier score or "
         "calibration error." in comparison.notes
     )
-    assert comparison.records()[1]["log_loss"] is None
+    assert comparison.records()[2]["log_loss"] is None
 
 
 def test_stacked_parts_answer_as_each_alone():

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.distributions import Bernoulli, Categorical
-from credo.metrics import forecast, pit, point
+from credo.metrics import brier, crps, forecast, pit, point
 from credo.metrics._calibration_test import ALARM, class_calibration, coverage_test, uniformity
 from credo.selection._gap import CLEAR, gap
 
@@ -82,8 +82,9 @@ class Candidate:
     @property
     def losses(self) -> NDArray[np.float64]:
         """Every measure, lower is better: log score, error, and the score that is proper and in units of y."""
-        third = "brier" if self.is_classifier else "crps"
-        return np.array([-self.log_score.mean(), self.errors.mean(), self.scores[third]])
+        name, measure = ("brier", brier) if self.is_classifier else ("crps", crps)
+        third = self.scores[name] if name in self.scores else measure(self.y, self.dist)
+        return np.array([-self.log_score.mean(), self.errors.mean(), third])
 
     @cached_property
     def is_rejected(self) -> bool:

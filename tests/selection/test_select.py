@@ -1,0 +1,138 @@
+"""Which model is selected: laws of the rule, on predictions made by hand."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import BayesianRidge
+from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
+
+from credo.distributions import Bernoulli, Normal, StudentT
+from credo.linear import LinearRegression
+from credo.selection import compare
+from credo.selection._select import BASELINE, Candidate, select
+
+
+def candidate(name, y, dist):
+    return Candidate(name, y, dist, {})
+
+
+def normal(name, y, mean, std=1.0):
+    return candidate(name, y, Normal(np.broadcast_to(mean, y.shape), np.broadcast_to(std, y.shape)))
+
+
+@pytest.fixture
+def truth():
+    rng = np.random.default_rng(0)
+    signal = 3.0 * rng.normal(size=200)
+    return signal, signal + rng.normal(size=200)
+
+
+def guess(y):
+    return normal(BASELINE, y, y.mean(), y.std())
+
+
+def test_nothing_that_is_worse_than_guessing_is_selected(truth):
+    signal, y = truth
+    found = select([guess(y), normal("wrong", y, -signal, 6.0), normal("wild", y, 10 * signal, 30.0)])
+    assert found.name == BASELINE
+    assert "always guessing the mean" in found.reason
+
+
+def test_a_better_log_score_does_not_excuse_an_error_worse_than_guessing(truth):
+    """As on a table where one row explodes under a square map: it hardly shows in a heavy-tailed log score."""
+    signal, y = truth
+    mean = signal.copy()
+    mean[0] = 1e4
+    exploded = candidate("square", y, StudentT(np.full(200, 1.5), mean, np.ones(200)))
+    assert exploded.log_score.mean() > guess(y).log_score.mean()
+    assert select([guess(y), exploded]).name == BASELINE
+    assert select([guess(y), normal("line", y, 0.5 * signal, 2.0), exploded]).name == "line"
+
+
+def test_a_lead_over_guessing_within_one_standard_error_is_none():
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=60)
+    # A tiny share of the target: better on every measure, by far less than the differences between rows.
+    lucky = normal("lucky", y, 0.01 * y + 0.3 * (rng.random(60) - 0.5), y.std())
+    found = select([guess(y), lucky])
+    assert found.name == BASELINE
+
+
+def test_of_tied_models_the_simplest_is_selected(truth):
+    signal, y = truth
+    rng = np.random.default_rng(2)
+    other = signal + 0.05 * rng.normal(size=200)
+    found = select([guess(y), normal("simple", y, other), normal("rich", y, signal)])
+    assert found.tied[0] == found.name == "simple"
+    assert found.reason == "Selected: simple. Two models are statistically tied; it is the simplest."
+
+
+def test_the_better_is_preferred_where_it_is_better_on_every_measure():
+    """A few rows make the standard error large; probabilities that are better everywhere still win."""
+    rng = np.random.default_rng(3)
+    y = (rng.random(300) < 0.5).astype(int)
+    good = np.where(y == 1, 0.98, 0.02)
+    poor = np.where(y == 1, 0.94, 0.06)
+    # Three rows that the poor model gets badly wrong carry most of the difference, and most of its error.
+    poor[:3] = 1 - poor[:3]
+    base = candidate(BASELINE, y, Bernoulli(np.full(300, y.mean())))
+    found = select([base, candidate("poor", y, Bernoulli(poor)), candidate("good", y, Bernoulli(good))])
+    assert found.name == "good"
+
+
+def test_a_calibrated_model_is_preferred_to_an_overconfident_one(truth):
+    signal, y = truth
+    rng = np.random.default_rng(4)
+    sure = normal("sure", y, signal, 0.76)
+    # A little more error, and honest about it.
+    honest = normal("honest", y, signal + 0.8 * rng.normal(size=200), 1.28)
+    assert sure.is_rejected and not honest.is_rejected
+    assert honest.log_score.mean() < sure.log_score.mean() < honest.log_score.mean() + 0.25
+    for order in ([sure, honest], [honest, sure]):
+        assert select([guess(y), *order]).name == "honest"
+
+
+def test_where_errors_contradict_the_log_score_the_crps_decides(truth):
+    signal, y = truth
+    far = np.where(np.arange(200) % 20 == 0, 12.0, 0.0)
+    heavy = candidate("heavy", y, StudentT(np.full(200, 2.1), signal + far, np.full(200, 0.6)))
+    plain = normal("plain", y, signal + 1.7 * np.random.default_rng(5).normal(size=200), 2.0)
+    assert plain.contradicts(heavy)
+    found = select([guess(y), plain, heavy])
+    assert found.notes and "RMSE" in found.notes[0]
+    assert found.name == min((plain, heavy), key=lambda c: c.losses[2]).name
+
+
+def test_calibration_is_judged_as_its_tests_say(truth):
+    signal, y = truth
+    right = [normal("right", signal + e, signal).is_rejected for e in np.random.default_rng(6).normal(size=(200, 200))]
+    assert np.mean(right) < 0.03
+    assert normal("narrow", y, signal, 0.6).is_rejected
+    assert normal("wide", y, signal, 2.0).is_rejected
+
+
+def test_splitters_of_scikit_learn_are_taken():
+    rng = np.random.default_rng(7)
+    X = np.arange(60.0)[:, None]
+    y = X[:, 0] + rng.normal(size=60)
+    comparison = compare({"line": LinearRegression()}, X, y, cv=TimeSeriesSplit(4))
+    held = comparison.held_out["line"]
+    splits = list(TimeSeriesSplit(4).split(X))
+    np.testing.assert_array_equal(held.rows, np.concatenate([test for _, test in splits]))
+    np.testing.assert_array_equal(held.y, y[held.rows])
+    for train, test in splits:
+        expected = LinearRegression().fit(X[train], y[train]).predict(X[test])
+        np.testing.assert_allclose(held.dist.mean[np.searchsorted(held.rows, test)], expected)
+    assert comparison.n_folds == 4 and comparison.selected == "line"
+    with pytest.raises(ValueError, match="each row at most once"):
+        compare({"line": LinearRegression()}, X, y, cv=ShuffleSplit(5, random_state=0))
+
+
+def test_an_estimator_with_return_std_takes_part():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(80, 2))
+    y = X[:, 0] + rng.normal(size=80)
+    held = compare({"ridge": BayesianRidge()}, X, y, cv=4, random_state=0).held_out["ridge"]
+    _, std = BayesianRidge().fit(X[20:], y[20:]).predict(X[:20], return_std=True)
+    assert stats.kstest(held.dist.cdf(y), "uniform").pvalue > 0.001
+    assert held.dist.std.mean() == pytest.approx(std.mean(), rel=0.2)
