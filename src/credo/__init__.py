@@ -18,13 +18,19 @@ from credo._version import __version__
 _MEMBERS: dict[str, tuple[str, ...]] = {
     "distributions": (
         "Bernoulli",
+        "BoxCox",
         "Categorical",
         "Distribution",
         "Empirical",
+        "Identity",
+        "Log",
         "Mixture",
         "MultivariateNormal",
         "Normal",
         "StudentT",
+        "Transform",
+        "Transformed",
+        "YeoJohnson",
     ),
     "features": ("Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"),
     "gp": (
