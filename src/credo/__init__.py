@@ -32,6 +32,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "Transformed",
         "YeoJohnson",
     ),
+    "ensemble": ("TransformedTarget", "choose_transform"),
     "features": ("Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"),
     "gp": (
         "GPClassifier",
@@ -100,6 +101,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
 }
 _PACKAGES = (
     "distributions",
+    "ensemble",
     "estimator",
     "features",
     "gp",

@@ -1,5 +1,7 @@
 """Transformed targets against scipy's transformations and lognormal, and against integrals of their definitions."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -124,14 +126,15 @@ def test_densities_integrate_to_one_and_moments_are_their_integrals(name: str) -
     def integral(h) -> float:
         return sum(
             quad(lambda y: h(y) * np.exp(dist.log_prob(y)[0]), a, b, limit=200, epsabs=0, epsrel=1e-10)[0]
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
+            for a, b in pairwise(edges)
         )
 
     assert integral(lambda y: 1.0) == pytest.approx(1.0, abs=1e-7)
     if np.isfinite(dist.mean[0]):
         mean = integral(lambda y: y)
         assert dist.mean[0] == pytest.approx(mean, rel=1e-6)
-    if np.isfinite(dist.std[0]) and "t" not in name.split(", "):
+    # Squares in heavy tails converge too slowly for this oracle.
+    if np.isfinite(dist.std[0]) and name not in {"t", "both signs, t", "bounded above"}:
         assert dist.std[0] == pytest.approx(np.sqrt(integral(lambda y: (y - mean) ** 2)), rel=1e-5)
 
 

@@ -274,7 +274,7 @@ def _power_index(index: Array, power: float) -> Array:
 
 
 def _panel_up(z: Array, power: float) -> Array:
-    """Panels on which (1 + λz)^(1/λ − 1) is smooth: short beside its branch point −1/λ; its log changes by 4 at most."""
+    """Panels on which (1 + λz)^(1/λ − 1) is smooth: short beside its branch point −1/λ; its log changes by ≤ 4."""
     with np.errstate(all="ignore"):
         apart = np.abs(1 + power * z)
         branch = (3.0 if power > 0 else 0.75) * apart / abs(power) if power else np.inf
