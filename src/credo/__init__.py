@@ -18,14 +18,21 @@ from credo._version import __version__
 _MEMBERS: dict[str, tuple[str, ...]] = {
     "distributions": (
         "Bernoulli",
+        "BoxCox",
         "Categorical",
         "Distribution",
         "Empirical",
+        "Identity",
+        "Log",
         "Mixture",
         "MultivariateNormal",
         "Normal",
         "StudentT",
+        "Transform",
+        "Transformed",
+        "YeoJohnson",
     ),
+    "ensemble": ("TransformedTarget", "choose_transform"),
     "features": ("Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"),
     "gp": (
         "GPClassifier",
@@ -97,6 +104,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
 }
 _PACKAGES = (
     "distributions",
+    "ensemble",
     "estimator",
     "features",
     "gp",

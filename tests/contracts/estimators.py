@@ -29,6 +29,7 @@ VARIANTS = {
         {"slab": "normal"},
         {"search": "gibbs", "random_state": 0, "n_draws": 300},
     ],
+    "TransformedTarget": [{"transformation": "yeo-johnson"}],
     "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
 }
 

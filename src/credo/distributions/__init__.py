@@ -8,7 +8,8 @@ A distribution of n rows has `mean`, `std` and `var` of shape (n,), `quantile(q)
 scale of exactly zero is a point mass.
 
 Members: `Distribution` (the contract), `Normal`, `StudentT`, `Bernoulli`, `Categorical`, `Mixture`,
-`Empirical`; `t_variance`, the variance of Student's t; and `MultivariateNormal`, which is joint over its
+`Empirical`; `t_variance`, the variance of Student's t; `Transformed`, the distribution of y where a `Transform` of y
+(`Log`, `BoxCox`, `YeoJohnson`, `Identity`) has a given one; and `MultivariateNormal`, which is joint over its
 coordinates: marginals, conditionals, affine maps, sums.
 
 What doesn't belong here: scores averaged over a data set (`credo.metrics`), likelihoods with parameters to
@@ -23,15 +24,23 @@ from credo.distributions._mixture import Mixture
 from credo.distributions._multivariate_normal import MultivariateNormal
 from credo.distributions._normal import Normal
 from credo.distributions._student_t import StudentT, t_variance
+from credo.distributions._transform import BoxCox, Identity, Log, Transform, YeoJohnson
+from credo.distributions._transformed import Transformed
 
 __all__ = [
     "Bernoulli",
+    "BoxCox",
     "Categorical",
     "Distribution",
     "Empirical",
+    "Identity",
+    "Log",
     "Mixture",
     "MultivariateNormal",
     "Normal",
     "StudentT",
+    "Transform",
+    "Transformed",
+    "YeoJohnson",
     "t_variance",
 ]

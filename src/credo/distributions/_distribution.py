@@ -137,6 +137,10 @@ class Distribution(Immutable, ABC):
         """Which rows have tails so heavy that the CRPS is infinite."""
         return np.zeros(len(self), dtype=bool)
 
+    def _tail_index(self) -> NDArray[np.float64]:
+        """Below which order the absolute moments of each row exist; infinite for tails like a normal's or lighter."""
+        return np.full(len(self), np.inf)
+
     def _knots(self) -> NDArray[np.float64]:
         """Points of shape (m, n_rows) around which the cdf rises, and where it jumps, if it does.
 

@@ -169,6 +169,9 @@ class Mixture(Distribution):
     def _heavy(self) -> NDArray[np.bool_]:
         return np.any([(weight > 0) & part._heavy() for weight, part in self._parts()], axis=0)
 
+    def _tail_index(self) -> NDArray[np.float64]:
+        return np.min([np.where(weight > 0, part._tail_index(), np.inf) for weight, part in self._parts()], axis=0)
+
     def _parts(self) -> Iterator[tuple[NDArray[np.float64], Distribution]]:
         """Each component's weights, one for each row, and the component."""
         return zip(self._weights.T, self._components, strict=True)

@@ -1,6 +1,6 @@
-"""Integrals over the outcomes of a mixture, on panels that are as fine as its components are."""
+"""Integrals over the outcomes of a distribution, on panels that are as fine as its components are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,40 @@ def disagreement(parts: Sequence[Any], weights: Array) -> Array:
     `weights` has the shape (n_rows, k).
     """
     edges = mesh(np.concatenate([part._knots() for part in parts]), *grains(parts, weights))
+
+    def variance(x: Array, rows: NDArray[np.intp]) -> Array:
+        upper = x > edges[0, rows] / 2 + edges[-1, rows] / 2
+        return _variance([part[rows] for part in parts], weights[rows], x, upper)
+
+    return integral(edges, variance)
+
+
+def integral(edges: Array, integrand: Callable[[Array, NDArray[np.intp]], Array]) -> Array:
+    """The integrals of each row over its panels.
+
+    `edges` comes from `mesh` or `panels`; `integrand(x, rows)` has the shape of x, which is (nodes, panels, rows), or
+    that of a stack (k, nodes, panels, rows) of several. The integrals are of shape (n_rows,) or (k, n_rows).
+    """
     n_panels = (np.diff(edges, axis=0) > 0).sum(axis=0)
-    total = np.zeros(len(weights))
-    for rows in _blocks(n_panels):
+    blocks, found = list(_blocks(n_panels)), []
+    for rows in blocks:
         most = n_panels[rows].max(initial=0)
         low, high = edges[:most, rows], edges[1 : most + 1, rows]
         half = high / 2 - low / 2
         x = low + half * (1 + _NODES[:, None, None])
-        upper = x > edges[0, rows] / 2 + edges[-1, rows] / 2
-        variance = _variance([part[rows] for part in parts], weights[rows], x, upper)
-        total[rows] = np.einsum("g,gmn,mn->n", _WEIGHTS, variance, half)
+        found.append(_sum(integrand(x, rows), half))
+    total = np.empty((*found[0].shape[:-1], edges.shape[1])) if found else np.zeros(edges.shape[1])
+    for rows, values in zip(blocks, found, strict=True):
+        total[..., rows] = values
+    return total
+
+
+def _sum(values: Array, half: Array) -> Array:
+    """Node after node and panel after panel, so that a row comes out the same whichever rows are beside it."""
+    total = np.zeros((*values.shape[:-3], values.shape[-1]))
+    for node, weight in enumerate(_WEIGHTS):
+        for panel, width in enumerate(half):
+            total += weight * width * values[..., node, panel, :]
     return total
 
 
@@ -45,13 +69,29 @@ def mesh(knots: Array, grain: Array, reach: Array) -> Array:
     with np.errstate(all="ignore"):
         low = np.clip((knots - reach).min(axis=0), -_LARGEST, _LARGEST)
         high = np.clip((knots + reach).max(axis=0), -_LARGEST, _LARGEST)
+    return panels(low, high, knots, grain)
+
+
+def panels(
+    low: Array,
+    high: Array,
+    knots: Array,
+    grain: Array,
+    *,
+    beyond: float = _BEYOND,
+    widest: Callable[[Array], Array] | None = None,
+) -> Array:
+    """The edges of panels from `low` to `high`, as in `mesh`; `widest` bounds a panel by where it starts."""
+    with np.errstate(all="ignore"):
         ends, smooth = [low], np.where(grain > 0, grain, np.inf)
         while (ends[-1] < high).any():
             x = ends[-1]
             gap = x - knots
             # The end of the panel that is nearer to the knot counts: before it, that is the one to come.
-            share = np.where(gap < 0, _BEYOND / (1 + _BEYOND), _BEYOND)
+            share = np.where(gap < 0, beyond / (1 + beyond), beyond)
             step = np.maximum(_ACROSS * smooth, share * np.abs(gap)).min(axis=0)
+            if widest is not None:
+                step = np.minimum(step, widest(x))
             ends.append(np.minimum(np.maximum(x + step, np.nextafter(x, np.inf)), high))
         jumps = np.where(grain > 0, low, np.clip(knots, low, high))
     edges = np.sort(np.concatenate([np.array(ends), jumps[(grain == 0).any(axis=1)]]), axis=0)

@@ -129,6 +129,9 @@ class StudentT(Distribution):
     def _heavy(self) -> NDArray[np.bool_]:
         return (self._df <= 0.5) & (self._scale > 0)
 
+    def _tail_index(self) -> NDArray[np.float64]:
+        return np.where(self._atoms(), np.inf, self._df)
+
     def _knots(self) -> NDArray[np.float64]:
         return self._loc[None]
 

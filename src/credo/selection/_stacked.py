@@ -95,6 +95,9 @@ class Stacked(Distribution):
     def _heavy(self) -> NDArray[np.bool_]:
         return self._each(lambda dist: dist._heavy())
 
+    def _tail_index(self) -> NDArray[np.float64]:
+        return self._each(lambda dist: dist._tail_index())
+
 
 def _filled(parts: Sequence[Part], n_rows: int, answer: Callable[[Distribution], NDArray[Any]]) -> NDArray[Any]:
     """The answers of all parts, each in its rows."""

@@ -1,0 +1,289 @@
+"""Strictly increasing transformations of a target: log, Box–Cox and Yeo–Johnson."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import boxcox, boxcox1p, inv_boxcox, inv_boxcox1p
+
+Array = NDArray[np.float64]
+_LINE = (-np.inf, np.inf)
+
+
+class Transform(ABC):
+    """z = g(y), smooth and strictly increasing from the `domain` of y onto the `image` of g; immutable.
+
+    A subclass is a frozen dataclass of its parameters and writes the three maps and `name`. What lies outside the
+    domain or the image is mapped like the end that it is nearest to.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What tables call it, its parameter included."""
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The ends of the values of y that have an image."""
+        return _LINE
+
+    @property
+    def image(self) -> tuple[float, float]:
+        """The ends of the values that g takes."""
+        return _LINE
+
+    @abstractmethod
+    def forward(self, y: ArrayLike) -> Array:
+        """g(y)."""
+
+    @abstractmethod
+    def inverse(self, z: ArrayLike) -> Array:
+        """The y with g(y) = z."""
+
+    @abstractmethod
+    def log_derivative(self, y: ArrayLike) -> Array:
+        """ln g'(y): what a log density gains when it moves from z to y."""
+
+    def _tail_index(self, index: Array) -> tuple[Array, Array]:
+        """Below which order the moments of the lower and upper tails of y exist, given that order for z."""
+        return index, index
+
+    @abstractmethod
+    def _slope(self, z: Array, y: Array) -> Array:
+        """dy/dz at z, given y = g⁻¹(z)."""
+
+    def _panel(self, z: Array) -> Array:
+        """The width of a panel that starts at z on which a quadrature of 14 nodes integrates dy/dz."""
+        return np.full(z.shape, np.inf)
+
+    def _kinks(self) -> tuple[float, ...]:
+        """Where g⁻¹ isn't analytic, inside its image."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Identity(Transform):
+    """z = y, for targets that need no transformation.
+
+    >>> Identity().name
+    'identity'
+    """
+
+    @property
+    def name(self) -> str:
+        return "identity"
+
+    def forward(self, y: ArrayLike) -> Array:
+        return np.asarray(y, dtype=np.float64)
+
+    def inverse(self, z: ArrayLike) -> Array:
+        return np.asarray(z, dtype=np.float64)
+
+    def log_derivative(self, y: ArrayLike) -> Array:
+        return np.zeros(np.shape(y))
+
+    def _slope(self, z: Array, y: Array) -> Array:
+        return np.ones(z.shape)
+
+
+@dataclass(frozen=True)
+class Log(Transform):
+    """z = ln y, for positive targets whose spread is in proportion to their size.
+
+    >>> Log().inverse(Log().forward([1.0, 10.0])).round(12)
+    array([ 1., 10.])
+    """
+
+    @property
+    def name(self) -> str:
+        return "log"
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        return 0.0, np.inf
+
+    def forward(self, y: ArrayLike) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(y, 0.0))
+
+    def inverse(self, z: ArrayLike) -> Array:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.exp(np.asarray(z, dtype=np.float64))
+
+    def log_derivative(self, y: ArrayLike) -> Array:
+        return -self.forward(y)
+
+    def _tail_index(self, index: Array) -> tuple[Array, Array]:
+        return np.full(index.shape, np.inf), _power_index(index, 0.0)
+
+    def _slope(self, z: Array, y: Array) -> Array:
+        return y
+
+    def _panel(self, z: Array) -> Array:
+        return np.full(z.shape, 4.0)
+
+
+@dataclass(frozen=True)
+class _Power(Transform):
+    power: float
+    unit: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.power):
+            raise ValueError(f"power must be finite; got {self.power!r}")
+        if not (np.isfinite(self.unit) and self.unit > 0):
+            raise ValueError(f"unit must be positive and finite; got {self.unit!r}")
+        # Plain numbers, so that a repr and a model file hold them as such.
+        object.__setattr__(self, "power", float(self.power))
+        object.__setattr__(self, "unit", float(self.unit))
+
+
+@dataclass(frozen=True)
+class BoxCox(_Power):
+    """z = ((y/unit)^λ − 1)/λ, and ln(y/unit) for λ = 0, for positive targets (Box & Cox 1964).
+
+    The image is bounded for λ ≠ 0: z > −1/λ where λ is positive, z < −1/λ where it is negative.
+
+    Parameters
+    ----------
+    power : float
+        λ; 1 leaves y as it is but for a shift, ½ is a square root, 0 the log.
+    unit : float, default 1.0
+        Another unit shifts and scales z, nothing else; a typical size of y makes z of the order of one.
+
+    Examples
+    --------
+    >>> BoxCox(0.5).forward([1.0, 4.0, 9.0])
+    array([0., 2., 4.])
+    >>> BoxCox(0.5).name
+    'Box–Cox λ=0.5'
+    """
+
+    @property
+    def name(self) -> str:
+        return f"Box–Cox λ={self.power:.3g}"
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        return 0.0, np.inf
+
+    @property
+    def image(self) -> tuple[float, float]:
+        bound = _bound(self.power)
+        return (-bound, np.inf) if self.power > 0 else (-np.inf, bound)
+
+    def forward(self, y: ArrayLike) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(boxcox(np.maximum(y, 0.0) / self.unit, self.power), dtype=np.float64)
+
+    def inverse(self, z: ArrayLike) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(self.unit * inv_boxcox(np.clip(z, *self.image), self.power), dtype=np.float64)
+
+    def log_derivative(self, y: ArrayLike) -> Array:
+        if self.power == 1:
+            return np.full(np.shape(y), -np.log(self.unit))
+        with np.errstate(divide="ignore"):
+            return (self.power - 1) * np.log(np.maximum(y, 0.0) / self.unit) - np.log(self.unit)
+
+    def _tail_index(self, index: Array) -> tuple[Array, Array]:
+        return np.full(index.shape, np.inf), _power_index(index, self.power)
+
+    def _slope(self, z: Array, y: Array) -> Array:
+        # (y/unit)^λ = 1 + λz; at the end of the image both y and dz/dy may be zero.
+        with np.errstate(all="ignore"):
+            return np.where(y > 0, y / (1 + self.power * z), np.inf if self.power > 1 else 0.0)
+
+    def _panel(self, z: Array) -> Array:
+        return _panel_up(z, self.power)
+
+
+@dataclass(frozen=True)
+class YeoJohnson(_Power):
+    """z = ((1 + y/unit)^λ − 1)/λ for y ≥ 0, and its mirror image with 2 − λ below, for targets of any sign.
+
+    Yeo & Johnson (2000). The image is the whole line for 0 ≤ λ ≤ 2.
+
+    Parameters
+    ----------
+    power : float
+        λ; 1 leaves y as it is, 0 is ln(1 + y/unit) for positive y.
+    unit : float, default 1.0
+        Far below it the transformation does nothing; far above, it is that of Box and Cox.
+
+    Examples
+    --------
+    >>> YeoJohnson(0.0).forward([0.0, np.e - 1.0])
+    array([0., 1.])
+    """
+
+    @property
+    def name(self) -> str:
+        return f"Yeo–Johnson λ={self.power:.3g}"
+
+    @property
+    def image(self) -> tuple[float, float]:
+        lower = -_bound(2 - self.power) if self.power > 2 else -np.inf
+        return lower, _bound(self.power) if self.power < 0 else np.inf
+
+    def forward(self, y: ArrayLike) -> Array:
+        return self._signed(boxcox1p, np.asarray(y, dtype=np.float64) / self.unit)
+
+    def inverse(self, z: ArrayLike) -> Array:
+        return self.unit * self._signed(inv_boxcox1p, np.clip(z, *self.image))
+
+    def log_derivative(self, y: ArrayLike) -> Array:
+        if self.power == 1:
+            return np.full(np.shape(y), -np.log(self.unit))
+        values = np.asarray(y, dtype=np.float64) / self.unit
+        return (self.power - 1) * np.sign(values) * np.log1p(np.abs(values)) - np.log(self.unit)
+
+    def _signed(self, power_map: np.ufunc, values: Array) -> Array:
+        power = np.where(values >= 0, self.power, 2 - self.power)
+        with np.errstate(all="ignore"):
+            return np.copysign(power_map(np.abs(values), power), values)
+
+    def _tail_index(self, index: Array) -> tuple[Array, Array]:
+        return _power_index(index, 2 - self.power), _power_index(index, self.power)
+
+    def _slope(self, z: Array, y: Array) -> Array:
+        power = np.where(z >= 0, self.power, 2 - self.power)
+        with np.errstate(all="ignore"):
+            return (self.unit + np.abs(y)) / (1 + power * np.abs(z))
+
+    def _panel(self, z: Array) -> Array:
+        up = _panel_up(np.maximum(z, 0.0), self.power)
+        return np.where(z >= 0, up, _panel_down(np.maximum(-z, 0.0), 2 - self.power))
+
+    def _kinks(self) -> tuple[float, ...]:
+        return (0.0,)
+
+
+def _bound(power: float) -> float:
+    """The size of the end of (x^λ − 1)/λ, which is 1/|λ|; infinite for λ = 0."""
+    return 1 / abs(power) if power else np.inf
+
+
+def _power_index(index: Array, power: float) -> Array:
+    """The tail index of (1 + λz)^(1/λ) where z → ∞ has the given one; of z → −1/λ for negative λ."""
+    if power > 0:
+        return index * power
+    # A positive density at the bound −1/λ makes P(y > t) fall like t^λ.
+    return np.where(np.isinf(index), np.inf, 0.0) if power == 0 else np.full(index.shape, -power)
+
+
+def _panel_up(z: Array, power: float) -> Array:
+    """Panels on which (1 + λz)^(1/λ − 1) is smooth: short beside its branch point −1/λ; its log changes by ≤ 4."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(1 + power * z)
+        branch = (3.0 if power > 0 else 0.75) * apart / abs(power) if power else np.inf
+        return np.minimum(branch, (4.0 if power >= 0 else 2.0) * apart / abs(1 - power))
+
+
+def _panel_down(z: Array, power: float) -> Array:
+    """The same for panels that lead from z down to smaller ones."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(1 + power * z)
+        branch = (0.75 if power > 0 else 3.0) * apart / abs(power) if power else np.inf
+        return np.minimum(branch, (2.0 if power > 0 else 4.0) * apart / abs(1 - power))

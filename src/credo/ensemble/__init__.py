@@ -1,0 +1,18 @@
+"""Models made of other models, which they meet at their predictive distributions.
+
+    transformed target    g(y) = f(x) + ε,   p(y | x) = p(g(y) | x) g'(y)
+
+Contract: an estimator of this package takes estimators (pipelines welcome), fits clones of them and leaves what it was
+given alone. It predicts distributions of y itself, so that its held-out scores compare with those of any model.
+
+Members: `TransformedTarget`, a regressor of the log or another transformation of y, and `choose_transform`, which picks
+the transformation by held-out log scores.
+
+Not here: the transformations and the distributions that they lead to (`credo.distributions`), comparing models
+(`credo.selection`).
+"""
+
+from credo.ensemble._choice import choose_transform
+from credo.ensemble._target import TransformedTarget
+
+__all__ = ["TransformedTarget", "choose_transform"]

@@ -1,0 +1,219 @@
+"""A regressor of a transformed target."""
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, _safe_indexing, check_array, column_or_1d, get_tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
+
+from credo.distributions import Distribution, Identity, Transform, Transformed
+from credo.ensemble._choice import KINDS, choose_transform, distinct_rows, fitted_transform
+from credo.estimator import Regressor, Result, numeric
+from credo.frames import Table
+from credo.linear import BayesianLinearRegression
+from credo.metrics import final_step, point, predictive
+
+Array = NDArray[np.float64]
+
+
+class TransformedTarget(Regressor):
+    """A model of a transformation of y that predicts y itself.
+
+    g(y) is given to `estimator`, and its predictive distribution is carried back exactly:
+    p(y | x) = p(g(y) | x) g'(y). Intervals of a log or Box–Cox model are positive, and held-out scores compare with
+    those of models of y, because they are densities of y.
+
+    Parameters
+    ----------
+    estimator : regressor, optional
+        One with `predict_dist`, or a pipeline that ends in one; by default `BayesianLinearRegression()`. It is cloned.
+    transformation : {"auto", "log", "box-cox", "yeo-johnson", "identity"} or Transform, default "auto"
+        g. "log" and "box-cox" need positive targets. The λ of Box–Cox and Yeo–Johnson has the maximum likelihood, in
+        [0, 2], given a linear model of g(y). "auto" is the simplest of all that predicts held-out targets as well as
+        any: see `choose_transform`.
+    random_state : int, Generator or None, default 0
+        Chooses the folds of "auto".
+
+    Attributes
+    ----------
+    transformation_ : Transform
+    estimator_ : the fitted estimator of g(y)
+    log_evidence_, evidence_method_, evidence_base_ : those of the estimator, where it has them; the log evidence is
+        that of y, Σ ln g'(y) included, and a transformation that was learned counts as maximised
+    result_ : how the estimator's fit ended
+
+    Notes
+    -----
+    `predict` gives the mean of y, not g⁻¹ of the mean of g(y): of the log of a normal that is exp(μ + σ²/2). Where the
+    mean is infinite (Student-t tails after a log, as of `LinearRegression`), it gives the median. With `latent=True`,
+    `predict_dist` is the distribution of g⁻¹(f(x)), the median of y given f.
+
+    The log evidence takes no account of what the estimator expects outside the image of a Box–Cox transformation,
+    which the predictive distributions leave out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> price = np.exp(3 + X @ [1.0, -0.5] + 0.3 * rng.normal(size=200))
+    >>> model = TransformedTarget().fit(X, price)
+    >>> model.transformation_.name
+    'log'
+    >>> bool((model.predict_dist(X).interval(0.95)[0] > 0).all())
+    True
+    """
+
+    estimator_: Any
+    transformation_: Transform
+
+    def __init__(
+        self, estimator: Any = None, *, transformation: str | Transform = "auto", random_state: Any = 0
+    ) -> None:
+        self.estimator = estimator
+        self.transformation = transformation
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._inner()).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        tags.input_tags.string, tags.input_tags.categorical = inner.string, inner.categorical
+        tags.target_tags.positive_only = self.transformation in ("log", "box-cox") or (
+            isinstance(self.transformation, Transform) and self.transformation.domain[0] >= 0
+        )
+        return tags
+
+    @property
+    def _accepts_sparse(self) -> bool:  # type: ignore[override]
+        return bool(get_tags(self._inner()).input_tags.sparse)
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose the transformation, then fit the estimator to g(y).
+
+        Parameters
+        ----------
+        X : whatever the estimator takes
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        """
+        self._forget()
+        rows, target, weight = self._checked(X, y, sample_weight)
+        counts = np.ones(len(target)) if weight is None else weight
+        transform = self._transform(rows, target, counts)
+        estimator = self._inner()
+        estimator.fit(rows, transform.forward(target), **_weights_for(estimator, weight))
+        self.estimator_, self.transformation_ = estimator, transform
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+        self._take_evidence(float(counts @ transform.log_derivative(target)))
+        return self
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The estimator's summary; its parameters belong to the transformed target."""
+        check_is_fitted(self)
+        inner = final_step(self.estimator_)
+        table: Table = inner.summary(level=level)
+        if isinstance(self.transformation_, Identity):
+            return table
+        evidence = (f"log evidence of y {self.log_evidence_:.2f}",) if hasattr(self, "log_evidence_") else ()
+        return replace(
+            table,
+            title=f"{table.title}, target transformed: {self.transformation_.name}",
+            notes=(*table.notes, *evidence, "estimates and the notes above are on the transformed scale"),
+        )
+
+    def _inner(self) -> Any:
+        return BayesianLinearRegression() if self.estimator is None else clone(self.estimator)
+
+    def _checked(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, Array, Array | None]:  # fmt: skip
+        """X as it came, y and weights as arrays; rows of weight zero are dropped."""
+        if y is None:
+            raise ValueError("TransformedTarget requires y to be passed, but the target y is None")
+        y = numeric(y, name="y")
+        try:
+            values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
+        except ValueError:
+            self._refuse_words(y)
+            raise
+        target = np.asarray(column_or_1d(values, warn=True), dtype=np.float64)
+        self._refuse_extremes(target)
+        check_consistent_length(X, target)
+        if sample_weight is None:
+            return X, target, None
+        weight = self._weights(sample_weight, target[:, None])
+        used = np.flatnonzero(weight > 0)
+        return (
+            (X, target, weight) if len(used) == len(weight) else (_safe_indexing(X, used), target[used], weight[used])
+        )
+
+    def _transform(self, X: Any, y: Array, weight: Array) -> Transform:
+        given = self.transformation
+        if isinstance(given, Transform):
+            lower, upper = given.domain
+            outside = y[~((y > lower) & (y < upper))]
+            if len(outside):
+                raise ValueError(f"{given!r} needs targets between {lower:g} and {upper:g}; got {outside[0]:.6g}")
+            return given
+        if given == "auto":
+            return choose_transform(X, y, sample_weight=weight, random_state=self.random_state)
+        if given not in KINDS:
+            raise ValueError(
+                f"transformation must be 'auto', {', '.join(map(repr, KINDS))} or a Transform; got {given!r}"
+            )
+        return fitted_transform(given, *distinct_rows(X, y, weight))
+
+    def _take_evidence(self, jacobian: float) -> None:
+        """The estimator's evidence and result, as those of a model of y."""
+        inner = final_step(self.estimator_)
+        self.result_ = getattr(inner, "result_", Result(True, 1, "the estimator doesn't say how its fit ended"))
+        if not hasattr(inner, "log_evidence_"):
+            return
+        self.log_evidence_ = float(inner.log_evidence_) + jacobian
+        self.evidence_method_ = inner.evidence_method_
+        if hasattr(inner, "evidence_base_"):
+            self.evidence_base_ = inner.evidence_base_
+            if not isinstance(self.transformation_, Identity):
+                # A transformation that was learned from y is maximised like any other parameter.
+                learned = isinstance(self.transformation, str) and self.transformation not in ("log", "identity")
+                self.evidence_base_ += (
+                    f"; transformation: {self.transformation_.name}{', maximised' if learned else ''}"
+                )
+
+    def _predict_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return X
+
+    def _mean(self, rows: Any) -> Array:
+        return point(self._dist(rows, latent=False))
+
+    def _dist(self, rows: Any, *, latent: bool) -> Distribution:
+        base = _latent(self.estimator_, rows) if latent else predictive(self.estimator_, rows)
+        return base if isinstance(self.transformation_, Identity) else Transformed(base, self.transformation_)
+
+
+def _latent(model: Any, X: Any) -> Distribution:
+    """The distribution of the function that a model, or the last step of a pipeline, has learned."""
+    if isinstance(model, Pipeline):
+        return _latent(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
+    found: Distribution = final_step(model).predict_dist(X, latent=True)
+    return found
+
+
+def _weights_for(estimator: Any, weight: Array | None) -> dict[str, Any]:
+    """The weights as an argument of the estimator's `fit`."""
+    if weight is None:
+        return {}
+    last = final_step(estimator)
+    if not has_fit_parameter(last, "sample_weight"):
+        raise ValueError(f"{type(last).__name__} takes no sample_weight")
+    name = f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"
+    return {name: weight}
