@@ -157,3 +157,55 @@ def test_hopeless_degree_is_said():
 def test_wrong_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         Polynomial(**arguments).fit(np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("options", [{}, {"scale": True}, {"interactions": False}, {"min_degree": 2}])
+def test_inside_the_training_range_the_rule_for_extrapolation_changes_nothing(X, options):
+    plain, safe = Polynomial(3, **options).fit(X), Polynomial(3, extrapolation="linear", **options).fit(X)
+    np.testing.assert_array_equal(safe.transform(X), plain.transform(X))
+    between = np.random.default_rng(8).uniform(X.min(axis=0), X.max(axis=0), size=(20, 3))
+    np.testing.assert_array_equal(safe.transform(between), plain.transform(between))
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_beyond_the_range_terms_continue_linearly_or_stay(X, constant):
+    safe = Polynomial(4, extrapolation="linear", include_constant=constant).fit(X)
+    outside = X * 20
+    edge = np.clip(outside, X.min(axis=0), X.max(axis=0))
+    expected = PolynomialFeatures(4, include_bias=constant).fit(X).transform(edge)
+    expected[:, constant : constant + 3] = outside
+    np.testing.assert_allclose(safe.transform(outside), expected, rtol=1e-13)
+    # No jump at the edge; twice as far out is at most twice the change.
+    way = outside - edge
+    np.testing.assert_allclose(safe.transform(edge + 1e-9 * way), safe.transform(edge), atol=1e-6)
+    change = safe.transform(edge + way) - safe.transform(edge)
+    np.testing.assert_allclose(safe.transform(edge + 2 * way) - safe.transform(edge), 2 * change, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_wild", [0, 1])
+def test_wild_values_do_not_ruin_predictions(n_wild):
+    # A length of 58.9 among lengths up to 10, as in a well-known table of diamonds; a second one may be in the fit.
+    rng = np.random.default_rng(5)
+    x = rng.uniform(4, 10, size=(300, 1))
+    y = 2.0 * x[:, 0] ** 3 + rng.normal(size=300)
+    x[:n_wild] = 31.8
+    error = {}
+    for rule in ("continue", "linear"):
+        model = make_pipeline(Polynomial(3, extrapolation=rule), LinearRegression()).fit(x, y)
+        error[rule] = abs(model.predict([[58.9]])[0] - 2000)
+    assert error["linear"] < 0.1 * error["continue"]
+
+
+def test_rare_levels_and_skewed_columns_are_no_outliers():
+    rare, doses = np.zeros(1000), np.geomspace(1, 2.0**19, 1000)
+    rare[0] = 1.0
+    safe = Polynomial(2, extrapolation="linear").fit(np.column_stack([rare, doses]))
+    assert safe.high_[0] == 1.0
+    assert safe.high_[1] > 0.9 * 2.0**19
+    few = Polynomial(2, extrapolation="linear").fit([[0.0], [1.0], [50.0]])
+    assert (few.low_[0], few.high_[0]) == (0.0, 50.0)
+
+
+def test_an_unknown_rule_for_extrapolation_raises(X):
+    with pytest.raises(ValueError, match="extrapolation must be"):
+        Polynomial(2, extrapolation="clip").fit(X)

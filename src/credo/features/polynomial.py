@@ -17,6 +17,8 @@ _CONDITION_LIMIT = 1e12
 _HIGHEST_DEGREE = 40
 # Powers beyond this can't be squared and summed without overflow, or underflow.
 _MAGNITUDE_LIMIT = 1e100
+# The share of the rows at either end that may be outliers, and the fewest rows that can tell.
+_OUTLIERS, _OUTLIER_ROWS = 0.005, 20
 
 Term = tuple[int, ...]
 
@@ -27,7 +29,7 @@ class Polynomial(Basis):
         φ(x) = x₁^e₁ x₂^e₂ ⋯  for  min_degree ≤ e₁ + e₂ + ⋯ ≤ degree
 
     The columns stand in the order of scikit-learn's `PolynomialFeatures(degree, include_bias=False)`, and
-    equal them wherever the axis stays as it is (see `scale`).
+    equal them wherever the axis stays as it is (see `scale`); with `extrapolation="linear"`, inside the bounds.
 
     Parameters
     ----------
@@ -44,9 +46,18 @@ class Polynomial(Basis):
         "auto" maps such a column to t = (x − centre)/half-range first and leaves the others as they are; True
         maps every column, False none. Centre and half-range are rounded to three digits of the half-range,
         and the names show them in full, so that the names are exact.
+    extrapolation : {"continue", "linear"}, default "continue"
+        What the terms are beyond the bounds [low_, high_] of the training rows, where a power of a single unusual
+        value makes a prediction absurd. "continue" evaluates them as they are. "linear" leaves the columns
+        themselves (degree 1) as they are and evaluates higher terms at the bound, so that predictions continue
+        without a jump and grow at most linearly.
 
     Attributes
     ----------
+    low_, high_ : arrays of shape (n_features_in_,)
+        The bounds of each column: the range of the training rows. A value counts as an outlier, and the bound lies
+        below it, when it is further from the range of the other rows than that range is wide (0.5 % of the rows at
+        either end, at least one, may be such outliers; from 20 rows on).
     centers_, half_ranges_ : arrays of shape (n_features_in_,)
         The map of each column; 0 and 1 where the column stays as it is.
     n_features_in_ : int
@@ -59,6 +70,11 @@ class Polynomial(Basis):
     >>> Polynomial(2, min_degree=2).fit_transform([[1.0, 2.0], [3.0, 5.0]])
     array([[ 1.,  2.,  4.],
            [ 9., 15., 25.]])
+    >>> safe = Polynomial(2, extrapolation="linear").fit([[0.0], [10.0]])
+    >>> safe.transform([[5.0], [10.0], [59.0]])
+    array([[  5.,  25.],
+           [ 10., 100.],
+           [ 59., 100.]])
     >>> import numpy as np
     >>> years = np.linspace(1900, 2000, 11).reshape(-1, 1)
     >>> Polynomial(10).fit(years).get_feature_names_out(["year"])[2]
@@ -67,6 +83,8 @@ class Polynomial(Basis):
 
     centers_: NDArray[np.float64]
     half_ranges_: NDArray[np.float64]
+    low_: NDArray[np.float64]
+    high_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -76,12 +94,14 @@ class Polynomial(Basis):
         min_degree: int = 1,
         include_constant: bool = False,
         scale: bool | Literal["auto"] = "auto",
+        extrapolation: Literal["continue", "linear"] = "continue",
     ) -> None:
         self.degree = degree
         self.interactions = interactions
         self.min_degree = min_degree
         self.include_constant = include_constant
         self.scale = scale
+        self.extrapolation = extrapolation
 
     def _learn(self, X: NDArray[np.float64]) -> None:
         degree = positive_integer("degree", self.degree)
@@ -91,8 +111,10 @@ class Polynomial(Basis):
         for name in ("interactions", "include_constant"):
             choice(name, getattr(self, name), (True, False))
         choice("scale", self.scale, ("auto", True, False))
+        choice("extrapolation", self.extrapolation, ("continue", "linear"))
         self._refuse_absurd_width(X.shape[1], degree)
         self.centers_, self.half_ranges_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        self.low_, self.high_ = _bounds(X)
         for j, (low, high) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)):
             if self.scale is True or (self.scale == "auto" and _needs_map(low, high, degree)):
                 self.centers_[j], self.half_ranges_[j] = _tidy_map(low, high)
@@ -117,21 +139,31 @@ class Polynomial(Basis):
 
     def _design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         T = (X - self.centers_) / self.half_ranges_
+        if self.extrapolation == "continue":
+            Phi = self._monomials(T)
+        else:
+            Phi = self._monomials((np.clip(X, self.low_, self.high_) - self.centers_) / self.half_ranges_)
+            if self.min_degree == 1:
+                start = int(self.include_constant)
+                Phi[:, start : start + X.shape[1]] = T
+        self._refuse_overflow(X, Phi)
+        return Phi
+
+    def _monomials(self, T: NDArray[np.float64]) -> NDArray[np.float64]:
         constant = int(self.include_constant)
-        terms = self._terms(X.shape[1])
+        terms = self._terms(T.shape[1])
         n_low = sum(len(term) < self.min_degree for term in terms)
-        Phi = np.ones((len(X), constant + len(terms) - n_low), order="F")
+        Phi = np.ones((len(T), constant + len(terms) - n_low), order="F")
         columns: dict[Term, NDArray[np.float64]] = {}
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             for i, term in enumerate(terms):
-                column = Phi[:, constant + i - n_low] if i >= n_low else np.empty(len(X))
+                column = Phi[:, constant + i - n_low] if i >= n_low else np.empty(len(T))
                 # x₁^a x₂^b is an earlier column, x₁^a, times one power: pow rounds once, b products b times.
                 run = term.count(term[-1])
                 np.power(T[:, term[-1]], run, out=column)
                 if run < len(term):
                     column *= columns[term[:-run]]
                 columns[term] = column
-        self._refuse_overflow(X, Phi)
         return Phi
 
     def _refuse_overflow(self, X: NDArray[np.float64], Phi: NDArray[np.float64]) -> None:
@@ -162,6 +194,23 @@ class Polynomial(Basis):
                 powers = ((bases[j], term.count(j)) for j in dict.fromkeys(term))
                 named.append(" ".join(base if k == 1 else f"{base}^{k}" for base, k in powers))
         return named
+
+
+def _bounds(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The range of each column without outliers: values that are further from the rest than its range is wide."""
+    low, high, n = X.min(axis=0), X.max(axis=0), len(X)
+    if n < _OUTLIER_ROWS:
+        return low, high
+    k = max(1, int(_OUTLIERS * n))
+    ordered = np.partition(X, (k, n - 1 - k), axis=0)
+    inner_low, inner_high = ordered[k], ordered[n - 1 - k]
+    width = inner_high - inner_low
+    # A rare level of a 0/1 column is no outlier.
+    whole = width == 0
+    return (
+        np.where(whole, low, np.maximum(low, inner_low - width)),
+        np.where(whole, high, np.minimum(high, inner_high + width)),
+    )
 
 
 def _needs_map(low: float, high: float, degree: int) -> bool:

@@ -20,9 +20,9 @@ from credo.io.errors import ColumnError, ModelFileError, TableError, TableWarnin
 from credo.io.files import Manifest, describe, load, replacing, save
 from credo.io.preparation import Column, Form, Preparation, TableModel
 from credo.io.preparation.encoders import Days as Days
-from credo.io.preparation.encoders import Levels as Levels
 from credo.io.preparation.encoders import Numbers as Numbers
 from credo.io.preparation.encoders import Texts as Texts
+from credo.io.preparation.levels import Levels as Levels
 from credo.io.tables import Sheet, Task, read_table, split_target, target_task, without_lone_classes
 
 __all__ = [

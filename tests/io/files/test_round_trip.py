@@ -170,7 +170,7 @@ TRANSFORMERS = [
     PowerTransformer(),
     PCA(2, random_state=0),
     SimpleImputer(add_indicator=True),
-    Polynomial(2),
+    Polynomial(2, extrapolation="linear"),
     FeatureUnion([("a", StandardScaler()), ("b", PolynomialFeatures(2))]),
     Pipeline([("scale", StandardScaler()), ("none", "passthrough"), ("pca", PCA(2))]),
     ColumnTransformer([("s", StandardScaler(), [0, 1])], remainder="passthrough"),

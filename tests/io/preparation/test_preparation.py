@@ -396,10 +396,10 @@ def test_values_that_can_t_be_what_was_fitted(changes, message):
     [
         (
             {"c": "zebra"},
-            [3, 0, 0, 0, 1],
-            r"column 'c': 1 row with levels .* \('zebra'\) counted like its reference 'a'",
+            [3, 0.25, 0.25, 0, 1],
+            r"column 'c': 1 row has a level that is not in the training data \('zebra'\), treated as an average",
         ),
-        ({"c": None}, [3, 0, 0, 0, 1], "column 'c': 1 missing value counted like its reference 'a', because none was"),
+        ({"c": None}, [3, 0.25, 0.25, 0, 1], "column 'c': 1 missing value treated as an average .* none was missing"),
         ({"n": None}, [3, 1, 0, 0, 1], "column 'n': 1 missing value replaced by the median 3"),
         ({"n": -np.inf}, [3, 1, 0, 0, 1], "column 'n': 1 (infinite value counted as missing|missing value replaced)"),
         ({"d": None}, [3, 1, 0, 0, 17.5], "column 'd': 1 missing value replaced by the median 17.5"),
@@ -450,7 +450,7 @@ def test_unseen_levels_join_the_rare_ones():
     words = ["a"] * 9 + ["b"] * 6 + ["c", "d", "e"]
     preparation = Preparation(max_levels=3).fit(pd.DataFrame({"c": words}))
     assert preparation.get_feature_names_out().tolist() == ["c=b", "c=other"]
-    with pytest.warns(TableWarning, match=r"column 'c': 1 row with levels .* \('zebra'\) counted as 'c=other'"):
+    with pytest.warns(TableWarning, match=r"column 'c': 1 row .* \('zebra'\), treated as 'c=other'"):
         rows = preparation.transform(pd.DataFrame({"c": ["zebra", "a", "d"]}))
     assert rows.tolist() == [[0, 1], [0, 0], [0, 1]]
 

@@ -115,60 +115,6 @@ class Days:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
-    """A 0/1 column for each level but the reference.
-
-    `levels` have a column each; those in `pooled` share one, "other". Levels that `fit` didn't see join them, or
-    have zeros everywhere, like the reference, when there are none; either is warned about.
-    """
-
-    name: str
-    levels: tuple[str, ...]
-    reference: str | None
-    pooled: tuple[str, ...]
-    missing: bool
-    had_missing: bool
-
-    def names(self) -> list[str]:
-        named = [f"{self.name}={level}" for level in self.levels]
-        named += [f"{self.name}=other"] * bool(self.pooled)
-        return named + [f"{self.name} is missing"] * self.missing
-
-    def matrix(self, column: Any) -> Array:
-        present = present_mask(column)
-        position = {level: j for j, level in enumerate(self.levels)}
-        position |= dict.fromkeys(self.pooled, len(self.levels))
-        result = np.zeros((len(column), len(self.names())))
-        unseen: dict[str, int] = {}
-        for i, word in enumerate(words(column, present)):
-            if word is None:
-                if self.missing:
-                    result[i, -1] = 1.0
-            elif word in position:
-                result[i, position[word]] = 1.0
-            elif word != self.reference:
-                unseen[word] = unseen.get(word, 0) + 1
-                if self.pooled:
-                    result[i, len(self.levels)] = 1.0
-        self._warn(unseen, 0 if self.had_missing else int((~present).sum()))
-        return result
-
-    def _warn(self, unseen: dict[str, int], n_missing: int) -> None:
-        like = f"like its reference {self.reference!r}" if self.reference is not None else "like no level"
-        if unseen:
-            place = f"as {self.name + '=other'!r}" if self.pooled else like
-            _warn(
-                f"column {self.name!r}: {plural(sum(unseen.values()), 'row')} with levels that the model wasn't "
-                f"fitted to ({quoted(unseen)}) counted {place}"
-            )
-        if n_missing:
-            _warn(
-                f"column {self.name!r}: {plural(n_missing, 'missing value')} counted {like}, because none was "
-                "missing when the model was fitted"
-            )
-
-
-@dataclass(frozen=True, eq=False)
 class Texts:
     """A 0/1 column for every word of the vocabulary; a missing text has no words."""
 

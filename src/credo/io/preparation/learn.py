@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from credo.features import Words
 from credo.io.errors import ColumnError, plural, quoted
 from credo.io.preparation.dates import date_format, days_since, is_ambiguous, timestamps
-from credo.io.preparation.encoders import Days, Encoder, Levels, Numbers, Texts
+from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts
 from credo.io.preparation.kinds import Column, Form, Profile, is_number
+from credo.io.preparation.levels import Levels
 from credo.io.preparation.ordinary import EXACT, medians, ordinary
 from credo.io.preparation.truth import truth_pair, truth_values
 from credo.io.tables.columns import not_a_number
@@ -151,7 +152,19 @@ class Learner:
         kept = sorted(ranked[1:] if self.drop_reference else ranked)
         missing = bool(found.n_missing) and shared is None
         detail = f"reference {reference}" if reference is not None else ""
-        return Levels(found.name, tuple(kept), reference, tuple(pooled), missing, bool(found.n_missing)), detail
+        shares = [counts[level] for level in [*kept, *ranked[: bool(reference)]]]
+        shares += [sum(counts[level] for level in pooled)] * bool(pooled)
+        total = sum(shares)
+        encoder = Levels(
+            found.name,
+            tuple(kept),
+            reference,
+            tuple(pooled),
+            missing,
+            bool(found.n_missing),
+            shares=tuple(float(share / total) for share in shares),
+        )
+        return encoder, detail
 
     def _texts(self, found: Profile) -> tuple[Encoder | None, str]:
         texts = [word or "" for word in found.words]

@@ -1,5 +1,6 @@
 """A preparation and an estimator as one model of tables."""
 
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from credo.io.extras import pandas
 from credo.io.preparation.natural import in_natural_units
 from credo.io.preparation.scale import is_sparse
 from credo.io.preparation.transformer import Preparation
+from credo.io.preparation.unseen import Alternatives
 from credo.io.tables.columns import as_frame, has_names
 from credo.io.tables.target import split_target
 from credo.metrics import final_step, predictive
@@ -34,7 +36,8 @@ def _predicts_classes(model: "TableModel") -> bool:
 class TableModel(BaseEstimator):
     """A model that takes tables: a preparation of columns, and an estimator of the prepared numbers.
 
-    With a classifier inside it is one: it has `classes_` and `predict_proba`, and `predict` gives labels.
+    With a classifier inside it is one: it has `classes_` and `predict_proba`, and `predict` gives labels. Predictions
+    for rows with a level that is not in the training data average over the levels, weighted by their frequency.
 
     Parameters
     ----------
@@ -125,21 +128,37 @@ class TableModel(BaseEstimator):
         """
         if (return_std or return_cov) and _predicts_classes(self):
             raise ValueError("labels have no standard deviation; ask predict_proba how sure the model is of each")
-        rows = self._rows(X)
+        rows, unknown = self._rows(X)
         if return_std:
-            dist = predictive(self.estimator_, rows)
+            dist = self._dist(rows, unknown)
             return dist.mean, dist.std
-        return self.estimator_.predict(rows, return_cov=True) if return_cov else self.estimator_.predict(rows)
+        if unknown is None:
+            return self.estimator_.predict(rows, return_cov=True) if return_cov else self.estimator_.predict(rows)
+        if return_cov:
+            raise ValueError(
+                "return_cov is not available for rows with levels that are not in the training data; use "
+                "return_std=True or predict_dist"
+            )
+        base = self.estimator_.predict(rows)
+        if not _predicts_classes(self):
+            return unknown.average(base, unknown.parts(self.estimator_.predict))
+        if hasattr(self.estimator_, "predict_proba"):
+            base = np.array(base)
+            base[unknown.rows] = self.classes_[self._probabilities(rows, unknown)[unknown.rows].argmax(axis=1)]
+            return base
+        return unknown.vote(base, self.classes_, unknown.parts(self.estimator_.predict))
 
     def predict_dist(self, X: Any) -> Distribution:
-        """The predictive distribution of a new observation at each row."""
-        return predictive(self.estimator_, self._rows(X))
+        """The predictive distribution of a new observation at each row.
+
+        In a row with a level that is not in the training data it is a mixture over the levels.
+        """
+        return self._dist(*self._rows(X))
 
     @available_if(_predicts_classes)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each label, in the order of `classes_`: shape (n_rows, n_classes)."""
-        rows = self._rows(X)
-        return np.asarray(self.estimator_.predict_proba(rows))
+        return self._probabilities(*self._rows(X))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R² of the predictions; of a classifier the share of right labels."""
@@ -197,6 +216,16 @@ class TableModel(BaseEstimator):
         """The number of observations, weights counted."""
         return float(self._of_estimator("n_observations_"))
 
+    def _dist(self, rows: Any, unknown: Alternatives | None) -> Distribution:
+        dist = predictive(self.estimator_, rows)
+        if unknown is None:
+            return dist
+        return unknown.mixture(dist, unknown.parts(lambda part: predictive(self.estimator_, part)))
+
+    def _probabilities(self, rows: Any, unknown: Alternatives | None) -> NDArray[np.float64]:
+        probs = np.asarray(self.estimator_.predict_proba(rows))
+        return probs if unknown is None else unknown.average(probs, unknown.parts(self.estimator_.predict_proba))
+
     def _of_estimator(self, name: str) -> Any:
         fitted = vars(self).get("estimator_")
         inner = None if fitted is None else final_step(fitted)
@@ -221,9 +250,18 @@ class TableModel(BaseEstimator):
     def _without_target(self, table: Any) -> Any:
         return table.drop(columns=self.target) if self.target in table.columns else table
 
-    def _rows(self, X: Any) -> Any:
+    def _rows(self, X: Any) -> tuple[Any, Alternatives | None]:
+        """The prepared rows, and what those with unknown levels average over."""
         check_is_fitted(self)
-        rows = self.preparation_.transform(self._without_target(as_frame(X)) if has_names(X) else X)
+        table = self._without_target(as_frame(X)) if has_names(X) else X
+        rows = self._for_estimator(self.preparation_.transform(table))
+        found = self.preparation_.alternatives(table)
+        if found is not None:
+            matrices = found.matrices
+            found = replace(found, matrices=lambda: map(self._for_estimator, matrices()))
+        return rows, found
+
+    def _for_estimator(self, rows: Any) -> Any:
         return _rows_for(self.estimator_, rows, self.preparation_.get_feature_names_out())
 
 

@@ -1,6 +1,6 @@
 """`Preparation`: a scikit-learn transformer of frames."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, Self
 
@@ -16,11 +16,15 @@ from credo.io.errors import ColumnError, TableWarning, quoted
 from credo.io.preparation.encoders import Array, Encoder, Levels, Numbers, Texts
 from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
 from credo.io.preparation.learn import Learner
+from credo.io.preparation.levels import Levels
 from credo.io.preparation.ordinary import ordinary
 from credo.io.preparation.scale import center_and_scale, is_sparse, scaled
+from credo.io.preparation.unseen import Alternatives, representatives, terms
 from credo.io.tables.columns import as_frame, has_names, missing_columns
 from credo.io.tables.names import unique_names
 from credo.notices import collected, warn
+
+_NONE = np.empty((0, 0), dtype=np.intp), np.empty(0)
 
 
 class Preparation(TransformerMixin, BaseEstimator):
@@ -29,8 +33,8 @@ class Preparation(TransformerMixin, BaseEstimator):
     Categories become 0/1 columns for all levels but the most frequent. That level is the reference: a weight is
     the difference from it, which the data determine, also under least squares and a flat prior. (With a column
     for every level, only differences of weights are determined, and each weight's own interval shows the prior.)
-    A level that was not seen in `fit` counts as "other" where rare levels share a column, and like the reference
-    where they don't, with a warning.
+    A level that was not seen in `fit` counts as "other" where rare levels share a column. Elsewhere its columns hold
+    the training frequencies of the levels, the average of their codings. Either gives a warning.
 
     Parameters
     ----------
@@ -58,6 +62,8 @@ class Preparation(TransformerMixin, BaseEstimator):
         Sentences about what was left out, filled in or decided.
     center_, scale_ : arrays of shape (n_features_out,)
         Only with `standardize`: what was subtracted and divided by.
+    combinations_, combination_weights_ : arrays of shape (n_combinations, n_categorical) and (n_combinations,)
+        Combinations of levels, as codes, that stand for those of the training data.
 
     Examples
     --------
@@ -78,6 +84,8 @@ class Preparation(TransformerMixin, BaseEstimator):
     encoders_: list[Encoder]
     center_: NDArray[np.float64]
     scale_: NDArray[np.float64]
+    combinations_: NDArray[np.intp]
+    combination_weights_: NDArray[np.float64]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -133,8 +141,11 @@ class Preparation(TransformerMixin, BaseEstimator):
         self.columns_, self.encoders_, self.forms_, self.notes_ = columns, encoders, forms, learner.notes
         self.n_features_in_ = table.shape[1]
         self.feature_names_in_ = np.array(table.columns.tolist(), dtype=object)
-        if self.standardize:
-            with collected():
+        with collected():
+            categories = self._categories()
+            codes = [encoder.codes(table[encoder.name]) for encoder in categories]
+            self.combinations_, self.combination_weights_ = representatives(codes, weight) if codes else _NONE
+            if self.standardize:
                 self.center_, self.scale_ = center_and_scale(self._blocks(table), weight)
         return self
 
@@ -170,6 +181,23 @@ class Preparation(TransformerMixin, BaseEstimator):
             sentence = f"ignored columns that the model wasn't fitted to: {quoted(extra)}"
             warn(TableWarning(sentence), stacklevel=2)
         return self._matrix(table)
+
+    def alternatives(self, X: Any) -> Alternatives | None:
+        """The rows whose levels are unknown, with what their predictions average over; None if there is no such row.
+
+        Unknown is a level that was not seen in `fit` where no column "other" takes it, and a missing category where
+        none was missing in `fit`.
+        """
+        check_is_fitted(self)
+        table, categories = as_frame(X), self._categories()
+        with collected():
+            codes = [encoder.codes(table[encoder.name]) for encoder in categories]
+        unknown = [column == encoder.unknown for column, encoder in zip(codes, categories, strict=True)]
+        rows = np.flatnonzero(np.any(unknown, axis=0)) if codes else np.empty(0, dtype=np.intp)
+        if not len(rows):
+            return None
+        found = terms(categories, [column[rows] for column in codes], self.combinations_, self.combination_weights_)
+        return Alternatives(rows, found.weights, lambda: self._alternative_rows(table.iloc[rows], found.codes))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The name of each prepared column."""
@@ -211,21 +239,41 @@ class Preparation(TransformerMixin, BaseEstimator):
                 raise ValueError(f"kinds[{name!r}] must be one of {', '.join(KINDS)}; got {form.kind!r}")
         return forms
 
+    def _categories(self) -> list[Levels]:
+        return [encoder for encoder in self.encoders_ if isinstance(encoder, Levels)]
+
+    def _alternative_rows(self, table: Any, codes: list[NDArray[np.intp]]) -> Iterator[Any]:
+        """The prepared rows with the codes of one term after another in their categorical columns."""
+        with collected():
+            blocks = self._blocks(table)
+        for k in range(codes[0].shape[1]):
+            fresh, chosen = [block.copy() for block in blocks], iter(codes)
+            for block, run in zip(fresh, _runs(self.encoders_), strict=True):
+                start = 0
+                for encoder in run:
+                    width = len(encoder.names())
+                    if isinstance(encoder, Levels):
+                        block[:, start : start + width] = encoder.coding()[next(chosen)[:, k]]
+                    start += width
+            yield self._joined(fresh)
+
     def _blocks(self, table: Any) -> list[Any]:
         """The columns' numbers, those of neighbours that aren't text in one block."""
         plain = [encoder for encoder in self.encoders_ if isinstance(encoder, Numbers) and encoder.is_plain]
         block = ordinary(table, {encoder.name for encoder in plain})
         known = dict(zip(block.names, block.values.T, strict=True))
         blocks: list[Any] = []
-        for is_text, run in groupby(self.encoders_, key=lambda encoder: isinstance(encoder, Texts)):
-            if is_text:
-                blocks += [encoder.matrix(table[encoder.name]) for encoder in run]
+        for run in _runs(self.encoders_):
+            if isinstance(run[0], Texts):
+                blocks.append(run[0].matrix(table[run[0].name]))
             else:
-                blocks.append(_side_by_side(list(run), table, known))
+                blocks.append(_side_by_side(run, table, known))
         return blocks
 
     def _matrix(self, table: Any) -> Any:
-        blocks = self._blocks(table)
+        return self._joined(self._blocks(table))
+
+    def _joined(self, blocks: list[Any]) -> Any:
         if self.standardize:
             blocks = self._standardized(blocks)
         if any(is_sparse(block) for block in blocks):
@@ -257,6 +305,15 @@ def _learned(
         if encoder is not None and encoder.names():
             encoders.append(encoder)
     return columns, encoders, forms
+
+
+def _runs(encoders: list[Encoder]) -> list[list[Encoder]]:
+    """The encoders of each block: texts by themselves, neighbours of other kinds together."""
+    runs: list[list[Encoder]] = []
+    for is_text, group in groupby(encoders, key=lambda encoder: isinstance(encoder, Texts)):
+        run = list(group)
+        runs += [[encoder] for encoder in run] if is_text else [run]
+    return runs
 
 
 def _side_by_side(encoders: list[Encoder], table: Any, known: dict[str, Array]) -> Array:
