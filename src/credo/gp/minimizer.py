@@ -225,7 +225,7 @@ class Minimizer:
         return f"<Minimizer over {self._box.title()}: {told}{best}>"
 
     def ask(self, n: int = 1) -> Array:
-        """The n points to measure next: shape (n, n_dims). Pass their values to `tell`, NaN where a measurement failed."""
+        """The n points to measure next: shape (n, n_dims). Pass their values to `tell`, NaN for failed ones."""
         chosen = []
         for _ in range(positive_integer("n", n)):
             n_good = int(np.isfinite(self._y).sum())
