@@ -20,7 +20,7 @@ def table(n=120, seed=0):
 
 def problem(X, y, weight=None, n_targets=1):
     Y = np.repeat(y[:, None], n_targets, axis=1)
-    marginal = Marginal(X, Y, np.ones((len(X), 1)), np.ones(len(X)) if weight is None else weight)
+    marginal = Marginal(X, Y, np.ones((len(X), 1)), np.ones(len(X)) if weight is None else weight, np.zeros(len(X)))
     return VaryingNoise(RBF([1.0]), marginal, RBF([2.0]))
 
 
@@ -39,7 +39,7 @@ def test_gradient_by_finite_differences(weighted):
 def test_the_bound_is_below_the_evidence_by_importance_sampling():
     """ln p(y) = ln E over g of p(y | noise e^g), with the prior of g sampled for three rows."""
     X, y = np.array([[0.0], [1.0], [3.0]]), np.array([0.3, -0.5, 1.0])
-    marginal = Marginal(X, y[:, None], np.empty((3, 0)), np.ones(3))
+    marginal = Marginal(X, y[:, None], np.empty((3, 0)), np.ones(3), np.zeros(3))
     question = VaryingNoise(RBF([1.0]), marginal, RBF([1.5], variance=0.7), level=0.2)
     bound = question.evidence(question.tree.flatten(), gradient=False)[0]
     rng = np.random.default_rng(0)
@@ -55,7 +55,7 @@ def test_the_bound_is_below_the_evidence_by_importance_sampling():
 
 def test_a_noise_kernel_without_variance_is_constant_noise():
     X, y, _ = table(30)
-    marginal = Marginal(X, y[:, None], np.ones((30, 1)), np.ones(30))
+    marginal = Marginal(X, y[:, None], np.ones((30, 1)), np.ones(30), np.zeros(30))
     question = VaryingNoise(RBF([1.0]), marginal, RBF([2.0], variance=1e-10), level=0.3)
     constant = marginal.evidence(RBF([1.0]), np.full(30, 0.3), gradient=False).value
     assert question.evidence(question.tree.flatten(), gradient=False)[0] == pytest.approx(constant, abs=1e-6)

@@ -58,6 +58,11 @@ class ClassProblem:
         """−1 and +1."""
         return np.where(self.codes == 1, 1.0, -1.0)
 
+    @property
+    def n_rows(self) -> int:
+        """The size of the matrix that an evaluation factors."""
+        return len(self.X)
+
     def subset(self, rows: NDArray[np.intp]) -> "ClassProblem":
         """The same problem on some of the rows."""
         return replace(self, X=np.ascontiguousarray(self.X[rows]), codes=self.codes[rows], weight=self.weight[rows])

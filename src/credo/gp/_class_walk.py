@@ -25,7 +25,7 @@ def latent_draws(
     """Draws of f under a known kernel, and the log evidence by annealing with its standard error.
 
     The ellipses are those of EP's normal distribution instead of the prior's, and the likelihood is replaced by its
-    ratio to EP's sites: the target is the same, the walk starts at home, and there is little left to anneal.
+    ratio to EP's sites: the target is the same, the chain starts in its bulk, and little annealing is needed.
     """
     base = problem.approximation(kernel).posterior
     assert isinstance(base, SiteGaussian)

@@ -122,6 +122,33 @@ def distinct(rows: Array, Y: Array, weight: Array, *, merge: bool) -> tuple[Arra
     )
 
 
+@dataclass(frozen=True)
+class Merged:
+    """Rows of equal inputs as one: their mean target, total weight, and sum of squares about the mean.
+
+    These are sufficient for a process with one noise variance at each input. `place` says where each given row went.
+    """
+
+    X: Array
+    Y: Array
+    weight: Array
+    scatter: Array
+    place: Index
+
+
+def merged(X: Array, Y: Array, weight: Array) -> Merged:
+    """Merge rows whose inputs, and whose missing entries of Y, are equal."""
+    keys, place = np.unique(np.column_stack([X, np.isnan(Y)]), axis=0, return_inverse=True)
+    if len(keys) == len(X):
+        return Merged(X, Y, weight, np.zeros(len(X)), np.arange(len(X)))
+    place = place.ravel()
+    total = np.bincount(place, weight).astype(np.float64)
+    mean = np.column_stack([np.bincount(place, weight * column) / total for column in Y.T])
+    square = np.nan_to_num(Y - mean[place]) ** 2
+    scatter = np.bincount(place, weight * square.sum(axis=1)).astype(np.float64)
+    return Merged(np.ascontiguousarray(keys[:, : X.shape[1]]), mean, total, scatter, place)
+
+
 def refuse_contradictions(X: Array) -> None:
     """Distinct observations at one place can't both be without noise."""
     _, first, count = np.unique(X, axis=0, return_index=True, return_counts=True)

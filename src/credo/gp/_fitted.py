@@ -277,9 +277,8 @@ class FittedProcess(Regressor):
 
     def _log_density(self, process: Process) -> float:
         """ln p(y) of a process, in the units of y."""
-        copies, _ = Marginal(process.X, process.Y, process.basis(process.X), self.weight_).copies(
-            process.noise * self.weight_
-        )
+        marginal = Marginal(process.X, process.Y, process.basis(process.X), self.weight_, np.zeros(len(process.X)))
+        copies, _ = marginal.copies(process.noise * self.weight_)
         return process.log_evidence() + copies - float(self._dimensions() @ np.log(self.unit_))
 
     def _dimensions(self) -> Array:

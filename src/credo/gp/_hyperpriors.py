@@ -1,7 +1,7 @@
 """Data-driven starts for hyperparameters, and weak priors that keep a search out of the known traps.
 
-In natural logs, as the centre and width of a normal distribution around data-driven values: wide enough to leave the
-evidence its say, narrow enough to close the ways to noise zero and to infinite length scales.
+In natural logs, as the centre and width of a normal distribution around data-driven values: wide enough that the
+evidence dominates, narrow enough to exclude zero noise and infinite length scales.
 """
 
 import math

@@ -125,7 +125,6 @@ class LearnedKernel(Estimator):
             return
         found = maximum(
             problem,
-            len(self.X_train_),
             from_data=from_data,
             given=isinstance(self.kernel, Kernel),
             n_restarts=int(self.n_restarts),

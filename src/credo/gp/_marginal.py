@@ -20,27 +20,29 @@ Array = NDArray[np.float64]
 class Marginal:
     """Rows X with targets Y (NaN where one is missing), the mean's basis and a weight for each row.
 
-    May be asked by several threads at once: each has its own memory for the matrix.
+    A row of weight k stands for k observations of mean Y, whose squares about that mean sum to `scatter` over all
+    columns. Several threads may use it at once: each has its own memory for the matrix.
     """
 
     X: Array
     Y: Array
     basis: Array
     weight: Array
+    scatter: Array
     _memory: threading.local = field(default_factory=threading.local, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type, tuple[Array, ...]]:
         """Without the memory, which belongs to threads."""
-        return Marginal, (self.X, self.Y, self.basis, self.weight)
+        return Marginal, (self.X, self.Y, self.basis, self.weight, self.scatter)
 
     def subset(self, rows: NDArray[np.intp]) -> "Marginal":
         """The same for some of the rows."""
-        return Marginal(self.X[rows], self.Y[rows], self.basis[rows], self.weight[rows])
+        return Marginal(self.X[rows], self.Y[rows], self.basis[rows], self.weight[rows], self.scatter[rows])
 
     def evidence(self, kernel: Kernel, noise: Array, *, gradient: bool = True) -> Evidence:
         """The log evidence, with its derivatives by the kernel's parameters and by each row's noise variance.
 
-        `noise` is the variance of one observation; a row of weight k is k observations that agree.
+        `noise` is the variance of one observation.
         """
         value, by_kernel = 0.0, np.zeros(0)
         by_noise = np.zeros(len(self.X))
@@ -74,16 +76,20 @@ class Marginal:
         )
 
     def copies(self, noise: Array) -> tuple[float, Array | float]:
-        """What k equal observations add beside one of variance σ²/k: −½(k−1) ln 2πσ² − ½ ln k, and its slope."""
-        if (self.weight == 1.0).all():
+        """What k observations of scatter S add beside their mean of variance σ²/k, and its slope.
+
+        −½(k−1) ln 2πσ² − ½ ln k − S/2σ²
+        """
+        if (self.weight == 1.0).all() and not self.scatter.any():
             return 0.0, 0.0
         columns = self.count / self.weight
         # Without noise copies are one observation, and say nothing more.
         noisy = noise > 0
         columns, weight, noise = np.where(noisy, columns, 0.0), self.weight, np.where(noisy, noise, 1.0)
         more = columns * (weight - 1.0)
-        value = -0.5 * float((more * np.log(2 * math.pi * noise) + columns * np.log(weight)).sum())
-        return value, -0.5 * more / noise
+        scatter = np.where(noisy, self.scatter, 0.0) / noise
+        value = -0.5 * float((more * np.log(2 * math.pi * noise) + columns * np.log(weight) + scatter).sum())
+        return value, 0.5 * (scatter - more) / noise
 
     def _workspace(self, n: int) -> Workspace:
         """Memory for the one matrix that every evaluation needs."""

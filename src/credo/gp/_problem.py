@@ -46,6 +46,9 @@ class Evident(Protocol):
     def tree(self) -> ParameterTree: ...
 
     @property
+    def n_rows(self) -> int: ...
+
+    @property
     def hyperprior(self) -> Hyperprior: ...
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]: ...
@@ -112,6 +115,11 @@ class Problem:
         """Around data-driven values."""
         own = kernel_habits(self.kernel, self.marginal.X, self.marginal.weight)
         return Hyperprior.of(self.tree, own, noise_habits(int(self.learns_noise)))
+
+    @property
+    def n_rows(self) -> int:
+        """The size of the matrix that an evaluation factors."""
+        return len(self.marginal.X)
 
     def subset(self, rows: NDArray[np.intp]) -> "Problem":
         """The same problem on some of the rows."""

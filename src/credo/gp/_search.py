@@ -21,7 +21,6 @@ _STAGE = 3
 
 def maximum(
     problem: Evident,
-    n_rows: int,
     *,
     from_data: bool,
     given: bool,
@@ -43,6 +42,7 @@ def maximum(
     rehearsal : int
         Rows of the subset on which the starts are tried, where all rows are at least one and a half times as many.
     """
+    n_rows = problem.n_rows
     first = problem.hyperprior.center if from_data else problem.tree.flatten()
     starts = [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
     if from_data and given:

@@ -86,6 +86,11 @@ class VaryingNoise:
         )
         return Hyperprior.of(self.tree, own, noise_habits(), noise_own)
 
+    @property
+    def n_rows(self) -> int:
+        """The size of the matrices that an evaluation factors."""
+        return len(self.marginal.X)
+
     def subset(self, rows: NDArray[np.intp]) -> "VaryingNoise":
         """The same problem on some of the rows."""
         return replace(self, marginal=self.marginal.subset(rows))

@@ -3,8 +3,8 @@
     EI(x) = E max(best − f(x), 0) = s h(z),    h(z) = φ(z) + zΦ(z),    z = (best − m(x))/s(x)
 
 (Jones, Schonlau & Welch 1998, eq. 15), with m and s the mean and standard deviation of the latent f, so that noise
-counts as no improvement. Far from the minimum EI underflows and its surface is flat to a computer; ln EI isn't
-(Ament et al. 2023), and it is what the search climbs.
+isn't taken for improvement. Far from the minimum EI underflows to zero, so the search maximises ln EI instead
+(Ament et al. 2023).
 """
 
 import math
@@ -37,16 +37,16 @@ _STEP = 1e-5
 
 
 def expected_improvement(model: Any, X: ArrayLike, *, best: float | None = None) -> Array:
-    """E max(best − f(x), 0) at each row of X: by how much f is expected to undercut the best value so far.
+    """E max(best − f(x), 0) at each row of X: the expected improvement on the best value so far.
 
     Parameters
     ----------
     model : fitted GPRegressor
-        Any fitted regressor whose predictions are normal, or mixtures of normals, will do where `best` is given.
+        With `best`, any fitted regressor whose predictions are normal or mixtures of normals.
     X : array of shape (n_samples, n_features)
     best : float, optional
-        The value to improve on; by default the smallest posterior mean at the rows that were fitted, which is the
-        smallest observation where there is no noise, and isn't misled by a lucky one where there is.
+        The value to improve on. By default the smallest posterior mean at the training rows, which equals the smallest
+        observation where there is no noise.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def expected_improvement(model: Any, X: ArrayLike, *, best: float | None = None)
 
 
 def log_expected_improvement(model: Any, X: ArrayLike, *, best: float | None = None) -> Array:
-    """ln EI at each row of X, finite where EI itself has long become zero; see `expected_improvement`.
+    """ln EI at each row of X, finite where EI itself underflows to zero; see `expected_improvement`.
 
     It is −∞ only where f is known for certain and no better than `best`.
     """
@@ -73,7 +73,7 @@ def log_expected_improvement(model: Any, X: ArrayLike, *, best: float | None = N
 def incumbent(model: Any) -> float:
     """The smallest posterior mean of f at the rows that were fitted."""
     if not hasattr(model, "X_train_"):
-        raise ValueError(f"{type(model).__name__} doesn't keep the rows it was fitted on: say best=, the value to beat")
+        raise ValueError(f"{type(model).__name__} doesn't keep its training rows: pass best=, the value to improve on")
     rows = model.X_train_
     if hasattr(model, "feature_names_in_"):
         rows = frame(dict(zip(model.feature_names_in_, rows.T, strict=True)))
@@ -127,7 +127,7 @@ def _ratios(z: float) -> tuple[float, float]:
 
 
 class Surface(Protocol):
-    """A function over the rows of the unit cube that can be climbed."""
+    """A function over the unit cube with a gradient."""
 
     def values(self, rows: Array) -> Array:
         """The function at each row."""

@@ -161,12 +161,10 @@ def _side(name: str, entry: Any) -> tuple[float, float, str]:
 class Minimizer:
     """Minimises a costly, perhaps noisy function over a box, by a Gaussian process and expected improvement.
 
-    The first points are a scrambled Sobol design; each further one maximises the logarithm of the improvement on the
-    smallest posterior mean so far that its measurement is expected to show (`acquisition`; expected improvement, where
-    there is no noise). Points that were asked for and not yet told count as measured, with the values that the model
-    expects of them (the kriging believer of Ginsbourger et al. 2010: unlike a constant lie, it leaves the posterior
-    mean as it is and takes away only the uncertainty, as the true value will). So asking for several points at once,
-    or from several workers, spreads them.
+    The first points are a scrambled Sobol design. Each further point maximises the log expected improvement on the
+    smallest posterior mean so far. Points from `ask` whose values aren't known yet count as measured, with the values
+    that the model predicts for them (the kriging believer of Ginsbourger et al. 2010). So several points at once, or
+    several workers, spread over the box.
 
     Parameters
     ----------
@@ -175,21 +173,20 @@ class Minimizer:
     model : GPRegressor, optional
         Fitted to points of the unit cube: length scales are in fractions of the box. By default a Matérn-5/2 kernel
         with one length scale for each dimension, and learned noise. Where the function has no noise,
-        ``GPRegressor(Matern52(...), noise=0.0)`` says so.
+        use ``GPRegressor("matern52", noise=0.0)``.
     n_initial : "auto" or int, default "auto"
-        How many points to measure before the model chooses; twice the number of dimensions plus two, unless told.
+        Number of points to measure before the model chooses. "auto" is twice the number of dimensions plus two.
     random_state : int, Generator or None, default 0
 
     Attributes
     ----------
-    best_ : Best, the incumbent, with the model's opinion of it
+    best_ : Best, the best point so far, with the model's prediction there
     model_ : the fitted GPRegressor, on the unit cube
-    history_ : History, everything that was told
+    history_ : History, all points and values
 
     Notes
     -----
-    There is nothing to save but the data: a new Minimizer that is told `history_.X` and `history_.y` goes on from
-    there.
+    To continue later, save `history_.X` and `history_.y` and pass them to `tell` of a new Minimizer.
 
     Examples
     --------
@@ -210,7 +207,7 @@ class Minimizer:
         self.n_initial = n_initial
         self.random_state = random_state
         if model is not None and not isinstance(model, GPRegressor):
-            raise TypeError(f"model must be a GPRegressor, whose fit says where to measure next; got {model!r}")
+            raise TypeError(f"model must be a GPRegressor; got {model!r}")
         self._box = Box.of(bounds)
         n_dims = self._box.n_dims
         self._n_initial = 2 * n_dims + 2 if n_initial == "auto" else positive_integer("n_initial", n_initial)
@@ -228,7 +225,7 @@ class Minimizer:
         return f"<Minimizer over {self._box.title()}: {told}{best}>"
 
     def ask(self, n: int = 1) -> Array:
-        """The n points to measure next: shape (n, n_dims). Tell their values, or NaN for those that fail."""
+        """The n points to measure next: shape (n, n_dims). Pass their values to `tell`, NaN for failed ones."""
         chosen = []
         for _ in range(positive_integer("n", n)):
             n_good = int(np.isfinite(self._y).sum())
@@ -241,9 +238,9 @@ class Minimizer:
         return self._box.natural(np.array(chosen))
 
     def tell(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn values at points, whether they were asked for or not.
+        """Add measured values, at points from `ask` or any others.
 
-        A value that isn't finite is a failure: the model doesn't see it, and its surroundings are avoided.
+        A value that isn't finite is a failed measurement: the model ignores it, and its neighbourhood is avoided.
         """
         rows, values = self._box.rows(X), np.atleast_1d(np.asarray(y, dtype=np.float64))
         if values.shape != (len(rows),):
@@ -280,7 +277,7 @@ class Minimizer:
     def model_(self) -> GPRegressor:
         good = np.isfinite(self._y)
         if not good.any():
-            raise ValueError("there is no finite value to learn from yet: ask for points and tell their values")
+            raise ValueError("no finite value is known yet: measure the points from ask, and pass their values to tell")
         U, y = self._box.unit(self._X[good]), self._y[good]
         if self._fitted is None or self._n_known < len(y):
             self._fitted = self._learn(self._fitted, U, y)

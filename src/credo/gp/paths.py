@@ -1,4 +1,4 @@
-"""Draws of a Gaussian process given data that are functions: they can be evaluated anywhere, again and again.
+"""Draws from the posterior of a Gaussian process as functions, which can be evaluated anywhere.
 
 Matheron's rule (Wilson et al. 2020, "Efficiently sampling functions from Gaussian process posteriors"): a draw from the
 prior becomes a draw from the posterior when its misfit is predicted and added,
@@ -34,8 +34,8 @@ class Paths:
     """Functions drawn from a Gaussian process given data; `draw_paths` makes them.
 
     Called with the rows of X, they give an array (n, n_rows): one row for each function. `len` counts them, and
-    `paths[i]` picks some of them, again as `Paths`. The functions are fixed: whatever rows are asked for, in whatever
-    order and batches, the values at a place are the same.
+    `paths[i]` selects some of them, again as `Paths`. The functions are fixed: the value at a point doesn't depend on
+    the order or the batches in which points are evaluated.
     """
 
     kernel: Kernel

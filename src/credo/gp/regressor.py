@@ -13,8 +13,10 @@ from credo.estimator import FitWarning, Result, choice, nonnegative, numeric
 from credo.frames import Table
 from credo.gp._data import (
     MeanBasis,
+    Merged,
     center_and_scale,
     distinct,
+    merged,
     refuse_contradictions,
     rounding_variance,
     targets,
@@ -270,7 +272,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         found = problem.at(self.theta_)
         stretch = self._stretch()
         self.kernel_ = stretch * found.kernel if stretch != 1.0 else found.kernel
-        self.noises_ = stretch * found.noise / self.weight_
+        self.noises_ = stretch * found.noise[self._merged().place] / self.weight_
         level = self._level(problem, found.noise)
         self.noise_levels_ = np.array([level])
         if self.draws_ is not None:
@@ -305,10 +307,10 @@ class GPRegressor(FittedProcess, LearnedKernel):
         basis = self._mean_basis()
         if self.draws_ is None:
             return (Process.of(self.kernel_, self.noises_, self.X_train_, Y, basis),)
-        problem, stretch = self._asked(), self._stretch()
+        problem, stretch, place = self._asked(), self._stretch(), self._merged().place
         assert isinstance(problem, Problem)
         return tuple(
-            Process.of(stretch * kernel, stretch * noise / self.weight_, self.X_train_, Y, basis)
+            Process.of(stretch * kernel, stretch * noise[place] / self.weight_, self.X_train_, Y, basis)
             for kernel, noise in map(problem.pieces, self.thetas_)
         )
 
@@ -335,26 +337,34 @@ class GPRegressor(FittedProcess, LearnedKernel):
         return values
 
     def _problem(self) -> Noisy:
-        n = len(self.X_train_)
-        kernel = self._first_kernel()
-        Y = (self.y_train_.reshape(n, -1) - self.center_) / self.scale_
-        basis = self._mean_basis()(self.X_train_)
-        marginal = Marginal(np.ascontiguousarray(self.X_train_), Y, basis, self.weight_)
+        kernel, rows = self._first_kernel(), self._merged()
+        X = np.ascontiguousarray(rows.X)
+        marginal = Marginal(X, rows.Y, self._mean_basis()(X), rows.weight, rows.scatter)
         if self._varies():
             return VaryingNoise(kernel, marginal, self._named_kernel("rbf"), hyperpriors=self.hyperpriors)
         known = self._known_noise()
         scale = self.scale_[0] ** 2
         # Exact copies of rows would drive the noise to zero; rounding of y sets a lower limit.
         repeated = known is None and self.hyperparameters != "fixed" and bool((self.weight_ > 1).any())
-        lost = rounding_variance(Y) if repeated else 0.0
+        lost = rounding_variance(self._standard_targets()) if repeated else 0.0
         return Problem(
             kernel,
             marginal,
             noise=0.1 if known is None else 0.0 if self.row_noise_ is not None else float(known) / scale,
             learns_noise=known is None,
-            extra=np.full(n, lost) if self.row_noise_ is None else self.row_noise_ / scale,
+            extra=np.full(len(X), lost) if self.row_noise_ is None else self.row_noise_ / scale,
             hyperpriors=self.hyperpriors,
         )
+
+    def _standard_targets(self) -> Array:
+        return (self.y_train_.reshape(len(self.X_train_), -1) - self.center_) / self.scale_
+
+    def _merged(self) -> Merged:
+        """The standardised table with equal inputs merged, on which the search runs."""
+        Y = self._standard_targets()
+        if self.row_noise_ is None:
+            return merged(self.X_train_, Y, self.weight_)
+        return Merged(self.X_train_, Y, self.weight_, np.zeros(len(Y)), np.arange(len(Y)))
 
     def _natural(self, value: float) -> float:
         """A log evidence of standardised targets as one of y: each dimension stretches by the scale."""

@@ -19,14 +19,14 @@ Array = NDArray[np.float64]
 
 
 class SoftNeighborsClassifier(Classifier):
-    """All training rows vote for their class, each with its kernel weight.
+    """Class probabilities from kernel-weighted votes of all training rows.
 
         p(c | x) = (V_c + a π_c) / (Σ V + a),    V_c = Σ k(x, xᵢ) over the rows of class c
 
     Without `smoothing` a this is Nadaraya–Watson regression of the classes' indicators, and Bayes' rule with kernel
     density estimates of the classes. The pseudo-count a counts for the classes' frequencies π, by Laplace's rule
-    (n_c + 1)/(n + K): no class ever has probability 0, and far from all rows, where V fades, the probabilities go back
-    to π. V is computed in logs; with a = 0 the nearest rows decide there.
+    (n_c + 1)/(n + K): no class has probability 0, and far from all rows, where V vanishes, the probabilities tend to
+    π. V is computed in logs; with a = 0 the nearest rows decide there.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class SoftNeighborsClassifier(Classifier):
         best. Of tables above 2000 rows an even sample of rows is left out.
     smoothing : float or "loo", default "loo"
         a, in units of the kernel: under `RBF()` it counts for so many rows at x itself. "loo" takes the value with the
-        smallest leave-one-out log loss at each bandwidth, among 16 from 10 to 1/(n + 1) times what the median row hears
-        from the others.
+        smallest leave-one-out log loss at each bandwidth, among 16 from 10 to 1/(n + 1) times the median row's sum of
+        weights of the other rows.
     class_weight : mapping from label to factor, or "balanced", optional
         Multiplies the votes and frequencies of the classes.
 
@@ -51,7 +51,7 @@ class SoftNeighborsClassifier(Classifier):
     bandwidths_, loo_losses_ : the path of mean leave-one-out log losses (for "loo"), largest bandwidth first
     class_prior_ : π
     votes_ : training rows, classes and weights
-    result_ : how the choice of the bandwidth ended
+    result_ : how the bandwidth was chosen
 
     Examples
     --------

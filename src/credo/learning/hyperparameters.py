@@ -109,11 +109,14 @@ def climb(
             mark, since = value, n_evaluations
         return -value, -axes.T @ gradient
 
-    limits = {"ftol": tolerance, "gtol": 1e5 * tolerance, "maxfun": max_evaluations, "maxiter": max_evaluations}
     try:
         found = minimize(
-            cost, np.zeros_like(start), jac=True, method="L-BFGS-B", options={**limits, "maxcor": 12}
-        )  # fmt: skip
+            cost,
+            np.zeros_like(start),
+            jac=True,
+            method="L-BFGS-B",
+            options={"ftol": tolerance, "gtol": 1e5 * tolerance, "maxfun": max_evaluations, "maxcor": 12},
+        )
         status = int(found.status)
     except _Stalled:
         status = 2
