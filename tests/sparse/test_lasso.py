@@ -5,7 +5,9 @@ import pytest
 from scipy import sparse
 from sklearn import linear_model as sk
 
-from credo.estimator import FitWarning
+from credo.estimator import ConvergenceWarning
+from credo.linear import LinearRegression, Ridge
+from credo.notices import collected
 from credo.sparse.cross_validation import LassoCV
 from credo.sparse.lasso import ElasticNet, Lasso
 
@@ -218,7 +220,7 @@ def test_names_and_summary():
     assert model.selected_ == [names[j] for j in np.flatnonzero(model.coef_)]
     parameters = model.summary().columns["parameter"]
     assert parameters[0] == "intercept" and set(parameters[1:]) == set(model.selected_)
-    assert f"{len(model.selected_)} of 40 weights" in str(model.summary())
+    assert f"{len(model.selected_)} of 40 coefficients" in str(model.summary())
 
 
 def test_predictions_are_normal_with_the_noise_of_the_residuals():
@@ -229,16 +231,16 @@ def test_predictions_are_normal_with_the_noise_of_the_residuals():
     np.testing.assert_allclose(dist.std, model.noise_std_)
     lower, upper = dist.interval(0.9)
     assert ((lower < y) & (y < upper)).mean() == pytest.approx(0.9, abs=0.02)
-    with pytest.raises(ValueError, match=r"how sure f is: use SpikeSlabRegressor"):
+    with pytest.raises(ValueError, match=r"latent=True is not available: use SpikeSlabRegressor"):
         model.predict_dist(X, latent=True)
     tight = Lasso(alpha=1e-6).fit(X[:5], y[:5])
-    with pytest.raises(ValueError, match=r"leave no residuals .* a larger alpha"):
+    with pytest.raises(ValueError, match=r"leave no degrees of freedom .* a larger alpha"):
         tight.predict_dist(X)
 
 
 def test_a_gap_that_is_not_met_is_said():
     X, y = table(40, 300)
-    with pytest.warns(FitWarning, match=r"after 2 passes the relative duality gap is .* raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match=r"did not converge in 2 iterations .* increase max_iter or tol"):
         model = Lasso(alpha=0.001, max_iter=2).fit(X, y)
     assert not model.result_.converged and model.dual_gap_ > 1e-8
 
@@ -246,12 +248,10 @@ def test_a_gap_that_is_not_met_is_said():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (Lasso(alpha=0), r"alpha must be above 0.*use credo\.linear\.LinearRegression"),
-        (Lasso(alpha=-1.0), "alpha must be a positive finite number; got -1.0"),
-        (Lasso(alpha=np.nan), "alpha must be a positive finite number; got nan"),
+        (Lasso(alpha=-1.0), "alpha must be a finite number that is not negative; got -1.0"),
+        (Lasso(alpha=np.nan), "alpha must be a finite number that is not negative; got nan"),
         (Lasso(tol=0.0), "tol must be a positive finite number"),
         (Lasso(max_iter=0), "max_iter must be a whole number"),
-        (ElasticNet(l1_ratio=0.0), r"l1_ratio must be above 0.*use credo\.linear\.Ridge"),
         (ElasticNet(l1_ratio=1.5), "l1_ratio must be at most 1"),
     ],
     ids=repr,
@@ -297,3 +297,39 @@ def test_a_spread_that_is_not_known_is_not_shown(model):
     X = np.random.default_rng(0).normal(size=(40, 3))
     table = model.fit(X, X[:, 0] + np.random.default_rng(1).normal(size=40)).summary()
     assert str(table).splitlines()[1].split() == ["parameter", "estimate"] and "—" not in str(table)
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (20, 45)])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_no_penalty_is_least_squares_and_no_l1_penalty_is_ridge(shape, kind, fit_intercept):
+    X, y = table(*shape)
+    weight = np.arange(len(y)) % 3 + 1.0
+    plain = LinearRegression(fit_intercept=fit_intercept)
+    ridge = Ridge(0.3 * weight.sum(), fit_intercept=fit_intercept).fit(X, y, weight)
+    with collected():
+        plain.fit(X, y, weight)
+        found = [Lasso(0.0, fit_intercept=fit_intercept), ElasticNet(0, l1_ratio=0.3, fit_intercept=fit_intercept)]
+        for model in found:
+            model.fit(kind(X), y, weight)
+            np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-8, atol=1e-10)
+            np.testing.assert_allclose(model.intercept_, plain.intercept_, rtol=1e-8, atol=1e-10)
+            assert model.result_.converged and model.dof_ == pytest.approx(max(plain.dof_, 0), abs=1e-6)
+        model = ElasticNet(0.3, l1_ratio=0.0, fit_intercept=fit_intercept).fit(kind(X), y, weight)
+    np.testing.assert_allclose(model.coef_, ridge.coef_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(model.intercept_, ridge.intercept_, rtol=1e-8, atol=1e-10)
+    assert model.result_.converged and model.dual_gap_ < 1e-12
+
+
+def test_no_penalty_by_iterations_where_a_sparse_table_is_too_large_to_make_dense(monkeypatch):
+    X, y = table(60, 8)
+    monkeypatch.setattr("credo.learning.coordinate.quadratic._DENSE_ENTRIES", 0)
+    for alpha in (0.0, 0.3):
+        model = ElasticNet(alpha, l1_ratio=0.0).fit(sparse.csr_array(X), y)
+        np.testing.assert_allclose(model.coef_, Ridge(60 * alpha).fit(X, y).coef_, rtol=1e-8)
+
+
+def test_units_are_no_obstacle_without_a_penalty():
+    X, y = table(60, 8)
+    units = 10.0 ** np.arange(-8, 8, 2)
+    np.testing.assert_allclose(Lasso(0.0).fit(X * units, y).coef_ * units, Lasso(0.0).fit(X, y).coef_, rtol=1e-8)

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.special import log_softmax
 from sklearn import linear_model as sk
 
-from credo.estimator import FitWarning
+from credo.estimator import ConvergenceWarning
 from credo.sparse.logistic import SparseLogisticRegression
 from credo.sparse.logistic_cross_validation import SparseLogisticRegressionCV
 
@@ -172,14 +172,18 @@ def test_names_likelihood_and_summary():
 
 
 def test_a_gap_that_is_not_met_is_said():
-    with pytest.warns(FitWarning, match=r"after 1 rounds the relative duality gap is .* raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match=r"did not converge in 1 iterations .* increase max_iter or tol"):
         model = SparseLogisticRegression(alpha=0.001, max_iter=1).fit(*table())
     assert not model.result_.converged
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"alpha": 0.0}, "alpha must be above 0"), ({"tol": 0.0}, "tol must be"), ({"max_iter": 0}, "max_iter must be")],
+    [
+        ({"alpha": 0.0}, "use credo.linear.LogisticRegression"),
+        ({"tol": 0.0}, "tol must be"),
+        ({"max_iter": 0}, "max_iter must be"),
+    ],
 )
 def test_bad_arguments_are_refused_in_words(options, message):
     with pytest.raises(ValueError, match=message):

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import credo
-from credo.estimator import FitWarning
+from credo.estimator import ConvergenceWarning, FitWarning
 from credo.sparse import _folds
 from credo.sparse.logistic import SparseLogisticRegression
 from credo.sparse.logistic_cross_validation import SparseLogisticRegressionCV
@@ -135,12 +135,15 @@ def test_words_tell_which_matter(tmp_path):
 def test_the_summary_tells_the_loss():
     model = SparseLogisticRegressionCV(n_alphas=10).fit(*table())
     notes = str(model.summary())
-    assert "on held-out rows, rule 'min'" in notes and f"at alpha {model.alpha_:.4g}" in notes
+    assert "held-out log loss" in notes and "rule 'min'" in notes and f"at alpha {model.alpha_:.4g}" in notes
 
 
 def test_a_gap_that_is_not_met_is_said():
-    with pytest.warns(FitWarning, match="raise max_iter or tol"):
-        SparseLogisticRegressionCV(alphas=[1e-4], max_iter=1, cv=2).fit(*table())
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = SparseLogisticRegressionCV(alphas=[1e-4], max_iter=1, cv=2).fit(*table())
+    assert "increase max_iter or tol" in str(caught[0].message)
+    assert "2 of 2 fits to the training folds did not converge" in str(caught[1].message)
+    assert "increase max_iter" in str(caught[1].message) and not model.result_.converged
 
 
 @pytest.mark.parametrize(
@@ -149,7 +152,7 @@ def test_a_gap_that_is_not_met_is_said():
         ({"rule": "two-standard-errors"}, "rule must be one of 'min', 'one-standard-error'"),
         ({"cv": 1}, "cv must be at least 2 folds; got 1"),
         ({"cv": [(np.arange(40), np.arange(40, 90))]}, "gives 1 folds"),
-        ({"alphas": [np.nan]}, "alphas must be finite numbers above 0"),
+        ({"alphas": [np.nan]}, "alphas must be one or more finite numbers, positive"),
         ({"tol": 0.0}, "tol must be a positive finite number"),
         ({"max_iter": 0}, "max_iter must be a whole number"),
     ],
@@ -163,14 +166,14 @@ def test_one_row_of_each_label_is_refused_in_words():
     X, y = table()
     rows = [int(np.flatnonzero(y == k)[0]) for k in (0, 1)]
     with pytest.raises(
-        ValueError, match=r"at least 2 folds with 2 classes.*use SparseLogisticRegression with an alpha"
+        ValueError, match=r"at least 2 folds with 2 classes.*use SparseLogisticRegression with a fixed alpha"
     ):
         SparseLogisticRegressionCV().fit(X[rows], y[rows])
 
 
 def test_a_label_that_no_fold_can_judge_is_said():
     X = np.random.default_rng(0).normal(size=(60, 5))
-    with pytest.warns(FitWarning, match="label True is so rare that no held-out row of it could be scored"):
+    with pytest.warns(FitWarning, match="label True is so rare that no held-out row with it could be scored"):
         SparseLogisticRegressionCV(n_alphas=10).fit(X, np.arange(60) == 7)
 
 
@@ -179,7 +182,7 @@ def test_a_penalty_at_the_end_of_the_range_is_said():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2)) * [1000.0, 1.0]
     y = X @ [0.001, 2.0] + rng.logistic(size=150) > 0
-    words = "least held-out error is at the smallest penalty tried"
+    words = "held-out error is smallest at the smallest penalty tried"
     with pytest.warns(FitWarning, match=words) as caught:
         model = SparseLogisticRegressionCV().fit(X, y)
     assert len(caught) == 1 and caught[0].filename == __file__

@@ -6,7 +6,8 @@ import pytest
 from scipy import sparse
 from sklearn import linear_model as sk
 
-from credo.estimator import FitWarning
+from credo.estimator import ConvergenceWarning
+from credo.linear import LinearRegression, Ridge
 from credo.sparse.lasso import ElasticNet, Lasso
 from credo.sparse.path import lasso_path
 
@@ -92,7 +93,7 @@ def test_a_constant_target_has_no_weights():
 
 def test_a_gap_that_is_not_met_is_said():
     X, y = table(40, 200)
-    with pytest.warns(FitWarning, match=r"at \d+ of 10 alphas the relative duality gap is above tol=1e-10"):
+    with pytest.warns(ConvergenceWarning, match=r"\d+ of 10 fits did not converge .* above tol=1e-10"):
         lasso_path(X, y, n_alphas=10, tol=1e-10, max_iter=1)
 
 
@@ -131,9 +132,9 @@ def test_it_prints_in_a_line():
     path = lasso_path(X, y, alphas=[0.5, 0.25, 0.125])
     used = len(set(np.nonzero(path.coefs)[0]))
     gap = f"{path.dual_gaps.max():.2g}"
-    told = f"LassoPath(3 alphas from 0.5 to 0.125; 20 columns, {used} with a weight; largest dual gap {gap})"
+    told = f"LassoPath(3 alphas from 0.5 to 0.125; 20 columns, {used} nonzero; largest dual gap {gap})"
     assert str(path) == repr(path) == told
-    assert str(lasso_path(X[:, :1], y, alphas=[100.0])).startswith("LassoPath(alpha 100; 1 column, 0 with a weight;")
+    assert str(lasso_path(X[:, :1], y, alphas=[100.0])).startswith("LassoPath(alpha 100; 1 column, 0 nonzero;")
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -193,14 +194,14 @@ def test_numbers_whose_squares_are_beyond_reach_are_refused(kind, scale):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alphas": [0.1, 0.0]}, "alphas must be finite numbers above 0"),
-        ({"alphas": []}, "alphas must be finite numbers above 0"),
-        ({"alphas": [np.nan, 1.0]}, "alphas must be finite numbers above 0"),
-        ({"alphas": ["x"]}, "alphas must be finite numbers above 0"),
+        ({"alphas": [0.1, -0.1]}, "alphas must be one or more finite numbers, not negative"),
+        ({"alphas": []}, "alphas must be one or more finite numbers, not negative"),
+        ({"alphas": [np.nan, 1.0]}, "alphas must be one or more finite numbers, not negative"),
+        ({"alphas": ["x"]}, "alphas must be one or more finite numbers, not negative"),
         ({"eps": 1.0}, "eps must lie between 0 and 1"),
         ({"n_alphas": 0}, "n_alphas must be a whole number"),
         ({"tol": -1.0}, "tol must be a positive finite number"),
-        ({"l1_ratio": 0.0}, "l1_ratio must be above 0"),
+        ({"l1_ratio": 0.0}, "l1_ratio=0 has no default alphas.*pass alphas"),
         ({"sample_weight": np.zeros(60)}, "at least one non-zero number"),
     ],
 )
@@ -221,3 +222,12 @@ def test_what_is_refused_is_refused_in_the_name_of_the_function(X, y, words):
     with pytest.raises(ValueError, match=words) as refused:
         lasso_path(X, y)
     assert "ElasticNet" not in str(refused.value)
+
+
+def test_the_ends_of_a_path_are_least_squares_and_ridge():
+    X, y = table()
+    path = lasso_path(X, y, alphas=[0.1, 0.0], tol=1e-12)
+    np.testing.assert_allclose(path.coefs[:, 1], LinearRegression().fit(X, y).coef_, rtol=1e-8)
+    path = lasso_path(X, y, alphas=[1.0, 0.1], l1_ratio=0.0)
+    for alpha, coef in zip(path.alphas, path.coefs.T, strict=True):
+        np.testing.assert_allclose(coef, Ridge(alpha * len(y)).fit(X, y).coef_, rtol=1e-8)

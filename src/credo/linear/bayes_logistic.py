@@ -326,9 +326,11 @@ class BayesianLogisticRegression(LinearClassifier):
         return {}
 
     def _notes(self) -> tuple[str, ...]:
-        n_weights = (len(self.classes_) - 1) * self.n_features_in_
+        effective = (
+            f"{self.effective_dof_:.1f} effective of {(len(self.classes_) - 1) * self.n_features_in_} parameters"
+        )
         return (
             f"prior precision {self.prior_precision_:.4g} (prior sd {self.prior_precision_**-0.5:.4g})",
-            f"log evidence {self.log_evidence_:.2f} (Laplace); {self.effective_dof_:.1f} effective of {n_weights} parameters",
+            f"log evidence {self.log_evidence_:.2f} (Laplace); {effective}",
             self.result_.message,
         )

@@ -25,7 +25,7 @@ _SMALL = 50_000
 _KNOWN = 2e-3
 # Without a number in it, so that what many fits say can be told once.
 _AT_THE_END = (
-    "the least held-out error is at the smallest penalty tried: lower eps (or give smaller alphas), or use a model "
+    "the held-out error is smallest at the smallest penalty tried: decrease eps, pass smaller alphas, or use a model "
     "without this penalty"
 )
 
@@ -57,9 +57,9 @@ class HeldOut:
         return int(np.flatnonzero(self.mean <= self.mean[best] + self.std_error[best])[0])
 
     def words(self, place: int, alphas: Array) -> list[str]:
-        """What there is to say about a choice at the end of the penalties, where the loss still falls."""
+        """A warning if the smallest penalty was selected and the loss is still decreasing there."""
         last = alphas[-1]
-        if place < len(alphas) - 1 or last == alphas[0]:
+        if place < len(alphas) - 1 or last == alphas[0] or last == 0.0:
             return []
         # On a straight line the loss falls as much from the last penalty to none as it did from twice the last. Folds
         # have to agree that it falls: their losses have much in common, and the fall its own, smaller standard error.
@@ -103,6 +103,15 @@ def folds_of(cv: Any, table: Any, order: Array, used: NDArray[np.bool_], y: Any)
     if len(folds) < 2:
         raise ValueError(f"cv={cv!r} gives {len(folds)} folds with rows in both parts; at least 2 are needed")
     return folds
+
+
+def unfinished_words(missed: int, total: int, tol: float) -> str:
+    """The warning about fits to training folds that did not converge."""
+    return (
+        f"{missed} of {total} fits to the training folds did not converge (relative duality gap above {tol:g}), so the "
+        "held-out errors may be inaccurate: increase max_iter, standardize the columns, remove columns that nearly "
+        "repeat others, or increase eps to leave out the smallest penalties"
+    )
 
 
 def weighty(sample_weight: Any, n_samples: int) -> NDArray[np.bool_]:

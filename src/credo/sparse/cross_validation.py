@@ -1,4 +1,4 @@
-"""The lasso with its penalty chosen by cross-validation."""
+"""The lasso with the penalty selected by cross-validation."""
 
 from collections import deque
 from dataclasses import replace
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import StudentT
-from credo.estimator import FitWarning, choice, positive, positive_integer
+from credo.estimator import ConvergenceWarning, FitWarning, choice, positive, positive_integer
 from credo.learning.coordinate import Rows, block_of, descend, polished
 from credo.notices import warn
-from credo.sparse._folds import RULES, Fold, HeldOut, folds_of, side_by_side, weighty
+from credo.sparse._folds import RULES, Fold, HeldOut, folds_of, side_by_side, unfinished_words, weighty
 from credo.sparse.lasso import PenalizedRegression
 from credo.sparse.path import penalties, walk
 
@@ -24,39 +24,38 @@ _WAY_TOL = 1e-3
 
 
 class LassoCV(PenalizedRegression):
-    """The lasso at the α that predicts held-out rows best, refitted to all rows.
+    """Lasso with α selected by cross-validation, refitted to all rows.
 
-    One grid of α serves all folds, and each fold walks along it once. A whole number of folds deals out the rows in the
-    order of y, so that each fold has small and large targets; equal rows stay together, so that neither the order of
-    the rows nor whether one is repeated or weighted shows.
+    All folds use one grid of α. If `cv` is an integer, rows are assigned to folds in the order of y, so that each fold
+    has small and large targets. Identical rows stay in one fold, so neither the order of the rows nor whether a row is
+    repeated or weighted matters.
 
-    The predictive distribution is Student's t about b + wᵀx, its scale the root of the mean squared error on held-out
-    rows at α, with as many degrees of freedom as rows were held out (m normal errors of mean zero give their variance
-    a χ² of m degrees). What the residuals of the fit leave out, how unsure the weights are and which columns were
-    chosen, is in those errors; that α was chosen by them isn't, so that few rows still make intervals a little
-    narrow. Unlike in `Lasso`, the residuals of the fit play no part: of wide tables they say next to nothing.
+    The predictive distribution is Student's t with location b + wᵀx. Its scale is the root of the mean squared
+    held-out error at α, and its degrees of freedom the number of held-out rows. Unlike the residuals of the fit,
+    held-out errors include the uncertainty of the coefficients and of the choice of columns. They don't include that α
+    was selected by the same errors, so intervals are slightly too narrow with few rows.
 
     Parameters
     ----------
     cv : int, splitter or iterable of (training rows, held-out rows), default 5
     rule : "min" or "one-standard-error", default "min"
-        The α with the smallest mean squared error on held-out rows; or the largest one whose error is within one
-        standard error (over the folds) of that: fewer columns for what is the same error as far as one can tell
-        (Breiman et al. 1984).
+        The α with the smallest mean squared held-out error; or the largest α whose error is within one standard error
+        (over the folds) of the smallest, which selects fewer columns (Breiman et al. 1984).
     alphas : array, optional
-        The penalties on trial; by default `n_alphas` values, from the smallest α with all weights zero down to `eps`
-        times that. The fit says where the smallest of them is best, and a smaller one would be better.
+        The grid of penalties; 0 is least squares. By default `n_alphas` values from the smallest α at which all
+        coefficients are zero down to `eps` times that. The fit warns if the smallest value is selected and a smaller
+        one would be better.
     n_alphas, eps : the default range, 100 and 1e-3
     fit_intercept : bool, default True
     tol : float, default 1e-8
-        The last descent ends when the duality gap is at most tol·‖y − ȳ‖²/n.
+        The final fit stops when the duality gap is at most tol·‖y − ȳ‖²/n.
     max_iter : int, default 100000
-        The most passes of coordinate descent for one α.
+        Maximum number of passes of coordinate descent for one α. The fit warns if any fold's path did not converge.
 
     Attributes
     ----------
-    alpha_ : the penalty chosen
-    alphas_ : the penalties on trial, largest first
+    alpha_ : the selected penalty
+    alphas_ : the grid of penalties, largest first
     mse_path_ : mean squared errors on held-out rows, (n_alphas, n_folds)
     mse_, mse_std_error_ : their means over the folds, by the folds' weights, and standard errors
     noise_std_, dof_ : root of `mse_` at `alpha_` and the number of rows held out, those of the predictive distribution
@@ -102,7 +101,7 @@ class LassoCV(PenalizedRegression):
         self.max_iter = max_iter
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         choice("rule", self.rule, RULES)
         tol, max_iter = positive("tol", self.tol), positive_integer("max_iter", self.max_iter)
         table, target, weight = self._training_rows(X, y, sample_weight)
@@ -110,8 +109,12 @@ class LassoCV(PenalizedRegression):
         self.alphas_ = penalties(rows.steepest() / rows.total, self.alphas, n_alphas=self.n_alphas, eps=self.eps)
         omega = np.ones(len(target)) if weight is None else weight
 
+        missed: list[int] = []
+
         def errors(fold: Fold) -> Array:
-            return self._errors(table, target, omega, fold, max_iter)
+            loss, unfinished = self._errors(table, target, omega, fold, max_iter)
+            missed.append(unfinished)
+            return loss
 
         used = weighty(sample_weight, len(target))
         folds = folds_of(self.cv, table, target, used, np.zeros(len(used)))
@@ -127,6 +130,10 @@ class LassoCV(PenalizedRegression):
         self._keep(rows, polished(rows, step, l1=way[-1], l2=0.0), float(self.alphas_[place]))
         # A splitter may hold rows out more than once, which tells no more of them.
         self.noise_std_, self.dof_ = float(np.sqrt(self.mse_[place])), float(min(share.sum(), rows.total))
+        if any(missed):
+            word = unfinished_words(sum(missed), len(folds) * len(self.alphas_), max(tol, _PATH_TOL))
+            warn(word, ConvergenceWarning, stacklevel=2)
+            self.result_ = replace(self.result_, converged=False, message=word)
         for word in held_out.words(place, self.alphas_):
             warn(word, FitWarning, stacklevel=2)
             self.result_ = replace(self.result_, message=f"{self.result_.message}; {word}")
@@ -134,19 +141,19 @@ class LassoCV(PenalizedRegression):
 
     def _notes(self, n_chosen: int) -> tuple[str, ...]:
         place = int(np.flatnonzero(self.alphas_ == self.alpha_)[0])
-        error = f"mean squared error {self.mse_[place]:.4g} ± {self.mse_std_error_[place]:.2g} on held-out rows"
+        error = f"held-out mean squared error {self.mse_[place]:.4g} ± {self.mse_std_error_[place]:.2g}"
         return f"{error}, rule {self.rule!r}", *super()._notes(n_chosen)
 
     def _noise(self) -> str:
-        return f"noise sd {self.noise_std_:.4g}, the root of that error,"
+        return f"noise sd {self.noise_std_:.4g} (root of the held-out error)"
 
     def _around(self, mean: Array) -> StudentT:
         return StudentT(self.dof_, mean, self.noise_std_)
 
-    def _errors(self, table: Any, target: Array, omega: Array, fold: Fold, max_iter: int) -> Array:
-        """Mean squared error on the held-out rows for each α."""
+    def _errors(self, table: Any, target: Array, omega: Array, fold: Fold, max_iter: int) -> tuple[Array, int]:
+        """Mean squared error on the held-out rows for each α, and the number of fits that did not converge."""
         train, held = fold
         rows = Rows.of(table[train], target[train], omega[train], center=bool(self.fit_intercept))
-        coefs, _, _ = walk(rows, self.alphas_, l1_ratio=1.0, tol=max(self.tol, _PATH_TOL), max_passes=max_iter)
+        coefs, _, missed = walk(rows, self.alphas_, l1_ratio=1.0, tol=max(self.tol, _PATH_TOL), max_passes=max_iter)
         fitted = np.asarray(table[held] @ coefs) + rows.intercept(coefs)
-        return omega[held] @ (target[held, None] - fitted) ** 2 / omega[held].sum()
+        return omega[held] @ (target[held, None] - fitted) ** 2 / omega[held].sum(), missed

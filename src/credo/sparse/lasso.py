@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Normal
-from credo.estimator import FitWarning, Regressor, Result, nonnegative, positive, positive_integer
+from credo.estimator import ConvergenceWarning, Regressor, Result, nonnegative, positive, positive_integer
 from credo.frames import Table
 from credo.learning.coordinate import Rows, Step, block_of, descend, polished
 from credo.notices import warn
@@ -43,10 +43,10 @@ class PenalizedRegression(Regressor):
     max_iter: int
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """The weights; of many columns, those that aren't zero.
+        """The coefficients; with many columns, the nonzero ones.
 
-        There are no standard deviations: the choice of columns by the same rows makes those of least squares on the
-        chosen columns too small. `SpikeSlabRegressor` knows how sure the weights are.
+        Standard deviations are not shown: those of least squares on the selected columns would be too small, because
+        the columns were selected on the same rows. `SpikeSlabRegressor` gives the uncertainty of coefficients.
         """
         check_is_fitted(self)
         features, estimate = self._feature_names(), self.coef_
@@ -59,8 +59,8 @@ class PenalizedRegression(Regressor):
         return Table(self._title, columns, notes=self._notes(len(chosen)))
 
     def _notes(self, n_chosen: int) -> tuple[str, ...]:
-        zero = f"{n_chosen} of {len(self.coef_)} weights aren't zero at alpha {self.alpha_:.4g}"
-        return zero, f"{self._noise()} on {self.dof_:g} degrees of freedom", self.result_.message
+        zero = f"{n_chosen} of {len(self.coef_)} coefficients are nonzero at alpha {self.alpha_:.4g}"
+        return zero, f"{self._noise()} with {self.dof_:.6g} degrees of freedom", self.result_.message
 
     def _noise(self) -> str:
         return f"noise sd {self.noise_std_:.4g}"
@@ -74,13 +74,13 @@ class PenalizedRegression(Regressor):
     def _dist(self, rows: Any, *, latent: bool) -> Distribution:
         if latent:
             raise ValueError(
-                f"{type(self).__name__} is one estimate of the weights without their spread, so it can't say how sure "
-                "f is: use SpikeSlabRegressor or BayesianLinearRegression"
+                f"{type(self).__name__} is a point estimate without uncertainty of f, so latent=True is not available: "
+                "use SpikeSlabRegressor or BayesianLinearRegression"
             )
         if not self.dof_ > 0:
             raise ValueError(
-                f"{self.n_observations_:g} rows and {np.count_nonzero(self.coef_)} weights leave no residuals to "
-                "estimate the noise from: use more rows, or a larger alpha"
+                f"{self.n_observations_:g} rows and {np.count_nonzero(self.coef_)} nonzero coefficients leave no "
+                "degrees of freedom to estimate the noise: use more rows or a larger alpha"
             )
         return self._around(self._mean(rows))
 
@@ -97,11 +97,12 @@ class PenalizedRegression(Regressor):
         names = self._feature_names()
         self.selected_ = [names[j] for j in chosen]
         rss = float(np.square(rows.residual(self.coef_)).sum())
-        # The number of weights that aren't zero is an unbiased estimate of the degrees of freedom that the fit takes
-        # (Zou, Hastie & Tibshirani 2007).
-        self.dof_ = max(rows.total - len(chosen) - bool(self.fit_intercept), 0.0)
+        # The number of nonzero coefficients is an unbiased estimate of the degrees of freedom of a lasso fit (Zou,
+        # Hastie & Tibshirani 2007); without an ℓ₁ penalty they are the trace of the hat matrix.
+        used = len(chosen) if step.effective is None else step.effective
+        self.dof_ = max(rows.total - used - bool(self.fit_intercept), 0.0)
         self.noise_std_ = float(np.sqrt(rss / self.dof_)) if self.dof_ > 0 else np.nan
-        self.n_parameters_ = len(chosen) + bool(self.fit_intercept) + 1
+        self.n_parameters_ = round(used) + bool(self.fit_intercept) + 1
         self.n_observations_ = rows.total
         with np.errstate(divide="ignore"):
             self.log_likelihood_ = float(-0.5 * rows.total * (np.log(2 * np.pi * rss / rows.total) + 1.0))
@@ -110,49 +111,52 @@ class PenalizedRegression(Regressor):
     def _outcome(self, rows: Rows, step: Step) -> Result:
         size = step.gap / rows.yy if rows.yy > 0 else 0.0
         if step.converged:
-            return Result(True, step.n_passes, f"the relative duality gap is {size:.2g} after {step.n_passes} passes")
+            message = f"converged in {step.n_passes} iterations (relative duality gap {size:.2g})"
+            return Result(True, step.n_passes, message)
         message = (
-            f"after {step.n_passes} passes the relative duality gap is {size:.2g}, above tol={self.tol:g}: raise "
-            "max_iter or tol, use a larger alpha, or bring the columns to one scale"
+            f"did not converge in {step.n_passes} iterations (relative duality gap {size:.2g}, above "
+            f"tol={self.tol:g}): increase max_iter or tol, use a larger alpha, or standardize the columns"
         )
-        warn(message, FitWarning, stacklevel=4)
+        warn(message, ConvergenceWarning, stacklevel=4)
         return Result(False, step.n_passes, message)
 
 
 class ElasticNet(PenalizedRegression):
-    """Least squares with an ℓ₁ and an ℓ₂ penalty on the weights; the intercept is free.
+    """Least squares with an ℓ₁ and an ℓ₂ penalty on the coefficients; the intercept is not penalized.
 
         min (1/2n)‖y − b − Xw‖² + α ρ‖w‖₁ + ½ α (1 − ρ)‖w‖²,    ρ = l1_ratio
 
-    Equivalent to scikit-learn's `ElasticNet`. The ℓ₂ part shares weight among columns that say the same.
+    Equivalent to scikit-learn's `ElasticNet`. The ℓ₂ penalty spreads the effect over correlated columns. With alpha=0
+    this is least squares (`credo.linear.LinearRegression`), with l1_ratio=0 ridge regression
+    (`credo.linear.Ridge(alpha=n·α)`).
 
-    The predictive distribution is normal, N(b + wᵀx, σ²) with σ² = RSS/(n − k − 1) for k weights that aren't zero. It
-    leaves out how unsure the weights are and which columns were chosen, so that it is too narrow where the rows are
-    few; and the shrinkage of the weights stays in σ².
+    The predictive distribution is N(b + wᵀx, σ²) with σ² = RSS/(n − k − 1) for k nonzero coefficients (without an ℓ₁
+    penalty, k is the trace of the hat matrix). It ignores the uncertainty of the coefficients and of the choice of
+    columns, so intervals are too narrow with few rows.
 
     Parameters
     ----------
     alpha : float, default 1.0
-        The penalty, above zero, in the unit of y times that of X.
+        The penalty, at least 0, in the unit of y times that of X.
     l1_ratio : float, default 0.5
-        ρ, above 0 (use `credo.linear.Ridge` for 0) and up to 1 (the lasso).
+        ρ between 0 (ridge regression) and 1 (lasso).
     fit_intercept : bool, default True
     tol : float, default 1e-8
-        The descent ends when the duality gap is at most tol·‖y − ȳ‖²/n; the weights that aren't zero are then solved
-        for, which takes the gap down to rounding error unless columns depend on one another.
+        Coordinate descent stops when the duality gap is at most tol·‖y − ȳ‖²/n; the nonzero coefficients are then
+        solved for exactly, which reduces the gap to rounding error unless columns are collinear.
     max_iter : int, default 100000
-        The most passes of coordinate descent.
+        Maximum number of passes of coordinate descent.
     warm_start : bool, default False
-        Whether a further fit starts from the weights of the one before.
+        Whether to start from the coefficients of the previous fit.
 
     Attributes
     ----------
     coef_, intercept_ : the estimates
-    selected_ : names of the columns whose weight isn't zero
-    dual_gap_ : the objective is at most so much above its minimum
-    n_iter_, result_ : how the descent ended
-    noise_std_, dof_ : noise scale and its degrees of freedom
-    log_likelihood_, n_parameters_, n_observations_ : what `credo.bic` asks for
+    selected_ : names of the columns with nonzero coefficients
+    dual_gap_ : an upper bound of how far the objective is above its minimum
+    n_iter_, result_ : iterations and convergence
+    noise_std_, dof_ : noise standard deviation and its degrees of freedom
+    log_likelihood_, n_parameters_, n_observations_ : for `credo.bic`
 
     Examples
     --------
@@ -182,8 +186,8 @@ class ElasticNet(PenalizedRegression):
         self.warm_start = warm_start
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
-        alpha, l1_ratio = penalty(self.alpha), mixing(self.l1_ratio)
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
+        alpha, l1_ratio = nonnegative("alpha", self.alpha), mixing(self.l1_ratio)
         tol, max_iter = positive("tol", self.tol), positive_integer("max_iter", self.max_iter)
         start = getattr(self, "coef_", None) if self.warm_start else None
         table, target, weight = self._training_rows(X, y, sample_weight)
@@ -199,18 +203,18 @@ class ElasticNet(PenalizedRegression):
 
 
 class Lasso(ElasticNet):
-    """Least squares with an ℓ₁ penalty, which sets weights to zero; the intercept is free.
+    """Least squares with an ℓ₁ penalty, which sets coefficients to zero; the intercept is not penalized.
 
         min (1/2n)‖y − b − Xw‖² + α‖w‖₁
 
     Equivalent to scikit-learn's `Lasso`, and to `ElasticNet` with l1_ratio=1: the MAP estimate under Laplace priors of
-    the weights. All weights are zero from α = max_j |x_jᵀ(y − ȳ)|/n on (x_j centred). Columns of different units are
-    penalised differently: bring them to one scale first, for example by StandardScaler.
+    the coefficients. All of them are zero for α ≥ max_j |x_jᵀ(y − ȳ)|/n (x_j centred); α = 0 is least squares. The
+    penalty depends on the units of the columns: standardize them first, for example with StandardScaler.
 
     Parameters
     ----------
     alpha : float, default 1.0
-        The penalty, above zero, in the unit of y times that of X. `LassoCV` chooses it.
+        The penalty, at least 0, in the unit of y times that of X. `LassoCV` selects it.
     fit_intercept, tol, max_iter, warm_start : as in `ElasticNet`, as are the attributes and the predictive distribution
 
     Examples
@@ -238,21 +242,9 @@ class Lasso(ElasticNet):
         )
 
 
-def penalty(alpha: Any) -> float:
-    """α as a float above zero; zero is refused with a word on what to use."""
-    if isinstance(alpha, int | float) and not isinstance(alpha, bool) and alpha == 0:
-        raise ValueError(
-            "alpha must be above 0; got 0, which is a model without a penalty: use credo.linear.LinearRegression or "
-            "LogisticRegression (or Ridge for more columns than rows)"
-        )
-    return positive("alpha", alpha)
-
-
 def mixing(l1_ratio: Any) -> float:
-    """The share of the ℓ₁ penalty, above zero and at most one."""
+    """The share of the ℓ₁ penalty, from zero (ridge regression) to one (lasso)."""
     value = nonnegative("l1_ratio", l1_ratio)
-    if value == 0:
-        raise ValueError("l1_ratio must be above 0; got 0, which is ridge regression: use credo.linear.Ridge")
     if value > 1:
         raise ValueError(f"l1_ratio must be at most 1 (the lasso); got {l1_ratio!r}")
     return value

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import FitWarning, LinearClassifier, Result, interval_level, positive, positive_integer
+from credo.estimator import ConvergenceWarning, LinearClassifier, Result, interval_level, positive, positive_integer
 from credo.frames import Table
 from credo.learning.coordinate import Labels, Rows, Verdict, classify, undivided
 from credo.notices import warn
-from credo.sparse.lasso import SHOWN, penalty
+from credo.sparse.lasso import SHOWN
 
 Array = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ class PenalizedClassifier(LinearClassifier):
     max_iter: int
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """The weights; of many columns, those that aren't zero. Standard deviations there are none, as in `Lasso`."""
+        """The coefficients, without standard deviations as in `Lasso`; with many columns, the nonzero ones."""
         check_is_fitted(self)
         interval_level(level)
         features = np.array(self._feature_names(), dtype=object)
@@ -52,7 +52,7 @@ class PenalizedClassifier(LinearClassifier):
 
     def _notes(self) -> tuple[str, ...]:
         n_features = self.coef_.shape[1]
-        zero = f"{len(self.selected_)} of {n_features} columns have a weight that isn't zero at alpha {self.alpha_:.4g}"
+        zero = f"{len(self.selected_)} of {n_features} columns have nonzero coefficients at alpha {self.alpha_:.4g}"
         return zero, self.result_.message
 
     def _sparse_format(self) -> str | bool:
@@ -73,50 +73,50 @@ class PenalizedClassifier(LinearClassifier):
         self.n_observations_ = total
         relative = verdict.gap / labels.null_loss()
         if verdict.converged:
-            message = f"the relative duality gap is {relative:.2g} after {verdict.n_steps} rounds"
+            message = f"converged in {verdict.n_steps} iterations (relative duality gap {relative:.2g})"
         else:
             message = (
-                f"after {verdict.n_steps} rounds the relative duality gap is {relative:.2g}, above tol={self.tol:g}: "
-                "raise max_iter or tol, use a larger alpha, or bring the columns to one scale"
+                f"did not converge in {verdict.n_steps} iterations (relative duality gap {relative:.2g}, above "
+                f"tol={self.tol:g}): increase max_iter or tol, use a larger alpha, or standardize the columns"
             )
-            warn(message, FitWarning, stacklevel=3)
+            warn(message, ConvergenceWarning, stacklevel=3)
         self.result_ = Result(verdict.converged, verdict.n_steps, message)
 
 
 class SparseLogisticRegression(PenalizedClassifier):
-    """Log odds that are linear in a few of many features.
+    """Logistic regression with an ℓ₁ penalty, which sets coefficients to zero.
 
         min (1/n) Σᵢ −ln p(yᵢ | xᵢ) + α‖w‖₁,    p(1 | x) = σ(b + wᵀx)
 
-    The intercept is free. More than two classes have the softmax of one linear logit each (not one against the rest),
-    all their weights penalised. Equivalent to scikit-learn's `LogisticRegression(l1_ratio=1, solver="saga")` with
-    C = 1/(nα). Bring columns to one scale first, unless they are indicators.
+    The intercept is not penalized. More than two classes are modelled by a softmax (multinomial, not one-vs-rest) with
+    penalized coefficients for each class. Equivalent to scikit-learn's `LogisticRegression(l1_ratio=1, solver="saga")`
+    with C = 1/(nα). Standardize the columns first, unless they are indicators.
 
-    The probabilities are those of the estimate itself: how unsure the weights are is left out.
+    Predicted probabilities ignore the uncertainty of the coefficients.
 
     Parameters
     ----------
     alpha : float, default 0.01
-        The penalty, above zero. All weights are zero from α = max_j |x_jᵀ(y − ȳ)|/n on (two classes).
-        `SparseLogisticRegressionCV` chooses it.
+        The penalty, positive. All coefficients are zero for α ≥ max_j |x_jᵀ(y − ȳ)|/n (two classes).
+        `SparseLogisticRegressionCV` selects it. For no penalty use `credo.linear.LogisticRegression`.
     fit_intercept : bool, default True
     class_weight : "balanced", dict or None, default None
-        Factors for the weights of the rows by their label.
+        Factors by which the sample weights of each class are multiplied.
     tol : float, default 1e-7
-        The descent ends when the duality gap is at most tol times the mean log loss of the best constants.
+        The solver stops when the duality gap is at most tol times the mean log loss of the intercept-only model.
     max_iter : int, default 1000
-        The most rounds of Newton steps.
+        Maximum number of Newton iterations.
     warm_start : bool, default False
-        Whether a further fit starts from the weights of the one before.
+        Whether to start from the coefficients of the previous fit.
 
     Attributes
     ----------
-    coef_ : weights, (1, n_features), or (n_classes, n_features) for more than two classes
-    intercept_ : offsets, (1,) or (n_classes,)
-    selected_ : names of the columns of which some weight isn't zero
-    dual_gap_ : the objective is at most so much above its minimum
-    log_likelihood_, n_parameters_, n_observations_ : what `credo.bic` asks for
-    n_iter_, result_ : how the descent ended
+    coef_ : coefficients, (1, n_features), or (n_classes, n_features) for more than two classes
+    intercept_ : intercepts, (1,) or (n_classes,)
+    selected_ : names of the columns with a nonzero coefficient
+    dual_gap_ : an upper bound of how far the objective is above its minimum
+    log_likelihood_, n_parameters_, n_observations_ : for `credo.bic`
+    n_iter_, result_ : iterations and convergence
 
     Examples
     --------
@@ -149,8 +149,10 @@ class SparseLogisticRegression(PenalizedClassifier):
         self.warm_start = warm_start
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
-        alpha, tol = penalty(self.alpha), positive("tol", self.tol)
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
+        if isinstance(self.alpha, int | float) and self.alpha == 0:
+            raise ValueError("alpha must be positive; for alpha=0 use credo.linear.LogisticRegression")
+        alpha, tol = positive("alpha", self.alpha), positive("tol", self.tol)
         max_iter, center = positive_integer("max_iter", self.max_iter), bool(self.fit_intercept)
         table, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         labels = Labels.of(codes, len(self.classes_), np.ones(len(codes)) if weight is None else weight)

@@ -1,4 +1,4 @@
-"""Sparse logistic regression with its penalty chosen by cross-validation."""
+"""Sparse logistic regression with the penalty selected by cross-validation."""
 
 from collections import deque
 from dataclasses import replace
@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import FitWarning, choice, labels_of, positive, positive_integer
+from credo.estimator import ConvergenceWarning, FitWarning, choice, labels_of, positive, positive_integer
 from credo.learning.coordinate import Labels, Rows, classify
 from credo.notices import warn
-from credo.sparse._folds import RULES, Fold, HeldOut, folds_of, marks, side_by_side, weighty
+from credo.sparse._folds import RULES, Fold, HeldOut, folds_of, marks, side_by_side, unfinished_words, weighty
 from credo.sparse.logistic import PenalizedClassifier
 from credo.sparse.path import penalties
 
@@ -24,32 +24,33 @@ _WAY_TOL = 1e-3
 
 
 class SparseLogisticRegressionCV(PenalizedClassifier):
-    """Sparse logistic regression at the α that tells held-out labels best, refitted to all rows.
+    """Sparse logistic regression with α selected by cross-validation, refitted to all rows.
 
-    One grid of α serves all folds, and each fold walks along it once. A whole number of folds deals out the rows class
-    by class; equal rows stay together, so that neither the order of the rows nor whether one is repeated or weighted
-    shows. A label that is rarer than the folds is scored where the training rows know it.
+    All folds use one grid of α. If `cv` is an integer, the folds are stratified by class. Identical rows stay in one
+    fold, so neither the order of the rows nor whether a row is repeated or weighted matters. A label with fewer rows
+    than folds is scored only in folds whose training rows contain it.
 
     Parameters
     ----------
     cv : int, splitter or iterable of (training rows, held-out rows), default 5
     rule : "min" or "one-standard-error", default "min"
-        The α with the smallest log loss on held-out rows; or the largest one whose loss is within one standard error
-        (over the folds) of that: fewer columns for what is the same loss as far as one can tell (Breiman et al. 1984).
+        The α with the smallest held-out log loss; or the largest α whose loss is within one standard error (over the
+        folds) of the smallest, which selects fewer columns (Breiman et al. 1984).
     alphas : array, optional
-        The penalties on trial; by default `n_alphas` values, from the smallest α with all weights zero down to `eps`
-        times that. The fit says where the smallest of them is best, and a smaller one would be better.
+        The grid of penalties, all positive; by default `n_alphas` values from the smallest α at which all coefficients
+        are zero down to `eps` times that. The fit warns if the smallest value is selected and a smaller one would be
+        better.
     n_alphas, eps : the default range, 100 and 1e-3
     fit_intercept, class_weight : as in `SparseLogisticRegression`; the weights count in the held-out loss as well
     tol : float, default 1e-7
-        The last descent ends when the duality gap is at most tol times the mean log loss of the best constants.
+        The final fit stops when the duality gap is at most tol times the mean log loss of the intercept-only model.
     max_iter : int, default 1000
-        The most rounds of Newton steps for one α.
+        Maximum number of Newton iterations for one α. The fit warns if any fold's path did not converge.
 
     Attributes
     ----------
-    alpha_ : the penalty chosen
-    alphas_ : the penalties on trial, largest first
+    alpha_ : the selected penalty
+    alphas_ : the grid of penalties, largest first
     log_loss_path_ : mean log losses (natural) on held-out rows, (n_alphas, n_folds)
     log_loss_, log_loss_std_error_ : their means over the folds, by the folds' weights, and standard errors
     coef_, intercept_, selected_, dual_gap_, n_iter_, result_ : as in `SparseLogisticRegression`, of all rows
@@ -96,7 +97,7 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
         self.max_iter = max_iter
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         choice("rule", self.rule, RULES)
         positive("tol", self.tol)
         positive_integer("max_iter", self.max_iter)
@@ -105,17 +106,21 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
         labels = Labels.of(codes, len(self.classes_), omega)
         rows = Rows.of(table, np.zeros(len(codes)), weight, center=bool(self.fit_intercept))
         largest = labels.steepest(rows, intercept=bool(self.fit_intercept)) / rows.total
-        self.alphas_ = penalties(largest, self.alphas, n_alphas=self.n_alphas, eps=self.eps)
+        self.alphas_ = penalties(largest, self.alphas, n_alphas=self.n_alphas, eps=self.eps, zero=False)
+
+        missed: list[int] = []
 
         def losses(fold: Fold) -> Array:
-            return self._losses(table, codes, omega, fold)
+            loss, unfinished = self._losses(table, codes, omega, fold)
+            missed.append(unfinished)
+            return loss
 
         folds = self._folds(table, codes, omega, y, sample_weight)
         unseen = np.setdiff1d(np.arange(len(self.classes_)), codes[np.concatenate([held for _, held in folds])])
         if len(unseen):
             warn(
-                f"label {self.classes_[unseen].tolist()[0]!r} is so rare that no held-out row of it could be scored "
-                "(the training rows must know it as well): the penalty is chosen by the other labels alone",
+                f"label {self.classes_[unseen].tolist()[0]!r} is so rare that no held-out row with it could be scored, "
+                "because the training folds must contain it too: the penalty is selected on the other labels",
                 FitWarning,
                 stacklevel=2,
             )
@@ -131,6 +136,10 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
         start = (last[0].W, last[0].b) if last else None
         (verdict,) = self._walk(rows, labels, self.alphas_[place : place + 1], tol=self.tol, start=start)
         self._keep(verdict, labels, table, float(self.alphas_[place]))
+        if any(missed):
+            word = unfinished_words(sum(missed), len(folds) * len(self.alphas_), max(self.tol, _PATH_TOL))
+            warn(word, ConvergenceWarning, stacklevel=2)
+            self.result_ = replace(self.result_, converged=False, message=word)
         for word in held_out.words(place, self.alphas_):
             warn(word, FitWarning, stacklevel=2)
             self.result_ = replace(self.result_, message=f"{self.result_.message}; {word}")
@@ -138,7 +147,7 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
 
     def _notes(self) -> tuple[str, ...]:
         place = int(np.flatnonzero(self.alphas_ == self.alpha_)[0])
-        loss = f"log loss {self.log_loss_[place]:.4g} ± {self.log_loss_std_error_[place]:.2g} on held-out rows"
+        loss = f"held-out log loss {self.log_loss_[place]:.4g} ± {self.log_loss_std_error_[place]:.2g}"
         return f"{loss}, rule {self.rule!r}", *super()._notes()
 
     def _walk(
@@ -156,16 +165,17 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
             max_steps=int(self.max_iter),
         )
 
-    def _losses(self, table: Any, codes: Order, omega: Array, fold: Fold) -> Array:
-        """Mean log loss on the held-out rows for each α."""
+    def _losses(self, table: Any, codes: Order, omega: Array, fold: Fold) -> tuple[Array, int]:
+        """Mean log loss on the held-out rows for each α, and the number of fits that did not converge."""
         train, held = fold
         known, place = np.unique(codes[train], return_inverse=True)
         labels = Labels.of(place, len(known), omega[train])
         told = Labels.of(np.searchsorted(known, codes[held]), len(known), omega[held])
         rows = Rows.of(table[train], np.zeros(len(train)), omega[train], center=bool(self.fit_intercept))
         shown = table[held]
-        way = self._walk(rows, labels, self.alphas_, tol=max(self.tol, _PATH_TOL))
-        return np.array([told.odds(np.asarray(shown @ step.W.T) + step.b).loss for step in way]) / omega[held].sum()
+        path = list(self._walk(rows, labels, self.alphas_, tol=max(self.tol, _PATH_TOL)))
+        loss = np.array([told.odds(np.asarray(shown @ step.W.T) + step.b).loss for step in path])
+        return loss / omega[held].sum(), sum(not step.converged for step in path)
 
     def _folds(self, table: Any, codes: Order, omega: Array, y: Any, sample_weight: Any) -> list[Fold]:
         """Folds whose training rows have two classes or more, and the held-out rows of which they know the labels."""
@@ -185,7 +195,6 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
         if len(found) < 2:
             raise ValueError(
                 f"cross-validation needs at least 2 folds with 2 classes among the training rows, but cv={self.cv!r} "
-                f"gives {len(found)} (equal rows are one, in one fold): use SparseLogisticRegression with an alpha of "
-                "your choice"
+                f"gives {len(found)} (identical rows stay in one fold): use SparseLogisticRegression with a fixed alpha"
             )
         return found

@@ -1,4 +1,4 @@
-"""The lasso for a whole range of penalties, each from the one before."""
+"""The lasso along a grid of penalties, each fit started from the one before."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
-from credo.estimator import FitWarning, names_for, numeric, positive, positive_integer, training_rows
+from credo.estimator import ConvergenceWarning, names_for, numeric, positive, positive_integer, training_rows
 from credo.learning.coordinate import Rows, block_of, descend
 from credo.notices import warn
 from credo.sparse.lasso import mixing
@@ -22,7 +22,7 @@ class _Path(NamedTuple):
 
 
 class LassoPath(_Path):
-    """The weights for every penalty, and what goes with them; it unpacks as `alphas, coefs, dual_gaps`.
+    """Coefficients for each penalty; unpacks as `alphas, coefs, dual_gaps`.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class LassoPath(_Path):
     >>> path.names
     ['x0']
     >>> path
-    LassoPath(2 alphas from 2 to 1; 1 column, 1 with a weight; largest dual gap 0)
+    LassoPath(2 alphas from 2 to 1; 1 column, 1 nonzero; largest dual gap 0)
     """
 
     intercepts: Array
@@ -69,7 +69,7 @@ class LassoPath(_Path):
         first, last = f"{self.alphas[0]:.4g}", f"{self.alphas[-1]:.4g}"
         alphas = f"{len(self.alphas)} alphas from {first} to {last}" if len(self.alphas) > 1 else f"alpha {first}"
         used = int(np.count_nonzero(self.coefs.any(axis=1)))
-        columns = f"{len(self.coefs)} column{'s' * (len(self.coefs) != 1)}, {used} with a weight"
+        columns = f"{len(self.coefs)} column{'s' * (len(self.coefs) != 1)}, {used} nonzero"
         return f"LassoPath({alphas}; {columns}; largest dual gap {self.dual_gaps.max():.2g})"
 
     def predict(self, X: ArrayLike) -> Array:
@@ -94,36 +94,37 @@ def lasso_path(
     tol: float = 1e-4,
     max_iter: int = 100_000,
 ) -> LassoPath:
-    """The weights of the lasso (or elastic net) for a range of α, with the gap met at each of them.
+    """Coefficients of the lasso (or elastic net) along a grid of α, with the duality gap at each.
 
         min (1/2n)‖y − b − Xw‖² + α ρ‖w‖₁ + ½ α (1 − ρ)‖w‖²,    ρ = l1_ratio
 
-    Equivalent to fitting `Lasso` at each α. Unlike scikit-learn's function of this name it takes the means out by
-    itself, unless told that there is no intercept; sparse X stays sparse.
+    Equivalent to fitting `Lasso` at each α. Unlike scikit-learn's function of the same name it fits an intercept by
+    default. Sparse X stays sparse.
 
     Parameters
     ----------
     X : array, frame or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
     alphas : array, optional
-        The penalties, above zero; by default `n_alphas` values, in equal ratios, from the smallest α with all weights
-        zero down to `eps` times that.
-    n_alphas, eps : the default range
+        The penalties; 0 is least squares. By default `n_alphas` values, equally spaced in their logarithms, from the
+        smallest α at which all coefficients are zero down to `eps` times that.
+    n_alphas, eps : the default grid
     l1_ratio : float, default 1.0
+        ρ between 0 (ridge regression; needs `alphas`) and 1 (lasso).
     fit_intercept : bool, default True
     sample_weight : array of shape (n_samples,), optional
     names : sequence of str, optional
-        Of the columns, all different; by default those of a frame or a basis of `credo.features`, else x0, x1, …
+        Unique names of the columns; by default those of a data frame or of `credo.features`, else x0, x1, …
     tol : float, default 1e-4
-        Each duality gap is at most tol·‖y − ȳ‖²/n.
+        The solver stops when the duality gap is at most tol·‖y − ȳ‖²/n.
     max_iter : int, default 100000
-        The most passes of coordinate descent for one α.
+        Maximum number of passes of coordinate descent for one α.
 
     Returns
     -------
     LassoPath
-        A tuple of `alphas` (largest first), `coefs` (n_features, n_alphas) and `dual_gaps`, with the `intercepts`, the
-        `names` of the columns and `predict` beside it.
+        A tuple of `alphas` (largest first), `coefs` (n_features, n_alphas) and `dual_gaps`, with further attributes
+        `intercepts` and `names`, and a method `predict`.
 
     Examples
     --------
@@ -139,25 +140,30 @@ def lasso_path(
     table, target, weight, called = training_rows("lasso_path", X, y, sample_weight, sparse="csc")
     rows = Rows.of(table, target, weight, center=bool(fit_intercept))
     called = called if names is None else names_for(names, rows.X.shape[1])
-    grid = penalties(rows.steepest() / (rows.total * ratio), alphas, n_alphas=n_alphas, eps=eps)
+    if ratio == 0 and alphas is None:
+        raise ValueError("l1_ratio=0 has no default alphas, as no penalty sets all coefficients to zero: pass alphas")
+    largest = rows.steepest() / (rows.total * ratio) if ratio > 0 else np.nan
+    grid = penalties(largest, alphas, n_alphas=n_alphas, eps=eps)
     coefs, gaps, missed = walk(rows, grid, l1_ratio=ratio, tol=tol, max_passes=max_iter)
     if missed:
         warn(
-            f"at {missed} of {len(grid)} alphas the relative duality gap is above tol={tol:g}: raise max_iter or tol, "
-            "or bring the columns to one scale",
-            FitWarning,
+            f"{missed} of {len(grid)} fits did not converge (relative duality gap above tol={tol:g}): increase "
+            "max_iter or tol, or standardize the columns",
+            ConvergenceWarning,
             stacklevel=2,
         )
     return LassoPath(grid, coefs, gaps / rows.total, intercepts=rows.intercept(coefs), names=called)
 
 
-def penalties(largest: float, alphas: ArrayLike | None, *, n_alphas: int, eps: float) -> Array:
-    """The values of α on trial, largest first: those that are given, or a grid down from the largest of use."""
+def penalties(largest: float, alphas: ArrayLike | None, *, n_alphas: int, eps: float, zero: bool = True) -> Array:
+    """The grid of α, largest first: the values given (0 only if `zero` is allowed), or a geometric default grid."""
     if alphas is not None:
         values = np.atleast_1d(np.asarray(alphas))
         numbers = values.dtype.kind in "iuf" and values.ndim == 1 and len(values) > 0
-        if not numbers or not ((values > 0) & np.isfinite(values)).all():
-            raise ValueError(f"alphas must be finite numbers above 0, at least one; got {alphas!r}")
+        least = 0.0 if zero else np.finfo(np.float64).tiny
+        if not numbers or not ((values >= least) & np.isfinite(values)).all():
+            sign = "not negative" if zero else "positive"
+            raise ValueError(f"alphas must be one or more finite numbers, {sign}; got {alphas!r}")
         return np.sort(values.astype(np.float64))[::-1]
     n_alphas = positive_integer("n_alphas", n_alphas)
     if not 0 < positive("eps", eps) < 1:

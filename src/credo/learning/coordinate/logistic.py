@@ -57,7 +57,7 @@ def classify(
     for l1 in penalties:
         with undivided(rows.X):
             gap, odds, n_steps = _solve(rows, labels, W, b, odds, l1, intercept, target, max_steps)
-        yield Verdict(W.copy(), b - W @ rows.offset, gap.value, n_steps, gap.value <= target)
+        yield Verdict(W.copy(), b - W @ rows.offset, gap.value, n_steps, bool(gap.value <= target))
 
 
 def _solve(

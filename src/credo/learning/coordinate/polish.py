@@ -7,13 +7,12 @@ from numpy.typing import NDArray
 
 from credo.learning.coordinate.descent import Step
 from credo.learning.coordinate.gap import least_squares_gap
+from credo.learning.coordinate.quadratic import LARGEST_SUPPORT
 from credo.learning.coordinate.rows import Rows
 from credo.linalg import NotPositiveDefiniteError, factorize
 
 Array = NDArray[np.float64]
 
-# Larger supports are left as the descent found them: a factor would cost more than all its passes.
-_LARGEST = 2000
 # Each round sends weights to zero, or takes the rounding error of the one before down.
 _ROUNDS = 8
 
@@ -25,7 +24,7 @@ def polished(rows: Rows, step: Step, *, l1: float, l2: float) -> Step:
     that leaves the support.
     """
     best, active = step, np.flatnonzero(step.w)
-    if not step.converged or len(active) > _LARGEST:
+    if l1 == 0.0 or not step.converged or len(active) > LARGEST_SUPPORT:
         return step
     for _ in range(_ROUNDS):
         if not len(active):
