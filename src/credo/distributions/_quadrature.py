@@ -1,5 +1,7 @@
 """Integrals over the outcomes of a mixture, on panels that are as fine as its components are."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Any
 

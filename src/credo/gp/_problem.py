@@ -1,5 +1,7 @@
 """The evidence of a Gaussian process as a function of one flat vector of hyperparameters."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -50,9 +52,9 @@ class Evident(Protocol):
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]: ...
 
-    def subset(self, rows: NDArray[np.intp]) -> "Evident": ...
+    def subset(self, rows: NDArray[np.intp]) -> Evident: ...
 
-    def fresh(self) -> "Evident":
+    def fresh(self) -> Evident:
         """The same for one climb, which may begin each evaluation where the last one ended."""
         ...
 
@@ -113,11 +115,11 @@ class Problem:
         own = kernel_habits(self.kernel, self.marginal.X, self.marginal.weight)
         return Hyperprior.of(self.tree, own, noise_habits(int(self.learns_noise)))
 
-    def subset(self, rows: NDArray[np.intp]) -> "Problem":
+    def subset(self, rows: NDArray[np.intp]) -> Problem:
         """The same problem on some of the rows."""
         return replace(self, marginal=self.marginal.subset(rows), extra=self.extra[rows])
 
-    def fresh(self) -> "Problem":
+    def fresh(self) -> Problem:
         """Itself: an evaluation needs no start."""
         return self
 

@@ -7,6 +7,8 @@ counts as no improvement. Far from the minimum EI underflows and its surface is 
 (Ament et al. 2023), and it is what the search climbs.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any, Protocol

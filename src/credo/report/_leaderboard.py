@@ -1,5 +1,7 @@
 """The leaderboard's columns and rows, and the sentences under it."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """The lasso for a whole range of penalties, each from the one before."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
