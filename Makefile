@@ -51,7 +51,8 @@ bench: $(BIN)/python  ## Credo beside its peers, in one run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/python -m benchmarks
 
-format: $(STAMP)  ## let ruff rewrite what it can
+format: $(STAMP)  ## let ruff rewrite what it can, and write the stub of public names
+	$(BIN)/python -m tests.test_types
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -1,5 +1,7 @@
 """Draws the README's pictures by running the README's own examples: ``python docs/pictures.py``."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from pathlib import Path

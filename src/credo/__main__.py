@@ -1,5 +1,7 @@
 """`python -m credo` is the `credo` command."""
 
+from __future__ import annotations
+
 from credo.cli import main
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 No data-frame library is forced on anyone: `frame` builds with the first one that is installed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape

@@ -4,6 +4,8 @@
 other's warnings. A collector is a context variable: it belongs to one thread, or one asynchronous task, alone.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """One meaning of `random_state` for the whole house."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import accuracy_score, log_loss
-
 from credo.cli._models import CLASSIFIERS, estimators, short_name
 from credo.cli._sizes import Size, impossible, left_out
+from sklearn.metrics import accuracy_score, log_loss
+
 from credo.io import load
 
 RNG = np.random.default_rng(4)

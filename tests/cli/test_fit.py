@@ -9,8 +9,8 @@ from time import sleep
 import numpy as np
 import pandas as pd
 import pytest
-
 from credo.cli._models import REGRESSORS
+
 from credo.io import Preparation, TableModel, load
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.selection import compare

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-
 from credo.cli._inclusions import inclusions
+
 from credo.io import Preparation, TableModel
 from credo.report._inclusions import inclusions as shown
 from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor

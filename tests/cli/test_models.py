@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-
 from credo.cli._job import copies, steady
 from credo.cli._models import REGRESSORS, estimators, short_name
 from credo.cli._sizes import Size
+
 from credo.gp import GPRegressor
 from credo.kernels import RBF, Matern32, Matern52
 from credo.linear import BayesianLinearRegression

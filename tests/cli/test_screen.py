@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
-
 from credo.cli._models import CLASSIFIERS, REGRESSORS
+
 from credo.cli._screen import Screen, cells, plain, size
 from credo.distributions import Normal
 from credo.report._leaderboard import head

@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from credo.cli._models import REGRESSORS
 
 import credo
-from credo.cli._models import REGRESSORS
 from credo.io import load
 
 

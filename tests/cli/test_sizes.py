@@ -3,10 +3,10 @@
 import re
 
 import pytest
-
-from credo.cli import _sizes as sizes
 from credo.cli._models import REGRESSORS, estimators
 from credo.cli._sizes import Size, duration, impossible, left_out, patience, seconds
+
+from credo.cli import _sizes as sizes
 
 KERNELS = ("nadaraya-watson", "kernel-ridge", "gp", "gp-matern")
 SIMPLE = ("linear", "ridge", "bayes", "polynomial", "lms")

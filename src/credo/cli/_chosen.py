@@ -1,5 +1,7 @@
 """The weights of models that choose among their columns, as `credo show` lists them."""
 
+from __future__ import annotations
+
 from typing import Any
 
 # A summary of more columns than this leaves out weights that are zero, and with them what it knows of the columns.

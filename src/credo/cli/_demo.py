@@ -1,5 +1,7 @@
 """`credo demo`."""
 
+from __future__ import annotations
+
 import shlex
 import shutil
 import sys

@@ -1,5 +1,7 @@
 """`credo fit`."""
 
+from __future__ import annotations
+
 import shlex
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """The command group: what `credo` offers, and how its errors reach a person."""
 
+from __future__ import annotations
+
 import traceback
 from importlib import import_module
 from typing import Any

@@ -1,5 +1,7 @@
 """Options that several commands share."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, TypeVar
 

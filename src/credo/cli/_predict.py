@@ -1,5 +1,7 @@
 """`credo predict`."""
 
+from __future__ import annotations
+
 import csv
 import io
 from pathlib import Path

@@ -1,5 +1,7 @@
 """What a person sees: the answer on stdout; notes and progress on stderr."""
 
+from __future__ import annotations
+
 import json
 import math
 import unicodedata
@@ -36,7 +38,7 @@ class Screen:
         if self.as_json:
             click.echo(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False))
 
-    def leaderboard(self, comparison: "Comparison", selected: str) -> None:
+    def leaderboard(self, comparison: Comparison, selected: str) -> None:
         """The scores as a table; without colours and lines when stdout is no terminal."""
         if self.as_json or self.quiet:
             return
@@ -94,7 +96,7 @@ def visible(text: str) -> str:
     return "".join(repr(c)[1:-1] if unicodedata.category(c) == "Cc" and c not in "\n\t" else c for c in text)
 
 
-def cells(score: "Score", measures: Sequence[str]) -> tuple[str, ...]:
+def cells(score: Score, measures: Sequence[str]) -> tuple[str, ...]:
     """One line of the leaderboard as text."""
     from credo.selection import MEASURES
 
@@ -106,7 +108,7 @@ def cells(score: "Score", measures: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def written(measure: "Measure", value: float | None) -> str:
+def written(measure: Measure, value: float | None) -> str:
     """A number of the leaderboard as its kind is written."""
     if measure.is_share:
         return share(value)

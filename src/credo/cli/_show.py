@@ -1,5 +1,7 @@
 """`credo show`."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """The contract of a predictive distribution that is vectorised over rows."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from typing import Any, NoReturn, Self
 

@@ -1,5 +1,7 @@
 """The distribution of stored draws."""
 
+from __future__ import annotations
+
 from typing import Any, NoReturn, Self
 
 import numpy as np

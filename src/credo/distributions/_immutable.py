@@ -1,5 +1,7 @@
 """Values that can't be changed once they are built."""
 
+from __future__ import annotations
+
 from typing import Any, NoReturn
 
 

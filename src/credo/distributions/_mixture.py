@@ -1,5 +1,7 @@
 """Mixtures of distributions."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """The joint normal distribution of several numbers."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, Self
 
 import numpy as np

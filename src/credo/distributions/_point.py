@@ -1,5 +1,7 @@
 """What a location-scale family does when its scale is exactly zero: all probability sits on one point."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,5 +1,7 @@
 """Integrals over the outcomes of a distribution, on panels that are as fine as its components are."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

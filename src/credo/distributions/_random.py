@@ -1,5 +1,7 @@
 """Draws of one among many."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

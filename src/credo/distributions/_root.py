@@ -1,5 +1,7 @@
 """The inverse of distribution functions, for many rows and levels at once."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

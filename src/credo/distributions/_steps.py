@@ -4,6 +4,8 @@
 them, (m, n_rows) or (m, 1), the last of which is exactly one.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,5 +1,7 @@
 """Student's t distribution, in its location-scale form."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Roots of covariances that may be singular."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,6 +5,8 @@ and curvature at both ends is off by less than 1e-14 from 5 degrees of freedom o
 several times as much.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The tails of Student's t, with all their digits."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, gammaln

@@ -1,5 +1,7 @@
 """Strictly increasing transformations of a target: log, Box–Cox and Yeo–Johnson."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

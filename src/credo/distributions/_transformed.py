@@ -1,5 +1,7 @@
 """The distribution of a target whose transform has a known distribution."""
 
+from __future__ import annotations
+
 from typing import NamedTuple, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Checks at the door: every error names the argument, the place and the value."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Which transformation a target needs: its parameter by maximum likelihood, its kind by held-out log scores."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import narwhals as nw

@@ -1,5 +1,7 @@
 """A regressor of a transformed target."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """Methods that a class doesn't have though its base does."""
 
+from __future__ import annotations
+
 from typing import Any, NoReturn
 
 

@@ -1,5 +1,7 @@
 """Checks of constructor arguments, run at the start of `fit`; each error names the argument and its value."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real

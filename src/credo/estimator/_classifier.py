@@ -1,5 +1,7 @@
 """What every classifier shares: labels of any kind, `predict`, `predict_proba` and `predict_dist`."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The door that every estimator shares: rows, weights and names in one shape."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import narwhals as nw

@@ -1,5 +1,7 @@
 """What a log evidence conditions on, so that only evidences of one kind are compared."""
 
+from __future__ import annotations
+
 from typing import Any
 
 FLAT = "flat prior"

@@ -1,5 +1,7 @@
 """Labels as they come: words, numbers, truth values, categories, objects."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What the linear classifiers share: weights, scores, probabilities by the softmax of the scores, and the table."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

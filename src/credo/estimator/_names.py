@@ -5,6 +5,8 @@ long as it lives, and whoever is given that object can ask for them; copies and 
 The arrays stay what they were, of their own class, and a mark costs nothing until the names are asked for.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy

@@ -1,5 +1,7 @@
 """What is no number, though NumPy may take it for one: values under a mask, dates and durations."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from datetime import date, time, timedelta
 from typing import Any

@@ -1,5 +1,7 @@
 """What every regressor shares: numeric targets, `predict` and `predict_dist`."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, overload
 
 import numpy as np

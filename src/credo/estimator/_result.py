@@ -1,5 +1,7 @@
 """How a fit ended."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from sklearn import exceptions

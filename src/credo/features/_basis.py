@@ -1,5 +1,7 @@
 """What every basis of numeric columns shares: validation at the door, and names for what comes out."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Self

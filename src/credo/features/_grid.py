@@ -1,5 +1,7 @@
 """Points on each column's own axis: given by the user, or spread over the training rows."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Features of a user's own function."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Cosines and sines along each column."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Powers and products of columns, on an axis that double precision can carry."""
 
+from __future__ import annotations
+
 from itertools import combinations_with_replacement
 from math import ceil, comb, floor, inf, log10
 from typing import Literal

@@ -1,5 +1,7 @@
 """Bumps around centres."""
 
+from __future__ import annotations
+
 from math import frexp, ldexp
 from typing import Any, Literal
 

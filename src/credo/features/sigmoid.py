@@ -1,5 +1,7 @@
 """Soft steps along each column."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Jumps: indicators of a column below a threshold."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

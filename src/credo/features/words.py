@@ -1,5 +1,7 @@
 """Word indicators from raw text."""
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections import Counter

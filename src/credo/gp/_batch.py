@@ -1,5 +1,7 @@
 """Choosing a batch of points that say most about a function."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 

@@ -3,6 +3,8 @@
 They are what a model file holds of a fitted classifier: arrays from which factors are built again when first asked.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 

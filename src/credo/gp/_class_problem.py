@@ -1,5 +1,7 @@
 """The evidence of a Gaussian-process classifier as a function of one flat vector of hyperparameters."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -63,11 +65,11 @@ class ClassProblem:
         """The size of the matrix that an evaluation factors."""
         return len(self.X)
 
-    def subset(self, rows: NDArray[np.intp]) -> "ClassProblem":
+    def subset(self, rows: NDArray[np.intp]) -> ClassProblem:
         """The same problem on some of the rows."""
         return replace(self, X=np.ascontiguousarray(self.X[rows]), codes=self.codes[rows], weight=self.weight[rows])
 
-    def fresh(self) -> "ClassProblem":
+    def fresh(self) -> ClassProblem:
         """The same for one climb: an evaluation begins with the sites of the last."""
         return replace(self, trail={})
 

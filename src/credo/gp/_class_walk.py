@@ -1,5 +1,7 @@
 """Draws of latent values, and of hyperparameters on request, for a classifier of two classes."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 

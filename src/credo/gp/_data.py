@@ -1,5 +1,7 @@
 """The training table as a process sees it: distinct rows, their weights, standardised targets, and what is missing."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +50,7 @@ class MeanBasis:
     columns: Index
 
     @classmethod
-    def of(cls, kind: str, X: Array, weight: Array) -> "MeanBasis":
+    def of(cls, kind: str, X: Array, weight: Array) -> MeanBasis:
         """The basis for these training rows."""
         center, spread = np.average(X, axis=0, weights=weight), weighted_std(X, weight)
         columns = _independent(X, center, spread) if kind == "linear" else np.empty(0, dtype=np.intp)

@@ -1,5 +1,7 @@
 """What the evidence of a process conditions on."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from credo.estimator import FLAT, MAXIMISED, SCALED, evidence_base

@@ -1,5 +1,7 @@
 """Methods of a fitted Gaussian process: predictions, draws, leave-one-out, updates, and where to measure next."""
 
+from __future__ import annotations
+
 from contextlib import nullcontext
 from typing import Any, Literal, Self, overload
 

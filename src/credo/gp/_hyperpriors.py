@@ -4,6 +4,8 @@ In natural logs, as the centre and width of a normal distribution around data-dr
 evidence dominates, narrow enough to exclude zero noise and infinite length scales.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +34,7 @@ class Hyperprior:
     own: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, tree: ParameterTree, *habits: Array) -> "Hyperprior":
+    def of(cls, tree: ParameterTree, *habits: Array) -> Hyperprior:
         """Around what is expected of each entry; entries of which nothing is known begin where the tree has them.
 
         `habits` are the logarithm and the width of every free entry, one part of the tree after the other.
@@ -52,7 +54,7 @@ class Hyperprior:
         return cls(center, width, own)
 
     @cached_property
-    def proper(self) -> "Hyperprior":
+    def proper(self) -> Hyperprior:
         """With a width for every entry, as a sampler needs it: a parameter without one stays near its start."""
         filled = np.where(np.isfinite(self.width) | self.own, self.width, _NOISE_WIDTH)
         return Hyperprior(self.center, filled, self.own)

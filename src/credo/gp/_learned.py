@@ -1,5 +1,7 @@
 """What the Gaussian-process regressor and classifier share: a kernel whose parameters are learned."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """ln p(Y | kernel, noise of each row) for targets that may have gaps, weights and several columns."""
 
+from __future__ import annotations
+
 import math
 import threading
 from dataclasses import dataclass, field
@@ -35,7 +37,7 @@ class Marginal:
         """Without the memory, which belongs to threads."""
         return Marginal, (self.X, self.Y, self.basis, self.weight, self.scatter)
 
-    def subset(self, rows: NDArray[np.intp]) -> "Marginal":
+    def subset(self, rows: NDArray[np.intp]) -> Marginal:
         """The same for some of the rows."""
         return Marginal(self.X[rows], self.Y[rows], self.basis[rows], self.weight[rows], self.scatter[rows])
 

@@ -1,5 +1,7 @@
 """The distribution of a noise variance that varies with the inputs."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,7 +34,7 @@ class NoiseProcess:
         mean, variance = self._law.latent(cross, self.kernel._diagonal(rows))
         return self.log_level + mean, variance
 
-    def stretched(self, factor: float) -> "NoiseProcess":
+    def stretched(self, factor: float) -> NoiseProcess:
         """The distribution of the logarithm of factor·σ²."""
         return replace(self, log_level=self.log_level + math.log(factor))
 

@@ -1,5 +1,7 @@
 """The evidence of a Gaussian process as a function of one flat vector of hyperparameters."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -53,9 +55,9 @@ class Evident(Protocol):
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]: ...
 
-    def subset(self, rows: NDArray[np.intp]) -> "Evident": ...
+    def subset(self, rows: NDArray[np.intp]) -> Evident: ...
 
-    def fresh(self) -> "Evident":
+    def fresh(self) -> Evident:
         """The same for one climb, which may begin each evaluation where the last one ended."""
         ...
 
@@ -121,11 +123,11 @@ class Problem:
         """The size of the matrix that an evaluation factors."""
         return len(self.marginal.X)
 
-    def subset(self, rows: NDArray[np.intp]) -> "Problem":
+    def subset(self, rows: NDArray[np.intp]) -> Problem:
         """The same problem on some of the rows."""
         return replace(self, marginal=self.marginal.subset(rows), extra=self.extra[rows])
 
-    def fresh(self) -> "Problem":
+    def fresh(self) -> Problem:
         """Itself: an evaluation needs no start."""
         return self
 

@@ -1,5 +1,7 @@
 """A Gaussian process given data, at one setting of its hyperparameters."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -33,7 +35,7 @@ class Process:
     parts: tuple[tuple[Group, Conditioned], ...]
 
     @classmethod
-    def of(cls, kernel: Kernel, noise: Array, X: Array, Y: Array, basis: MeanBasis) -> "Process":
+    def of(cls, kernel: Kernel, noise: Array, X: Array, Y: Array, basis: MeanBasis) -> Process:
         """Condition: one factor for each pattern of missing entries."""
         parts = []
         for group in groups(Y):
@@ -43,7 +45,7 @@ class Process:
             parts.append((group, given))
         return cls(kernel, noise, X, Y, basis, tuple(parts))
 
-    def extended(self, rows: Array, Y: Array, noise: Array, basis: MeanBasis) -> "Process":
+    def extended(self, rows: Array, Y: Array, noise: Array, basis: MeanBasis) -> Process:
         """With further rows: the factor grows, and is made again where something is missing or the mean has slopes."""
         X, every_Y, every_noise = np.vstack([self.X, rows]), np.vstack([self.Y, Y]), np.append(self.noise, noise)
         if len(self.parts) > 1 or np.isnan(every_Y).any() or basis.kind == "linear":

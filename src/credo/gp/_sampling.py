@@ -1,5 +1,7 @@
 """Hyperparameters drawn from their posterior, in natural units for people and as flat vectors for predictions."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import partial
 

@@ -1,5 +1,7 @@
 """From a problem to its hyperparameters: where to start, which subsets of the rows to use, and how it ended."""
 
+from __future__ import annotations
+
 import math
 from functools import partial
 

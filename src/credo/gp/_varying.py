@@ -14,6 +14,8 @@ with w the number of observations of each row. The gradient by λ is (K_g + ½Σ
 an ordinary evidence, ½[(λ − w/2)(λ − w/2)ᵀ − (K_g + Λ⁻¹)⁻¹], and nothing else depends on k_g.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -91,11 +93,11 @@ class VaryingNoise:
         """The size of the matrices that an evaluation factors."""
         return len(self.marginal.X)
 
-    def subset(self, rows: NDArray[np.intp]) -> "VaryingNoise":
+    def subset(self, rows: NDArray[np.intp]) -> VaryingNoise:
         """The same problem on some of the rows."""
         return replace(self, marginal=self.marginal.subset(rows))
 
-    def fresh(self) -> "VaryingNoise":
+    def fresh(self) -> VaryingNoise:
         """The same for one climb: an evaluation begins with the sites of the last."""
         return replace(self, trail={})
 

@@ -7,6 +7,8 @@ isn't taken for improvement. Far from the minimum EI underflows to zero, so the 
 (Ament et al. 2023).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any, Protocol

@@ -1,5 +1,7 @@
 """Gaussian-process classification."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Self

@@ -1,5 +1,7 @@
 """Minimising a function that is costly to evaluate, and perhaps noisy, over a box."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -65,7 +67,7 @@ class Box:
     names: tuple[str, ...] | None
 
     @classmethod
-    def of(cls, bounds: Any) -> "Box":
+    def of(cls, bounds: Any) -> Box:
         """The box of a list of (low, high) or a dict of name -> (low, high), each perhaps with a scale behind."""
         names = tuple(str(name) for name in bounds) if isinstance(bounds, Mapping) else None
         entries = list(bounds.values() if isinstance(bounds, Mapping) else bounds)

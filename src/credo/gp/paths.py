@@ -9,6 +9,8 @@ with f a function of the prior, ε noise of the data's kind and b the coefficien
 prior's function is a sum of waves with the kernel's own frequencies; what is added is exact.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -63,7 +65,7 @@ class Paths:
     def __len__(self) -> int:
         return self.weights.shape[1]
 
-    def __getitem__(self, index: Any) -> "Paths":
+    def __getitem__(self, index: Any) -> Paths:
         chosen = np.atleast_1d(np.arange(len(self))[index])
         return replace(
             self,

@@ -4,6 +4,8 @@ With residuals r = g(z) − z and their differences ΔR over the last steps, the
 vanish were g affine (Walker & Ni, 2011): z + βr − (ΔZ + βΔR)γ with γ = argmin ‖r − ΔRγ‖.
 """
 
+from __future__ import annotations
+
 from collections import deque
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Newton's method for the mode of ln p(y|f) − ½fᵀK⁻¹f, in a = K⁻¹f and f together, with a line search."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 

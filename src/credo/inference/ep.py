@@ -6,6 +6,8 @@ likelihoods keep every site's precision positive; a precision that would be nega
 says so.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

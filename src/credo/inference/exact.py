@@ -11,6 +11,8 @@ The coefficients b of the mean are integrated out (Rasmussen & Williams 2.42–2
 Several targets share the factor; their log densities add up.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 
@@ -116,7 +118,7 @@ class Conditioned:
     mean_factor: Factor | None
 
     @classmethod
-    def of(cls, factor: Factor, Y: Array, basis: Array) -> "Conditioned":
+    def of(cls, factor: Factor, Y: Array, basis: Array) -> Conditioned:
         """The process from the factor of C."""
         mean = _mean_terms(factor, Y, basis)
         return cls(factor, mean.alpha, mean.coefficients, mean.spread, mean.factor)

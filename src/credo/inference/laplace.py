@@ -4,6 +4,8 @@ Newton's method in a = K⁻¹f with a line search (Rasmussen & Williams alg. 3.1
 including how the mode moves (alg. 5.1).
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

@@ -5,6 +5,8 @@ A draw from N(0, K) and the present state span an ellipse on which the prior is 
 likelihood picks the next state from it. There is nothing to tune, and every draw moves.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -7,6 +7,8 @@ Only B is factored, whose eigenvalues are at least one (Rasmussen & Williams 3.2
 have precision zero.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

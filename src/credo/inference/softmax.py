@@ -7,6 +7,8 @@ E_c = D_c^½(I + D_c^½KD_c^½)⁻¹D_c^½, the curvature is W = D − Dw⁻¹D 
 classes, and by the determinant lemma ln|I + KW| = Σ_c ln|I + D_c^½KD_c^½| + ln|M| − Σ ln w.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -5,6 +5,8 @@ Archambeau, 2009), and a step towards those values is one along the natural grad
 with the last few.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What can be wrong with a table or a model file, and the nearest name to a wrong one."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from difflib import get_close_matches
 

@@ -1,5 +1,7 @@
 """The optional libraries of this room, imported when first needed and missed in words."""
 
+from __future__ import annotations
+
 from typing import Any
 
 

@@ -1,5 +1,7 @@
 """The bandwidth of a kernel: one factor on all its free length scales, chosen by exact leave-one-out."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Rows of a Gram matrix as they are asked for, of which so many are kept as memory allows."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

@@ -6,6 +6,8 @@ Distances are Euclidean in the kernel's own coordinates: columns in units of the
 points on circles, whose chords 2 sin(πd/p) make it an RBF.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from functools import reduce, singledispatch
 

@@ -1,5 +1,7 @@
 """Learning from mistakes: visits of the rows until none is wrong, or until patience ends."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

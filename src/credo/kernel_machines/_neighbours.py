@@ -5,6 +5,8 @@
 The weights are normalised in logs. Where even the largest log is −∞, the nearest rows share the weight.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,7 +132,7 @@ class Spread:
     y_variance: float
 
     @classmethod
-    def of(cls, neighbours: Neighbours, kernel: Kernel) -> "Spread":
+    def of(cls, neighbours: Neighbours, kernel: Kernel) -> Spread:
         """Measured by leaving out each observation in turn."""
         error, square, mass = neighbours.left_out(kernel, np.arange(len(neighbours.rows)))
         variances, weight, y_mean = error**2 / (1.0 + square), neighbours.weight, neighbours.y_mean

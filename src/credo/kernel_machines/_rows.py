@@ -1,5 +1,7 @@
 """Rows against training rows: kernels block by block, distances, and the kernel that was asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -6,6 +6,8 @@ K̃ is K itself or, with an intercept, K in the feature space's coordinates abou
 every penalty α costs O(n²): fit, residuals, leverages. All of it is `credo.linear`'s spectrum seen from the dual side.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

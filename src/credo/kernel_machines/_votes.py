@@ -6,6 +6,8 @@ g_c are the classes' factors and π_c ∝ g_c (n_c + 1) their frequencies by Lap
 Everything is relative to the largest weight, in logs: where V underflows, a π decides, and without a the nearest rows.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +58,7 @@ class Votes:
             parts.append(said[:, None] * shares + unsaid[:, None] * self.prior)
         return np.concatenate(parts)
 
-    def left_out(self, kernel: Kernel, place: Index) -> "LeftOut":
+    def left_out(self, kernel: Kernel, place: Index) -> LeftOut:
         """What the others say of the classes of the training rows at these places, one observation left out."""
         codes, share, mass = self._codes[place], np.empty(len(place)), np.empty(len(place))
         for part in blocks(len(place), len(self.neighbours.rows)):

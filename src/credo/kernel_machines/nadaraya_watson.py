@@ -1,5 +1,7 @@
 """Nadaraya–Watson regression: locally weighted means, with the bandwidth by exact leave-one-out."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The perceptron in the feature space of a kernel."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Kernel ridge regression: the whole path over α from one eigendecomposition, α by exact leave-one-out."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Classification by kernel-weighted votes of all training rows."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

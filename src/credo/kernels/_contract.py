@@ -1,5 +1,7 @@
 """What a kernel is: a positive semidefinite function with named parameters, on clean arrays."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import Any
 

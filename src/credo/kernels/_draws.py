@@ -1,5 +1,7 @@
 """Gaussian draws with a given covariance."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Columns that share a length scale, such as the 0/1 columns of one categorical variable."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +19,7 @@ class Groups:
     labels: tuple[Label, ...]
 
     @classmethod
-    def of(cls, labels: Iterable[object]) -> "Groups":
+    def of(cls, labels: Iterable[object]) -> Groups:
         """Check labels given by a user."""
         given = list(labels.tolist() if isinstance(labels, np.ndarray) else labels)
         if given and all(isinstance(label, str) for label in given):

@@ -5,6 +5,8 @@
 Kernel and combinations share one module because each needs the other; what a kernel is says `_contract.py`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import reduce
 from itertools import product
@@ -34,11 +36,11 @@ class Kernel(Covariance):
     What a kernel class has to write is said by `Covariance`.
     """
 
-    def exp(self) -> "Kernel":
+    def exp(self) -> Kernel:
         """exp(k(x, x′)), again a kernel."""
         return Exp(self)
 
-    def on(self, columns: int | Sequence[int] | slice) -> "Kernel":
+    def on(self, columns: int | Sequence[int] | slice) -> Kernel:
         """The kernel on some of the columns only.
 
         Parameters
@@ -54,21 +56,21 @@ class Kernel(Covariance):
         """
         return Columns(self, columns)
 
-    def __add__(self, other: Any) -> "Kernel":
+    def __add__(self, other: Any) -> Kernel:
         other = Constant(float(other)) if isinstance(other, Real) else other
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __radd__(self, other: Any) -> "Kernel":
+    def __radd__(self, other: Any) -> Kernel:
         return Constant(float(other)) + self if isinstance(other, Real) else NotImplemented
 
-    def __mul__(self, other: Any) -> "Kernel":
+    def __mul__(self, other: Any) -> Kernel:
         if isinstance(other, Real):
             return self._scaled(float(other))
         return Product(self, other) if isinstance(other, Kernel) else NotImplemented
 
     __rmul__ = __mul__
 
-    def _scaled(self, factor: float) -> "Kernel":
+    def _scaled(self, factor: float) -> Kernel:
         """This kernel times a positive number: into its variance where it has one."""
         if "variance" in self.tree:
             return self.with_params(variance=self.params["variance"] * factor)

@@ -1,5 +1,7 @@
 """Named parameters on an immutable value: look, replace, fix, bound, put a prior on."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -6,6 +6,8 @@ after a call, the threads of the BLAS still spin on their cores, and the system 
 where the two would take turns; so they step aside first.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 from collections import deque

@@ -1,5 +1,7 @@
 """Symmetric matrices that are given by their triangle i ≤ j."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Kernels of the inner product: Bayesian linear and polynomial regression as Gaussian processes."""
 
+from __future__ import annotations
+
 import math
 from functools import partial
 from itertools import combinations_with_replacement

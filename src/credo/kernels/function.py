@@ -1,5 +1,7 @@
 """A user's own function as a kernel, and whether it is one."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self

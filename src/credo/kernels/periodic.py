@@ -1,5 +1,7 @@
 """Functions that repeat."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Self
 

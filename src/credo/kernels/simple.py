@@ -1,5 +1,7 @@
 """White noise, and a kernel for codes of categories."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Self
 

@@ -4,6 +4,8 @@ A vector length scale is automatic relevance determination (ARD): one length sca
 a very large length scale has no effect. With `groups`, columns of the same group share a length scale.
 """
 
+from __future__ import annotations
+
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence

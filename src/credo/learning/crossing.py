@@ -1,5 +1,7 @@
 """Where a function of one number crosses zero."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from scipy.optimize import brentq

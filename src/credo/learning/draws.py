@@ -1,5 +1,7 @@
 """Draws of hyperparameters, and the numbers that say whether to believe them."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Sequence

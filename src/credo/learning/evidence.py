@@ -10,6 +10,8 @@ In terms of the ratio ρ = α/β the bracket is D(ρ) = rss + Σ qᵢ² ρ/(ρ +
 that maximising over both precisions is a search along one line, to rounding error by `highest`.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

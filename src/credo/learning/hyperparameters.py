@@ -5,6 +5,8 @@ rows, where an evaluation is cheap. The best of them is refined on larger subset
 steps are left. The number of evaluations is limited at every stage.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext

@@ -3,6 +3,8 @@
 A scan finds every peak that is wider than its strides, a root of the slope the top of each.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

@@ -4,6 +4,8 @@ The objective is the one that `hyperparameters` maximises: a log density of the 
 gradient. nutpie, an optional extra, runs the chains; ArviZ's formulas compare them.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -8,6 +8,8 @@ lowers the likelihood of logits and always raises some of it, so that a maximum 
 that its answer violates: a zero on few is a zero on all of them, and an answer that violates none is a certificate.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """What a likelihood is."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from typing import ClassVar
 

@@ -6,6 +6,8 @@ The edges are those of the normal distribution (every few standard deviations) t
 likelihood bends, so that neither a wide law over a sharp likelihood nor a narrow one is seen too coarsely.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Two classes, −1 and +1, from one latent value."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 

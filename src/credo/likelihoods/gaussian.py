@@ -1,5 +1,7 @@
 """Normal noise, with which every rule of inference is exact."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -7,6 +7,8 @@ The average lies nearer to ½ than σ(m) does: a model that isn't sure of its we
 1992). For two classes the integral is done to rounding error; for more, on stored points of a normal distribution.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import numpy as np

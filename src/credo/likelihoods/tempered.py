@@ -1,5 +1,7 @@
 """A likelihood that counts for less than one observation."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

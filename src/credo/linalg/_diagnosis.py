@@ -1,5 +1,7 @@
 """Why a matrix has no Cholesky factor, in words. Nothing here runs unless a factorization has failed."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh

@@ -1,5 +1,7 @@
 """The Cholesky factor of a symmetric positive definite matrix."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -102,7 +104,7 @@ class Factor:
         """A⁻¹ as a full matrix, for those who need every entry of it (a covariance to show, a gradient)."""
         return inverse_from_factor(self.L)
 
-    def update(self, V: ArrayLike) -> "Factor":
+    def update(self, V: ArrayLike) -> Factor:
         """The factor of A + VVᵀ, in O(n²k).
 
         Parameters
@@ -119,7 +121,7 @@ class Factor:
         _jit.update(U, W)
         return Factor(U.T, jitter=self.jitter)
 
-    def downdate(self, V: ArrayLike) -> "Factor":
+    def downdate(self, V: ArrayLike) -> Factor:
         """The factor of A − VVᵀ, in O(n²k); an error when that is not positive definite.
 
         Parameters
@@ -143,7 +145,7 @@ class Factor:
             )
         return Factor(U.T, jitter=self.jitter)
 
-    def extend(self, B: ArrayLike, C: ArrayLike) -> "Factor":
+    def extend(self, B: ArrayLike, C: ArrayLike) -> Factor:
         """The factor of [[A, B], [Bᵀ, C]], in O(n²m) for m new rows.
 
         The new diagonal gets the same jitter as the old one.

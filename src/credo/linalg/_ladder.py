@@ -1,5 +1,7 @@
 """The one place where a matrix is factored, and the jitter ladder that it may need."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

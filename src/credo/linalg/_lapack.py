@@ -1,5 +1,7 @@
 """Checked calls of BLAS and LAPACK on lower triangles in Fortran order, with no n×n copy to spare."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """How many threads to use, and how to keep the BLAS from using too many."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

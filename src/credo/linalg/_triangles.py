@@ -1,5 +1,7 @@
 """The two triangles of a symmetric matrix: whether they agree, and copying or clearing one in place."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

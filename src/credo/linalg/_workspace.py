@@ -1,5 +1,7 @@
 """One n×n matrix in place: filled, factored, inverted, and filled again."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A batch of rows in the coordinates that sequential learning works in, and what is kept between batches."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import frexp, ldexp

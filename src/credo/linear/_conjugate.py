@@ -6,6 +6,8 @@ The system H s = g is solved by conjugate gradients as far as the step deserves 
 the diagonal of H as preconditioner. Sparse rows stay sparse: centring is done on the sums.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -6,6 +6,8 @@ The columns of R are scaled to unit length. A well-conditioned R₁ is solved as
 the rank and the solution of smallest norm.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -9,6 +9,8 @@ even those singular values that are below eps of the largest (Drmač & Veselić 
 drown them.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg as sla

@@ -9,6 +9,8 @@ leave the curvature H well conditioned. So a wide table costs what its rows span
 are those of `_softmax`; the mean of the classes' weights, of which the labels say nothing, is zero.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -59,7 +61,7 @@ class LogPosterior(Task):
 
     level_penalty: float
 
-    def at(self, alpha: float) -> "LogPosterior":
+    def at(self, alpha: float) -> LogPosterior:
         """The same with another precision of the weights' prior."""
         return replace(self, penalty=alpha)
 

@@ -1,5 +1,7 @@
 """The normal law of a classifier's logits that a normal law of its weights gives."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +33,7 @@ class LogitPosterior:
     centered: bool
 
     @classmethod
-    def of(cls, task: LogPosterior, mode: PosteriorMode, data: Spectrum) -> "LogitPosterior":
+    def of(cls, task: LogPosterior, mode: PosteriorMode, data: Spectrum) -> LogitPosterior:
         """The posterior at a mode."""
         return cls(
             V=data.V,

@@ -4,6 +4,8 @@ Few parameters: Newton's method with the whole curvature. Many: with its product
 columns that depend on one another: in coordinates of the rows' span.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What the linear models with known uncertainty share: weights, their intervals, and the table of both."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -8,6 +8,8 @@ the curvature for the next one, so that an iteration is one pass. Where rows are
 and the curvature well enough for the first steps on all, which then need the slope only.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -43,7 +45,7 @@ class Curvature:
     factor: Factor
 
     @classmethod
-    def of(cls, H: Array) -> "Curvature":
+    def of(cls, H: Array) -> Curvature:
         diagonal = np.diagonal(H)
         scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         A = H / scale[:, None]

@@ -5,6 +5,8 @@
 No p×p matrix is formed unless `coef_cov` is asked for it: variances, predictions and draws go through V.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

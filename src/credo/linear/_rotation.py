@@ -6,6 +6,8 @@ V has orthonormal columns that span the rows. Weights outside of the span change
 has none, and among equal maxima the one without any is the one of smallest norm.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

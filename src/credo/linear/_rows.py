@@ -6,6 +6,8 @@ The QR of stacked triangles is the QR of the stacked rows (Demmel, Grigori, Hoem
 are read once and Q is never stored.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +37,7 @@ class Kept:
     n_given: int
 
     @classmethod
-    def of(cls, rows: Any, weight: Array | None, sample_weight: Any) -> "Kept | None":
+    def of(cls, rows: Any, weight: Array | None, sample_weight: Any) -> Kept | None:
         """A copy of the rows, or None where they are too many to keep."""
         if rows.shape[0] * rows.shape[1] > KEPT_ENTRIES:
             return None

@@ -1,5 +1,7 @@
 """Whether a maximum of the likelihood exists: labels that linear scores tell apart without error have none."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -7,6 +7,8 @@ K > 2 the K − 1 columns of C are orthonormal and orthogonal to 1, which is the
 zero, and ‖W‖² is the same for Θ and for the K logits (Bishop 4.104–4.110 in that gauge).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -7,6 +7,8 @@ diag(s) Vᵀ is a square root of the Gram matrix, two spectra merge into the spe
 without ever squaring a condition number. That makes this the sufficient statistic of a stream.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +68,7 @@ class Spectrum:
             return np.asarray(X @ self.V) - self.x_mean @ self.V
         return (X - self.x_mean) @ self.V
 
-    def merge(self, other: "Spectrum") -> "Spectrum":
+    def merge(self, other: Spectrum) -> Spectrum:
         """The spectrum of both sets of rows together."""
         weight = self.weight + other.weight
         share = other.weight / weight

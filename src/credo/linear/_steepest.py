@@ -6,6 +6,8 @@ D is the diagonal of the curvature at the start, that is the columns' variances:
 Newton's method differs by its other entries, and by following the curvature as it changes.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Predictions that look at no column: what every other model has to beat."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Bayesian linear regression: posterior, predictive and evidence in closed form (Bishop 3.3–3.5)."""
 
+from __future__ import annotations
+
 import math
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """Bayesian logistic and softmax regression by the Laplace approximation (Bishop 4.4, 4.5; MacKay 1992)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any, Self

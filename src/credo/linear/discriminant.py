@@ -1,5 +1,7 @@
 """The Bayes classifier for normal classes with one covariance."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Linear regression by least squares, with everything that classical theory says about its uncertainty."""
 
+from __future__ import annotations
+
 from typing import Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Classification by least squares on indicators of the classes."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

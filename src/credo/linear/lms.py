@@ -1,5 +1,7 @@
 """Linear regression learned one sample at a time."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any, Literal, Self
 

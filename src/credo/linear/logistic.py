@@ -1,5 +1,7 @@
 """Logistic regression: maximum likelihood, or the maximum of the posterior."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any, Literal, Self
 

@@ -1,5 +1,7 @@
 """The perceptron: learning from mistakes."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Ridge regression: the whole path over α from one decomposition, α by exact leave-one-out."""
 
+from __future__ import annotations
+
 from typing import Self
 
 import numpy as np

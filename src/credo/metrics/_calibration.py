@@ -1,5 +1,7 @@
 """Whether the stated probabilities come true: coverage, PIT and the calibration curve."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Tests of calibration: whether held-out outcomes are what the predictive distributions said, beyond chance."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

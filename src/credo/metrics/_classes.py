@@ -1,5 +1,7 @@
 """Scores of predicted class probabilities."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """How much each input moves a model's predictions: by changing its values, inputs that go together at once."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

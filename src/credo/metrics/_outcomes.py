@@ -1,5 +1,7 @@
 """Checks at the door: outcomes that match the rows of a distribution, and the weights of a mean."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

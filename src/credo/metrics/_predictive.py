@@ -1,5 +1,7 @@
 """Asking any model for its predictive distribution, through the wrappers that scikit-learn puts around it."""
 
+from __future__ import annotations
+
 from inspect import signature
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Scores of distributions as scikit-learn scorers."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any

@@ -1,5 +1,7 @@
 """Proper scores of predictive distributions, and the error of their means."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -4,6 +4,8 @@ Each saturates before float64 does, just inside its domain, so that an optimiser
 parameter that is finite and allowed.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 

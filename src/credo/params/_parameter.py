@@ -1,5 +1,7 @@
 """One named quantity: its value in natural units, its domain, its prior."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -64,12 +66,12 @@ class Parameter:
         """The entries on the real line, where optimisers work."""
         return self.bijector.inverse(self.entries)
 
-    def with_unconstrained(self, u: NDArray[np.float64]) -> "Parameter":
+    def with_unconstrained(self, u: NDArray[np.float64]) -> Parameter:
         """The same parameter at other entries, given on the real line."""
         entries = self.bijector.forward(u)
         return self.replace(value=entries if np.ndim(self.value) else entries[0])
 
-    def replace(self, **changes: Any) -> "Parameter":
+    def replace(self, **changes: Any) -> Parameter:
         """The same parameter with some of value, bijector, prior and fixed changed."""
         return replace(self, **changes)
 

@@ -1,5 +1,7 @@
 """Dotted paths such as "left.lengthscale", and what to say about one that isn't there."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from difflib import get_close_matches
 

@@ -1,5 +1,7 @@
 """Priors of parameters: normalised log densities in natural units, and their gradients, entry by entry."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,5 +1,7 @@
 """Parameters under names, and the flat vector that an optimiser sees."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -53,7 +55,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
                 raise ValueError(f"{name!r} must be a Parameter or a mapping of them; got {child!r}")
             self._children[check_name(name)] = child
 
-    def __getitem__(self, path: str) -> "Parameter | ParameterTree":
+    def __getitem__(self, path: str) -> Parameter | ParameterTree:
         here: Parameter | ParameterTree = self
         for name in str(path).split("."):
             if not isinstance(here, ParameterTree) or name not in here._children:
@@ -85,7 +87,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         return {"children": dict(self._children)}
 
     @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> "ParameterTree":
+    def from_fields(cls, fields: Mapping[str, Any]) -> ParameterTree:
         """The tree that `to_fields` described."""
         return cls(fields["children"])
 
@@ -113,7 +115,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         """The free entries on the real line, as one vector."""
         return np.concatenate([leaf.unconstrained for leaf in self._free.values()] or [np.empty(0)])
 
-    def unflatten(self, vector: ArrayLike) -> "ParameterTree":
+    def unflatten(self, vector: ArrayLike) -> ParameterTree:
         """The tree whose flat vector this is; fixed parameters stay as they are."""
         pieces = self._split(vector)
         return self._with_leaves({path: self._free[path].with_unconstrained(u) for path, u in pieces.items()})
@@ -144,7 +146,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         gradient = np.concatenate([slope for _, slope in terms] or [np.empty(0)])
         return float(sum(value for value, _ in terms)), gradient
 
-    def with_values(self, values: Mapping[str, ArrayLike]) -> "ParameterTree":
+    def with_values(self, values: Mapping[str, ArrayLike]) -> ParameterTree:
         """The tree with other natural values at these paths; everything else about them stays.
 
         >>> from credo.params import Parameter
@@ -156,7 +158,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
             tree = tree.replace(path, value=value)
         return tree
 
-    def replace(self, path: str, **changes: Any) -> "ParameterTree":
+    def replace(self, path: str, **changes: Any) -> ParameterTree:
         """The tree with the value, bijector, prior or fixed of one parameter changed."""
         leaf = self._leaf(path)
         try:
@@ -164,15 +166,15 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
-    def fix(self, *paths: str) -> "ParameterTree":
+    def fix(self, *paths: str) -> ParameterTree:
         """The tree with these parameters, or all parameters of these branches, fixed at their values."""
         return self._mark(paths, fixed=True)
 
-    def free(self, *paths: str) -> "ParameterTree":
+    def free(self, *paths: str) -> ParameterTree:
         """The tree with these parameters, or all parameters of these branches, free again."""
         return self._mark(paths, fixed=False)
 
-    def _mark(self, paths: tuple[str, ...], *, fixed: bool) -> "ParameterTree":
+    def _mark(self, paths: tuple[str, ...], *, fixed: bool) -> ParameterTree:
         marked: dict[str, Parameter] = {}
         for path in paths:
             place = self[path]
@@ -213,7 +215,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         stops = np.cumsum([0, *(leaf.size for leaf in self._free.values())]).tolist()
         return {path: slice(stops[i], stops[i + 1]) for i, path in enumerate(self._free)}
 
-    def _with_leaves(self, leaves: Mapping[str, Parameter], parent: str = "") -> "ParameterTree":
+    def _with_leaves(self, leaves: Mapping[str, Parameter], parent: str = "") -> ParameterTree:
         children: dict[str, Parameter | ParameterTree] = {}
         for name, child in self._children.items():
             path = join(parent, name)

@@ -1,5 +1,7 @@
 """What the figures are drawn from: finite rows, few enough to see."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

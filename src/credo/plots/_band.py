@@ -1,5 +1,7 @@
 """A model of one input: what it believes along the axis, and how sure it is."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Any
 

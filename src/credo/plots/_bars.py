@@ -1,5 +1,7 @@
 """Values by name, as horizontal bars."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Are the predictive distributions honest? The histogram of the probability integral transform."""
 
+from __future__ import annotations
+
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike

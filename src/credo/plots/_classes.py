@@ -1,5 +1,7 @@
 """Labels of any kind beside the probabilities that a model gave them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

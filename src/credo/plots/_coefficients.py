@@ -1,5 +1,7 @@
 """Coefficients with their intervals."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Which classes are taken for which."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

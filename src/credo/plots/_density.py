@@ -1,5 +1,7 @@
 """The posterior of single coefficients: a spike at zero beside a density."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Names at the right ends of lines, in place of a legend."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """The evidence as a landscape over two hyperparameters."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,7 +50,7 @@ class _Direction:
     def fitted(self) -> float:
         return self.unit * float(self.bijector.forward(self.center))
 
-    def finer(self) -> "_Direction":
+    def finer(self) -> _Direction:
         return replace(self, flat=np.linspace(self.flat[0], self.flat[-1], _FINER * len(self.flat)))
 
 

@@ -1,5 +1,7 @@
 """What the figures ask of a fitted model."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """Which inputs are in: probabilities over all models, beside the order in which the lasso lets them in."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Names and numbers as they stand in a figure."""
 
+from __future__ import annotations
+
 import math
 import unicodedata
 from typing import Any

@@ -1,5 +1,7 @@
 """How classes are told apart: by colour, and without it by the shape of their marks."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

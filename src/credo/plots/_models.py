@@ -1,5 +1,7 @@
 """The posterior over subsets of the columns: all models by their scores, and the likeliest of them."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Where to measure next: what is known, what isn't, and the points that a model would choose."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Two things chosen out of many, by name or by place."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 

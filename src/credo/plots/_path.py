@@ -1,5 +1,7 @@
 """The weights of the lasso along its penalty."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The peaks of a surface on a grid that stand out from it."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

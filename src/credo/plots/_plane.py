@@ -1,5 +1,7 @@
 """A grid over two columns of a model, the others held."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

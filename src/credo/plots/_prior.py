@@ -1,5 +1,7 @@
 """What a kernel believes before it has seen data."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

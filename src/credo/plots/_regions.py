@@ -1,5 +1,7 @@
 """What a classifier says over the plane of two inputs."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

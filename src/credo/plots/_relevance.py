@@ -1,5 +1,7 @@
 """Which inputs matter to a process with a length scale for each (automatic relevance determination)."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

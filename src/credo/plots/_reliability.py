@@ -1,5 +1,7 @@
 """Do predicted probabilities come true? Observed shares against what was predicted."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

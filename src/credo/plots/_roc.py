@@ -1,5 +1,7 @@
 """How well probabilities rank: the receiver operating characteristic and the area below it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

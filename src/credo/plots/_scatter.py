@@ -1,5 +1,7 @@
 """Predictions against what happened: the values themselves, and what was left over."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A classifier of one input: the probability of the second class along the axis."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A second panel in the foot of a figure's axes."""
 
+from __future__ import annotations
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, MaxNLocator

@@ -1,5 +1,7 @@
 """One calm style: thin axes, direct labels, one accent, one colour for what needs attention."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial

@@ -1,5 +1,7 @@
 """A figure as SVG text that may stand beside others in one page, in light and in dark."""
 
+from __future__ import annotations
+
 import re
 import warnings
 from collections.abc import Callable

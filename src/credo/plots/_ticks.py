@@ -1,5 +1,7 @@
 """Ticks of small panels that stand side by side."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What a Bayesian linear model knows about two of its weights."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

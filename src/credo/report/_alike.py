@@ -1,5 +1,7 @@
 """Inputs that say the same: copies of each other, and weighted sums of each other."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The answer on top of the page: what is known about the model that is taken, in sentences and in numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """What a model over subsets of the inputs held of them before it saw the rows."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

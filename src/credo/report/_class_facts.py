@@ -1,5 +1,7 @@
 """What held-out predictions of classes show, as numbers; the sentences are made of these."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The figures of held-out classes: probabilities, ranking, mistakes, and regions where there are two inputs."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Sentences about predictions of classes: each says what some facts mean for this data, and no more than they show."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """What the page says of predicted classes."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

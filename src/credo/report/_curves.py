@@ -1,5 +1,7 @@
 """What a model predicts along one column, the others as they are in a typical row."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The coefficients of a fitted model, on a scale on which they can be compared."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

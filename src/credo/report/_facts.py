@@ -1,5 +1,7 @@
 """What the held-out predictions show, as numbers; the sentences are made of these."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,5 +1,7 @@
 """The report's figures: drawn by `credo.plots`, each with its question and its sentence."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

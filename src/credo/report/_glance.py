@@ -1,5 +1,7 @@
 """The data at a glance: one line a column, with a picture of its values small enough to stand in the line."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

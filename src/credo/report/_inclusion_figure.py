@@ -1,5 +1,7 @@
 """The picture of which inputs matter: how probable it is that each is in a linear model of the target."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Sentences about which inputs matter, from inclusion probabilities and from weights that are zero."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

@@ -4,6 +4,8 @@ A column that was prepared as several (levels, a mark for missing values) is in 
 with copies. The words of a text count one by one.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

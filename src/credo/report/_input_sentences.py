@@ -1,5 +1,7 @@
 """Sentences about inputs without coefficients: what matters, how a process bends, what a curve does."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What moves a model's predictions, by the columns of the table, and along which of them a process bends."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass
 from typing import Any

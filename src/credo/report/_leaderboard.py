@@ -1,5 +1,7 @@
 """The leaderboard's columns and rows, and the sentences under it."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,8 +36,8 @@ class Row:
 
 def head(comparison: Comparison) -> list[Measure]:
     """The columns; where no model could be fitted there is nothing to measure."""
-    evidence = ("log_evidence",) if has_evidence(comparison) else ()
-    shown = [MEASURES[name] for name in (*comparison.measures, *evidence, "seconds")]
+    evidence = [_evidence(comparison)] if has_evidence(comparison) else []
+    shown = [*(MEASURES[name] for name in comparison.measures), *evidence, MEASURES["seconds"]]
     return [replace(measure, title=sentences.capital(measure.title)) for measure in shown]
 
 
@@ -44,12 +46,22 @@ def has_evidence(comparison: Comparison) -> bool:
     return any(score.log_evidence is not None for score in comparison.scores)
 
 
+def _evidence(comparison: Comparison) -> Measure:
+    """The log evidence as a column; it has a best only where all of them have one base."""
+    measure = MEASURES["log_evidence"]
+    return measure if _one_base(comparison.scores) else replace(measure, way="not all comparable", sign=0)
+
+
+def _one_base(scores: Sequence[Score]) -> bool:
+    return len({score.evidence_base for score in scores if score.log_evidence is not None}) < 2
+
+
 def rows(comparison: Comparison, families: dict[str, str]) -> list[Row]:
     """One row for each model, in the comparison's order."""
     good = [score for score in comparison.scores if score.error is None]
     columns = [_measured(comparison, measure) for measure in comparison.measures]
     if has_evidence(comparison):
-        columns.append(_column([score.log_evidence for score in good], MEASURES["log_evidence"]))
+        columns.append(_column([score.log_evidence for score in good], _evidence(comparison)))
     columns.append([Cell(_seconds(score.seconds)) for score in good])
     cells = {score.name: [column[i] for column in columns] for i, score in enumerate(good)}
     return [
@@ -90,7 +102,8 @@ def words(comparison: Comparison, guess: float | None) -> list[str]:
         names = good[0].name, good[1].name
         found.append(sentences.lead(*names, comparison.gap(*names), what=what))
     logs = {score.name: score.log_evidence for score in good if score.log_evidence is not None}
-    found.append(sentences.evidence({name: log for name, log in logs.items() if math.isfinite(log)}, good[0].name))
+    if _one_base(good):
+        found.append(sentences.evidence({name: log for name, log in logs.items() if math.isfinite(log)}, good[0].name))
     if guess is not None:
         top = float(comparison.held_out[good[0].name].log_score.mean())
         found.append(sentences.reference(top - guess, classes=classes))

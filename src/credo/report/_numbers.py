@@ -1,5 +1,7 @@
 """Numbers and lists of names as a sentence or a table cell holds them."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

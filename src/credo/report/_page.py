@@ -1,5 +1,7 @@
 """From the results to one page of HTML."""
 
+from __future__ import annotations
+
 import platform
 import re
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,7 @@
 """What the page says of predicted numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,7 @@
 """Inputs that stand in for each other, as the posterior over subsets has it: one or the other is in, seldom both."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

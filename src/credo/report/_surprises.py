@@ -1,5 +1,7 @@
 """The held-out rows that the best model expected least."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

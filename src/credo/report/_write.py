@@ -1,5 +1,7 @@
 """The page as a file."""
 
+from __future__ import annotations
+
 import os
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Comparing models on the same held-out rows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What a comparison of models found."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property

@@ -1,5 +1,7 @@
 """What a model costs: the Bayesian information criterion, and the length of a description in bits."""
 
+from __future__ import annotations
+
 import math
 from typing import Any, NamedTuple
 

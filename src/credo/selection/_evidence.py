@@ -1,5 +1,7 @@
 """Model probabilities, among models whose log evidences have one base."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from credo.selection._comparison import Score
 
 
-def weighed(scores: "Sequence[Score]") -> "list[Score]":
+def weighed(scores: Sequence[Score]) -> list[Score]:
     """The scores with p(model | data) ∝ evidence, within each base; a model alone in its base has none."""
     evidence = {score.name: score.log_evidence for score in scores}
     probability: dict[str, float] = {}
@@ -22,7 +24,7 @@ def weighed(scores: "Sequence[Score]") -> "list[Score]":
     return [replace(score, model_probability=probability.get(score.name)) for score in scores]
 
 
-def base_notes(scores: "Sequence[Score]") -> list[str]:
+def base_notes(scores: Sequence[Score]) -> list[str]:
     """Which models share a base, where there is more than one."""
     found = _groups(scores)
     if len(found) < 2:
@@ -31,7 +33,7 @@ def base_notes(scores: "Sequence[Score]") -> list[str]:
     return [f"Log evidences and model probabilities compare only within one evidence base: {'; '.join(parts)}."]
 
 
-def _groups(scores: "Sequence[Score]") -> dict[str | None, list[str]]:
+def _groups(scores: Sequence[Score]) -> dict[str | None, list[str]]:
     """The models that have a log evidence, by its base, in the order of the scores."""
     found: dict[str | None, list[str]] = {}
     for score in scores:

@@ -1,5 +1,7 @@
 """Which rows are held out together: shuffled folds, or blocks in the order of time."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """How far one model is ahead of another, and whether chance alone could explain it: the one rule."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

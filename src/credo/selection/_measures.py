@@ -1,5 +1,7 @@
 """What is measured on held-out rows, of numbers and of classes: what it is called, and how it is found."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

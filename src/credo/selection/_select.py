@@ -11,6 +11,8 @@
    all of those predict much worse.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -101,24 +103,24 @@ class Candidate:
         shape = uniformity(pit(self.y, self.dist))
         return shape.distance > _DISTANCE and shape.bars.p < ALARM
 
-    def beats(self, other: "Candidate") -> bool:
+    def beats(self, other: Candidate) -> bool:
         """Whether it has the better log score, and an error that isn't larger (of labels, not clearly)."""
         if not self.log_score.mean() > other.log_score.mean():
             return False
         lost = gap(self.errors, other.errors)
         return lost.mean <= 0 or (self.is_classifier and not lost.mean > CLEAR * lost.error)
 
-    def clearly_leads(self, other: "Candidate") -> bool:
+    def clearly_leads(self, other: Candidate) -> bool:
         """Whether the paired difference of log scores is more than chance would explain."""
         lead = gap(self.log_score, other.log_score)
         return lead.mean > 0 and lead.clear
 
-    def dominates(self, other: "Candidate") -> bool:
+    def dominates(self, other: Candidate) -> bool:
         """Whether it is at least as good on every measure, and in the log score by more than one standard error."""
         lead = gap(self.log_score, other.log_score)
         return lead.mean > lead.error and bool((self.losses <= other.losses).all())
 
-    def contradicts(self, leader: "Candidate") -> bool:
+    def contradicts(self, leader: Candidate) -> bool:
         """Whether its errors are clearly and by a tenth smaller than those of the model with the best log score."""
         saved = gap(leader.errors, self.errors)
         smaller = np.sqrt(self.errors.mean()) < _LOWER * np.sqrt(leader.errors.mean())

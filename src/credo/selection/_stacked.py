@@ -1,5 +1,7 @@
 """The held-out predictions of all folds as one distribution, in the order of the rows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 

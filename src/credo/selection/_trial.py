@@ -1,5 +1,7 @@
 """One model on its way through the folds and the fit on all rows."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter

@@ -5,6 +5,8 @@ s (`Law`). A prediction is the mixture of the likeliest subsets' laws, and of on
 gives the mixture the exact mean and variance.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

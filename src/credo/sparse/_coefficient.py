@@ -1,5 +1,7 @@
 """The posterior of one coefficient: a spike at zero, and a slab."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral

@@ -4,6 +4,8 @@ A set of centred columns of unit length is dependent where less than a `least` s
 others. With R the triangle of the set, what is left of column i is one over the length of row i of R⁻¹.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

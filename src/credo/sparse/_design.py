@@ -1,5 +1,7 @@
 """A table as subsets of its columns see it: centred, weighted, and no longer than it needs to be."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -60,7 +62,7 @@ class Design:
     @classmethod
     def of(
         cls, X: Array, y: Array, weight: Array | None = None, *, unit: str = "length", names: Sequence[str] = ()
-    ) -> "Design":
+    ) -> Design:
         """From rows, targets and positive weights; columns of unit "length", unit "variance", or "as given"."""
         total = float(len(y) if weight is None else weight.sum())
         if not total > 1:
@@ -102,7 +104,7 @@ class Design:
         """Whether the target doesn't vary, but for rounding."""
         return float(self.y @ self.y) < self.yy
 
-    def restrict(self, columns: NDArray[np.intp]) -> "Design":
+    def restrict(self, columns: NDArray[np.intp]) -> Design:
         """The same with these columns of the table alone."""
         places = self.places(columns)
         return replace(

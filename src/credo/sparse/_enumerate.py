@@ -1,5 +1,7 @@
 """The posterior over all 2ᵈ subsets, by visiting every one of them."""
 
+from __future__ import annotations
+
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """The coefficients of a subset, and what they are on the average over models."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """A penalty by cross-validation: who is held out when, side by side in threads, and the rule that chooses."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The columns that are rather in than out."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The prior over subsets of the columns, which depends on a subset's size alone."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from numbers import Real
@@ -38,7 +40,7 @@ class ModelPrior:
     inclusion: float | tuple[float, float]
 
     @classmethod
-    def of(cls, inclusion: Any, d: int) -> "ModelPrior":
+    def of(cls, inclusion: Any, d: int) -> ModelPrior:
         """From the argument `prior_inclusion` of an estimator."""
         if isinstance(inclusion, str) and inclusion == "beta-binomial":
             return cls(d, (1.0, 1.0))

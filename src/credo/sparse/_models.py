@@ -1,5 +1,7 @@
 """The posterior over subsets of the columns, whichever search has found it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -66,7 +68,7 @@ class ModelPosterior:
         """The likeliest model."""
         return self.models[0]
 
-    def placed(self, kept: NDArray[np.intp], n_features: int) -> "ModelPosterior":
+    def placed(self, kept: NDArray[np.intp], n_features: int) -> ModelPosterior:
         """In terms of a table's columns, of which those that vary are `kept`; without moments."""
         inclusion, told = np.zeros(n_features), dict(self.diagnostics)
         inclusion[kept] = self.inclusion

@@ -1,5 +1,7 @@
 """What estimators have in common that average over subsets of the columns."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What a posterior over models has to say, in tables and words."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Self

@@ -13,6 +13,8 @@ and a model's evidence is that times its Bayes factor: the density of y given an
 the Bayes factor, so that all slabs have one evidence of no column, and one scale.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar

@@ -7,6 +7,8 @@ on either side of it reach rounding error. With x = −ln(1−R²), ln BF − x(
 whatever n: splines of it serve where the evidence of many models is wanted.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import lru_cache
 

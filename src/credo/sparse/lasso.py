@@ -1,5 +1,7 @@
 """Least squares with a penalty on the absolute size of the weights: lasso and elastic net."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

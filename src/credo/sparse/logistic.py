@@ -1,5 +1,7 @@
 """Logistic regression with an ℓ₁ penalty, for features of which most don't matter."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

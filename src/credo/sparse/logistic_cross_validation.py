@@ -1,5 +1,7 @@
 """Sparse logistic regression with the penalty selected by cross-validation."""
 
+from __future__ import annotations
+
 from collections import deque
 from dataclasses import replace
 from typing import Any, Self

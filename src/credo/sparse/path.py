@@ -1,5 +1,7 @@
 """The lasso along a grid of penalties, each fit started from the one before."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 

@@ -1,5 +1,7 @@
 """Regression that says which inputs matter: the posterior over all subsets of the columns."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import replace

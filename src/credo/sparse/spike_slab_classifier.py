@@ -1,5 +1,7 @@
 """Logistic regression that averages over all subsets of its columns."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """Subsets without a posterior: one column after the other, judged by the BIC or its extension to many columns."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

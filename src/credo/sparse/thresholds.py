@@ -1,5 +1,7 @@
 """Soft and hard thresholds: what the ℓ₁ and the ℓ₀ penalty do to one weight."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The one call: from a table to a study."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

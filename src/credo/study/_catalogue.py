@@ -1,5 +1,7 @@
 """The models of a study: one card each, the simplest first."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches

@@ -1,5 +1,7 @@
 """A table, what to predict in it, and what there is to know before any model is fitted."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Ending a fit when its time is up."""
 
+from __future__ import annotations
+
 import ctypes
 import threading
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Progress on the terminal, in a log or in a notebook: a live leaderboard on stderr, or a line for each model."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """The estimators behind the cards."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor

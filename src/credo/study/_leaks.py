@@ -1,5 +1,7 @@
 """Columns that alone nearly determine the target."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

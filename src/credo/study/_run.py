@@ -1,5 +1,7 @@
 """Fitting the models within a time budget, the cheapest first; what is finished is kept, whatever happens next."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module

@@ -1,5 +1,7 @@
 """The size of a prepared table, and what it rules out."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from dataclasses import dataclass

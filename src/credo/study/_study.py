@@ -1,5 +1,7 @@
 """What a study found: the leaderboard, the selected model, and what can be done with them."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """The files of a study."""
 
+from __future__ import annotations
+
 import csv
 import re
 from collections.abc import Mapping
@@ -18,7 +20,7 @@ MODEL, REPORT, LEADERBOARD, HELD_OUT, INCLUSIONS = (
 OUTPUTS = (MODEL, REPORT, LEADERBOARD, HELD_OUT, INCLUSIONS)
 
 
-def write(study: "Study", folder: Path, *, keep_all: bool = False) -> list[str]:
+def write(study: Study, folder: Path, *, keep_all: bool = False) -> list[str]:
     """Write model, leaderboard, held-out predictions and report into a folder; returns notes about what is missing."""
     notes = []
     study.save(folder / MODEL)

@@ -4,6 +4,8 @@ Members never touch the disk under their own names, are stored uncompressed, and
 size before any of them is read.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re

@@ -1,5 +1,7 @@
 """A file that appears whole or not at all."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

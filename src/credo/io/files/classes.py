@@ -5,6 +5,8 @@ scikit-learn's classes below. Nothing else is ever imported because a file says 
 no place in a name: they may move, and old files stay readable.
 """
 
+from __future__ import annotations
+
 import re
 import sys
 from dataclasses import is_dataclass

@@ -1,5 +1,7 @@
 """A tree of JSON back into a model; whatever doesn't fit the tags of `credo.io.files.encode` is refused."""
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass

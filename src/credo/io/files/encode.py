@@ -4,6 +4,8 @@ JSON's null, true, false, strings, small whole numbers, finite numbers and lists
 everything else is an object with one key, its tag. `credo.io.files.decode` reads the same tags.
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass

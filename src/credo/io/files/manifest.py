@@ -1,5 +1,7 @@
 """The first page of a model file: what it is, who wrote it, and the digest of every member."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass, field
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Models to files and back."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from pathlib import Path

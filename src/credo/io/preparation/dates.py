@@ -1,5 +1,7 @@
 """Dates in columns: which way of writing them a column uses, and their distance in days."""
 
+from __future__ import annotations
+
 import re
 from datetime import date
 from typing import Any

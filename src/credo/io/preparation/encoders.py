@@ -1,5 +1,7 @@
 """One column into its columns of numbers; an encoder is what `fit` learned about a column."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, Protocol
 

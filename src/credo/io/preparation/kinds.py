@@ -1,5 +1,7 @@
 """What a column is: the rules that tell numbers, categories, texts, dates and identifiers apart."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -56,7 +58,7 @@ class Form:
     pair: tuple[str, str] | None = None
     absent: tuple[str, ...] = ()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Form":
+    def __deepcopy__(self, memo: dict[int, Any]) -> Form:
         """Itself, since it can't change: `clone` copies the forms of every column, and wide tables have many."""
         return self
 

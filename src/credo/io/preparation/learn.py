@@ -1,5 +1,7 @@
 """From a profile and a kind to an encoder: medians, levels, vocabularies, and the notes about them."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Categories as 0/1 columns, and what a level that was not seen in training is coded as."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -3,6 +3,8 @@
 y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ  =  (b − Σ wⱼcⱼ/sⱼ) + Σ (wⱼ/sⱼ) xⱼ
 """
 
+from __future__ import annotations
+
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any

@@ -4,6 +4,8 @@ Ordinary are finite numbers by their type. Whatever may need a note, a warning o
 value only, whole numbers that may name rows) is left to be looked at column by column.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +26,7 @@ class Ordinary:
     names: list[str]
     values: Array
 
-    def select(self, which: NDArray[np.bool_]) -> "Ordinary":
+    def select(self, which: NDArray[np.bool_]) -> Ordinary:
         """Some of the columns."""
         if which.all():
             return self

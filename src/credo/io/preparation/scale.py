@@ -1,5 +1,7 @@
 """Means and standard deviations of prepared columns, without overflow."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A preparation and an estimator as one model of tables."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
@@ -29,7 +31,7 @@ from credo.notices import warn
 _MAX_DENSE = 10**8
 
 
-def _predicts_classes(model: "TableModel") -> bool:
+def _predicts_classes(model: TableModel) -> bool:
     return model.estimator is not None and is_classifier(model.estimator)
 
 

@@ -1,5 +1,7 @@
 """`Preparation`: a scikit-learn transformer of frames."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, Self

@@ -1,5 +1,7 @@
 """Words that mean true and false."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 # The first word of a pair counts as 1.

@@ -6,6 +6,8 @@ For one unknown column, w are the training frequencies of its levels. Where seve
 their levels are replaced together by combinations that occur in the training data. There are at most 30 terms.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Frames and their columns as plain arrays: the door through which every table enters."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from decimal import Decimal

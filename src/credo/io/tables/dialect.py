@@ -1,5 +1,7 @@
 """How a text table is written: separator, decimal sign, header. Sniffed from its first rows."""
 
+from __future__ import annotations
+
 import csv
 import re
 from collections import Counter

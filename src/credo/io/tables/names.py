@@ -1,5 +1,7 @@
 """Column names that are there and differ."""
 
+from __future__ import annotations
+
 from credo.io.errors import quoted
 
 

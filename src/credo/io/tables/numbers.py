@@ -3,6 +3,8 @@
 A column is read as numbers only if every value has one and the same form; what was taken away is said.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from typing import Any

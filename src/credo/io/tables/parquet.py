@@ -1,5 +1,7 @@
 """Parquet files, through pyarrow."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,7 @@
 """`read_table`: one file, one frame, and notes."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 class Sheet:
     """A table read from a file: the frame, what was guessed or changed on the way, and the file."""
 
-    frame: "pd.DataFrame"
+    frame: pd.DataFrame
     notes: tuple[str, ...]
     path: Path
 

@@ -1,5 +1,7 @@
 """From a path to text: bounded in size, decompressed, decoded, and refused in words when it is no text."""
 
+from __future__ import annotations
+
 import gzip
 import os
 import zlib

@@ -3,6 +3,8 @@
 Every row is counted here, because pandas fills short rows with missing values in silence.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

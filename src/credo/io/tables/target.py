@@ -1,5 +1,7 @@
 """The column to be predicted, taken out of the table."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

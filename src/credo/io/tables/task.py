@@ -1,5 +1,7 @@
 """Whether a target is a number or a class: decided here, with the reason."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """From text to a frame: the parsing itself, once the dialect is known."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from io import StringIO

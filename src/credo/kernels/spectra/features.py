@@ -1,5 +1,7 @@
 """Random features of a sum of terms: Φ with E ΦΦᵀ = K."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 A law turns points of the unit cube into frequencies, so that evenly spread points give evenly spread frequencies.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """What a kernel says about itself so that its functions can be drawn: terms of waves and finite maps."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -39,10 +41,10 @@ class Term:
     waves: tuple[Waves, ...] = ()
     maps: tuple[Finite, ...] = ()
 
-    def __mul__(self, other: "Term") -> "Term":
+    def __mul__(self, other: Term) -> Term:
         return Term(self.scale * other.scale, self.waves + other.waves, self.maps + other.maps)
 
-    def on(self, pick: Map) -> "Term":
+    def on(self, pick: Map) -> Term:
         """The term on what `pick` takes of a row."""
         return replace(
             self,

@@ -1,5 +1,7 @@
 """Where the passes run: on a Gram matrix that grows with the columns at work, or on the columns of a sparse matrix."""
 
+from __future__ import annotations
+
 from typing import Protocol
 
 import numpy as np

@@ -7,6 +7,8 @@ support (Massias, Gramfort & Salmon 2018). Columns that the gap proves to have w
 (gap-safe spheres: Fercoq, Gramfort & Salmon 2015). A duality gap over all columns decides when it is over.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 

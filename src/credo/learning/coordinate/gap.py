@@ -1,5 +1,7 @@
 """Duality gaps: how far above the optimum an objective can be at most, and which weights that proves to be zero."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,6 +5,8 @@
 Two classes have one score, that of the second, against zero for the first.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Self
 

@@ -4,6 +4,8 @@ A line search makes the steps a descent (Lee, Sun & Saunders 2014). Classes take
 many for that, in turn. Which columns are at work is decided as in `descent`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

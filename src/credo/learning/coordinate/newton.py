@@ -5,6 +5,8 @@ columns. Several classes at once have the curvature H_i = diag(p_i) âˆ’ p_i p_iá
 matrix in which every pair of class and column is a column.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

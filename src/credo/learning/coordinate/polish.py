@@ -1,5 +1,7 @@
 """The last digits: once it is known which weights are zero and which sign the others have, the rest is linear."""
 
+from __future__ import annotations
+
 from contextlib import suppress
 
 import numpy as np

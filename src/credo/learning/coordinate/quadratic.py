@@ -3,6 +3,8 @@
 min ½‖y − Xw‖² + ½ l2‖w‖²
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,5 +1,7 @@
 """A table as coordinate descent sees it: weighted, centred, and in the shape in which it came."""
 
+from __future__ import annotations
+
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property

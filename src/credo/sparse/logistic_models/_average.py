@@ -1,5 +1,7 @@
 """Predictions averaged over logistic models, and over the weights of each."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,7 +42,7 @@ class ClassAverage:
     root: Array
 
     @classmethod
-    def of(cls, modes: Sequence[Mode], probability: Array) -> "ClassAverage":
+    def of(cls, modes: Sequence[Mode], probability: Array) -> ClassAverage:
         """From the modes of models, and their probabilities up to a factor."""
         widest = max(len(mode.model) for mode in modes)
         columns = np.full((len(modes), widest), -1, dtype=np.int64)
@@ -51,7 +53,7 @@ class ClassAverage:
             root[place, : k + 1, : k + 1] = Factor(mode.L).half_solve(np.eye(k + 1))
         return cls(probability / probability.sum(), columns, theta, root)
 
-    def moments(self, x_mean: Array, scale: Array) -> "ClassMoments":
+    def moments(self, x_mean: Array, scale: Array) -> ClassMoments:
         """Means and standard deviations over models and weights, for columns of these means and scales."""
         d = len(scale)
         first, second, level = np.zeros(d), np.zeros(d), np.zeros(2)

@@ -1,5 +1,7 @@
 """The posterior over subsets of few columns, by looking at every one of them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 

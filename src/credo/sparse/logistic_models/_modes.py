@@ -4,6 +4,8 @@ The level b at the mean of the inputs has so wide a prior that log odds of ±20 
 the evidence is a probability of the labels.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +32,7 @@ class Standard:
     scale: Array
 
     @classmethod
-    def of(cls, X: Array, weight: Array) -> "Standard":
+    def of(cls, X: Array, weight: Array) -> Standard:
         """Weighted means and standard deviations, of the columns that vary by more than rounding."""
         mean = np.average(X, axis=0, weights=weight)
         mean = mean + np.average(X - mean, axis=0, weights=weight)

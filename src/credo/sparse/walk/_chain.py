@@ -1,5 +1,7 @@
 """One chain over models: weighted tempered Gibbs sampling (Zanella & Roberts 2019) with replicas at lower powers."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

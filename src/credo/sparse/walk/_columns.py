@@ -1,5 +1,7 @@
 """The columns that a walk chooses from, with what every replica needs to know of them."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

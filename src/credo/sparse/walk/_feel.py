@@ -1,5 +1,7 @@
 """What models of each size are like at one power of the fit."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,7 +21,7 @@ class Feel:
     sums: Array
 
     @classmethod
-    def of(cls, notes: Array, lift: Array, last: int) -> "Feel":
+    def of(cls, notes: Array, lift: Array, last: int) -> Feel:
         """From their notes: fit, log weight, size."""
         rows = notes.reshape(-1, notes.shape[-1])
         rows = rows[np.isfinite(rows[:, 1]) & (rows[:, 2] <= last)]
@@ -29,7 +31,7 @@ class Feel:
         parts = np.ones(len(rows)), time, time * fit, time * fit**2
         return cls(np.stack([np.bincount(size, part, last + 1) for part in parts]))
 
-    def after(self, earlier: "Feel") -> "Feel":
+    def after(self, earlier: Feel) -> Feel:
         """With half of what was felt earlier: of sizes that weren't visited since, that is all there is to know."""
         return Feel(self.sums + earlier.sums / 2)
 

@@ -1,5 +1,7 @@
 """What several chains say together, and how far it can be trusted."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

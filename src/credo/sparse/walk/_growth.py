@@ -1,5 +1,7 @@
 """Models that grow from nothing, column by column, to count those that aren't dependent."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,5 +1,7 @@
 """Powers of the fit at which replicas of a chain walk, and how they are found."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,5 +1,7 @@
 """The mass of all models, ln Σ p(γ)p(y | γ), from replicas at powers of the fit between none and one."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -30,7 +32,7 @@ class Heat:
     ways: Array
     sizes: tuple[int, int]
 
-    def joined(self, further: "Heat") -> "Heat":
+    def joined(self, further: Heat) -> Heat:
         """With the rounds that came after; the powers stayed."""
         n_sizes = max(self.ways.shape[1], further.ways.shape[1])
         ways = np.full((len(self.ways) + len(further.ways), n_sizes), np.nan)
@@ -38,7 +40,7 @@ class Heat:
         ways[len(self.ways) :, : further.ways.shape[1]] = further.ways
         return replace(further, records=np.concatenate([self.records, further.records]), ways=ways)
 
-    def quarters(self) -> "list[Heat]":
+    def quarters(self) -> list[Heat]:
         """Its rounds in four parts, one after the other; none where there are fewer."""
         if len(self.records) < 4:
             return []

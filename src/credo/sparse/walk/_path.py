@@ -1,5 +1,7 @@
 """What a chain over models saw."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """Several chains side by side, for as long as it takes."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

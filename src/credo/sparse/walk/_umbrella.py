@@ -17,6 +17,8 @@ r the rate at which models of a size are left. The excess, the same at all power
 end that have next to nothing of the posterior. A lift that errs costs time, and nothing else.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

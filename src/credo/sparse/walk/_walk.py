@@ -1,5 +1,7 @@
 """Several chains over models, side by side, and what they say together."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

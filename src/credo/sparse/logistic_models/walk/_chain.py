@@ -1,5 +1,7 @@
 """A chain over logistic models, and several side by side."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
