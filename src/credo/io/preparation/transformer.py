@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 
 from credo.estimator import named_by, positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
-from credo.io.preparation.encoders import Array, Encoder, Levels, Numbers, Texts
+from credo.io.preparation.encoders import Array, Encoder, Numbers, Texts
 from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
 from credo.io.preparation.learn import Learner
 from credo.io.preparation.levels import Levels
