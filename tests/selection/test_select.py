@@ -97,7 +97,7 @@ def test_where_errors_contradict_the_log_score_the_crps_decides(truth):
     far = np.where(np.arange(200) % 20 == 0, 12.0, 0.0)
     heavy = candidate("heavy", y, StudentT(np.full(200, 2.1), signal + far, np.full(200, 0.6)))
     plain = normal("plain", y, signal + 1.7 * np.random.default_rng(5).normal(size=200), 2.0)
-    assert plain.contradicts(heavy)
+    assert heavy.is_contradicted_by(plain)
     found = select([guess(y), plain, heavy])
     assert found.notes and "RMSE" in found.notes[0]
     assert found.name == min((plain, heavy), key=lambda c: c.losses[2]).name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -94,7 +95,13 @@ class TransformedTarget(Regressor):
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
         return bool(get_tags(self._inner()).input_tags.sparse)
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        column_groups: Sequence[Any] | None = None,
+    ) -> Self:
         """Choose the transformation, then fit the estimator to g(y).
 
         Parameters
@@ -103,13 +110,18 @@ class TransformedTarget(Regressor):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
+        column_groups : sequence of labels, optional
+            Handed on to an estimator whose `fit` takes it, such as `GPRegressor`.
         """
         self._forget()
         rows, target, weight = self._checked(X, y, sample_weight)
         counts = np.ones(len(target)) if weight is None else weight
         transform = self._transform(rows, target, counts)
         estimator = self._inner()
-        estimator.fit(rows, transform.forward(target), **_weights_for(estimator, weight))
+        more = _weights_for(estimator, weight)
+        if column_groups is not None and has_fit_parameter(estimator, "column_groups"):
+            more["column_groups"] = column_groups
+        estimator.fit(rows, transform.forward(target), **more)
         self.estimator_, self.transformation_ = estimator, transform
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(estimator, name):

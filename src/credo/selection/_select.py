@@ -120,10 +120,10 @@ class Candidate:
         lead = gap(self.log_score, other.log_score)
         return lead.mean > lead.error and bool((self.losses <= other.losses).all())
 
-    def contradicts(self, leader: Candidate) -> bool:
-        """Whether its errors are clearly and by a tenth smaller than those of the model with the best log score."""
-        saved = gap(leader.errors, self.errors)
-        smaller = np.sqrt(self.errors.mean()) < _LOWER * np.sqrt(leader.errors.mean())
+    def is_contradicted_by(self, other: Candidate) -> bool:
+        """Whether the other's errors are clearly and by a tenth smaller, whatever the log scores say."""
+        saved = gap(self.errors, other.errors)
+        smaller = np.sqrt(other.errors.mean()) < _LOWER * np.sqrt(self.errors.mean())
         return bool(saved.mean > 0 and saved.clear and smaller)
 
 
@@ -138,6 +138,7 @@ def select(candidates: Sequence[Candidate]) -> Selection:
         guess = "the class frequencies" if baseline.is_classifier else "the mean"
         return Selection(BASELINE, [BASELINE], f"No model predicts better than always guessing {guess}.")
     leader, notes = _leader(eligible)
+    eligible = [c for c in eligible if not c.is_contradicted_by(leader)]
     pool = [*([] if baseline is None else [baseline]), *eligible]
     tied = [c for c in pool if c is leader or (_ties_as_baseline(c, leader) if c is baseline else _ties(c, leader))]
     chosen, passed_over = _calibrated(tied, eligible, leader)
@@ -185,7 +186,7 @@ def _leader(eligible: Sequence[Candidate]) -> tuple[Candidate, list[str]]:
     The third score, CRPS or Brier, is proper as the log score is and bounded by the errors as the RMSE is.
     """
     leader = max(eligible, key=lambda c: c.log_score.mean())
-    rivals = [c for c in eligible if c.contradicts(leader)]
+    rivals = [c for c in eligible if leader.is_contradicted_by(c)]
     if not rivals:
         return leader, []
     rival = min(rivals, key=lambda c: c.losses[1])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from credo.selection._compare import comparison_of
-from credo.study._catalogue import chosen_cards
+from credo.study._catalogue import SUFFIXES, chosen_cards
 from credo.study._dataset import Dataset, Note, dataset
 from credo.study._display import display
 from credo.study._run import Report, Run
@@ -87,7 +87,7 @@ def run(
 ) -> Study:
     """Fit the models to a data set and select one of them; `analyze` says what the arguments are."""
     names = [models] if isinstance(models, str) else models
-    cards, card_notes = chosen_cards(data.size, names)
+    cards, card_notes = chosen_cards(data.size, names, data.transformation)
     if select is not None and select not in {card.name for card in cards if not card.reference}:
         raise ValueError(
             f"select={select!r} is not among the models: {', '.join(c.name for c in cards if not c.reference)}"
@@ -107,6 +107,13 @@ def run(
     reason = found.reason if select is None else f"Selected: {select}, as asked for. {_otherwise(found, select)}"
     if selected not in fitted:
         raise ValueError(f"the model {selected!r} was not finished: {' '.join(work.notes) or found[selected].error}")
+    if data.transformation != "identity" and models is None:
+        kind = {"log": "the logarithm", "box-cox": "a Box–Cox transformation"}.get(data.transformation)
+        card_notes.append(
+            f"{data.target!r} is skewed, and {kind or 'a Yeo–Johnson transformation'} of it is easier to predict: "
+            f"names that end in {SUFFIXES[data.transformation]} are models of that. All scores are on the scale of "
+            f"{data.target!r} itself."
+        )
     notes = [
         *(note for note in data.notes if note.important),
         *(Note(text, important=True) for text in found.selection.notes if select is None),

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 from credo.study._size import Size, any_size, dense, matrices, not_too_wide, two_classes
+
+# What follows the name of a model of a transformed target.
+SUFFIXES = {"log": "-log", "box-cox": "-power", "yeo-johnson": "-power"}
+# A model of the plain target waits behind those of the transformed one where that predicts better.
+_LATER = 10
 
 
 @dataclass(frozen=True)
@@ -26,11 +31,18 @@ class Card:
     limit: Callable[[Size], str | None] = any_size
     loops: str | None = None
     reference: bool = False
+    transformation: str = "identity"
 
     def make(self, size: Size) -> Any:
         """An unfitted estimator for a prepared table of this size."""
         # Imported when first needed: the names of the models are asked for by `credo --help`.
-        return import_module("credo.study._estimators").make(self.name, size)
+        plain = self.name.removesuffix(SUFFIXES.get(self.transformation, ""))
+        return import_module("credo.study._estimators").make(plain, size, self.transformation)
+
+    def transformed(self, kind: str) -> Card:
+        """The same model of a transformed target, as in "linear-log"."""
+        words = f"{self.words}, of the {'log' if kind == 'log' else 'power-transformed'} target"
+        return replace(self, name=self.name + SUFFIXES[kind], words=words, transformation=kind)
 
 
 def names(task: str | None = None) -> tuple[str, ...]:
@@ -39,12 +51,23 @@ def names(task: str | None = None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(card.name for cards in tasks.values() for card in cards if card.cost >= 0))
 
 
-def chosen_cards(size: Size, models: Sequence[str] | None) -> tuple[list[Card], list[str]]:
-    """The cards of the named models, or of all, and notes about those that the table's size rules out."""
+def chosen_cards(
+    size: Size, models: Sequence[str] | None, transformation: str = "identity"
+) -> tuple[list[Card], list[str]]:
+    """The cards of the named models, or of all, and notes about those that the table's size rules out.
+
+    `transformation` is the one under which the target is best predicted: where no models are named, those of the
+    transformed target join, right behind those of the plain one, which are fitted later.
+    """
     known = CARDS[size.task]
     if models is not None:
         _check_names(models, size.task)
-        known = tuple(card for card in known if card.name in ("baseline", *models))
+        known = tuple(card for card in with_variants(known, transformation) if card.name in ("baseline", *models))
+    elif transformation != "identity":
+        known = tuple(
+            card if card.transformation != "identity" or card.cost < 1 else replace(card, cost=card.cost + _LATER)
+            for card in with_variants(known, transformation)
+        )
     reasons = {card.name: reason for card in known if (reason := card.limit(size)) is not None}
     if models is not None and reasons:
         name, reason = next(iter(reasons.items()))
@@ -53,10 +76,21 @@ def chosen_cards(size: Size, models: Sequence[str] | None) -> tuple[list[Card], 
     return [card for card in known if card.name not in reasons], notes
 
 
+def with_variants(cards: Sequence[Card], transformation: str) -> list[Card]:
+    """Each card followed by that of the transformed target; without a better transformation, by that of the log."""
+    kind = "log" if transformation == "identity" else transformation
+    return [
+        each
+        for card in cards
+        for each in ((card,) if card.reference or card.cost < 0 else (card, card.transformed(kind)))
+    ]
+
+
 def known_name(name: str, task: str | None = None) -> str:
     """The name, if a model is called so; otherwise an error that suggests the nearest."""
     every = names(task)
-    if name in every:
+    plain = next((name.removesuffix(end) for end in SUFFIXES.values() if name.endswith(end)), name)
+    if name in every or plain in names("regression"):
         return name
     nearest = get_close_matches(name, every, n=1, cutoff=0.4)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
@@ -66,7 +100,8 @@ def known_name(name: str, task: str | None = None) -> str:
 def _check_names(models: Sequence[str], task: str) -> None:
     for name in models:
         known_name(name)
-        if name not in names(task):
+        plain = next((name.removesuffix(end) for end in SUFFIXES.values() if name.endswith(end)), name)
+        if name not in names(task) and not (task == "regression" and plain in names(task)):
             what = "numbers" if task == "regression" else "classes"
             raise ValueError(
                 f"the model {name!r} doesn't predict {what}, which is what the target holds: choose from "

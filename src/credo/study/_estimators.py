@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.pipeline import make_pipeline
 
+from credo.ensemble import TransformedTarget
 from credo.features import Polynomial
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernel_machines import KernelRidge, NadarayaWatson, SoftNeighborsClassifier
@@ -35,9 +36,10 @@ LOG_ODDS_STD = 5.0
 SAMPLER_SEED, STEPS = 0, 5000
 
 
-def make(name: str, size: Size) -> Any:
+def make(name: str, size: Size, transformation: str = "identity") -> Any:
     """The unfitted estimator of a card, for a prepared table of this size."""
-    return (_classifiers(size) if size.classes else _regressors(size))[name]
+    estimator = (_classifiers(size) if size.classes else _regressors(size))[name]
+    return estimator if transformation == "identity" else TransformedTarget(estimator, transformation=transformation)
 
 
 def _regressors(size: Size) -> dict[str, Any]:
@@ -48,13 +50,13 @@ def _regressors(size: Size) -> dict[str, Any]:
         "bayes": BayesianLinearRegression(),
         "lasso": LassoCV(),
         "spike-slab": SpikeSlabRegressor(_inclusion(size), slab="g", n_draws=STEPS, random_state=SAMPLER_SEED),
-        "polynomial": make_pipeline(Polynomial(degree=2), BayesianLinearRegression()),
+        "polynomial": make_pipeline(_squares(), BayesianLinearRegression()),
         "lms": LMSRegression(),
         "nadaraya-watson": NadarayaWatson(),
         "kernel-ridge": KernelRidge(alpha="loo", fit_intercept=True),
-        # Without a kernel each fold gets as many length scales as it has columns.
+        # A kernel by its name has a length scale for each column of the table, whatever a fold makes of it.
         "gp": GPRegressor(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
-        "gp-matern": GPRegressor(Matern52(), n_restarts=RESTARTS),
+        "gp-matern": GPRegressor("matern52" if size.has_lengthscales else Matern52(), n_restarts=RESTARTS),
         "boosting": HistGradientBoostingRegressor(random_state=0),
     }
 
@@ -73,7 +75,9 @@ def _classifiers(size: Size) -> dict[str, Any]:
             n_draws=4000 if size.columns > size.rows else 1000,
             random_state=SAMPLER_SEED,
         ),
-        "polynomial": make_pipeline(Polynomial(degree=2), BayesianLogisticRegression("evidence")),
+        "polynomial": make_pipeline(
+            Polynomial(degree=2, extrapolation="linear"), BayesianLogisticRegression("evidence")
+        ),
         "neighbours": SoftNeighborsClassifier(),
         "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
         "boosting": HistGradientBoostingClassifier(random_state=0),
@@ -87,3 +91,8 @@ def _inclusion(size: Size) -> str | tuple[float, float]:
     others where columns are many.
     """
     return (1.0, float(size.columns)) if size.columns > size.rows else "beta-binomial"
+
+
+def _squares() -> Polynomial:
+    """Quadratic terms that continue as straight lines beyond the training range."""
+    return Polynomial(degree=2, extrapolation="linear")

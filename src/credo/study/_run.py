@@ -30,6 +30,7 @@ _PART = 0.25
 _WARM_UP_ROWS = 60
 # A model is started if its expected time, times this, is left.
 _SAFETY = 1.4
+_INTERRUPTED = "stopped by Ctrl-C"
 # A fit on twice the rows takes at least this many times as long, and at most.
 _GROWTH = (2**0.8, 2**3.2)
 
@@ -82,7 +83,7 @@ class Run:
                     late[card.name] = reason
         except KeyboardInterrupt:
             self.interrupted = True
-            late |= dict.fromkeys([card.name, *(other.name for other in waiting)], "stopped by Ctrl-C")
+            late |= dict.fromkeys([card.name, *(other.name for other in waiting)], _INTERRUPTED)
             if not any(name != "baseline" for name in self.trials):
                 raise
         self._say(None, 0, [])
@@ -102,7 +103,7 @@ class Run:
             self._say(card.name, 0, waiting)
         expected = self._expected(card)
         if self._deadline is not None and _SAFETY * expected > self._deadline - monotonic():
-            return f"would take {duration(expected)}"
+            return duration(expected)
         task = CLASSIFICATION if self.data.task == "classification" else REGRESSION
         trial = Trial(card.name, self.model(card), self.data.frame, self.data.y, task, self.seed)
         try:
@@ -110,7 +111,7 @@ class Run:
                 for _ in trial.run(self.splits):
                     self._say(card.name, trial.n_fits, waiting)
         except TimeUp:
-            return f"was stopped after {trial.n_fits} of {len(self.splits) + 1} fits"
+            return f"stopped after {trial.n_fits} of {len(self.splits) + 1} fits"
         self.trials[card.name] = trial
         self._scores.append(
             trial.score(trial.held_out()) if trial.error is None else Score(card.name, error=trial.error)
@@ -170,10 +171,10 @@ def duration(seconds: float) -> str:
     """A time in the unit that a person would use.
 
     >>> duration(4.0), duration(44.0), duration(700.0), duration(9000.0), duration(float("inf"))
-    ('about 4 seconds', 'about 40 seconds', 'about 12 minutes', 'about 2.5 hours', 'far longer')
+    ('about 4 seconds', 'about 40 seconds', 'about 12 minutes', 'about 2.5 hours', '')
     """
     if not np.isfinite(seconds):
-        return "far longer"
+        return ""
     if seconds < 10:
         return f"about {max(1, round(seconds))} seconds"
     if seconds < 90:
@@ -188,11 +189,7 @@ def _late_notes(late: dict[str, str], time: float | None) -> list[str]:
     """One sentence about the models that are not on the leaderboard."""
     if not late:
         return []
-    each = ", ".join(f"{name} ({reason})" for name, reason in late.items())
-    stopped = all(reason == "stopped by Ctrl-C" for reason in late.values())
-    if stopped:
-        return [f"Stopped by Ctrl-C, so these models are missing: {', '.join(late)}."]
-    return [
-        f"The time of {time:g} seconds was not enough for: {each}. Allow more with time=… (--time SECONDS, or --time "
-        "none)."
-    ]
+    if any(reason == _INTERRUPTED for reason in late.values()):
+        return [f"Stopped by Ctrl-C before these models were fitted: {', '.join(late)}."]
+    each = ", ".join(f"{name} ({reason})" if reason else name for name, reason in late.items())
+    return [f"{time:g} seconds were not enough for: {each}. Allow more with time=… (--time SECONDS, or --time none)."]
