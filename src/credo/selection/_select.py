@@ -138,7 +138,8 @@ def select(candidates: Sequence[Candidate]) -> Selection:
         guess = "the class frequencies" if baseline.is_classifier else "the mean"
         return Selection(BASELINE, [BASELINE], f"No model predicts better than always guessing {guess}.")
     leader, notes = _leader(eligible)
-    eligible = [c for c in eligible if not c.is_contradicted_by(leader)]
+    if notes:
+        eligible = [c for c in eligible if not c.is_contradicted_by(leader)]
     pool = [*([] if baseline is None else [baseline]), *eligible]
     tied = [c for c in pool if c is leader or (_ties_as_baseline(c, leader) if c is baseline else _ties(c, leader))]
     chosen, passed_over = _calibrated(tied, eligible, leader)
