@@ -31,6 +31,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "Transform",
         "Transformed",
         "YeoJohnson",
+        "t_variance",
     ),
     "ensemble": ("TransformedTarget", "choose_transform"),
     "features": ("Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"),

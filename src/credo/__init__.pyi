@@ -3,6 +3,7 @@
 
 from credo._version import __version__ as __version__
 from credo import distributions as distributions
+from credo import ensemble as ensemble
 from credo import estimator as estimator
 from credo import features as features
 from credo import gp as gp
@@ -26,6 +27,7 @@ from credo.linear import BaselineRegressor as BaselineRegressor
 from credo.linear import BayesianLinearRegression as BayesianLinearRegression
 from credo.linear import BayesianLogisticRegression as BayesianLogisticRegression
 from credo.distributions import Bernoulli as Bernoulli
+from credo.distributions import BoxCox as BoxCox
 from credo.distributions import Categorical as Categorical
 from credo.kernels import Constant as Constant
 from credo.features import Custom as Custom
@@ -36,6 +38,7 @@ from credo.kernels import Exponential as Exponential
 from credo.features import Fourier as Fourier
 from credo.gp import GPClassifier as GPClassifier
 from credo.gp import GPRegressor as GPRegressor
+from credo.distributions import Identity as Identity
 from credo.kernel_machines import KernelPerceptron as KernelPerceptron
 from credo.kernel_machines import KernelRidge as KernelRidge
 from credo.linear import LMSRegression as LMSRegression
@@ -46,6 +49,7 @@ from credo.linear import LeastSquaresClassifier as LeastSquaresClassifier
 from credo.kernels import Linear as Linear
 from credo.linear import LinearDiscriminant as LinearDiscriminant
 from credo.linear import LinearRegression as LinearRegression
+from credo.distributions import Log as Log
 from credo.linear import LogisticRegression as LogisticRegression
 from credo.kernels import Matern32 as Matern32
 from credo.kernels import Matern52 as Matern52
@@ -74,8 +78,12 @@ from credo.features import Step as Step
 from credo.distributions import StudentT as StudentT
 from credo.study import Study as Study
 from credo.io import TableModel as TableModel
+from credo.distributions import Transform as Transform
+from credo.distributions import Transformed as Transformed
+from credo.ensemble import TransformedTarget as TransformedTarget
 from credo.kernels import White as White
 from credo.features import Words as Words
+from credo.distributions import YeoJohnson as YeoJohnson
 from credo.metrics import accuracy as accuracy
 from credo.study import analyze as analyze
 from credo.selection import bic as bic
@@ -83,6 +91,7 @@ from credo.metrics import brier as brier
 from credo.metrics import calibration_curve as calibration_curve
 from credo.metrics import calibration_error as calibration_error
 from credo.kernels import check_kernel as check_kernel
+from credo.ensemble import choose_transform as choose_transform
 from credo.selection import compare as compare
 from credo.metrics import coverage as coverage
 from credo.metrics import crps as crps
@@ -103,3 +112,4 @@ from credo.metrics import rmse as rmse
 from credo.io import save as save
 from credo.metrics import scorer as scorer
 from credo.sparse import soft_threshold as soft_threshold
+from credo.distributions import t_variance as t_variance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -92,13 +93,21 @@ def fitted_transform(kind: str, rows: Array, y: Array, weight: Array) -> Transfo
     if kind == "log":
         return Log()
     family: type[BoxCox] | type[YeoJohnson] = BoxCox if kind == "box-cox" else YeoJohnson
-    unit = float(np.median(np.abs(y[y != 0]))) if y.any() else 1.0
-    candidates = [family(float(power), unit) for power in _POWERS]
+    size = float(np.median(np.abs(y[y != 0]))) if y.any() else 1.0
+    # A unit only shifts and scales what Box–Cox gives; it is where Yeo–Johnson turns from a line into a power.
+    units = [size] if kind == "box-cox" else [size, size / 10, size / 100]
+    families = [[family(float(power), unit) for power in _POWERS] for unit in units]
+    profiles = np.array([_profile(candidates, rows, y, weight) for candidates in families])
+    best = int(np.argmax(profiles.max(axis=1)))
+    power = _top(profiles[best])
+    return Log() if kind == "box-cox" and power == 0 else family(power, units[best])
+
+
+def _profile(candidates: Sequence[Transform], rows: Array, y: Array, weight: Array) -> Array:
+    """The profile log likelihood of each candidate, but for a constant."""
     z = np.column_stack([each.forward(y) for each in candidates])
     jacobian = np.array([weight @ each.log_derivative(y) for each in candidates])
-    profile = jacobian - weight.sum() / 2 * np.log(_residual_squares(rows, z, weight))
-    power = _top(profile)
-    return Log() if kind == "box-cox" and power == 0 else family(power, unit)
+    return jacobian - weight.sum() / 2 * np.log(_residual_squares(rows, z, weight))
 
 
 def distinct_rows(X: Any, y: Array, weight: Array) -> tuple[Array, Array, Array]:
