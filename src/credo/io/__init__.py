@@ -2,6 +2,7 @@
 
     read_table(path) -> Sheet        split_target(frame, name) -> frame, y, notes
     target_task(frame, name) -> regression or classification, and why
+    time_column(frame) -> the column that puts the rows in time order, or None
     Preparation().fit(frame)         TableModel(preparation, estimator, target).fit(frame)
     save(model, path)                load(path)
 
@@ -18,7 +19,7 @@ Not here: models, pictures, the command line. pandas and pyarrow are imported wh
 
 from credo.io.errors import ColumnError, ModelFileError, TableError, TableWarning
 from credo.io.files import Manifest, describe, load, replacing, save
-from credo.io.preparation import Column, Form, Preparation, TableModel
+from credo.io.preparation import Column, Form, Outside, Preparation, TableModel, TimeColumn, time_column
 from credo.io.preparation.encoders import Days as Days
 from credo.io.preparation.encoders import Numbers as Numbers
 from credo.io.preparation.encoders import Texts as Texts
@@ -31,12 +32,14 @@ __all__ = [
     "Form",
     "Manifest",
     "ModelFileError",
+    "Outside",
     "Preparation",
     "Sheet",
     "TableError",
     "TableModel",
     "TableWarning",
     "Task",
+    "TimeColumn",
     "describe",
     "load",
     "read_table",
@@ -44,5 +47,6 @@ __all__ = [
     "save",
     "split_target",
     "target_task",
+    "time_column",
     "without_lone_classes",
 ]

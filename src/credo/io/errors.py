@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+import numpy as np
+
 # What a sentence shows of a name.
 _LONGEST = 100
 
@@ -59,3 +61,15 @@ def plural(count: int, noun: str) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def shown(value: object) -> str:
+    """A value of a table in a sentence: whole numbers without a decimal point or commas, others to six digits.
+
+    >>> shown(2007.0), shown(0.1234567), shown(1234567)
+    ('2007', '0.123457', '1234567')
+    """
+    if isinstance(value, float | int | np.number) and not isinstance(value, bool):
+        number = float(value)
+        return f"{number:.0f}" if number.is_integer() and abs(number) < 1e15 else f"{number:.6g}"
+    return _clipped(str(value))

@@ -11,13 +11,16 @@ and applies them unchanged in `transform`; what new rows hold that `fit` didn't 
 by name. Left out with a note: constant and empty columns, and identifiers. `TableModel` is a preparation and an
 estimator that are fitted, saved and asked as one.
 
-Members: `Preparation`, `Column`, `Form` (how a column is read), `TableModel`.
+Members: `Preparation`, `Column`, `Form` (how a column is read), `TableModel`, `Outside` (rows outside the training
+data), `time_column` (are the rows in time order?).
 
 Not here: reading files (`credo.io.tables`), basis expansions (`credo.features`).
 """
 
 from credo.io.preparation.kinds import Column, Form
+from credo.io.preparation.outside import Outside
 from credo.io.preparation.table_model import TableModel
+from credo.io.preparation.time_order import TimeColumn, time_column
 from credo.io.preparation.transformer import Preparation
 
-__all__ = ["Column", "Form", "Preparation", "TableModel"]
+__all__ = ["Column", "Form", "Outside", "Preparation", "TableModel", "TimeColumn", "time_column"]

@@ -57,6 +57,16 @@ def days_since(stamps: NDArray[np.datetime64], origin: np.datetime64) -> NDArray
     return np.asarray(days, dtype=np.float64)
 
 
+def as_dates(days: Any, origin: str) -> NDArray[np.datetime64]:
+    """The dates that lie so many days after the origin, to the microsecond.
+
+    >>> as_dates([0.0, 31.5], "2024-01-01").astype("datetime64[h]").tolist()[1].isoformat()
+    '2024-02-01T12:00:00'
+    """
+    micro = np.round(np.asarray(days, dtype=np.float64) * 86_400_000_000)
+    return np.datetime64(origin, "us") + micro.astype("timedelta64[us]")
+
+
 def _in_utc(parsed: Any) -> NDArray[np.datetime64]:
     stamps: NDArray[np.datetime64] = parsed.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
     return stamps

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.features import Words
-from credo.io.errors import ColumnError, TableWarning, plural, quoted
-from credo.io.preparation.dates import days_since, timestamps
+from credo.io.errors import ColumnError, TableWarning, plural, quoted, shown
+from credo.io.preparation.dates import as_dates, days_since, timestamps
 from credo.io.tables.columns import not_a_number, numbers, present_mask, words
 from credo.notices import warn
 
@@ -38,7 +38,8 @@ class Encoder(Protocol):
 class Numbers:
     """A number as it is, the median where it is missing, and a column that says where.
 
-    `words` gives the numbers of words such as yes and no; `absent` are words that count as missing.
+    `words` gives the numbers of words such as yes and no; `absent` are words that count as missing; `low` and `high`
+    are the range of the fitted rows.
     """
 
     name: str
@@ -48,6 +49,8 @@ class Numbers:
     had_missing: bool = False
     words: dict[str, float] | None = None
     absent: tuple[str, ...] = ()
+    low: float = np.nan
+    high: float = np.nan
 
     @property
     def is_plain(self) -> bool:
@@ -58,13 +61,18 @@ class Numbers:
         return [self.name] * self.value + [f"{self.name} is missing"] * self.indicator
 
     def matrix(self, column: Any) -> Array:
-        values = self._values(column)
+        values = self.values(column)
         infinite = np.isinf(values)
         if infinite.any():
             _warn(f"column {self.name!r}: {plural(int(infinite.sum()), 'infinite value')} counted as missing")
         return _filled(np.where(infinite, np.nan, values), self)
 
-    def _values(self, column: Any) -> Array:
+    def text(self, value: float) -> str:
+        """A value as it appears in a sentence."""
+        return shown(value)
+
+    def values(self, column: Any) -> Array:
+        """The column's numbers, NaN where they are missing."""
         present = present_mask(column)
         if self.words is not None:
             return self._truths(column, present)
@@ -90,7 +98,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Days:
-    """A date as days since the first date of the fitted rows."""
+    """A date as days since the first date of the fitted rows, which end with day `high`."""
 
     name: str
     style: str
@@ -99,12 +107,26 @@ class Days:
     value: bool
     indicator: bool
     had_missing: bool
+    low: float = np.nan
+    high: float = np.nan
 
     def names(self) -> list[str]:
         named = [f"{self.name} (days since {self.origin})"] * self.value
         return named + [f"{self.name} is missing"] * self.indicator
 
     def matrix(self, column: Any) -> Array:
+        return _filled(self.values(column), self)
+
+    def text(self, value: float) -> str:
+        """A number of days as the date that it stands for."""
+        return str(self.dates(value).astype("datetime64[D]"))
+
+    def dates(self, days: Any) -> NDArray[np.datetime64]:
+        """The dates that numbers of days stand for."""
+        return as_dates(days, self.origin)
+
+    def values(self, column: Any) -> Array:
+        """The column's days since the origin, NaN where a date is missing."""
         present = present_mask(column)
         stamps = timestamps(column, present, words(column, present), self.style)
         odd = np.flatnonzero(present & np.isnat(stamps))
@@ -113,7 +135,7 @@ class Days:
                 f"column {self.name!r}, row {odd[0] + 1}: {str(column.iat[odd[0]])!r} is not a date written like "
                 "those that the model was fitted to"
             )
-        return _filled(days_since(stamps, np.datetime64(self.origin, "us")), self)
+        return days_since(stamps, np.datetime64(self.origin, "us"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.io.errors import ColumnError
+from credo.io.errors import ColumnError, shown
 from credo.io.preparation.dates import date_format
 from credo.io.preparation.truth import truth_pair
 from credo.io.tables.columns import is_wordy, numbers, present_mask, words
@@ -30,19 +30,27 @@ _ID_NAME = re.compile(
     r"observation|subject|patient|sample|participant)"
 )
 _ID_ENDING = re.compile(r".*[a-z](ID|Id)")
-_WITH_UNIT = re.compile(r"[<>~≈]?\s*[+\-−]?\d[\d.,']*\s*((?:[^\W\d_]|[%‰°µ])(?:\w|[%‰°µ/^*·])*)")
+# A numbered level (1. White, 2nd) isn't a number with a unit.
+_WITH_UNIT = re.compile(
+    r"[<>~≈]?\s*[+\-−]?\d(?:[\d.,']*\d)?\s*(?!(?:st|nd|rd|th)\b)((?:[^\W\d_]|[%‰°µ])(?:\w|[%‰°µ/^*·])*)"
+)
 _TIME_NAME = re.compile(r".*(year|month|week|day|hour|minute|second|time|date|period|quarter|step|age).*|.")
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table: what it was taken for, and what there is to say about it."""
+    """One column of a table: what it was taken for, and what there is to say about it.
+
+    `levels` are those of a categorical column, in their order; `ordered` says whether that order is a scale.
+    """
 
     name: str
     kind: Kind
     n_missing: int
     n_distinct: int
     detail: str = ""
+    levels: tuple[str, ...] = ()
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,7 +156,7 @@ def kind_of(found: Profile) -> tuple[Kind, str]:
         return "empty", "no value in any row"
     n_distinct = found.n_distinct
     if n_distinct == 1 and not found.n_missing:
-        return "constant", f"always {found.column.iat[0]}"
+        return "constant", f"always {shown(found.column.iat[0])}"
     if not found.is_typed_number and truth_pair(found.distinct) is not None:
         return "numeric", ""
     if is_number(found):

@@ -16,7 +16,8 @@ from credo.io.preparation.dates import date_format, days_since, is_ambiguous, ti
 from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts
 from credo.io.preparation.kinds import Column, Form, Profile, is_number
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.ordinary import EXACT, medians, ordinary
+from credo.io.preparation.ordinary import EXACT, ordinary, statistics
+from credo.io.preparation.scales import in_order
 from credo.io.preparation.truth import truth_pair, truth_values
 from credo.io.tables.columns import not_a_number
 
@@ -40,10 +41,10 @@ class Learner:
         # With weights the median isn't the middle value; those tables are looked at column by column.
         if not (self.weight == self.weight[0]).all():
             return {}
-        known = medians(ordinary(table, set(names)))
+        known = statistics(ordinary(table, set(names)))
         return {
-            name: (Column(name, "numeric", 0, n_distinct), Numbers(name, median))
-            for name, (n_distinct, median) in known.items()
+            name: (Column(name, "numeric", 0, n_distinct), Numbers(name, median, low=low, high=high))
+            for name, (n_distinct, median, low, high) in known.items()
         }
 
     def learn(self, found: Profile, form: Form, detail: str) -> tuple[Encoder | None, Form, str]:
@@ -53,10 +54,7 @@ class Learner:
         if form.kind == "date":
             return self._days(found, form)
         if form.kind == "categorical":
-            if found.unit is not None:
-                self.notes.append(f"Column {found.name!r} was taken for levels: {_with_unit(found)}.")
-            encoder, detail = self._levels(found)
-            return encoder, form, detail
+            return self._levels(found), form, ""
         if form.kind == "text":
             texts, detail = self._texts(found)
             return texts, form, detail
@@ -79,7 +77,8 @@ class Learner:
         else:
             truths, values, detail = None, self._values(found), ""
         fill, value, indicator, had_missing = self._gaps(found.name, values)
-        encoder = Numbers(found.name, fill, value, indicator, had_missing, truths, absent)
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        encoder = Numbers(found.name, fill, value, indicator, had_missing, truths, absent, low, high)
         return encoder, Form("numeric", pair=pair, absent=absent), detail
 
     def _truths(self, found: Profile, truths: dict[str, float]) -> NDArray[np.float64]:
@@ -131,10 +130,11 @@ class Learner:
         days = days_since(stamps, np.datetime64(origin, "us"))
         fill, value, indicator, had_missing = self._gaps(found.name, days)
         last = str(known.max().astype("datetime64[D]"))
-        encoder = Days(found.name, style, origin, fill, value, indicator, had_missing)
+        low, high = float(np.nanmin(days)), float(np.nanmax(days))
+        encoder = Days(found.name, style, origin, fill, value, indicator, had_missing, low, high)
         return encoder, Form("date", style=style), f"{origin} to {last}"
 
-    def _levels(self, found: Profile) -> tuple[Encoder, str]:
+    def _levels(self, found: Profile) -> Levels:
         counts: Counter[str] = Counter()
         for word, weight in zip(found.words[found.present], self.weight[found.present], strict=True):
             counts[word] += weight
@@ -151,13 +151,15 @@ class Learner:
         if found.n_missing:
             role = "a level of its own" if shared is None else f"marked by {shared!r}"
             self.notes.append(f"Column {found.name!r}: missing in {plural(found.n_missing, 'row')}; that is {role}.")
-        kept = sorted(ranked[1:] if self.drop_reference else ranked)
+        order, ordered = in_order(ranked, found.column.dtype)
+        if found.unit is not None and not ordered:
+            self.notes.append(f"Column {found.name!r} was taken for levels: {_with_unit(found)}.")
+        kept = [level for level in order if level != reference]
         missing = bool(found.n_missing) and shared is None
-        detail = f"reference {reference}" if reference is not None else ""
         shares = [counts[level] for level in [*kept, *ranked[: bool(reference)]]]
         shares += [sum(counts[level] for level in pooled)] * bool(pooled)
         total = sum(shares)
-        encoder = Levels(
+        return Levels(
             found.name,
             tuple(kept),
             reference,
@@ -165,8 +167,9 @@ class Learner:
             missing,
             bool(found.n_missing),
             shares=tuple(float(share / total) for share in shares),
+            order=tuple(order),
+            ordered=ordered,
         )
-        return encoder, detail
 
     def _texts(self, found: Profile) -> tuple[Encoder | None, str]:
         texts = [word or "" for word in found.words]

@@ -75,13 +75,10 @@ class Levels:
         return table
 
     def codes(self, column: Any) -> NDArray[np.intp]:
-        """The code of each row, with a warning about unknown levels."""
-        present = present_mask(column)
-        known: dict[str, int] = {level: j for j, level in enumerate(self.levels)}
-        known |= dict.fromkeys(self.pooled, self.n_known - 1)
-        if self.reference is not None:
-            known[self.reference] = len(self.levels)
+        """The code of each row, with a warning about levels that were not seen."""
+        known = self._known()
         elsewhere = self.n_known - 1 if self.pooled else self.unknown
+        present = present_mask(column)
         codes = np.full(len(column), self.n_known if self.had_missing else self.unknown, dtype=np.intp)
         place, distinct = _distinct(column, present)
         codes[present] = np.array([known.get(word, elsewhere) for word in distinct], dtype=np.intp)[place]
@@ -89,6 +86,20 @@ class Levels:
         unseen = {word: int(count) for word, count in zip(distinct, counts, strict=True) if word not in known}
         self._warn(unseen, 0 if self.had_missing else int((~present).sum()))
         return codes
+
+    def unseen(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
+        """The rows whose level was not seen in `fit`, and these levels."""
+        known, present = self._known(), present_mask(column)
+        place, distinct = _distinct(column, present)
+        new = np.array([word not in known for word in distinct], dtype=bool)
+        which = np.flatnonzero(new[place])
+        return np.flatnonzero(present)[which], [distinct[j] for j in place[which]]
+
+    def _known(self) -> dict[str, int]:
+        """The code of every level that was seen."""
+        known = {level: j for j, level in enumerate(self.levels)}
+        known |= dict.fromkeys(self.pooled, self.n_known - 1)
+        return known if self.reference is None else {**known, self.reference: len(self.levels)}
 
     def _warn(self, unseen: dict[str, int], n_missing: int) -> None:
         average = "treated as an average over the levels, weighted by their frequency in the training data"

@@ -43,8 +43,8 @@ def ordinary(table: Any, names: Collection[str]) -> Ordinary:
     return block.select(np.asarray(np.isfinite(block.values).all(axis=0)))
 
 
-def medians(block: Ordinary) -> dict[str, tuple[int, float]]:
-    """Number of different values and median of every column that is surely neither constant nor an identifier."""
+def statistics(block: Ordinary) -> dict[str, tuple[int, float, float, float]]:
+    """Number of different values, median, minimum and maximum of columns that are neither constant nor identifiers."""
     n = len(block.values)
     ordered = np.sort(block.values, axis=0)
     n_distinct = 1 + np.count_nonzero(ordered[1:] != ordered[:-1], axis=0)
@@ -52,5 +52,5 @@ def medians(block: Ordinary) -> dict[str, tuple[int, float]]:
     middle = ordered[(n - 1) // 2] / 2 + ordered[n // 2] / 2
     names_rows = (n_distinct == n) & (ordered[0] >= 0) & (block.values == np.floor(block.values)).all(axis=0)
     usable = (n_distinct > 1) & ~names_rows & (np.maximum(-ordered[0], ordered[-1]) <= EXACT)
-    found = zip(block.names, n_distinct.tolist(), middle.tolist(), usable, strict=True)
-    return {name: (count, median) for name, count, median, kept in found if kept}
+    values = zip(n_distinct.tolist(), middle.tolist(), ordered[0].tolist(), ordered[-1].tolist(), strict=True)
+    return {name: value for name, value, kept in zip(block.names, values, usable, strict=True) if kept}

@@ -19,6 +19,7 @@ from credo.estimator import Result, unmasked
 from credo.frames import Table
 from credo.io.extras import pandas
 from credo.io.preparation.natural import in_natural_units
+from credo.io.preparation.outside import Outside
 from credo.io.preparation.scale import is_sparse
 from credo.io.preparation.transformer import Preparation
 from credo.io.preparation.unseen import Alternatives
@@ -161,6 +162,12 @@ class TableModel(BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each label, in the order of `classes_`: shape (n_rows, n_classes)."""
         return self._probabilities(*self._rows(X))
+
+    def outside(self, X: Any) -> Outside:
+        """Which rows lie outside the training data, and why; see `Preparation.outside`."""
+        check_is_fitted(self)
+        found: Outside = self.preparation_.outside(self._without_target(as_frame(X)) if has_names(X) else X)
+        return found
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R² of the predictions; of a classifier the share of right labels."""

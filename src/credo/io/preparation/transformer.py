@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, ki
 from credo.io.preparation.learn import Learner
 from credo.io.preparation.levels import Levels
 from credo.io.preparation.ordinary import ordinary
+from credo.io.preparation.outside import Outside, outside
 from credo.io.preparation.scale import center_and_scale, is_sparse, scaled
 from credo.io.preparation.unseen import Alternatives, representatives, terms
 from credo.io.tables.columns import as_frame, has_names, missing_columns
@@ -57,7 +59,8 @@ class Preparation(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     columns_ : list of Column
-        Name, kind, n_missing, n_distinct and a detail of each column of the table.
+        Name, kind, n_missing, n_distinct and a detail of each column of the table; of categories, the levels in
+        their order (low, medium, high) and whether they are `ordered`.
     forms_ : dict of column name to Form
         How the cells of each column were read.
     notes_ : list of str
@@ -169,20 +172,45 @@ class Preparation(TransformerMixin, BaseEstimator):
         ColumnError
             When a column is missing, or holds a value that can't be what was fitted; the message names the row.
         """
-        check_is_fitted(self)
-        table = as_frame(X)
-        if not has_names(X):
-            _check_n_features(self, table, reset=False)
-        names = table.columns.tolist()
-        present, known = set(names), set(self.feature_names_in_)
-        missing = [encoder.name for encoder in self.encoders_ if encoder.name not in present]
-        if missing:
-            raise ColumnError(missing_columns(missing, names))
-        extra = [name for name in names if name not in known]
+        table = self._table(X)
+        known = set(self.feature_names_in_)
+        extra = [name for name in table.columns.tolist() if name not in known]
         if extra:
             sentence = f"ignored columns that the model wasn't fitted to: {quoted(extra)}"
             warn(TableWarning(sentence), stacklevel=2)
         return self._matrix(table)
+
+    def outside(self, X: Any) -> Outside:
+        """Which rows lie outside the training data, and why.
+
+        A number or a date is outside if it is beyond the range of the training rows by more than a tenth of the
+        range's width, and a category if its level was not seen in `fit`.
+
+        Parameters
+        ----------
+        X : data frame with the columns that were fitted
+
+        Returns
+        -------
+        Outside
+            `.rows` (a boolean array), `.reasons` (a text for each row), `.columns` and `.note()`.
+
+        Examples
+        --------
+        >>> preparation = Preparation().fit({"year": list(range(1871, 1971)), "flow": [1.0, 2.0] * 50})
+        >>> found = preparation.outside({"year": [1900, 1972, 3000], "flow": [1.0, 1.5, 2.0]})
+        >>> found.rows.tolist(), found.reasons[2]
+        ([False, False, True], 'year = 3000 (training: 1871 to 1970)')
+        """
+        return outside(self.encoders_, self._table(X))
+
+    def encoder(self, name: str) -> Encoder:
+        """What was learned about a column that is in use, as `Days`, whose `dates` are the labels of an axis."""
+        check_is_fitted(self)
+        known = {encoder.name: encoder for encoder in self.encoders_}
+        if name not in known:
+            raise ColumnError(missing_columns([name], list(known)))
+        return known[name]
 
     def alternatives(self, X: Any) -> Alternatives | None:
         """The rows whose levels are unknown, with what their predictions average over; None if there is no such row.
@@ -190,8 +218,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         Unknown is a level that was not seen in `fit` where no column "other" takes it, and a missing category where
         none was missing in `fit`.
         """
-        check_is_fitted(self)
-        table, categories = as_frame(X), self._categories()
+        table, categories = self._table(X), self._categories()
         with collected():
             codes = [encoder.codes(table[encoder.name]) for encoder in categories]
         unknown = [column == encoder.unknown for column, encoder in zip(codes, categories, strict=True)]
@@ -240,6 +267,18 @@ class Preparation(TransformerMixin, BaseEstimator):
             if form.kind not in KINDS:
                 raise ValueError(f"kinds[{name!r}] must be one of {', '.join(KINDS)}; got {form.kind!r}")
         return forms
+
+    def _table(self, X: Any) -> Any:
+        """New rows as a frame that has the columns in use."""
+        check_is_fitted(self)
+        table = as_frame(X)
+        if not has_names(X):
+            _check_n_features(self, table, reset=False)
+        present = set(table.columns.tolist())
+        missing = [encoder.name for encoder in self.encoders_ if encoder.name not in present]
+        if missing:
+            raise ColumnError(missing_columns(missing, table.columns.tolist()))
+        return table
 
     def _categories(self) -> list[Levels]:
         return [encoder for encoder in self.encoders_ if isinstance(encoder, Levels)]
@@ -303,7 +342,11 @@ def _learned(
         else:
             found = profile(name, table[name])
             encoder, forms[name], detail = learner.learn(found, *_form(found, forced.get(name)))
-            columns.append(Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail))
+            column = Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail)
+            if isinstance(encoder, Levels):
+                detail = f"reference {encoder.reference}" if encoder.reference is not None else ""
+                column = replace(column, detail=detail, levels=encoder.order, ordered=encoder.ordered)
+            columns.append(column)
         if encoder is not None and encoder.names():
             encoders.append(encoder)
     return columns, encoders, forms

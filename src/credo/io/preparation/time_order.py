@@ -1,0 +1,129 @@
+"""Tables in time order: which column, if any, says when each row was observed."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.io.preparation.dates import as_dates, date_format, days_since, timestamps
+from credo.io.preparation.kinds import Profile, is_number, profile
+from credo.io.tables.columns import as_frame
+
+Array = NDArray[np.float64]
+
+# Fewer steps than this show no order in time.
+_FEWEST_ROWS, _FEWEST_DATES = 20, 12
+# The share of rows that must have a time of their own, and of steps that must be regular, to within the tolerance.
+_DISTINCT, _REGULAR, _TOLERANCE = 0.95, 0.7, 0.15
+# The most that a series may skip, in steps.
+_LONGEST_GAP = 30
+_TIME_WORDS = {
+    "year", "yr", "date", "time", "timestamp", "month", "quarter", "week", "day", "hour", "minute", "period", "step",
+    "t",
+}  # fmt: skip
+_OTHER_WORDS = {
+    "birth", "born", "dob", "birthday", "birthdate", "death", "died", "age", "built", "renovated", "hired", "hire",
+    "joined", "founded", "released", "release", "expiry", "expires", "expiration", "due", "to", "of", "since", "until",
+    "per", "spent", "duration", "elapsed", "studied", "worked", "response", "reaction", "survival", "delivery",
+}  # fmt: skip
+# In days.
+_STEPS = {
+    "minute": 1 / 1440, "hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.44, "quarter": 91.3, "year": 365.25,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class TimeColumn:
+    """The column that says when each row was observed.
+
+    Attributes
+    ----------
+    name : str
+    values : array of shape (n_rows,)
+        Days since `origin` for dates, and the numbers as they are otherwise.
+    order : int array of shape (n_rows,)
+        The rows from first to last.
+    origin : str or None
+        The first day, for dates.
+    step : str
+        The usual step between dates, as "month"; empty for numbers, and where it has no name.
+    repeated : bool
+        Whether each time has several rows, as in panel data; False for a single series.
+    """
+
+    name: str
+    values: Array
+    order: NDArray[np.intp]
+    origin: str | None
+    step: str
+    repeated: bool
+
+    def dates(self, values: Array) -> NDArray[np.datetime64] | None:
+        """Values of this column as dates, for the labels of an axis; None if it has numbers."""
+        return None if self.origin is None else as_dates(values, self.origin)
+
+
+def time_column(frame: Any) -> TimeColumn | None:
+    """The column that puts the rows of a table in time order, or None.
+
+    It is a column of dates, or of numbers under a name such as year, month or time, with a time of its own for nearly
+    every row and nearly regular steps. If every time has several rows instead, `repeated` says so. Dates of birth,
+    identifiers and measured durations don't qualify.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> flow = pd.DataFrame({"year": range(1871, 1971), "flow": range(100)})
+    >>> found = time_column(flow)
+    >>> found.name, found.repeated
+    ('year', False)
+    """
+    table = as_frame(frame)
+    found = [time for name in table.columns if (time := _time(profile(name, table[name]))) is not None]
+    # A single series before panel data, and dates before numbers.
+    return min(found, key=lambda time: (time.repeated, time.origin is None), default=None)
+
+
+def _time(found: Profile) -> TimeColumn | None:
+    words = set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", found.name).casefold()))
+    if words & _OTHER_WORDS or found.n_missing or found.n_present <= _FEWEST_ROWS:
+        return None
+    origin, step = None, ""
+    if found.is_typed_number or is_number(found):
+        if not words & _TIME_WORDS or found.column.dtype.kind == "m" or len(found.odd):
+            return None
+        values = found.values
+    else:
+        style = date_format(found.column, found.words)
+        if style is None:
+            return None
+        stamps = timestamps(found.column, found.present, found.words, style)
+        origin = str(stamps.min().astype("datetime64[D]"))
+        values = days_since(stamps, np.datetime64(origin, "us"))
+    known, counts = np.unique(values, return_counts=True)
+    repeated = len(known) < _DISTINCT * len(values)
+    if not np.isfinite(known).all() or not _is_regular(known):
+        return None
+    if repeated and not _is_panel(known, counts, dates=origin is not None):
+        return None
+    if origin is not None:
+        usual = float(np.median(np.diff(known)))
+        step = next((name for name, days in _STEPS.items() if abs(usual - days) <= _TOLERANCE * days), "")
+    return TimeColumn(found.name, values, np.argsort(values, kind="stable"), origin, step, repeated)
+
+
+def _is_regular(known: Array) -> bool:
+    if len(known) < _FEWEST_DATES:
+        return False
+    steps = np.diff(known)
+    usual = float(np.median(steps))
+    regular = np.abs(steps - usual) <= _TOLERANCE * usual
+    return bool(regular.mean() >= _REGULAR and steps.max() <= _LONGEST_GAP * usual)
+
+
+def _is_panel(known: Array, counts: NDArray[np.intp], *, dates: bool) -> bool:
+    """Whether most times have several rows and are dates or years, not the months of every year or the like."""
+    years = bool((known == np.floor(known)).all()) and known[0] > 1500 and known[-1] < 2200
+    return bool(np.median(counts) >= 2) and (dates or years)
