@@ -127,7 +127,7 @@ def test_a_mixture_improves_by_its_components():
 
 def test_what_cannot_be_improved_on_is_refused_in_words():
     model = LinearRegression().fit([[0.0], [1.0], [3.0]], [1.0, 2.0, 2.0])
-    with pytest.raises(ValueError, match="LinearRegression doesn't keep the rows it was fitted on: say best="):
+    with pytest.raises(ValueError, match="LinearRegression doesn't keep its training rows: pass best="):
         expected_improvement(model, [[0.0]])
     with pytest.raises(TypeError, match="needs normal predictions of one target; got StudentT"):
         expected_improvement(Told(StudentT([3.0], [0.0], [1.0])), [[0.0]], best=0.0)

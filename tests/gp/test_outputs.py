@@ -172,5 +172,5 @@ def test_messages():
     model = GPRegressor(n_restarts=0).fit(X, Y)
     with pytest.raises(ValueError, match="fitted to y of shape"):
         model.update(X[:1], [1.0])
-    with pytest.raises(ValueError, match="one target"):
+    with pytest.raises(ValueError, match="single target"):
         model.paths(2)

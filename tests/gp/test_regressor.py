@@ -292,7 +292,7 @@ def test_contradictions_without_noise_are_refused():
 def test_one_length_scale_for_unequal_columns_is_remarked_on():
     X, y = table(30)
     X = X * np.geomspace(1.0, 1e4, X.shape[1])
-    assert "one length scale serves columns" in GPRegressor(RBF(), n_restarts=0).fit(X, y).result_.message
+    assert "one length scale is used for columns" in GPRegressor(RBF(), n_restarts=0).fit(X, y).result_.message
     for quiet in (None, RBF(np.ones(X.shape[1])), RBF().on(0)):
         assert "serves columns" not in GPRegressor(quiet, n_restarts=0).fit(X, y).result_.message
 
@@ -315,7 +315,7 @@ def test_a_linear_mean_leaves_out_columns_without_a_slope_of_their_own():
         model = GPRegressor(kernel, mean="linear", n_restarts=0).fit(wide, y)
         assert model.log_evidence_ == pytest.approx(plain.log_evidence_, abs=0.01)
         assert model.predict(wide[:1] + np.array([0, 0, 1.0]), return_std=True)[1][0] < 2 * y.std()
-    with pytest.raises(ValueError, match='mean="linear" has 3 coefficients, and 3 different rows'):
+    with pytest.raises(ValueError, match='mean="linear" has 3 coefficients, and 3 distinct rows'):
         GPRegressor(mean="linear").fit(X[:3], y[:3])
 
 

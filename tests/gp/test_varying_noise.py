@@ -100,7 +100,7 @@ def test_what_isn_t_offered_is_said():
     model = GPRegressor(noise="heteroscedastic", n_restarts=0).fit(X, y)
     with pytest.raises(ValueError, match="noise of the new rows"):
         model.update(X[:1], y[:1])
-    with pytest.raises(ValueError, match="sampled hyperparameters need"):
+    with pytest.raises(ValueError, match='hyperparameters="sample" needs'):
         GPRegressor(noise="heteroscedastic", hyperparameters="sample", n_restarts=0).fit(X, y)
     with pytest.raises(ValueError, match='"heteroscedastic"'):
         GPRegressor(noise="learned").fit(X, y)

@@ -194,7 +194,7 @@ def test_units_don_t_matter(table, scale):
 
 def test_rows_that_don_t_differ_and_few_rows():
     model = SoftNeighborsClassifier().fit(np.ones((4, 2)), [0, 0, 0, 1])
-    assert "rows don't differ" in model.result_.message and model.predict([[1.0, 1.0]])[0] == 0
+    assert "all rows are equal" in model.result_.message and model.predict([[1.0, 1.0]])[0] == 0
     two = SoftNeighborsClassifier().fit([[0.0], [1.0]], ["x", "y"])
     assert np.isfinite(two.predict_proba([[0.1], [50.0]])).all()
 
@@ -220,7 +220,7 @@ def test_refitting_forgets_the_path_and_summary_tells_what_there_is(table):
     names = model.summary().columns["parameter"]
     assert {"bandwidth", "smoothing", "lengthscale of x1", "frequency of 2", "leave-one-out log loss"} <= set(names)
     model.set_params(bandwidth=1.0).fit(X, y)
-    assert not hasattr(model, "loo_losses_") and model.result_.message == "the bandwidth was given"
+    assert not hasattr(model, "loo_losses_") and model.result_.message == "bandwidth fixed"
     assert "leave-one-out log loss" not in model.summary().columns["parameter"]
 
 

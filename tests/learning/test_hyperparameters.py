@@ -160,9 +160,12 @@ def test_larger_subsets_come_between_the_first_and_all_rows():
 
 
 INTERRUPTED = """
-import sys, time
+import signal, sys, time
 import numpy as np
 from credo.learning.hyperparameters import search
+
+# Background jobs inherit a SIGINT that is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def slow(vector):
     print("evaluated", flush=True)

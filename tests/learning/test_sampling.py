@@ -305,7 +305,7 @@ def test_an_interrupt_from_the_keyboard_stops_all_chains():
         ({"starts": np.zeros((2, 2))}, r"one vector of 3 parameters .* got shape \(2, 2\)"),
         ({"starts": [MEAN, MEAN * np.nan]}, r"isn't finite at the start of chain 1, \[nan, nan, nan\]"),
         ({"metric": np.eye(2)}, r"metric must have the shape \(3, 3\) of 3 parameters; got \(2, 2\)"),
-        ({"metric": np.ones((3, 3))}, "metric must be finite and regular"),
+        ({"metric": np.ones((3, 3))}, "metric must be finite and invertible"),
         ({"n_draws": 3}, "n_draws must be at least 4; got 3"),
         ({"n_tune": 0}, "n_tune must be at least 20; got 0"),
         ({"n_jobs": 0}, "n_jobs must be at least 1; got 0"),

@@ -158,7 +158,7 @@ class SoftNeighborsClassifier(Classifier):
 
         if not isinstance(self.bandwidth, str):
             self.bandwidth_ = given(kernel, self.bandwidth)
-            self.result_ = Result(True, 1, "the bandwidth was given")
+            self.result_ = Result(True, 1, "bandwidth fixed")
         elif self.bandwidth != "loo":
             raise ValueError(f'bandwidth must be a number or "loo"; got {self.bandwidth!r}')
         elif (choice := choose(kernel, data, loss) if has_bandwidth(kernel) else None) is None:

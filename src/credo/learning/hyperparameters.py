@@ -28,7 +28,8 @@ Fresh = Callable[[], Objective]
 
 # Two ends are the same maximum when their values differ by less than this.
 _SAME = 0.05
-# With many starts each is first run for this many evaluations, and only the best share of them continues.
+# With many starts each is first run for this many evaluations, and only the best share of them continues. It is also
+# the limit of every subset but the first.
 _HEAT, _FINALISTS = 30, 1 / 3
 # Parameters further than this many e-foldings from their start may be on a plateau, and are moved back to this distance
 # where that costs less than so many nats.
@@ -39,6 +40,8 @@ _WORTH, _TOO_GOOD = 0.01, 3.0
 _LEVEL, _LEVEL_SHARE = 0.01, 1e-6
 # A search ends when this many evaluations in a row gain less than so many nats, or that share of the value.
 _PATIENCE, _GAIN, _GAIN_SHARE = 12, 1e-4, 1e-7
+# How often a run of L-BFGS that failed is restarted where it ended, as long as each restart gains so many nats.
+_MAX_RESTARTS, _WORTH_RESTART = 3, 1.0
 # No step may move a parameter further than this many e-foldings.
 _BOX = 12.0
 
@@ -74,6 +77,8 @@ def climb(
 ) -> Maximum:
     """The maximum that L-BFGS reaches from a start.
 
+    Where its line search fails away from a maximum, as where rounding errors spoil the gradient, it is restarted there.
+
     Parameters
     ----------
     tolerance : float
@@ -84,6 +89,24 @@ def climb(
         The search runs in u, with vector = start + metric·u. A root of the inverse curvature at the maximum makes the
         objective nearly isotropic in u.
     """
+    ascent = partial(_ascent, objective, tolerance=tolerance, metric=metric)
+    end = ascent(start, max_evaluations=max_evaluations)
+    for _ in range(_MAX_RESTARTS):
+        left = max_evaluations - end.n_evaluations
+        if end.converged or end.limited or left <= 0 or not np.isfinite(end.value):
+            break
+        again = _joined(end, ascent(end.vector, max_evaluations=left))
+        gain = again.value - end.value
+        end = again if gain > 0 else replace(end, n_evaluations=again.n_evaluations)
+        if gain < _WORTH_RESTART:
+            break
+    return end
+
+
+def _ascent(
+    objective: Objective, start: Array, *, tolerance: float, max_evaluations: int, metric: Array | None
+) -> Maximum:
+    """One run of L-BFGS."""
     axes = np.eye(len(start)) if metric is None else metric
     visited: list[Array] = [start]
     best_value, best_vector, best_slope = -np.inf, start, np.full(len(start), np.inf)
@@ -123,9 +146,9 @@ def climb(
     except _Stalled:
         status = 2
     # Where the line search fails or gains nothing and the gradient is zero up to rounding, this is the maximum.
-    level = status == 2 and np.abs(best_slope).max(initial=0.0) < max(_LEVEL, _LEVEL_SHARE * abs(best_value))
+    level = bool(np.abs(best_slope).max(initial=0.0) < max(_LEVEL, _LEVEL_SHARE * abs(best_value)))
     return Maximum(
-        best_vector, best_value, n_evaluations, status == 0 or level, tuple(visited), best_slope, status == 1
+        best_vector, best_value, n_evaluations, status == 0 or (status == 2 and level), tuple(visited), best_slope, status == 1
     )
 
 
@@ -160,7 +183,7 @@ def search(
     tolerance : float
         Relative change of the value at which the search on the objective ends.
     max_evaluations : int
-        Limit for each start and each rehearsal, and for all evaluations of the objective on all rows together.
+        Limit for each start, and for all evaluations of the objective on all rows together.
     small : bool
         Whether the objective's matrices are too small for more than one thread; those of the first rehearsal always
         are.
@@ -178,7 +201,7 @@ def search(
     trace = ends[0].trace
     for rehearsal, left in rehearsals[1:]:
         metric = _root(curvature, growth / left)
-        end = climb(rehearsal(), begin, tolerance=1e-6, max_evaluations=max_evaluations, metric=metric)
+        end = climb(rehearsal(), begin, tolerance=1e-6, max_evaluations=min(_HEAT, max_evaluations), metric=metric)
         begin, trace = end.vector, trace + end.trace
     ahead = partial(climb, objective(), tolerance=tolerance, metric=_root(curvature, growth))
     best = ahead(begin, max_evaluations=max_evaluations)
