@@ -93,8 +93,20 @@ def test_the_base_of_the_evidence_names_the_transformation():
     assert not hasattr(ridge, "log_evidence_") and not hasattr(ridge, "evidence_base_")
 
 
-def test_a_mean_that_is_infinite_gives_way_to_the_median():
+def test_a_student_t_counts_as_the_normal_of_its_mean_and_variance():
     X, y = prices(n=50)
+    model = TransformedTarget(LinearRegression(), transformation="log").fit(X, y)
+    inner = LinearRegression().fit(X, np.log(y)).predict_dist(X)
+    dist, oracle = model.predict_dist(X), stats.lognorm(s=inner.std, scale=np.exp(inner.mean))
+    np.testing.assert_allclose(dist.mean, oracle.mean(), rtol=1e-9)
+    np.testing.assert_allclose(dist.interval(0.95), oracle.interval(0.95), rtol=1e-9)
+    assert np.isfinite(dist.crps(y)).all()
+    np.testing.assert_array_equal(model.predict(X), dist.mean)
+
+
+def test_a_mean_that_is_infinite_gives_way_to_the_median():
+    # Four rows leave a line of one column two degrees of freedom.
+    X, y = np.arange(4.0)[:, None], np.exp([0.0, 1.1, 1.9, 3.2])
     model = TransformedTarget(LinearRegression(), transformation="log").fit(X, y)
     dist = model.predict_dist(X)
     assert np.isposinf(dist.mean).all()

@@ -73,6 +73,7 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | N
     show_default=True,
     help="Which fitted models are saved: model.credo alone, or every one as NAME.credo too.",
 )
+@click.option("--shuffle", is_flag=True, help="Hold out rows at random, although the table is in the order of time.")
 @click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="The folder to write to.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds.")
 @click.option("--folds", "--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds.")
@@ -114,6 +115,7 @@ def run_and_show(
     reading: dict[str, Any] | None = None,
     keep_all: bool = False,
     task: str | None = None,
+    shuffle: bool = False,
     command: str = "credo",
     **options: Any,
 ) -> None:
@@ -125,7 +127,7 @@ def run_and_show(
 
     refuse_overwriting([] if data == "-" else [Path(data)], [out / name for name in OUTPUTS])
     with screen.notes_for_warnings(), staging(out) as stage:
-        table = dataset(data, target, task=task, reading=reading)
+        table = dataset(data, target, task=task, reading=reading, time_order=False if shuffle else None)
         kind = f" of {table.size.classes} classes" if table.size.classes else ""
         screen.say(f"{table.source}: {table.shape}, target {target!r}{kind}.")
         for note in table.notes:

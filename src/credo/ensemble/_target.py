@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, check_array, column_or_1d, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
-from credo.distributions import Distribution, Identity, Transform, Transformed
+from credo.distributions import Distribution, Identity, Mixture, Normal, StudentT, Transform, Transformed
 from credo.ensemble._choice import KINDS, choose_transform, distinct_rows, fitted_transform
 from credo.estimator import Regressor, Result, numeric
 from credo.frames import Table
@@ -21,6 +21,9 @@ from credo.linear import BayesianLinearRegression
 from credo.metrics import final_step, point, predictive
 
 Array = NDArray[np.float64]
+
+# With fewer degrees of freedom a Student-t has no variance to speak of.
+_FEWEST_DF = 3.0
 
 
 class TransformedTarget(Regressor):
@@ -51,8 +54,9 @@ class TransformedTarget(Regressor):
 
     Notes
     -----
-    `predict` gives the mean of y, not g⁻¹ of the mean of g(y): of the log of a normal that is exp(μ + σ²/2). Where the
-    mean is infinite (Student-t tails after a log, as of `LinearRegression`), it gives the median. With `latent=True`,
+    `predict` gives the mean of y, not g⁻¹ of the mean of g(y): of the log of a normal that is exp(μ + σ²/2). A
+    Student-t of g(y) counts as the normal distribution of the same mean and variance, because after a log it would have
+    no mean; with fewer than three degrees of freedom it stays, and `predict` gives the median. With `latent=True`,
     `predict_dist` is the distribution of g⁻¹(f(x)), the median of y given f.
 
     The log evidence takes no account of what the estimator expects outside the image of a Box–Cox transformation,
@@ -211,7 +215,21 @@ class TransformedTarget(Regressor):
 
     def _dist(self, rows: Any, *, latent: bool) -> Distribution:
         base = _latent(self.estimator_, rows) if latent else predictive(self.estimator_, rows)
-        return base if isinstance(self.transformation_, Identity) else Transformed(base, self.transformation_)
+        if isinstance(self.transformation_, Identity):
+            return base
+        return Transformed(_with_light_tails(base), self.transformation_)
+
+
+def _with_light_tails(dist: Distribution) -> Distribution:
+    """Student-t distributions as the normal ones of the same mean and variance.
+
+    After a logarithm a Student-t has no mean, whatever its degrees of freedom, because of tails that no data support.
+    """
+    if isinstance(dist, Mixture):
+        return Mixture([_with_light_tails(part) for part in dist.components], dist.weights)
+    if isinstance(dist, StudentT) and (dist.df >= _FEWEST_DF).all():
+        return Normal(dist.mean, dist.std)
+    return dist
 
 
 def _latent(model: Any, X: Any) -> Distribution:

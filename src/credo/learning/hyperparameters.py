@@ -148,7 +148,13 @@ def _ascent(
     # Where the line search fails or gains nothing and the gradient is zero up to rounding, this is the maximum.
     level = bool(np.abs(best_slope).max(initial=0.0) < max(_LEVEL, _LEVEL_SHARE * abs(best_value)))
     return Maximum(
-        best_vector, best_value, n_evaluations, status == 0 or (status == 2 and level), tuple(visited), best_slope, status == 1
+        best_vector,
+        best_value,
+        n_evaluations,
+        status == 0 or (status == 2 and level),
+        tuple(visited),
+        best_slope,
+        status == 1,
     )
 
 

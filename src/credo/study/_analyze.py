@@ -26,6 +26,7 @@ def analyze(
     folds: int | None = None,
     task: str | None = None,
     select: str | None = None,
+    time_order: bool | None = None,
     random_state: int = 0,
     progress: bool = True,
     **reading: Any,
@@ -48,6 +49,9 @@ def analyze(
         What the target holds; by default it is found out.
     select : str, optional
         The model to use, whatever the scores say.
+    time_order : bool, optional
+        False holds rows out at random although they are in the order of time; by default each fold of such a table is
+        predicted from the rows before it.
     random_state : int, default 0
         Seed of the folds and of the models.
     progress : bool, default True
@@ -70,7 +74,7 @@ def analyze(
     >>> study.predict(pd.DataFrame({"dose": [4.5]})).round(1)["mean"].tolist()
     [9.0]
     """
-    prepared = dataset(data, target, task=task, reading=reading)
+    prepared = dataset(data, target, task=task, reading=reading, time_order=time_order)
     with display(enabled=progress) as report:
         return run(prepared, models=models, time=time, folds=folds, select=select, seed=random_state, report=report)
 

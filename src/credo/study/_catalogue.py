@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from credo.study._size import Size, any_size, dense, matrices, not_too_wide, two_classes
+from credo.study._size import Size, any_size, dense, in_time_order, matrices, not_too_wide, two_classes
 
 # What follows the name of a model of a transformed target.
 SUFFIXES = {"log": "-log", "box-cox": "-power", "yeo-johnson": "-power"}
@@ -22,7 +22,8 @@ class Card:
 
     `cost` orders the models: those of lower cost are fitted first. `limit` says why a table of some size can't be
     fitted at all. `loops` is the module whose functions numba compiles on first use. A `reference` is compared with the
-    others but never selected, because it can't be saved.
+    others but never selected, because it can't be saved. `standardize` says whether its columns have mean 0 and
+    standard deviation 1, or their own units.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Card:
     loops: str | None = None
     reference: bool = False
     transformation: str = "identity"
+    standardize: bool = True
 
     def make(self, size: Size) -> Any:
         """An unfitted estimator for a prepared table of this size."""
@@ -72,7 +74,7 @@ def chosen_cards(
     if models is not None and reasons:
         name, reason = next(iter(reasons.items()))
         raise ValueError(f"the model {name!r} can't be used here: {reason}; leave it out")
-    notes = [f"{name} was left out: {reason}." for name, reason in reasons.items()]
+    notes = [f"{name} was left out: {reason}." for name, reason in reasons.items() if name not in _SELDOM]
     return [card for card in known if card.name not in reasons], notes
 
 
@@ -109,6 +111,8 @@ def _check_names(models: Sequence[str], task: str) -> None:
             )
 
 
+# Where these can't be used, nobody would expect them.
+_SELDOM = ("gp-time", "gp-time-log", "gp-time-power")
 _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.sparse._jit", "credo.kernels._jit"
 
 # By task, the simplest first: of models that are statistically tied, the first is selected.
@@ -126,6 +130,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         Card("kernel-ridge", "Kernel ridge regression", 4, matrices(4), _KERNELS),
         Card("gp", "Gaussian process, RBF kernel", 6, matrices(3), _KERNELS),
         Card("gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, matrices(3), _KERNELS),
+        Card("gp-time", "Gaussian process in time: trend and cycles", 5, in_time_order, _KERNELS, standardize=False),
         Card("boosting", "Gradient-boosted trees (scikit-learn), for reference", 4, reference=True),
     ),
     "classification": (

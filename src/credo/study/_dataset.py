@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 
 from credo.distributions import BoxCox, Log, YeoJohnson
 from credo.ensemble import choose_transform
-from credo.io import Preparation, Task, read_table, split_target, target_task, without_lone_classes
+from credo.io import (
+    Preparation,
+    Task,
+    TimeColumn,
+    read_table,
+    split_target,
+    target_task,
+    time_column,
+    without_lone_classes,
+)
 from credo.io.errors import plural, quoted
 from credo.io.extras import pandas
 from credo.io.tables.columns import as_frame
 from credo.selection._folds import Split, forward, shuffled
 from credo.study._leaks import leaks
-from credo.study._size import Size
+from credo.study._size import Size, Times
 
 # Rows of equal inputs share a fold where at least one row in this many is distinct.
 _DISTINCT = 3
@@ -101,13 +110,21 @@ def dataset(
     preparation = Preparation(standardize=True).fit(frame)
     rows = preparation.transform(frame)
     classes = len(set(y.tolist())) if task == "classification" else 0
-    size = Size(len(y), rows.shape[1], inputs=len(set(preparation.sources())), classes=classes)
-    made = Dataset(source, target, task, frame, y, preparation, size, None, None, [])
+    time = time_column(frame) if time_order is not False else None
+    in_order = time is not None and not time.repeated and time.name in preparation.sources()
+    times = _times(time, preparation) if in_order and time is not None else None
+    size = Size(len(y), rows.shape[1], len(set(preparation.sources())), classes, times)
+    made = Dataset(source, target, task, frame, y, preparation, size, None, time if in_order else None, [])
     return replace(
         made,
         groups=copies(frame),
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
-        notes=[*leak_notes(made), *map(Note, [*notes, *preparation.notes_]), *map(Note, target_notes(made))],
+        notes=[
+            *leak_notes(made),
+            *map(Note, time_notes(time, in_order=in_order)),
+            *map(Note, [*notes, *preparation.notes_]),
+            *map(Note, target_notes(made)),
+        ],
     )
 
 
@@ -137,7 +154,7 @@ def copies(frame: Any) -> NDArray[np.intp] | None:
 
 def leak_notes(data: Dataset) -> list[Note]:
     """A question about columns that alone nearly determine the target."""
-    if data.frame.shape[1] < 2:
+    if data.frame.shape[1] < 2 or data.time is not None:
         return []
     found = leaks(data.frame, data.y, classes=data.task == "classification")
     if not found:
@@ -152,6 +169,39 @@ def leak_notes(data: Dataset) -> list[Note]:
             important=True,
         )
     ]
+
+
+def time_notes(time: TimeColumn | None, *, in_order: bool) -> list[str]:
+    """What a column of times means for the folds."""
+    if time is None:
+        return []
+    if in_order:
+        step = f" (one row a {time.step})" if time.step else ""
+        return [
+            f"The rows are in the order of {time.name!r}{step}: each fold is predicted from the rows before it, as a "
+            "forecast is. time_order=False (--shuffle) holds out rows at random instead."
+        ]
+    if time.repeated:
+        return [
+            f"Every value of {time.name!r} has several rows. Rows are held out at random, so the scores are about rows "
+            "from known times, not about forecasts."
+        ]
+    return []
+
+
+def _times(time: TimeColumn, preparation: Preparation) -> Times:
+    """The range of a column of times, its usual step, and the cycles that it covers at least twice."""
+    values = np.unique(time.values)
+    span, step = float(values[-1] - values[0]), float(np.median(np.diff(values)))
+    if time.origin is not None:
+        periods: tuple[float, ...] = (1.0, 7.0, 365.25)
+    elif abs(values - np.round(values)).max() > 0.01 and step < 0.5:
+        # Years with fractions.
+        periods = (1.0,)
+    else:
+        periods = (12.0,) if "month" in time.name.casefold() else ()
+    cycles = tuple(period for period in periods if 3 * step <= period and 2 * period <= span)
+    return Times(preparation.sources().index(time.name), span, step, cycles)
 
 
 def best_transformation(rows: Any, y: NDArray[np.float64]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.pipeline import make_pipeline
 
@@ -11,7 +12,7 @@ from credo.ensemble import TransformedTarget
 from credo.features import Polynomial
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernel_machines import KernelRidge, NadarayaWatson, SoftNeighborsClassifier
-from credo.kernels import RBF, Matern52
+from credo.kernels import RBF, Kernel, Matern32, Matern52, Periodic
 from credo.linear import (
     BaselineClassifier,
     BaselineRegressor,
@@ -57,6 +58,7 @@ def _regressors(size: Size) -> dict[str, Any]:
         # A kernel by its name has a length scale for each column of the table, whatever a fold makes of it.
         "gp": GPRegressor(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
         "gp-matern": GPRegressor("matern52" if size.has_lengthscales else Matern52(), n_restarts=RESTARTS),
+        "gp-time": GPRegressor(None if size.times is None else _in_time(size), mean="linear", n_restarts=1),
         "boosting": HistGradientBoostingRegressor(random_state=0),
     }
 
@@ -82,6 +84,19 @@ def _classifiers(size: Size) -> dict[str, Any]:
         "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
         "boosting": HistGradientBoostingClassifier(random_state=0),
     }
+
+
+def _in_time(size: Size) -> Kernel:
+    """A smooth trend, cycles whose shape drifts, short-lived deviations, and the other columns."""
+    times = size.times
+    assert times is not None
+    at = [times.column]
+    kernel: Kernel = RBF(times.span / 3).on(at) + 0.1 * Matern32(4 * times.step).on(at)
+    for period in times.cycles:
+        cycle = Periodic(1.0, period=period).fix("period") * RBF(times.span).fix("variance")
+        kernel = kernel + 0.3 * cycle.on(at)
+    others = [j for j in range(size.columns) if j != times.column]
+    return kernel + 0.3 * RBF(np.ones(len(others))).on(others) if others else kernel
 
 
 def _inclusion(size: Size) -> str | tuple[float, float]:

@@ -21,13 +21,30 @@ _MAX_CELLS = 10**8
 
 
 @dataclass(frozen=True)
+class Times:
+    """A column of times with a row for each step: its place among the prepared columns, range, step and cycles.
+
+    All in the unit of the column, days for dates. `cycles` are periods that the table covers at least twice.
+    """
+
+    column: int
+    span: float
+    step: float
+    cycles: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Size:
-    """Rows, prepared columns, table columns that these come from, and classes (0 where the target is a number)."""
+    """Rows, prepared columns, table columns that these come from, and classes (0 where the target is a number).
+
+    `times` is there where the rows are in the order of time.
+    """
 
     rows: int
     columns: int
     inputs: int = 0
     classes: int = 0
+    times: Times | None = None
 
     @property
     def task(self) -> str:
@@ -49,6 +66,13 @@ class Size:
 def any_size(size: Size) -> str | None:
     """Nothing is ruled out."""
     return None
+
+
+def in_time_order(size: Size) -> str | None:
+    """Why a process in time can't be used, or None."""
+    if size.times is None:
+        return "the rows are not in the order of time"
+    return matrices(4)(size)
 
 
 def not_too_wide(size: Size) -> str | None:

@@ -214,6 +214,8 @@ class Study:
 def predictions(model: TableModel, rows: Any, *, level: float = 0.95) -> Any:
     """A model's predictions for the rows of a table as a data frame; see `Study.predict`."""
     frame = distribution_frame(predictive(model, rows), level=level, classes=getattr(model, "classes_", None))
+    if hasattr(model, "outside"):
+        frame["outside"] = model.outside(rows).reasons
     index = getattr(rows, "index", None)
     return frame if index is None else frame.set_axis(index, axis=0)
 

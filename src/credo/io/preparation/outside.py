@@ -1,5 +1,7 @@
 """Rows outside the training data: values beyond the range of a column, and levels that were not seen."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The order of levels: numbered ones, ranges, and words such as low, medium and high."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable, Sequence

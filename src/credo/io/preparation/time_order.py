@@ -1,5 +1,7 @@
 """Tables in time order: which column, if any, says when each row was observed."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from typing import Any
