@@ -25,6 +25,8 @@ _POSITIVE = ("log", "box-cox")
 # Between these every predictive distribution with normal tails has a mean and a standard deviation.
 _POWERS = np.linspace(0.0, 2.0, 41)
 _MAX_ROWS, _MAX_COLUMNS, _N_FOLDS = 5000, 50, 5
+# The share of the rows on either side whose differences of scores count like the last one inside.
+_WINSORIZED = 0.01
 # With fewer distinct rows no choice could be told from chance.
 _MIN_ROWS = 20
 
@@ -36,8 +38,8 @@ def choose_transform(
 
     Identity, log, Box–Cox and Yeo–Johnson are compared by the log score, on the scale of y, of a Bayesian linear model
     in five folds. The best is taken, or a simpler one whose mean score is at most two standard errors of the paired
-    differences lower. Log and Box–Cox need positive targets. Fewer than 20 distinct rows, and a constant y, give the
-    identity.
+    differences lower; the largest per cent of the differences on either side is winsorised. Log and Box–Cox need
+    positive targets. Fewer than 20 distinct rows, and a constant y, give the identity.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ def choose_transform(
     kinds = [kind for kind in KINDS if target.min() > 0 or kind not in _POSITIVE]
     scores = {kind: _held_out(kind, rows, target, weight, folds) for kind in kinds}
     used = weight[np.concatenate(folds)]
-    best = max(kinds, key=lambda kind: float(np.average(scores[kind], weights=used)))
+    best = max(kinds, key=lambda kind: _gap(scores[kind], scores["identity"], used).mean)
     chosen = next(k for k in kinds if k == best or not _gap(scores[best], scores[k], used).clear)
     return fitted_transform(chosen, rows[order], target[order], weight[order])
 
@@ -124,7 +126,7 @@ def distinct_rows(X: Any, y: Array, weight: Array) -> tuple[Array, Array, Array]
 
 
 def _standardized(rows: Array, y: Array) -> Array:
-    """Columns of mean zero and variance one; those of highest rank correlation with y where they are many."""
+    """Columns in their standard deviations from the mean; those that correlate most with y where they are many."""
     known = np.isfinite(rows)
     n_known = np.maximum(known.sum(axis=0), 1)
     with np.errstate(all="ignore"):
@@ -183,9 +185,16 @@ def _linear(rows: Array, z: Array, weight: Array, train: NDArray[np.intp], test:
 
 
 def _gap(first: Array, second: Array, weight: Array) -> Gap:
-    """The mean difference of scores with its standard error, a weight of k counting as k rows."""
+    """The mean difference of scores with its standard error, winsorised, a weight of k counting as k rows.
+
+    Under a normal model one mistyped input can cost more than all other rows together gain, and it says nothing about
+    the transformation; hence the most extreme per cent on either side counts like the last value inside.
+    """
     with np.errstate(invalid="ignore"):
         difference = np.where(first == second, 0.0, first - second)
+        order = np.argsort(difference)
+        share = np.cumsum(weight[order]) / weight.sum()
+        difference = np.clip(difference, *difference[order][np.searchsorted(share, [_WINSORIZED, 1 - _WINSORIZED])])
         mean = float(np.average(difference, weights=weight))
         square = float(np.average((difference - mean) ** 2, weights=weight))
     return Gap(mean, float(np.sqrt(square / max(weight.sum() - 1, 1.0))))
