@@ -114,7 +114,7 @@ class Transformed(Distribution):
         z = self._forward(y)
         with np.errstate(all="ignore"):
             density = self._base._log_prob(z) + self._transform.log_derivative(y) - np.log(self._outside().inside)
-        return np.where((y > lower) & (y < upper) & ~self._lost(), density, -np.inf)
+        return np.where((y > lower) & (y < upper) & ~self._degenerate(), density, -np.inf)
 
     def _crps(self, y: Array) -> Array:
         if isinstance(self._transform, Identity):
@@ -128,7 +128,7 @@ class Transformed(Distribution):
             score, rows = np.full(len(self), np.inf), np.flatnonzero(~self._heavy())
             score[rows] = self._take(rows)._integrated_crps(y[rows])
         with np.errstate(invalid="ignore"):
-            score = np.where(self._lost(), np.abs(y - self._bound()), score)
+            score = np.where(self._degenerate(), np.abs(y - self._bound()), score)
         return np.where(np.isinf(y) | self._heavy(), np.inf, np.maximum(score, 0.0))
 
     def _quantile(self, q: Array) -> Array:
@@ -149,7 +149,7 @@ class Transformed(Distribution):
         return type(self)(self._base[rows], self._transform)
 
     def _atoms(self) -> NDArray[np.bool_]:
-        return self._base._atoms() | self._lost()
+        return self._base._atoms() | self._degenerate()
 
     def _heavy(self) -> NDArray[np.bool_]:
         return self._tail_index() <= 0.5
@@ -200,14 +200,14 @@ class Transformed(Distribution):
     def _truncated(self) -> NDArray[np.bool_]:
         """Which rows of the base have some probability outside of the image, and some inside."""
         mass = self._outside()
-        return (mass.below + mass.above > _NEGLIGIBLE) & ~self._lost()
+        return (mass.below + mass.above > _NEGLIGIBLE) & ~self._degenerate()
 
-    def _lost(self) -> NDArray[np.bool_]:
+    def _degenerate(self) -> NDArray[np.bool_]:
         """Which rows of the base have no probability inside the image: their y is the end of its domain."""
         return self._outside().inside <= 0
 
     def _bound(self) -> Array:
-        """The y of a row that is lost."""
+        """The y of a degenerate row."""
         return self._transform.inverse(np.where(self._outside().below > 0.5, *self._transform.image))
 
     def _conditional(self, z: Array, upper: NDArray[np.bool_]) -> Array:
@@ -217,15 +217,15 @@ class Transformed(Distribution):
             with np.errstate(all="ignore"):
                 inside = np.clip((tail - np.where(upper, mass.above, mass.below)) / mass.inside, 0.0, 1.0)
             tail = np.where(self._truncated(), inside, tail)
-        if self._lost().any():
+        if self._degenerate().any():
             reached = (self._transform.inverse(z) >= self._bound()) != upper
-            tail = np.where(self._lost(), reached.astype(np.float64), tail)
+            tail = np.where(self._degenerate(), reached.astype(np.float64), tail)
         return tail
 
     def _values(self, z: Array, q: Array, rest: Array) -> Array:
         """The quantiles at q = 1 − rest, given those of the base."""
         values = self._transform.inverse(z)
-        values[self._lost()] = self._bound()[self._lost(), None]
+        values[self._degenerate()] = self._bound()[self._degenerate(), None]
         rows, inner = np.flatnonzero(self._truncated()), (q > 0) & (rest > 0)
         if len(rows) and inner.any():
             found = self._take(rows)._solve(q[inner, None], rest[inner, None])
@@ -291,7 +291,7 @@ class Transformed(Distribution):
         rows = np.flatnonzero(np.minimum(lower, upper) > 1)
         mean[rows], std[rows] = self._take(rows)._integrated_moments()
         std[np.minimum(lower, upper) <= 2] += np.inf
-        return np.where(self._lost(), self._bound(), mean), np.where(self._lost(), 0.0, std)
+        return np.where(self._degenerate(), self._bound(), mean), np.where(self._degenerate(), 0.0, std)
 
     def _integrated_moments(self) -> tuple[Array, Array]:
         # E(y − y₀) = ∫ (1 − F) dy above y₀ less ∫ F dy below it, and E(y − y₀)² = 2∫ |y − y₀| (1 − F or F) dy.
