@@ -6,6 +6,7 @@ from scipy import stats
 from scipy.integrate import dblquad, quad
 from scipy.optimize import minimize_scalar
 
+from credo.estimator import FitWarning
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernels import RBF, Constant, Linear
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression
@@ -109,6 +110,13 @@ def test_one_row_says_nothing_of_the_noise_under_an_improper_prior():
     assert not stream.result_.converged and np.isfinite(stream.predict_dist([[1.0]]).std).all()
     with pytest.raises(ValueError, match="noise_prior rate must be"):
         BayesianLinearRegression(noise_precision="conjugate", noise_prior=(1.0, 0.0)).fit(*table())
+
+
+def test_an_improper_prior_does_not_hide_that_weights_reproduce_every_target():
+    X = np.random.default_rng(0).normal(size=(20, 50))
+    y = X @ np.ones(50)
+    with pytest.warns(FitWarning, match=r"the evidence grows as the noise vanishes.*or a noise_prior above zero"):
+        BayesianLinearRegression(**improper).fit(X, y)
 
 
 SCALED = "kernel: scaled by the variance of y"

@@ -146,11 +146,12 @@ def maximize_precisions(line: Line, *, prior: float | None, noise: float | Gamma
         top = highest(_ratio_value(line, noise), _ratio_slope(line, noise), _ratio_grid(line))
         n_iter, kind = top.n_iter, top.kind
         ratio, message = math.exp(top.place), _PRIOR_MESSAGES[kind]
+    unbounded = noise is None or (isinstance(noise, Gamma) and noise.is_improper)
+    noiseless = unbounded and (kind == "low" or _is_noiseless(line, ratio))
+    message = _PRIOR_MESSAGES["low"] if noiseless else message
     if isinstance(noise, Gamma):
         shape, rate = gamma_posterior(line, noise, ratio)
-        return Precisions(ratio, shape / rate, n_iter, message)
-    noiseless = noise is None and (kind == "low" or _is_noiseless(line, ratio))
-    message = _PRIOR_MESSAGES["low"] if noiseless else message
+        return Precisions(ratio, shape / rate, n_iter, message, noiseless)
     if noise is None:
         noise = line.dof / line.misfit(ratio)
     return Precisions(ratio * noise if prior is None else prior, noise, n_iter, message, noiseless)

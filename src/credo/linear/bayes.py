@@ -254,9 +254,10 @@ class BayesianLinearRegression(LinearModel):
         self.evidence_base_ = self._evidence_base()
         self.result_ = Result(found.n_iter >= 0, max(found.n_iter, 0), found.message)
         if found.noiseless and data.dof <= len(data.s):
+            cure = "a noise_prior above zero" if self.noise_precision == "conjugate" else '"conjugate"'
             warn(
                 f"{found.message}, as {len(self.coef_)} weights can with {data.weight:g} rows, so that intervals are "
-                'too narrow near the data: give noise_precision a number, or "conjugate"',
+                f"too narrow near the data: give noise_precision a number, or {cure}",
                 FitWarning,
                 stacklevel=3,
             )
