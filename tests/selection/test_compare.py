@@ -171,9 +171,9 @@ def ahead(mean, spread):
     return Comparison([Score("rich"), Score("simple")], held)
 
 
-def test_a_lead_on_every_measure_is_a_tie_up_to_one_standard_error():
+def test_a_lead_on_every_measure_is_a_tie_up_to_half_a_standard_error():
     # The standard error of 25 shifts of standard deviation s is s/5.
-    for times, tied in ((0.9, ["simple", "rich"]), (1.1, ["rich"])):
+    for times, tied in ((0.4, ["simple", "rich"]), (0.6, ["rich"])):
         comparison = ahead(times * np.tile([-1.0, 1.0, 0.0, -1.0, 1.0], 5).std(ddof=1) / 5 * 0.1, 0.1)
         assert comparison.gap("rich", "simple").mean / comparison.gap("rich", "simple").error == pytest.approx(times)
         assert comparison.tied == tied
@@ -312,8 +312,9 @@ def test_a_model_that_holds_an_outcome_impossible_ranks_last_but_is_no_failure(t
         def predict_dist(self, X):
             return Normal(np.zeros(len(X)), np.zeros(len(X)))
 
-    comparison = compare({"certain": Certain(), "average": Average(), "broken": Broken()}, *table)
-    assert [score.name for score in comparison.scores] == ["baseline", "average", "certain", "broken"]
+    comparison = compare({"certain": Certain(), "average": Average(), "broken": Broken()}, *table, random_state=0)
+    assert {score.name for score in comparison.scores[:2]} == {"baseline", "average"}
+    assert [score.name for score in comparison.scores[2:]] == ["certain", "broken"]
     assert comparison["certain"].held_out["log_score"] == -np.inf
 
 

@@ -4,8 +4,8 @@
    is no worse. If none does, the baseline is selected.
 2. The leader has the best held-out log score. If another model's RMSE is clearly and by a tenth lower (its accuracy
    clearly higher), the two scores contradict each other, and the CRPS (Brier score) decides.
-3. Models are tied with the leader if the paired difference of their log scores is within two standard errors, or
-   within one where the leader is at least as good on every measure. Of these the simplest is selected, the one named
+3. Models are tied with the leader if the paired difference of their log scores is small and within one standard error
+   (half of one where the leader is at least as good on every measure). Of these the simplest is selected, the one named
    first.
 4. A model whose calibration is rejected, in a way that matters, is passed over while a calibrated one is left, unless
    all of those predict much worse.
@@ -32,6 +32,8 @@ BASELINE = "baseline"
 _LOWER = 0.9
 # Coverage of 95 % intervals, and the largest difference between a stated and an observed probability, that matter.
 _COVERAGE_OFF, _DISTANCE = 0.03, 0.08
+# Leads that are small: of log scores, and of log losses, absolutely or as a share of the leader's.
+_SMALL_SCORE, _SMALL_LOSS, _SMALL_SHARE = 0.05, 0.01, 0.2
 # A calibrated model that predicts this much worse, in nats a row, is no alternative.
 _MUCH_WORSE = 0.25
 _SPELLED = ("", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
@@ -115,10 +117,9 @@ class Candidate:
         lead = gap(self.log_score, other.log_score)
         return lead.mean > 0 and lead.clear
 
-    def dominates(self, other: Candidate) -> bool:
-        """Whether it is at least as good on every measure, and in the log score by more than one standard error."""
-        lead = gap(self.log_score, other.log_score)
-        return lead.mean > lead.error and bool((self.losses <= other.losses).all())
+    def is_no_worse_than(self, other: Candidate) -> bool:
+        """Whether it is at least as good on every measure."""
+        return bool((self.losses <= other.losses).all())
 
     def is_contradicted_by(self, other: Candidate) -> bool:
         """Whether the other's errors are clearly and by a tenth smaller, whatever the log scores say."""
@@ -169,7 +170,17 @@ def select(candidates: Sequence[Candidate]) -> Selection:
 
 
 def _ties(other: Candidate, leader: Candidate) -> bool:
-    return not (leader.clearly_leads(other) or leader.dominates(other))
+    """Whether the leader's lead is within one standard error and small, and not on every measure.
+
+    A single row that a model held nearly impossible makes a lead of one standard error, whatever its size: so a lead
+    has to be small as well.
+    """
+    lead = gap(leader.log_score, other.log_score)
+    loss = -float(leader.log_score.mean()) if leader.is_classifier else 0.0
+    small = max(_SMALL_LOSS, _SMALL_SHARE * loss) if leader.is_classifier else _SMALL_SCORE
+    if not (lead.mean <= lead.error and lead.mean <= small):
+        return False
+    return not (lead.mean > 0.5 * lead.error and leader.is_no_worse_than(other))
 
 
 def _ties_as_baseline(baseline: Candidate, leader: Candidate) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from credo.io import Preparation, TableModel
 from credo.notices import collected
@@ -107,7 +109,7 @@ class Run:
         task = CLASSIFICATION if self.data.task == "classification" else REGRESSION
         trial = Trial(card.name, self.model(card), self.data.frame, self.data.y, task, self.seed)
         try:
-            with until(self._deadline if card.cost >= 0 else None):
+            with until(self._deadline if card.cost >= 0 else None), _threads(card):
                 for _ in trial.run(self.splits):
                     self._say(card.name, trial.n_fits, waiting)
         except TimeUp:
@@ -127,7 +129,7 @@ class Run:
         large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 2000))
         allowed = monotonic() + 0.2 * max(0.0, self._deadline - monotonic())
         try:
-            with until(allowed), collected():
+            with until(allowed), collected(), _threads(card):
                 # The first fit may compile, and says nothing about time.
                 self._timed(card, rows[:_WARM_UP_ROWS])
                 first = self._timed(card, rows[: large // 2])
@@ -153,6 +155,11 @@ class Run:
             left = None if self._deadline is None else max(0.0, self._deadline - monotonic())
             done = tuple(self._scores)
             self.report(Progress(running, fits, len(self.splits) + 1, tuple(waiting), done, left, message))
+
+
+def _threads(card: Card) -> AbstractContextManager[Any]:
+    """One OpenMP thread for scikit-learn's trees: on a busy machine several wait for each other most of the time."""
+    return threadpool_limits(1, user_api="openmp") if card.reference else nullcontext()
 
 
 def compiles(module: str) -> bool:
