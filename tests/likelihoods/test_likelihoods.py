@@ -105,3 +105,12 @@ def test_probability_is_the_average_of_the_link(link):
 def test_an_unknown_link_is_refused():
     with pytest.raises(ValueError, match='"logit" or "probit"'):
         Bernoulli("cauchit")
+
+
+def test_powers_of_one_among_others_are_the_likelihood_itself():
+    y, mean, var = np.array([1.0, -1.0, 1.0]), np.array([0.3, 1.0, -2.0]), np.array([0.5, 2.0, 1.0])
+    probit = Bernoulli("probit")
+    mixed = np.stack(Tempered(probit, np.array([1.0, 2.0, 1.0])).tilted(y, mean, var))
+    np.testing.assert_array_equal(mixed[:, [0, 2]], np.stack(probit.tilted(y, mean, var))[:, [0, 2]])
+    alone = Tempered(probit, np.full(1, 2.0)).tilted(y[1:2], mean[1:2], var[1:2])
+    np.testing.assert_allclose(mixed[:, 1], np.concatenate(alone), rtol=1e-12)

@@ -1,4 +1,4 @@
-"""A likelihood that counts for less than one observation."""
+"""A likelihood to a power: an observation that counts more or less than once."""
 
 from __future__ import annotations
 
@@ -37,3 +37,14 @@ class Tempered(Likelihood):
         """power times those of ln p."""
         first, second, third = self.likelihood.derivatives(y, f)
         return self.power * first, self.power * second, self.power * third
+
+    def tilted(self, y: Array, mean: Array, var: Array) -> tuple[Array, Array, Array]:
+        """As of any likelihood; rows of power 1 in closed form, where the likelihood has one."""
+        rest = self.power != 1.0
+        if rest.all():
+            return super().tilted(y, mean, var)
+        log_z, slope, curvature = (part.copy() for part in self.likelihood.tilted(y, mean, var))
+        if rest.any():
+            part = Tempered(self.likelihood, self.power[rest])
+            log_z[rest], slope[rest], curvature[rest] = part.tilted(y[rest], mean[rest], var[rest])
+        return log_z, slope, curvature
