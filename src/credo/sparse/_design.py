@@ -148,7 +148,7 @@ def _refuse_columns(far: NDArray[np.bool_], size: Array, names: Sequence[str]) -
     if far.any():
         j = int(np.argmax(far))
         raise ValueError(
-            f"numbers of column {_name(j, names)} are about {size[j]:.3g} in size, whose squares a computer can't "
+            f"numbers of column {_name(j, names)} are about {size[j]:.3g} in size, whose squares can't be "
             "hold: change its unit, for example divide it by its standard deviation"
         )
 
