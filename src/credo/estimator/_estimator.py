@@ -54,8 +54,9 @@ class Estimator(BaseEstimator):
 
     def _validated(self, X: Any, *, reset: bool = True, **y: Any) -> Any:
         """X, and y where it is given, as scikit-learn validates them, and the names that came with an array."""
-        if issparse(X) and not self._sparse_format():
-            size = 8e-6 * float(np.prod(np.shape(X)))
+        sparse = bool(issparse(X))
+        if sparse and not self._sparse_format():
+            size = 8e-6 * X.shape[0] * X.shape[1]
             raise TypeError(
                 f"Sparse data was passed for X, but {type(self).__name__} needs a dense array: pass X.toarray(), which "
                 f"takes {size:.3g} MB, or use an estimator that accepts sparse X, such as LinearRegression, Ridge, "
