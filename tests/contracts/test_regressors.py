@@ -204,7 +204,7 @@ BAD_FITS = {
     "three-dimensional X": (lambda X, y: (X[:, :, None], y), "dim 3"),
     "lengths differ": (lambda X, y: (X[:-1], y), "inconsistent numbers of samples"),
     "strings in X": (lambda X, y: (np.full(X.shape, "abc", dtype=object), y), "could not convert string"),
-    "strings in y": (lambda X, y: (X, np.full(len(y), "abc", dtype=object)), "y holds words, such as 'abc'"),
+    "strings in y": (lambda X, y: (X, np.full(len(y), "abc", dtype=object)), "y contains text, such as 'abc'"),
     "complex X": (lambda X, y: (X + 1j, y), "Complex data not supported"),
     "two targets": (lambda X, y: (X, np.column_stack([y, y])), "1d array"),
     "y missing": (lambda X, y: (X, None), "requires y"),

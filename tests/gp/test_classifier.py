@@ -217,3 +217,12 @@ def test_nothing_of_an_earlier_fit_answers():
 def test_a_number_of_restarts_is_a_number(number):
     with pytest.raises(ValueError, match="n_restarts must be a whole number"):
         GPClassifier(n_restarts=number).fit(*table(20))
+
+
+@pytest.mark.parametrize("hyperparameters", ["optimize", "fixed"])
+def test_mcmc_has_no_evidence_attribute(hyperparameters):
+    X, y = table(30)
+    model = GPClassifier(RBF(1.0), inference="mcmc", hyperparameters=hyperparameters, n_restarts=0, n_draws=30)
+    model.fit(X, y)
+    assert not hasattr(model, "log_evidence_") and not hasattr(model, "evidence_method_")
+    assert "by annealing" in model.result_.message

@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.base import clone
+from sklearn.gaussian_process import kernels
 
 import credo
 from credo.distributions import MultivariateNormal
-from credo.gp import GPRegressor
+from credo.estimator import FitWarning
+from credo.gp import GPClassifier, GPRegressor
+from credo.kernel_machines import KernelPerceptron, KernelRidge, NadarayaWatson
 from credo.kernels import RBF, Constant, Linear, Matern32, Matern52, White
 from credo.linear import BayesianLinearRegression
+from credo.notices import collected
 
 FIXED = {"hyperparameters": "fixed", "standardize": False}
 
@@ -347,3 +351,22 @@ def test_the_unit_of_the_inputs_does_not_matter(scale):
     X, y = table(25)
     first, other = (GPRegressor(n_restarts=0).fit(Z, y).predict(Z) for Z in (X, scale * X))
     np.testing.assert_allclose(other, first, atol=1e-3)
+
+
+def test_jitter_is_reported_and_warned_of_if_it_matters():
+    X = np.linspace(0, 1, 80)[:, None]
+    y = np.sin(6 * X[:, 0])
+    options = {"hyperparameters": "fixed", "standardize": False, "mean": "zero"}
+    with pytest.warns(FitWarning, match=r"jitter of .* % of the noise variance.*additional noise: use a larger noise"):
+        model = GPRegressor(RBF(1.0), noise=1e-17, **options).fit(X, y)
+    assert "numerically singular, so a jitter of" in model.result_.message
+    with collected() as found:
+        enough = GPRegressor(RBF(1.0), noise=1e-6, **options).fit(X, y)
+    assert "jitter" not in enough.result_.message and not found
+
+
+@pytest.mark.parametrize("model", [GPRegressor, GPClassifier, KernelRidge, NadarayaWatson, KernelPerceptron])
+def test_kernels_of_scikit_learn_raise_an_error_that_says_what_to_use(model):
+    X = np.linspace(0, 1, 10)[:, None]
+    with pytest.raises(TypeError, match=r"kernel is scikit-learn's RBF: use a kernel of credo\.kernels, such as RBF"):
+        model(kernels.RBF()).fit(X, X[:, 0] > 0.5 if model in (GPClassifier, KernelPerceptron) else X[:, 0])

@@ -76,7 +76,7 @@ def test_ends_of_the_range_are_put_into_words():
     flat = Line(np.empty(0), np.empty(0), 10.0, 13.0, 0.0)
     assert "inputs don't vary" in maximize_precisions(flat, prior=None, noise=None).message
     exact = Line(np.array([1.0, 100.0]), np.array([1.0, 100.0]), 1e-200, 2.0, 0.0)
-    assert "noise vanishes" in maximize_precisions(exact, prior=None, noise=None).message
+    assert "noise goes to zero" in maximize_precisions(exact, prior=None, noise=None).message
 
 
 def test_exact_targets_give_the_precision_of_their_weights():

@@ -12,7 +12,7 @@ from credo.learning import Line, log_evidence_gradient
 from credo.linear import BayesianLinearRegression
 
 # Nine rows and 25 weights often leave no noise; the warning has its own test.
-pytestmark = pytest.mark.filterwarnings("ignore:the evidence grows as the noise vanishes")
+pytestmark = pytest.mark.filterwarnings("ignore:the evidence increases without bound")
 
 
 @pytest.fixture(params=[(30, 4), (9, 25)], ids=["tall", "wide"])
@@ -205,7 +205,7 @@ def test_confint_is_the_central_interval_of_the_marginals(table, noise):
     X, y = table
     model = BayesianLinearRegression(1.0, noise_precision=noise, noise_prior=(1.0, 1.0)).fit(X, y)
     # The weight of column 0 is f at one step along it, less f at the origin, without an intercept's say.
-    draws, _ = model.sample_coefficients(40000, random_state=0)
+    draws = np.column_stack(model.sample_coefficients(40000, random_state=0)[::-1])
     np.testing.assert_allclose(model.confint(0.8), np.quantile(draws, [0.1, 0.9], axis=0).T, atol=0.04)
 
 
@@ -306,7 +306,7 @@ def test_pure_noise_gets_no_weights_and_a_word():
     rng = np.random.default_rng(12)
     X, y = rng.normal(size=(60, 5)), rng.normal(size=60)
     found = [BayesianLinearRegression().fit(X, rng.permutation(y)) for _ in range(20)]
-    silent = [model for model in found if "say nothing" in model.result_.message]
+    silent = [model for model in found if "without any linear effect" in model.result_.message]
     assert silent
     assert all(np.abs(model.coef_).max() < 1e-6 for model in silent)
 
@@ -315,7 +315,7 @@ def test_as_many_weights_as_rows_may_leave_no_noise_and_is_said():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3))
     y = X.sum(1) + 0.1 * rng.normal(size=50)
-    with pytest.warns(FitWarning, match="the noise vanishes"):
+    with pytest.warns(FitWarning, match="noise goes to zero"):
         BayesianLinearRegression().fit(X[:4], y[:4])
     careful = BayesianLinearRegression(noise_precision="conjugate").fit(X[:4], y[:4])
     assert careful.predict_dist(X).std.min() > 0.05
@@ -366,7 +366,7 @@ def test_bad_arguments_are_named(arguments, message):
 @pytest.mark.parametrize("scales", [(1e200, 1.0), (1e-200, 1.0), (1.0, 1e200), (1.0, 1e-200)])
 def test_sizes_whose_squares_leave_double_precision_are_refused(table, scales):
     X, y = table
-    with pytest.raises(ValueError, match=r"whose square a computer can't hold: change the unit"):
+    with pytest.raises(ValueError, match=r"whose square overflows or underflows: change the unit"):
         BayesianLinearRegression().fit(X * scales[0], y * scales[1])
 
 

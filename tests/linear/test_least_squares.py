@@ -4,12 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 from tests.reference.nist import FILIP, LONGLEY, WAMPLER
 
 import credo
 from credo.estimator import FitWarning
 from credo.linear import LinearRegression
+from credo.notices import collected
 
 
 def digits(estimate, certified):
@@ -62,8 +63,15 @@ def test_standard_errors_and_covariance_by_the_textbook(table):
     np.testing.assert_allclose(np.append(model.intercept_, model.coef_), weights, rtol=1e-10)
     np.testing.assert_allclose(model.coef_cov_, cov[1:, 1:], rtol=1e-8, atol=1e-14)
     np.testing.assert_allclose(model.intercept_std_error_, cov[0, 0] ** 0.5, rtol=1e-8)
-    half = stats.t.ppf(0.95, 34) * np.sqrt(np.diag(cov)[1:])
-    np.testing.assert_allclose(model.confint(0.9), np.c_[weights[1:] - half, weights[1:] + half], rtol=1e-8)
+    half = stats.t.ppf(0.95, 34) * np.sqrt(np.diag(cov))
+    intervals = model.confint(0.9)
+    np.testing.assert_allclose(intervals, np.c_[weights - half, weights + half], rtol=1e-8)
+    assert intervals.columns["parameter"] == ["intercept", "x0", "x1", "x2", "x3", "x4"]
+    assert intervals["intercept"] == pytest.approx((weights[0] - half[0], weights[0] + half[0]))
+    assert "90 % intervals" in str(intervals) and len(intervals.to_frame()) == 6
+    with pytest.raises(KeyError, match="no parameter is called 'x9'; there are 'intercept', 'x0'"):
+        intervals["x9"]
+    assert np.asarray(LinearRegression(fit_intercept=False).fit(X, y).confint()).shape == (5, 2)
 
 
 def test_prediction_intervals_by_the_textbook(table):
@@ -129,15 +137,15 @@ def test_coverage_of_the_intervals_is_what_they_claim():
 
 def test_duplicated_columns_share_the_weight_and_say_so(table):
     X, y = table
-    with pytest.warns(FitWarning, match="6 columns have rank 5"):
+    with pytest.warns(FitWarning, match=r"6 columns are collinear \(rank 5\)"):
         model = LinearRegression().fit(np.column_stack([X, X[:, 0]]), y)
     alone = LinearRegression().fit(X, y)
     np.testing.assert_allclose(model.coef_[[0, 5]], alone.coef_[0] / 2, rtol=1e-9)
     np.testing.assert_allclose(model.predict(np.column_stack([X, X[:, 0]])), alone.predict(X), rtol=1e-9)
     assert model.dof_ == alone.dof_
     # One weight of the pair can't be told from the other; the other columns keep their intervals.
-    assert np.isinf(model.coef_std_error_[[0, 5]]).all() and np.isinf(model.confint()[0]).all()
-    np.testing.assert_allclose(model.confint()[1:5], alone.confint()[1:], rtol=1e-8)
+    assert np.isinf(model.coef_std_error_[[0, 5]]).all() and np.isinf(model.confint()["x0"]).all()
+    np.testing.assert_allclose(np.asarray(model.confint())[2:6], np.asarray(alone.confint())[2:], rtol=1e-8)
     np.testing.assert_allclose(
         model.predict_dist(np.column_stack([X, X[:, 0]])).std, alone.predict_dist(X).std, rtol=1e-8
     )
@@ -219,7 +227,7 @@ def test_the_hat_matrix_of_a_model_without_rows_is_refused(table):
     X, y = table
     model = LinearRegression().fit(X, y)
     model._kept = None
-    with pytest.raises(ValueError, match="doesn't hold its training rows"):
+    with pytest.raises(ValueError, match="the training rows were not stored"):
         model.leverage()
 
 
@@ -242,3 +250,23 @@ def test_without_residuals_the_likelihood_has_no_bound(tmp_path):
     assert model.log_likelihood_ == np.inf
     credo.save(model, tmp_path / "model.credo")
     assert credo.load(tmp_path / "model.credo").log_likelihood_ == np.inf
+
+
+@pytest.mark.parametrize("shape", [(80, 6), (12, 20)], ids=["tall", "wide"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_sparse_rows_give_the_dense_fit(shape, fit_intercept):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=shape) * (rng.random(shape) < 0.4)
+    y, weight = X[:, 0] + rng.normal(size=shape[0]), rng.integers(1, 4, shape[0]).astype(float)
+    with collected():
+        model = LinearRegression(fit_intercept).fit(sparse.csr_array(X), y, weight)
+        dense = LinearRegression(fit_intercept).fit(X, y, weight)
+        for name in ("coef_", "intercept_", "dof_", "rank_", "coef_cov_", "r2_"):
+            np.testing.assert_allclose(getattr(model, name), getattr(dense, name), rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(model.predict(sparse.csr_array(X)), dense.predict(X), rtol=1e-8, atol=1e-9)
+        if dense.rank_ == X.shape[1]:
+            for option in (True, False):
+                ours = model.predict_dist(sparse.csr_array(X), latent=option)
+                np.testing.assert_allclose(ours.std, dense.predict_dist(X, latent=option).std, rtol=1e-8)
+            np.testing.assert_allclose(model.leverage(), dense.leverage(), rtol=1e-8)
+            np.testing.assert_allclose(model.confint(), dense.confint(), rtol=1e-8, atol=1e-9)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -10,6 +11,7 @@ import credo
 from credo.estimator import FitWarning
 from credo.linear import LeastSquaresClassifier, LinearDiscriminant, LinearRegression
 from credo.linear.least_squares_classifier import nearest_simplex
+from credo.notices import collected
 
 
 def table(n=100, p=3, n_classes=2, seed=0):
@@ -41,7 +43,7 @@ def test_many_classes_are_linear_regressions_on_indicators(n, p):
     y[:3] = [0, 1, 2]
     model = LeastSquaresClassifier()
     if p > n:
-        with pytest.warns(FitWarning, match=r"30 columns have rank 11"):
+        with pytest.warns(FitWarning, match=r"30 columns are collinear \(rank 11\)"):
             model.fit(X, y)
     else:
         model.fit(X, y)
@@ -88,7 +90,7 @@ def test_probabilities_keep_the_order_of_the_scores():
 def test_dependent_columns_get_the_smallest_weights():
     X, y = table()
     twice = np.column_stack([X, X[:, 0], np.full(len(X), 0.1)])
-    with pytest.warns(FitWarning, match="5 columns have rank 3"):
+    with pytest.warns(FitWarning, match=r"5 columns are collinear \(rank 3\)"):
         model = LeastSquaresClassifier().fit(twice, y)
     once = LeastSquaresClassifier().fit(X, y)
     np.testing.assert_allclose(model.coef_[0, [0, 3]], once.coef_[0, 0] / 2, rtol=1e-9)
@@ -115,3 +117,17 @@ def test_files_bring_it_back_bit_for_bit(tmp_path):
     np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(back.predict(X), model.predict(X))
     assert str(back.summary()) == str(model.summary())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("shape", [(90, 6), (12, 20)], ids=["tall", "wide"])
+def test_sparse_rows_give_the_dense_fit(n_classes, shape):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=shape) * (rng.random(shape) < 0.4), np.arange(shape[0]) % n_classes
+    weight = rng.integers(1, 4, shape[0]).astype(float)
+    with collected():
+        model = LeastSquaresClassifier().fit(sparse.csr_array(X), y, weight)
+        dense = LeastSquaresClassifier().fit(X, y, weight)
+    assert model.rank_ == dense.rank_
+    np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(sparse.csr_array(X)), dense.predict_proba(X), atol=1e-8)

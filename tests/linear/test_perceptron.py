@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.reference import perceptron as reference
 
 import credo
-from credo.estimator import FitWarning
+from credo.estimator import ConvergenceWarning, FitWarning
 from credo.linear import Perceptron
 from credo.linear._jit import perceptron_pass
 
@@ -97,7 +97,7 @@ def test_three_irises_by_the_multiclass_rule():
 
 def test_no_boundary_is_told_in_words_and_the_pocket_kept():
     X, y = blobs(spread=1.5)
-    with pytest.warns(FitWarning, match="No boundary separates the classes, so the rule can't converge"):
+    with pytest.warns(ConvergenceWarning, match="The classes are not linearly separable, so it can't converge"):
         model = Perceptron().fit(X, y)
     assert not model.result_.converged and len(model.mistakes_) == 200 and (model.mistakes_ > 0).all()
     assert model.training_error_ == pytest.approx(1 - model.score(X, y))
@@ -114,7 +114,7 @@ def test_no_boundary_is_told_in_words_and_the_pocket_kept():
 
 def test_a_boundary_not_yet_found_is_told_in_words():
     X, y = separable(margin=0.01)
-    with pytest.warns(FitWarning, match=r"A boundary separates the classes, but .* raise n_epochs"):
+    with pytest.warns(ConvergenceWarning, match=r"The classes are linearly separable: increase n_epochs"):
         Perceptron(1).fit(X, y)
 
 

@@ -43,14 +43,14 @@ def test_loo_takes_the_best_candidate(table):
     X, y = table
     model = Ridge("loo").fit(X, y)
     assert model.alpha_ == model.alphas_[np.argmin(model.loo_errors_)]
-    assert Ridge("loo", alphas=[0.5]).fit(X, y).result_.message == "alpha chosen by exact leave-one-out"
+    assert Ridge("loo", alphas=[0.5]).fit(X, y).result_.message == "alpha selected by leave-one-out cross-validation"
 
 
 def test_loo_says_when_an_end_of_the_range_wins():
     rng = np.random.default_rng(3)
     X, noise = rng.normal(size=(40, 5)), rng.normal(size=40)
-    assert "largest alpha won" in Ridge("loo", alphas=[1e-3, 1e-2]).fit(X, noise).result_.message
-    assert "smallest alpha won" in Ridge("loo", alphas=[1e6, 1e7]).fit(X, X.sum(axis=1)).result_.message
+    assert "largest alpha was selected" in Ridge("loo", alphas=[1e-3, 1e-2]).fit(X, noise).result_.message
+    assert "smallest alpha was selected" in Ridge("loo", alphas=[1e6, 1e7]).fit(X, X.sum(axis=1)).result_.message
 
 
 def test_loo_counts_weights_as_copies(table):
@@ -76,7 +76,7 @@ def test_no_penalty_is_least_squares():
 
 def test_no_penalty_and_no_residuals_is_refused():
     X, y = np.eye(3, 5), np.arange(3.0)
-    with pytest.raises(ValueError, match="use more rows, or a larger alpha"):
+    with pytest.raises(ValueError, match="use more rows or a larger alpha"):
         Ridge(0.0).fit(X, y).predict_dist(X)
 
 
@@ -115,7 +115,7 @@ def test_sparse_rows_give_the_dense_answer(table):
     [
         ({"alpha": -1.0}, "alpha must be a finite number that is not negative; got -1.0"),
         ({"alpha": "cv"}, "alpha must be a number or \"loo\"; got 'cv'"),
-        ({"alpha": "loo", "alphas": [-1.0]}, "alphas must be finite numbers"),
+        ({"alpha": "loo", "alphas": [-1.0]}, "alphas must be one or more finite numbers"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

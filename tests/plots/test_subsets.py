@@ -120,7 +120,7 @@ def test_models_of_a_walk_are_those_that_were_kept(ax):
 
 def test_dependent_columns_leave_subsets_without_a_score(ax):
     twice = X.assign(again=2 * X["rain"], flat=1.0)
-    with pytest.warns(FitWarning, match="copies"), pytest.warns(FitWarning, match="flat is constant"):
+    with pytest.warns(FitWarning, match="identical"), pytest.warns(FitWarning, match="flat is constant"):
         model = SpikeSlabRegressor().fit(twice, Y)
     model_scores(model, ax=ax)
     # Of 64 subsets of six columns that vary, the 16 with both copies are no models.

@@ -150,7 +150,7 @@ def test_intervals_are_the_models_own_also_with_few_degrees_of_freedom(estimator
     model = fitted(estimator, frame, frame["a"].to_numpy() + rng.normal(size=4 + dof))
     found = effects({"model": model}, frame)
     scale = step(model.preparation_.transform(frame))
-    lower, upper = model.estimator_.confint(0.95).T
+    lower, upper = np.asarray(model.estimator_.confint(0.95))[1:].T
     np.testing.assert_allclose(found.lower, lower * scale)
     np.testing.assert_allclose(found.upper, upper * scale)
 

@@ -10,13 +10,14 @@ import pytest
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Normal
 from credo.linear import BayesianLinearRegression, LinearRegression
-from credo.metrics import point
+from credo.metrics import point, predictive
 from credo.notices import warn
 from credo.selection import Comparison, HeldOut, Score, compare, gap
 
@@ -447,3 +448,20 @@ def test_few_groups_make_few_folds():
 def test_groups_that_can_not_be_used(groups, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         compare({"a": Average()}, np.zeros((4, 1)), np.arange(4.0), groups=groups)
+
+
+def test_models_with_return_std_are_compared_by_their_normal_distributions():
+    """BayesianRidge at its own precisions is the exact Gaussian predictive of BayesianLinearRegression at these."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X @ [1.0, -2.0, 0.5] + 0.3 * rng.normal(size=60)
+    other = BayesianRidge().fit(X, y)
+    ours = BayesianLinearRegression(other.lambda_, noise_precision=other.alpha_).fit(X, y)
+    dist = predictive(other, X)
+    np.testing.assert_allclose(dist.mean, ours.predict(X), atol=1e-8)
+    # It centres the columns, but leaves out the uncertainty of the intercept, 1/(nβ).
+    np.testing.assert_allclose(dist.var + 1 / (60 * other.alpha_), ours.predict_dist(X).var, rtol=1e-8)
+    both = {"ridge": BayesianRidge(), "pipeline": make_pipeline(StandardScaler(), BayesianRidge())}
+    comparison = compare({**both, "ours": BayesianLinearRegression()}, X, y)
+    scores = [comparison[name].held_out["log_score"] for name in ("ridge", "pipeline", "ours")]
+    assert np.isfinite(scores).all() and max(scores) - min(scores) < 0.05

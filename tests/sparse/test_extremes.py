@@ -38,11 +38,11 @@ def test_units_that_a_computer_can_t_hold_are_refused_in_words():
     table = pd.DataFrame(X, columns=["a", "b", "c"])
     with pytest.raises(ValueError, match=r"numbers of column b are about \d\S*e\+20\d in size, whose squares"):
         SpikeSlabRegressor().fit(table * [1, 1e200, 1], y)
-    with pytest.raises(ValueError, match=r"numbers of column a are about \d\S*e-\d+ in size, whose squares a computer"):
+    with pytest.raises(ValueError, match=r"numbers of column a are about \d\S*e-\d+ in size, whose squares"):
         SpikeSlabRegressor().fit(table * [1e-200, 1, 1], y)
     with pytest.raises(ValueError, match=r"the coefficient of column c would be about \S+e-14\d in size, .* or of y$"):
         SpikeSlabRegressor().fit(table * [1, 1, 1e145], y)
-    with pytest.raises(ValueError, match=r"the largest target is .*e-150 in size"):
+    with pytest.raises(ValueError, match=r"the largest absolute target is .*e-150"):
         SpikeSlabRegressor().fit(table, y * 1e-150)
 
 
@@ -50,9 +50,9 @@ def test_units_that_a_computer_can_t_hold_are_refused_in_words():
 @pytest.mark.parametrize("value", [0.0, 3.0, -1e-102])
 def test_a_target_that_does_not_vary_is_said(options, value):
     X, _ = data(12, 3)
-    with pytest.warns(FitWarning, match=r"y doesn't vary \(it is .* throughout, but for rounding\): there is nothing"):
+    with pytest.warns(FitWarning, match=r"y is constant \(.* up to rounding\): there is nothing"):
         model = SpikeSlabRegressor(**options).fit(X, np.full(12, value))
-    with pytest.warns(FitWarning, match="y doesn't vary"):
+    with pytest.warns(FitWarning, match="y is constant"):
         other = SpikeSlabRegressor(**options).fit(X, np.full(12, value + 1.0))
     # Nothing but priors and columns decides.
     assert_allclose(model.inclusion_probabilities_, other.inclusion_probabilities_, rtol=1e-6)
@@ -64,7 +64,7 @@ def test_a_target_that_does_not_vary_is_said(options, value):
 def test_a_target_that_columns_reproduce_is_said(options):
     X, _ = data(30, 5)
     table = pd.DataFrame(X, columns=list("abcde"))
-    with pytest.warns(FitWarning, match="columns b, d reproduce y exactly, but for rounding: no noise is left"):
+    with pytest.warns(FitWarning, match="columns b, d reproduce y exactly, up to rounding, so the noise"):
         model = SpikeSlabRegressor(**options).fit(table, 3 + 2 * X[:, 1] - X[:, 3])
     assert model.map_model_ == (1, 3)
     assert_allclose(
@@ -106,7 +106,7 @@ def test_wide_tables_are_answered_with_a_word():
     X, y = data(8, 10)
     model = SpikeSlabRegressor(0.1, slab="g").fit(X, y)
     assert "10 columns and 8 rows: models of more than 6 columns have no evidence" in model.result_.message
-    with pytest.warns(FitWarning, match=r"the BIC is meant for .* takes chance for fit.* prior_inclusion=\(1, 10\)"):
+    with pytest.warns(FitWarning, match=r"the BIC is valid only for .* overfits.* prior_inclusion=\(1, 10\)"):
         SpikeSlabRegressor().fit(X, y)
 
 
@@ -151,20 +151,20 @@ def test_close_fits_have_laws_that_scale_with_their_noise(options):
 
 def test_few_rows_and_many_expected_columns_are_said():
     with pytest.warns(
-        FitWarning, match="2 rows leave 1 degree of freedom for the noise; intervals take 3, .* too narrow"
+        FitWarning, match="2 rows leave 1 degree of freedom for the noise; intervals use 3, .* too narrow"
     ):
         SpikeSlabRegressor(slab="g").fit([[1.0], [2.0]], [0.0, 1.0])
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 60))
     with pytest.warns(
-        FitWarning, match=r"prior_inclusion=0.5 expects 30 of 60 columns to be in, and 40 rows can't say"
+        FitWarning, match=r"prior_inclusion=0.5 expects 30 of 60 columns in the model, which 40 rows can hardly"
     ):
         SpikeSlabClassifier(n_draws=50, random_state=0).fit(X, rng.normal(size=40) > 0)
     told = r"prior_inclusion=\(1.0, 1.0\) expects 30 of 60 columns .* use prior_inclusion=\(1, 60\)"
     with pytest.warns(FitWarning, match=told):
         SpikeSlabClassifier("beta-binomial", n_draws=50, random_state=0).fit(X, rng.normal(size=40) > 0)
     assert not ModelPrior(60, (1.0, 1.0)).words(40) and not ModelPrior(30, (1.0, 1.0)).words(40, beta=True)
-    with pytest.raises(ValueError, match=r"slab_variance=1e\+22 is beyond what a computer can weigh"):
+    with pytest.raises(ValueError, match=r"slab_variance=1e\+22 is out of range"):
         SpikeSlabClassifier(slab_variance=1e22).fit(X[:, :4], X[:, 0] > 0)
     model = SpikeSlabClassifier().fit(X[:, :4], X[:, 0] + rng.normal(size=40) > 0)
     assert_allclose(model.predict_proba(np.full((1, 4), 1e308)).sum(), 1.0)

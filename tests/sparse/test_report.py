@@ -25,7 +25,7 @@ def test_long_subsets_are_cut_short_in_print(model):
     assert "\nmeasurement_0 + measurement_1 + measurement_2 and 7 more  " in printed
     assert max(map(len, printed.splitlines())) < 140
     assert "(0, 1, 2, 3, 4, 5, 6, … 10 in all)" in printed
-    assert "long ones are cut short in print: to_frame() has them whole" in printed
+    assert "long subsets are abbreviated; to_frame() has them in full" in printed
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
@@ -41,7 +41,7 @@ def test_short_subsets_are_written_out():
     X = pd.DataFrame(rng.normal(size=(60, 3)), columns=["rain", "wind", "sun"])
     table = SpikeSlabRegressor(slab="g").fit(X, X.sum(axis=1) + 0.1 * rng.normal(size=60)).models_
     assert table.columns["model"][0] == "rain + wind + sun" and "(0, 1, 2)" in str(table)
-    assert "cut short" not in str(table)
+    assert "abbreviated" not in str(table)
 
 
 def test_a_fit_counts_the_models_it_visited():
@@ -59,7 +59,7 @@ def test_the_best_of_each_size_fit_a_terminal_and_stay_whole(model, backend):
     printed = str(table).splitlines()
     assert len(table) == 13 and max(map(len, printed)) <= 80
     assert "  measurement_0 + measurement_1 and 8 more  " in printed[12]
-    assert printed[-1] == "long ones are cut short in print: to_frame() has them whole"
+    assert printed[-1] == "long subsets are abbreviated; to_frame() has them in full"
     whole = [" + ".join(NAMES[j] for j in subset) or "(none)" for subset in model.best_subsets_]
     assert table.columns["subset"] == whole == list(table.to_frame(backend=backend)["subset"])
 

@@ -264,7 +264,7 @@ def test_no_column_and_no_signal():
 def test_chains_that_are_too_short_are_told():
     rng = np.random.default_rng(7)
     X, y = centred(rng.normal(size=(40, 400)), rng.normal(size=40))
-    with pytest.warns(FitWarning, match=r"inclusion probabilities to ±0\.\d+ only .*n_draws"):
+    with pytest.warns(FitWarning, match=r"inclusion probabilities are accurate only to ±0\.\d+ .*n_draws"):
         found = walk(X, y, slab_named("bic", y, 400), ModelPrior(400, 0.5), n_draws=20, random_state=0)
     assert not found.diagnostics["converged"] and "±" in found.diagnostics["message"]
 
@@ -344,7 +344,7 @@ def test_what_chains_do_not_know_of_each_other_is_told():
     assert missed([one, looked], visits([one, looked], np.zeros(2))) == pytest.approx(0.75)
     told = posterior_of([one, looked], np.zeros(2), n_models=5).diagnostics
     assert not told["converged"] and told["missed"] == pytest.approx(0.75)
-    assert "not all chains over models came to a model that has 75 % of the probability" in told["message"]
+    assert "not all of them visited a model that has 75 % of the posterior probability" in told["message"]
 
 
 def test_errors_are_no_smaller_than_what_models_leave_room_for():
@@ -369,5 +369,5 @@ def test_chains_without_replicas_at_lower_powers_stay_apart_and_say_so(monkeypat
 
     X, y, slab = rough()
     monkeypatch.setattr("credo.sparse.walk._walk.first_ladder", bare)
-    with pytest.warns(FitWarning, match="the chains over models know some inclusion probabilities"):
+    with pytest.warns(FitWarning, match="the MCMC chains did not converge: some inclusion probabilities"):
         walk(X, y, slab, ModelPrior(9, 0.5), n_draws=1000, random_state=0)

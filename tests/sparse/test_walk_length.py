@@ -1,4 +1,4 @@
-"""How long chains over models walk, where they start, and what their replicas say of the mass of all models."""
+"""How long the MCMC chains walk, where they start, and what their replicas say of the mass of all models."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -106,7 +106,7 @@ def test_ways_up_count_models_that_are_not_dependent():
     assert ground(short.joined(whole), bottom, 6) == pytest.approx(np.log(1 + sum(free)), abs=0.02)
 
 
-@pytest.mark.filterwarnings("ignore:the chains over models know:credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore:the MCMC chains did not converge:credo.estimator.FitWarning")
 def test_seeds_agree_on_a_mass_of_which_little_is_visited():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(100, 40))
@@ -193,10 +193,10 @@ def test_walking_on_has_an_end(monkeypatch):
     monkeypatch.setattr("credo.sparse.walk._together._FIRST", 40)
     monkeypatch.setattr("credo.sparse.walk._together._MOST", 160)
     X, y = blocks(d=60)
-    with pytest.warns(FitWarning, match=r"only \(wanted 0.05\): take more n_draws than 160, or .* such as \(1, 60\)"):
+    with pytest.warns(FitWarning, match=r"\(target 0.05\): increase n_draws above 160, or .* such as \(1, 60\)"):
         model = SpikeSlabRegressor(0.5, slab="g", random_state=0).fit(X, y)
     assert model.posterior_.diagnostics["n_draws"] == 160 and not model.result_.converged
-    with pytest.warns(FitWarning, match=r"only \(wanted 0.05\): take more n_draws than 20$"):
+    with pytest.warns(FitWarning, match=r"\(target 0.05\): increase n_draws above 20$"):
         SpikeSlabRegressor((1, 60), slab="g", n_draws=20, random_state=0).fit(X, y)
 
 
@@ -227,7 +227,7 @@ def test_walking_on_ends_where_it_would_take_minutes(monkeypatch):
     monkeypatch.setattr("credo.sparse.walk._together._FIRST", 20)
     monkeypatch.setattr("credo.sparse.walk._together.PATIENCE", 0.0)
     X, y = centred(*blocks(d=300))
-    with pytest.warns(FitWarning, match="the chains over models know"):
+    with pytest.warns(FitWarning, match="the MCMC chains did not converge"):
         found = walk(X, y, slab_named("g", y, 300), ModelPrior(300, (1.0, 1.0)), random_state=0)
     assert found.diagnostics["n_draws"] == 20
 

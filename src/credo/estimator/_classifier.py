@@ -29,7 +29,7 @@ class Classifier(ClassifierMixin, Estimator):
     classes_: NDArray[Any]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The likeliest label of each row; the first of equals."""
+        """The most probable label of each row."""
         likeliest = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[likeliest]
 
@@ -92,9 +92,7 @@ class Classifier(ClassifierMixin, Estimator):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             every = f"but every label is {self.classes_.tolist()[0]!r}" if len(labels) else "but no row has any weight"
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, {every}: 1 class can't be told from another"
-            )
+            raise ValueError(f"{type(self).__name__} needs at least two classes, {every} (1 class)")
         return codes.ravel()
 
     def _class_factors(

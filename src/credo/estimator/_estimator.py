@@ -1,4 +1,4 @@
-"""The door that every estimator shares: rows, weights and names in one shape."""
+"""Validation that all estimators share: rows, weights and names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array, check_X_y
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
@@ -21,15 +22,12 @@ _HEAVIEST = 1e100
 
 
 class Estimator(BaseEstimator):
-    """A scikit-learn estimator that says how its fit ended and what it found.
-
-    `fit` sets `result_`; `summary` tells the fitted parameters.
-    """
+    """Base of all estimators: a scikit-learn estimator with `result_` and `summary()`."""
 
     result_: Result
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    # Whether those names came with an array: they then say what the columns are, but arrays without them are welcome.
+    # Whether the names came with an array (see `named`); arrays without names are then accepted too.
     names_carried_: bool
 
     # Whether X may be a scipy sparse matrix or array.
@@ -41,7 +39,7 @@ class Estimator(BaseEstimator):
         return tags
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """The fitted parameters, with intervals of that level, in a table that a person reads."""
+        """A table of the fitted parameters with intervals of the given level."""
         raise NotImplementedError
 
     def _forget(self) -> None:
@@ -56,6 +54,14 @@ class Estimator(BaseEstimator):
 
     def _validated(self, X: Any, *, reset: bool = True, **y: Any) -> Any:
         """X, and y where it is given, as scikit-learn validates them, and the names that came with an array."""
+        sparse = bool(issparse(X))
+        if sparse and not self._sparse_format():
+            size = 8e-6 * X.shape[0] * X.shape[1]
+            raise TypeError(
+                f"Sparse data was passed for X, but {type(self).__name__} needs a dense array: pass X.toarray(), which "
+                f"takes {size:.3g} MB, or use an estimator that accepts sparse X, such as LinearRegression, Ridge, "
+                "Lasso, LogisticRegression or SparseLogisticRegression (docs/sparse-input.md lists them)"
+            )
         options = {"dtype": np.float64, "accept_sparse": self._sparse_format()} | y
         if not reset and getattr(self, "names_carried_", False) and not nw.dependencies.is_into_dataframe(X):
             # A slice has lost its names, and scikit-learn would warn of that.
@@ -85,11 +91,11 @@ class Estimator(BaseEstimator):
         given = unmasked(sample_weight, name="sample_weight")
         weight = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
         if not (weight > 0).any():
-            raise ValueError("every sample_weight is zero, so there is nothing to fit")
+            raise ValueError("all sample weights are zero: at least one row needs a positive weight")
         if weight.max() > _HEAVIEST:
             raise ValueError(
-                f"the largest sample_weight is {weight.max():.3g}, and a weight of k stands for k rows: divide them "
-                "all by one number, so that they sum to the number of observations"
+                f"the largest sample_weight is {weight.max():.3g}, but a weight of k means k copies of a row: rescale "
+                "the weights so that they sum to the number of observations"
             )
         return weight
 

@@ -1,4 +1,4 @@
-"""What the linear classifiers share: weights, scores, probabilities by the softmax of the scores, and the table."""
+"""What linear classifiers share: scores, probabilities and the summary table."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class LinearClassifier(Classifier):
         return scores.ravel() if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of the highest score; the first of equals."""
+        """The label with the highest score."""
         scores = self._scores(self._predict_rows(X))
         places = (scores[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else np.argmax(scores, axis=1)
         return self.classes_[places]
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """The logarithm of `predict_proba`, exact where a probability is too small for a computer."""
+        """The logarithm of `predict_proba`, accurate also where a probability underflows."""
         return self._log_probabilities(self._predict_rows(X))
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """Every weight with what is known about its spread, and how the fit went."""
+        """Estimate, and standard deviation and interval if known, of each parameter, and notes about the fit."""
         check_is_fitted(self)
         level = interval_level(level)
         names, estimate = self._parameters()

@@ -61,7 +61,7 @@ class Regressor(RegressorMixin, Estimator):
         std or covariance : array, only when asked for; several columns of y add an axis at the end
         """
         if return_std and return_cov:
-            raise ValueError("ask for return_std or return_cov, not both: the std is the root of cov's diagonal")
+            raise ValueError("return_std and return_cov can't both be True: the std is the root of cov's diagonal")
         rows = self._predict_rows(X)
         if return_std:
             return self._mean(rows), self._std(rows)
@@ -76,8 +76,8 @@ class Regressor(RegressorMixin, Estimator):
         ----------
         X : array, frame or sparse matrix of shape (n_samples, n_features)
         latent : bool, default False
-            True leaves the noise of an observation out: the distribution of f(x) itself, whose intervals are the
-            band in which the function lies.
+            If True, the distribution of f(x) without the noise of an observation: its intervals are the confidence
+            (or credible) band of the function.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class Regressor(RegressorMixin, Estimator):
         return np.array(self._dist(rows, latent=False).std)
 
     def _covariance(self, rows: Any) -> Array:
-        raise ValueError(f"{type(self).__name__} doesn't model how predictions vary together; use return_std")
+        raise ValueError(f"{type(self).__name__} has no covariance between predictions: use return_std")
 
     def _training_rows(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, reset: bool = True
@@ -129,7 +129,7 @@ class Regressor(RegressorMixin, Estimator):
         for value in values:
             if isinstance(value, str) and not _is_number(value):
                 raise ValueError(
-                    f"y holds words, such as {str(value)[:40]!r}: a regression needs numbers. For labels take a "
+                    f"y contains text, such as {str(value)[:40]!r}, but a regression needs numbers. For labels use a "
                     "classifier, such as LogisticRegression, GPClassifier or SpikeSlabClassifier"
                 )
 
@@ -138,8 +138,8 @@ class Regressor(RegressorMixin, Estimator):
         largest = float(np.nanmax(np.abs(target)))
         if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
             raise ValueError(
-                f"the largest target is {largest:.3g} in size, whose square a computer can't hold: "
-                "change the unit of y, for example divide it by its standard deviation"
+                f"the largest absolute target is {largest:.3g}, whose square overflows or underflows: change the unit "
+                "of y, for example divide it by its standard deviation"
             )
 
 

@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import MAXIMISED, Classifier, FitWarning, Result, choice, evidence_base
+from credo.estimator import MAXIMISED, Classifier, ConvergenceWarning, Result, choice, evidence_base
 from credo.frames import Table
 from credo.gp._class_laws import DrawnLaw, SiteLaw, SoftmaxLaw
 from credo.gp._class_problem import RULES, ClassProblem
@@ -29,7 +29,7 @@ from credo.seeds import generator
 Array = NDArray[np.float64]
 
 _INFERENCES = ("ep", "laplace", "vi", "mcmc")
-_METHODS = {"ep": "ep", "laplace": "laplace", "vi": "elbo", "mcmc": "annealing"}
+_METHODS = {"ep": "ep", "laplace": "laplace", "vi": "elbo"}
 # New rows whose kernel to the training rows is held at a time.
 _BLOCK = 2**22
 # An evaluation takes several factorisations: trial climbs have half of the rows, within these limits, and up to so many
@@ -74,8 +74,8 @@ class GPClassifier(Classifier, LearnedKernel):
     Attributes
     ----------
     kernel_ : the fitted kernel
-    log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X), and how it was approximated; not available
-        for sampled hyperparameters
+    log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X), and its approximation: "laplace", "ep" or
+        "elbo"; absent for "mcmc", whose estimate by annealing is in `result_.message`
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
@@ -295,7 +295,7 @@ class GPClassifier(Classifier, LearnedKernel):
             parts.append(found.message)
         self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, "; ".join(parts))
         if not found.converged:
-            warn(found.message, FitWarning, stacklevel=4)
+            warn(found.message, ConvergenceWarning, stacklevel=4)
 
     def _walk(self, problem: ClassProblem, rng: np.random.Generator) -> None:
         if self.hyperparameters == "sample":
@@ -307,9 +307,7 @@ class GPClassifier(Classifier, LearnedKernel):
             self.law_ = DrawnLaw(kernels, self.X_train_, draws[kept], self.link)
             message = f"{len(thetas)} draws of hyperparameters and latent values"
         else:
-            draws, self.log_evidence_, error = latent_draws(problem, self.kernel_, n_draws=int(self.n_draws), rng=rng)
-            self.evidence_method_ = _METHODS["mcmc"]
-            self.evidence_base_ = self._evidence_base()
+            draws, value, error = latent_draws(problem, self.kernel_, n_draws=int(self.n_draws), rng=rng)
             self.law_ = DrawnLaw((self.kernel_,), self.X_train_, draws, self.link)
-            message = f"{len(draws)} draws of the latent values; standard error of the log evidence: {error:.2f}"
+            message = f"{len(draws)} draws of the latent values; log evidence {value:.2f} ± {error:.2f} by annealing"
         self.result_ = Result(self.result_.converged, self.result_.n_iter, f"{self.result_.message}; {message}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import FitWarning, Result, choice, nonnegative, numeric
+from credo.estimator import ConvergenceWarning, FitWarning, Result, choice, nonnegative, numeric
 from credo.frames import Table
 from credo.gp._data import (
     MeanBasis,
@@ -39,6 +40,9 @@ from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
+
+# A jitter up to this share of the noise variance is negligible; without noise, of this share of the kernel's variance.
+_NEGLIGIBLE, _ROUNDING = 0.01, 1e-9
 
 _MEANS = ("zero", "constant", "linear")
 # The square of the number of rows is what has to fit into memory.
@@ -263,7 +267,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         self.draws_, self.thetas_, self.theta_ = found.draws, found.thetas, found.center
         self.result_ = Result(self.draws_.converged, self.draws_.n_evaluations, self.draws_.message)
         if not self.draws_.converged:
-            warn(self.draws_.message, FitWarning, stacklevel=4)
+            warn(self.draws_.message, ConvergenceWarning, stacklevel=4)
 
     def _stretch(self) -> float:
         """What a variance of the problem's standardised targets is in the processes' units."""
@@ -286,6 +290,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         self.noise_process_ = None if law is None else law.stretched(stretch)
         self._held = None
         process = self._processes()[0]
+        self._report_jitter(process)
         if self.draws_ is None:
             # No number stands for the evidence of all draws.
             self.log_evidence_ = self._log_density(process) if law is None else self._natural(found.bound)
@@ -303,6 +308,26 @@ class GPRegressor(FittedProcess, LearnedKernel):
             noise_known=self._known_noise() is not None,
             several=not self.single_,
         )
+
+    def _report_jitter(self, process: Process) -> None:
+        """Say in the result's message that the covariance needed jitter, and warn if it isn't negligible."""
+        jitter = max(given.factor.jitter for _, given in process.parts)
+        if not jitter:
+            return
+        noise = float(self.noise_levels_[0])
+        share = f"{100 * jitter / noise:.2g} % of the noise variance" if noise > 0 else "the noise variance is 0"
+        message = (
+            "the covariance matrix is numerically singular, so a jitter of "
+            f"{jitter * float(np.mean(self.unit_**2)):.2g} ({share}) was added to its diagonal"
+        )
+        self.result_ = replace(self.result_, message=f"{self.result_.message}; {message}")
+        if jitter > _NEGLIGIBLE * (noise or _ROUNDING * float(np.mean(self.kernel_.diagonal(self.X_train_)))):
+            warn(
+                f"{message}, which acts as additional noise: use a larger noise variance, remove rows that nearly "
+                "repeat others, or use a rougher kernel such as Matern52",
+                FitWarning,
+                stacklevel=4,
+            )
 
     def _build(self) -> tuple[Process, ...]:
         Y = (self.y_train_.reshape(len(self.X_train_), -1) - self.center_) / self.unit_

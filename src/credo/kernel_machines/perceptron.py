@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from credo.estimator import Absent, Classifier, FitWarning, Result, choice, positive_integer
+from credo.estimator import Absent, Classifier, ConvergenceWarning, Result, choice, positive_integer
 from credo.frames import Table
 from credo.kernel_machines._mistakes import Lesson, contradictory, learn, merged
 from credo.kernel_machines._rows import blocks, cross, median_distance
@@ -119,7 +119,7 @@ class KernelPerceptron(Classifier):
         self._keep(lesson, rows, first, which, _places(len(self.mistakes_), sample_weight))
         self.result_ = _result(lesson, self.solution, weight.sum(), contradictory(rows, codes))
         if not self.result_.converged:
-            warn(self.result_.message, FitWarning, stacklevel=2)
+            warn(self.result_.message, ConvergenceWarning, stacklevel=2)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:

@@ -81,8 +81,14 @@ def require_kernel(kernel: Any) -> Kernel:
     """The argument if it is a kernel; otherwise an error that says what to pass."""
     if isinstance(kernel, Kernel):
         return kernel
+    if type(kernel).__module__.startswith("sklearn."):
+        name = type(kernel).__name__
+        raise TypeError(
+            f"kernel is scikit-learn's {name}: use a kernel of credo.kernels, such as RBF, Matern52 or Periodic (sums "
+            "and products work the same way; the noise is an argument of the model instead of a WhiteKernel)"
+        )
     if callable(kernel):
-        raise TypeError(f"kernel is a function; credo.kernels.from_function makes a kernel of it: got {kernel!r}")
+        raise TypeError(f"kernel is a function: wrap it by credo.kernels.from_function; got {kernel!r}")
     raise TypeError(f"kernel must be a kernel such as credo.kernels.RBF(), or None; got {kernel!r}")
 
 

@@ -32,17 +32,17 @@ _SCAN = 160
 _NOISELESS = 1e-12
 
 _PRIOR_MESSAGES = {
-    "inner": "the evidence is stationary in the precisions",
-    "several": "the evidence has several local maxima in the precisions; this is the highest",
-    "flat": "the inputs don't vary, so the data say nothing about the prior precision",
-    "low": "the evidence grows as the noise vanishes: the weights reproduce every target",
-    "high": "the evidence is largest with all weights at zero: the inputs say nothing that the mean doesn't",
+    "inner": "converged; the precisions maximize the evidence",
+    "several": "converged; the evidence has several local maxima in the precisions, and this is the highest",
+    "flat": "converged; all columns are constant, so the prior precision can't be estimated",
+    "low": "the evidence increases without bound as the noise goes to zero: the model fits every target exactly",
+    "high": "converged; the evidence is highest without any linear effect; a nonlinear model may still do better",
 }
 _NOISE_MESSAGES = {
-    "inner": "the evidence is stationary in the noise precision",
-    "several": "the evidence has several local maxima in the noise precision; this is the highest",
-    "low": "the noise precision ended at the lowest value searched; look at the scale of the target",
-    "high": "the noise precision ended at the highest value searched: the model reproduces the target",
+    "inner": "converged; the noise precision maximizes the evidence",
+    "several": "converged; the evidence has several local maxima in the noise precision, and this is the highest",
+    "low": "the noise precision is the lowest value tried: check the scale of the target",
+    "high": "the noise precision is the highest value tried: the model fits the targets exactly",
 }
 
 
@@ -141,7 +141,7 @@ def maximize_precisions(line: Line, *, prior: float | None, noise: float | Gamma
         return Precisions(prior, math.exp(top.place), top.n_iter, _NOISE_MESSAGES[top.kind])
     if prior is not None:
         ratio = prior if isinstance(noise, Gamma) else math.nan
-        n_iter, kind, message = 0, "given", "the precisions were given"
+        n_iter, kind, message = 0, "given", "converged; the precisions were given"
     else:
         top = highest(_ratio_value(line, noise), _ratio_slope(line, noise), _ratio_grid(line))
         n_iter, kind = top.n_iter, top.kind

@@ -9,6 +9,7 @@ the rank and the solution of smallest norm.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from scipy import linalg as sla
 from scipy.linalg import lapack
 
 from credo.linear._graded import graded_svd
-from credo.linear._rows import EPS, centred, column_norms, flat_columns, means, triangle
+from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, means, triangle
+from credo.linear._spectrum import Spectrum, spectrum
 
 Array = NDArray[np.float64]
 
@@ -73,7 +75,9 @@ class Solution:
         variance = self.rss / self.n_observations
         return -0.5 * self.n_observations * float(np.log(2.0 * np.pi * variance) + 1.0)
 
-    def mean(self, X: Array) -> Array:
+    def mean(self, X: Any) -> Array:
+        if is_sparse(X):
+            return np.asarray(X @ self.coef) + self.intercept
         # About the mean of the inputs: b + wᵀx would lose the digits that an offset takes.
         return (X - self.x_mean) @ self.coef + self.y_mean
 
@@ -95,28 +99,44 @@ class Solution:
         lean = self.x_mean @ self.root
         return float(np.sqrt(1.0 / self.n_observations + lean @ lean))
 
-    def latent_square(self, X: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def latent_square(self, X: Any) -> tuple[Array, NDArray[np.bool_]]:
         """Variance of f(x) at unit noise, and whether the training rows determine f there."""
-        rows = X - self.x_mean
-        inside = rows @ self.root
+        inside = self._coordinates(X, self.root)
         square = np.einsum("ij,ij->i", inside, inside)
         if self.centered:
             square += 1.0 / self.n_observations
         if self.span is None:
-            return square, np.ones(len(rows), dtype=bool)
-        rows /= self.scale
+            return square, np.ones(len(square), dtype=bool)
+        if is_sparse(X):
+            parts = range(0, X.shape[0], max(1, BLOCK_ENTRIES // X.shape[1]))
+            step = parts.step
+            return square, np.concatenate([self._estimable(X[start : start + step].toarray()) for start in parts])
+        return square, self._estimable(X)
+
+    def _coordinates(self, X: Any, directions: Array) -> Array:
+        """(x − x̄)ᵀA for each row."""
+        if is_sparse(X):
+            return np.asarray(X @ directions) - self.x_mean @ directions
+        return (X - self.x_mean) @ directions
+
+    def _estimable(self, X: Array) -> NDArray[np.bool_]:
+        """Whether the training rows determine f at each row."""
+        assert self.span is not None
+        rows = (X - self.x_mean) / self.scale
         off = rows - (rows @ self.span) @ self.span.T
         reach = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        return square, np.sqrt(np.einsum("ij,ij->i", off, off)) <= 1e-8 * (1.0 + reach)
+        return np.sqrt(np.einsum("ij,ij->i", off, off)) <= 1e-8 * (1.0 + reach)
 
-    def latent_gram(self, X: Array) -> Array:
+    def latent_gram(self, X: Any) -> Array:
         """Covariance of f between rows at unit noise."""
-        inside = (X - self.x_mean) @ self.root
+        inside = self._coordinates(X, self.root)
         return inside @ inside.T + (1.0 / self.n_observations if self.centered else 0.0)
 
 
-def least_squares(X: Array, y: Array, weight: Array | None, *, center: bool) -> Solution:
+def least_squares(X: Any, y: Array, weight: Array | None, *, center: bool) -> Solution:
     """The least-squares solution, of smallest norm where there are many."""
+    if is_sparse(X):
+        return _of_spectrum(spectrum(X, y, weight, center=center))
     n_samples, n_features = X.shape
     total = float(n_samples if weight is None else weight.sum())
     x_mean = means(X, weight) if center else np.zeros(n_features)
@@ -154,8 +174,26 @@ def least_squares(X: Array, y: Array, weight: Array | None, *, center: bool) -> 
     )
 
 
-def orthonormal_rows(X: Array, weight: Array | None, *, center: bool) -> Array:
+def _of_spectrum(data: Spectrum) -> Solution:
+    """The solution in the singular basis of the rows, which sparse rows are reduced to without being made dense."""
+    return Solution(
+        coef=data.V @ (data.q / data.s),
+        root=data.V / data.s,
+        x_mean=data.x_mean,
+        y_mean=data.y_mean,
+        rss=data.rss,
+        tss=data.rss + float(data.q @ data.q),
+        n_observations=data.weight,
+        rank=len(data.s),
+        centered=data.centered,
+        span=None if data.spans_all else data.V,
+        scale=np.ones(len(data.x_mean)),
+    )
+
+
+def orthonormal_rows(X: Any, weight: Array | None, *, center: bool) -> Array:
     """Q with orthonormal columns that span the (weighted) design, the intercept's column among them."""
+    X = X.toarray() if is_sparse(X) else X
     n_samples, n_features = X.shape
     root = np.ones(n_samples) if weight is None else np.sqrt(weight)
     x_mean = means(X, weight) if center else np.zeros(n_features)

@@ -1,4 +1,4 @@
-"""What the linear models with known uncertainty share: weights, their intervals, and the table of both."""
+"""What linear models with uncertain coefficients share: confidence intervals and the summary table."""
 
 from __future__ import annotations
 
@@ -16,11 +16,33 @@ from credo.frames import Table
 Array = NDArray[np.float64]
 
 
-class LinearModel(Regressor):
-    """A linear model whose weights have Student-t (or, with infinite degrees of freedom, normal) laws.
+class Intervals(Table):
+    """Lower and upper ends of the parameters' intervals: a table with names, and an array of shape (n_parameters, 2).
 
-    A subclass says the scales of weights and intercept (`_scales`) and their degrees of freedom (`_df`), the summary's
-    `_title` and its `_notes`.
+    >>> table = Intervals("Intervals", {"parameter": ["intercept", "x0"], "lower": [0.0, 1.0], "upper": [2.0, 3.0]})
+    >>> np.asarray(table)
+    array([[0., 2.],
+           [1., 3.]])
+    >>> table["x0"]
+    (1.0, 3.0)
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.column_stack([self.columns["lower"], self.columns["upper"]]).astype(dtype or np.float64)
+
+    def __getitem__(self, parameter: str) -> tuple[float, float]:
+        names = list(self.columns["parameter"])
+        if parameter not in names:
+            raise KeyError(f"no parameter is called {parameter!r}; there are {', '.join(map(repr, names))}")
+        place = names.index(parameter)
+        return float(self.columns["lower"][place]), float(self.columns["upper"][place])
+
+
+class LinearModel(Regressor):
+    """A linear model whose coefficients have Student-t (or, with infinite degrees of freedom, normal) distributions.
+
+    A subclass gives the scales of coefficients and intercept (`_scales`), their degrees of freedom (`_df`), and the
+    summary's `_title` and `_notes`.
     """
 
     coef_: Array
@@ -29,29 +51,43 @@ class LinearModel(Regressor):
 
     _title: str
 
-    def confint(self, level: float = 0.95) -> Array:
-        """Central interval of each weight, shape (n_features, 2); infinite where the data don't determine it."""
-        check_is_fitted(self)
-        self._require_noise()
-        scale, _ = self._scales()
-        return _ends(self.coef_, scale, self._df(), interval_level(level))
+    def confint(self, level: float = 0.95) -> Intervals:
+        """Central intervals of the intercept, if there is one, and of each coefficient, in this order.
 
-    def summary(self, *, level: float = 0.95) -> Table:
-        """Estimate, standard deviation and interval of every weight, and how the fit went."""
+        Returns
+        -------
+        Intervals
+            Prints as a table with the names of the parameters and converts to a frame (`to_frame()`), or to an array of
+            shape (n_parameters, 2) by `np.asarray`; `confint()["age"]` is one interval. Infinite for a coefficient that
+            the data don't determine.
+        """
         check_is_fitted(self)
         level = interval_level(level)
-        (scale, intercept_scale), df = self._scales(), self._df()
-        names, estimate = self._feature_names(), self.coef_
-        if self.fit_intercept:
-            names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
-            scale = np.append(intercept_scale, scale)
-        ends = _ends(estimate, scale, df, level)
+        self._require_noise()
+        names, estimate, scale = self._parameters()
+        ends = _ends(estimate, scale, self._df(), level)
+        columns = {"parameter": names, "lower": list(ends[:, 0]), "upper": list(ends[:, 1])}
+        return Intervals(f"{100 * level:g} % intervals", columns)
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Estimate, standard deviation and interval of each parameter, and notes about the fit."""
+        check_is_fitted(self)
+        level = interval_level(level)
+        names, estimate, scale = self._parameters()
+        ends = _ends(estimate, scale, self._df(), level)
         columns: dict[str, Any] = {"parameter": names, "estimate": list(estimate), **self._spread(estimate, scale)}
         return Table(
             self._title,
             {**columns, "lower": list(ends[:, 0]), "upper": list(ends[:, 1])},
             notes=(f"intervals at {100 * level:g} %", *self._notes()),
         )
+
+    def _parameters(self) -> tuple[list[str], Array, Array]:
+        """Names, estimates and scales; the intercept comes first."""
+        names, estimate, (scale, intercept_scale) = self._feature_names(), self.coef_, self._scales()
+        if not self.fit_intercept:
+            return names, estimate, scale
+        return ["intercept", *names], np.append(self.intercept_, estimate), np.append(intercept_scale, scale)
 
     def _spread(self, estimate: Array, scale: Array) -> dict[str, list[float]]:
         """The columns between estimate and interval."""
@@ -67,7 +103,7 @@ class LinearModel(Regressor):
         raise NotImplementedError
 
     def _require_noise(self) -> None:
-        """Refuse, in words, to speak of intervals where the noise isn't known."""
+        """Raise an error if the noise can't be estimated."""
 
 
 def _ends(estimate: Array, scale: Array, df: float, level: float) -> Array:

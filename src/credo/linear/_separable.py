@@ -14,20 +14,20 @@ Array = NDArray[np.float64]
 
 CURE = "Use alpha>0, for example alpha=1, which has a maximum."
 COMPLETE = (
-    "the likelihood has no maximum: the classes are separated perfectly, and larger weights always fit better. "
-    f"{CURE} The weights are those of a separating boundary, of no particular size"
+    "the likelihood has no maximum, because the classes are perfectly separated: larger coefficients always fit "
+    f"better. {CURE} The coefficients define a separating boundary, but their size is arbitrary"
 )
 SEPARABLE = (
-    "the likelihood has no maximum: a linear program finds a boundary that separates the classes perfectly, and larger "
-    f"weights always fit better. {CURE} The weights' present size means nothing"
+    "the likelihood has no maximum, because the classes are linearly separable: larger coefficients always fit better. "
+    f"{CURE} The size of the coefficients is arbitrary"
 )
 TIED = (
-    "the likelihood has no maximum: a boundary separates the classes without error, if with ties on it, and "
-    f"weights across it fit better the larger they are. {CURE} Their present size means nothing"
+    "the likelihood has no maximum, because the classes are quasi-separated (with ties on the boundary): larger "
+    f"coefficients always fit better. {CURE} The size of the coefficients is arbitrary"
 )
 ENDLESS = (
-    "the likelihood has no maximum, as far as can be told: the scores of some rows keep growing where hardly any "
-    f"curvature is left. {CURE} The weights' present size means nothing"
+    "the likelihood probably has no maximum: the coefficients keep growing while the likelihood hardly changes, as "
+    f"with separable classes. {CURE} The size of the coefficients is arbitrary"
 )
 # Doubt begins after this many steps, when scores still grow by this much where the curvature has gone.
 _PATIENCE, _GROWTH, _FLAT = 8, 0.5, 1e-3

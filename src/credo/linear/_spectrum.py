@@ -239,7 +239,7 @@ def _require_squares(squares: Array, X: Array) -> None:
     largest = float(np.abs(X).max(initial=0.0))
     if largest > 1e100 or 0 < largest < 1e-100:
         raise ValueError(
-            f"the largest entry of X is {largest:.3g} in size, whose square a computer can't hold: "
+            f"the largest entry of X is {largest:.3g} in size, whose square overflows or underflows: "
             "change the units of its columns, for example by StandardScaler"
         )
 

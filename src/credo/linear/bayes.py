@@ -35,43 +35,43 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class BayesianLinearRegression(LinearModel):
-    """Linear regression with a Gaussian prior on its weights and the evidence for the model.
+    """Bayesian linear regression with a Gaussian prior on the coefficients, and the model evidence.
 
     y = b + wᵀx + ε with w ~ N(m₀, α⁻¹ I), ε ~ N(0, β⁻¹) and a flat prior on b. The posterior is Gaussian with
 
         S = (αI + βXᵀX)⁻¹,    m = m₀ + βSXᵀ(y − Xm₀)        (Bishop 3.53, 3.54; X and y centred)
 
-    Equivalent to `Ridge(alpha=α/β)` in its mean. Wide data (fewer rows than columns) are solved through the
-    n×n dual; no p×p matrix exists before `coef_cov_` is asked for.
+    Equivalent to `Ridge(alpha=α/β)` in its mean. Wide data (fewer rows than columns) are solved in the n×n dual; no
+    p×p matrix is formed before `coef_cov_` is accessed.
 
     Parameters
     ----------
     prior_precision : float or "evidence", default "evidence"
-        α; "evidence" maximises the evidence over it, at its global maximum.
+        α; "evidence" maximizes the evidence over it (global maximum).
     noise_precision : float, "evidence" or "conjugate", default "evidence"
-        β; "conjugate" integrates it out under a gamma prior. The weights' prior is then N(m₀, (αβ)⁻¹ I), so
-        that α is relative to the noise, and predictions are Student-t.
+        β; "conjugate" integrates it out under a gamma prior. The prior of the coefficients is then N(m₀, (αβ)⁻¹ I), so
+        α is relative to the noise, and predictions are Student-t.
     fit_intercept : bool, default True
         Whether to learn b, under a flat prior. `log_evidence_` is then ln ∫ p(y|b) db, which is the density
         of the targets given any one of them; without intercept it is ln N(y | Xm₀, β⁻¹I + α⁻¹XXᵀ).
     prior_mean : float or array of shape (n_features,), default 0.0
         m₀.
     noise_prior : (shape, rate), optional
-        The gamma prior of β for "conjugate". By default shape ½ and a rate of var(y)/200: the weight of one
-        observation whose noise is a tenth of the target's spread. (0, 0) is the improper prior 1/β, that is 1/σ²,
-        which `SpikeSlabRegressor` has: with it and a number as `prior_precision` the evidences of both compare.
+        The gamma prior of β for "conjugate". By default shape ½ and rate var(y)/200: the information of one observation
+        with a noise standard deviation of a tenth of that of y. (0, 0) is the improper prior 1/β, that is 1/σ², as in
+        `SpikeSlabRegressor`: with it and a number as `prior_precision` the evidences of both are comparable.
 
     Attributes
     ----------
     coef_, intercept_ : posterior means
     coef_std_, intercept_std_ : posterior standard deviations
-    coef_cov_ : posterior covariance of the weights, built on each access
-    prior_precision_, noise_precision_ : α and β as given or learned (β's posterior mean under "conjugate")
-    effective_dof_ : number of weights that the data determine (γ of Bishop 3.91)
+    coef_cov_ : posterior covariance of the coefficients, computed on each access
+    prior_precision_, noise_precision_ : α and β, given or estimated (posterior mean of β under "conjugate")
+    effective_dof_ : effective number of parameters (γ of Bishop 3.91)
     log_evidence_, evidence_method_ : ln p(y | X) and "exact"
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     posterior_ : the posterior in the singular basis of the data
-    result_ : how the search for α and β ended
+    result_ : convergence of the search for α and β
 
     Examples
     --------
@@ -109,7 +109,7 @@ class BayesianLinearRegression(LinearModel):
         self.noise_prior = noise_prior
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table.
+        """Fit the model.
 
         Parameters
         ----------
@@ -122,17 +122,17 @@ class BayesianLinearRegression(LinearModel):
         data = spectrum(rows, target, weight, center=self.fit_intercept)
         if self._learns_noise() and data.dof < 1:
             raise ValueError(
-                f"n_samples={len(target)} is too few to learn the noise precision beside an intercept: "
-                "give noise_precision a number, or more rows"
+                f"n_samples={len(target)} is too few to estimate the noise precision with an intercept: set "
+                "noise_precision to a number, or use more rows"
             )
         self._learn(data)
         self._kept = Kept.of(rows, weight, sample_weight)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from further rows; the result is that of one `fit` on all rows so far.
+        """Update the fit with further rows; the result equals one `fit` on all rows so far.
 
-        The state is the spectrum of the rows seen, which doesn't grow beyond p×p.
+        The stored state is at most p×p, whatever the number of rows.
         """
         first = not hasattr(self, "posterior_")
         rows, target, weight = self._training_rows(X, y, sample_weight, reset=first)
@@ -144,29 +144,28 @@ class BayesianLinearRegression(LinearModel):
         return self
 
     def plugin_dist(self, X: ArrayLike) -> Normal:
-        """The predictive that takes the weights for known: N(mᵀx + b, β⁻¹).
+        """The plug-in predictive distribution at the posterior mean: N(mᵀx + b, β⁻¹).
 
-        It is as sure far from the data as amid them; set it beside `predict_dist` to see what averaging
-        over the weights adds.
+        It ignores the uncertainty of the coefficients; compare with `predict_dist`.
         """
         rows = self._predict_rows(X)
         return Normal(self._mean(rows), self.noise_precision_**-0.5)
 
     def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
-        """Draws of f at the rows, shape (n, n_samples); each draw is one line (plane, …) of the posterior."""
+        """Draw functions from the posterior and evaluate them at the rows: shape (n, n_samples)."""
         rows = self._predict_rows(X)
         weights, intercepts = self.sample_coefficients(n, random_state=random_state)
         return np.asarray(rows @ weights.T).T + intercepts[:, None]
 
     def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
-        """Draws of the weights (n, n_features) and the intercepts (n,)."""
+        """Draw coefficients (n, n_features) and intercepts (n,) from the posterior."""
         check_is_fitted(self)
         return self.posterior_.draws(positive_integer("n", n), generator(random_state))
 
     def equivalent_kernel(
         self, X: ArrayLike, *, X_train: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Array:
-        """k(x, xₙ) = β xᵀS xₙ (+ 1/n with an intercept): each training target's share in the prediction at x.
+        """k(x, xₙ) = β xᵀS xₙ (+ 1/n with an intercept): the weight of each training target in the prediction at x.
 
         With a prior mean of zero, ``equivalent_kernel(X) @ y`` is the predictive mean (Bishop 3.61, 3.62).
 
@@ -174,8 +173,8 @@ class BayesianLinearRegression(LinearModel):
         ----------
         X : array of shape (n_samples, n_features)
         X_train : array of shape (n_train, n_features), optional
-            The training rows; needed where the model doesn't hold them, that is after `partial_fit`, after
-            loading from a file, and for tables of more than 8 million numbers.
+            The training rows; required if the model doesn't store them: after `partial_fit`, after loading from a
+            file, and for tables of more than 8 million numbers.
         sample_weight : array of shape (n_train,), optional
             The weights of `X_train`, if the model was fitted with weights.
         """
@@ -192,7 +191,7 @@ class BayesianLinearRegression(LinearModel):
             return self.posterior_.equivalent_kernel(rows, train, weight)
         kept: Kept | None = getattr(self, "_kept", None)
         if kept is None:
-            raise ValueError("this model doesn't hold its training rows: pass them as X_train")
+            raise ValueError("the training rows were not stored: pass them as X_train")
         shares = np.zeros((rows.shape[0], kept.n_given))
         shares[:, kept.place] = self.posterior_.equivalent_kernel(rows, kept.rows, kept.weight)
         return shares
@@ -222,8 +221,8 @@ class BayesianLinearRegression(LinearModel):
         return (
             f"prior precision {self.prior_precision_:.4g}, noise precision {self.noise_precision_:.4g} "
             f"(noise sd {self.noise_precision_**-0.5:.4g})",
-            f"log evidence {self.log_evidence_:.2f}; {self.effective_dof_:.1f} of {len(self.coef_)} weights determined "
-            "by the data",
+            f"log evidence {self.log_evidence_:.2f}; {self.effective_dof_:.1f} effective of "
+            f"{len(self.coef_)} parameters",
             self.result_.message,
         )
 
@@ -256,8 +255,8 @@ class BayesianLinearRegression(LinearModel):
         if found.noiseless and data.dof <= len(data.s):
             cure = "a noise_prior above zero" if self.noise_precision == "conjugate" else '"conjugate"'
             warn(
-                f"{found.message}, as {len(self.coef_)} weights can with {data.weight:g} rows, so that intervals are "
-                f"too narrow near the data: give noise_precision a number, or {cure}",
+                f"{found.message}, as is possible with {len(self.coef_)} coefficients and {data.weight:g} rows. "
+                f"Intervals near the data are too narrow: set noise_precision to a number, or {cure}",
                 FitWarning,
                 stacklevel=3,
             )
@@ -322,7 +321,7 @@ def _first_guess(data: Spectrum, alpha: float | None) -> Precisions:
         noise if alpha is None else alpha,
         noise,
         n_iter=-1,
-        message="too few rows to learn the precisions; they are guessed from the size of y until more rows come",
+        message="too few rows to estimate the precisions: provisional values are used until more rows are added",
     )
 
 

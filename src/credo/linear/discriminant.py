@@ -1,4 +1,4 @@
-"""The Bayes classifier for normal classes with one covariance."""
+"""Linear discriminant analysis: normal classes with a common covariance."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _POINT = 1e-4
 
 
 class LinearDiscriminant(LinearClassifier):
-    """Normal classes with one covariance Σ, whose posterior log odds are linear in x, in closed form.
+    """Linear discriminant analysis: normal classes with a common covariance Σ, fitted in closed form.
 
         ln p(k|x) = wₖᵀx + bₖ + const,    wₖ = Σ⁻¹μₖ,    bₖ = −½ μₖᵀΣ⁻¹μₖ + ln πₖ             (Bishop 4.68–4.70)
 
-    Σ is the pooled covariance within the classes, by maximum likelihood (n in the denominator, Bishop 4.78). Two
-    classes have the log odds of the second, w = Σ⁻¹(μ₂ − μ₁). Equivalent to scikit-learn's
+    Σ is the pooled covariance within the classes, by maximum likelihood (n in the denominator, Bishop 4.78). With two
+    classes, the score is the log odds of the second, w = Σ⁻¹(μ₂ − μ₁). Equivalent to scikit-learn's
     `LinearDiscriminantAnalysis`.
 
     Parameters
@@ -40,22 +40,22 @@ class LinearDiscriminant(LinearClassifier):
         classes are ignored. If no column varies within any class, rows are assigned to the nearest mean, with a
         warning.
     priors : array of shape (n_classes,), optional
-        πₖ in the order of `classes_`; by default the classes' shares of the rows.
+        πₖ in the order of `classes_`; by default the relative frequencies of the classes.
     class_weight : "balanced", dict or None, default None
-        Factors for the weights of the rows by their label.
+        Factors by which the sample weights of each class are multiplied.
 
     Attributes
     ----------
-    coef_ : weights, (1, n_features), or (n_classes, n_features) for more than two classes
-    intercept_ : offsets, (1,) or (n_classes,)
+    coef_ : coefficients, (1, n_features), or (n_classes, n_features) for more than two classes
+    intercept_ : intercepts, (1,) or (n_classes,)
     means_ : μₖ, (n_classes, n_features)
     covariance_ : the shrunk Σ, computed on each access
     scale_ : pooled standard deviation of each column within the classes (over all rows where that is zero)
     priors_ : πₖ
-    shrinkage_, rank_ : λ in force, and the rank of Σ before it
-    log_likelihood_ : Σ ωᵢ ln p(yᵢ|xᵢ) of the labels given the rows, to compare with `LogisticRegression`
-    n_parameters_, n_observations_ : free parameters of the log odds, and the sum of the weights
-    result_ : how the fit ended
+    shrinkage_, rank_ : λ, and the rank of Σ before shrinkage
+    log_likelihood_ : log likelihood of the labels given the rows, comparable with `LogisticRegression`
+    n_parameters_, n_observations_ : number of parameters of the log odds, and sum of the sample weights
+    result_ : outcome of the fit
 
     Examples
     --------
@@ -92,7 +92,7 @@ class LinearDiscriminant(LinearClassifier):
         self.class_weight = class_weight
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         self._check_shrinkage()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         weight = np.ones(len(rows)) if weight is None else weight
@@ -188,7 +188,7 @@ class LinearDiscriminant(LinearClassifier):
             warn(message, FitWarning, stacklevel=3)
             return Result(True, 1, message)
         if self.rank_ == self.n_features_in_ or self.shrinkage_ > 0:
-            return Result(True, 1, "solved in closed form")
+            return Result(True, 1, "solved directly")
         message = (
             f"the within-class covariance of the {self.n_features_in_} columns is singular (rank {self.rank_}): its "
             'pseudo-inverse is used. Set shrinkage="auto" for a better-conditioned estimate'
@@ -228,7 +228,7 @@ def _points(X: Array, weight: Array, n_classes: int) -> tuple[Array, Array]:
     if total <= n_classes or not varies.any():
         raise ValueError(
             f"no column varies within a class, in {len(X)} rows of {n_classes} classes with n_features={n_features}: "
-            "there is no spread to measure differences by. Use more rows than classes, or another classifier"
+            "the covariance can't be estimated. Use more rows than classes, or another classifier"
         )
     return np.eye(n_features)[:, varies], np.full(int(varies.sum()), _POINT)
 

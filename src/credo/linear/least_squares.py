@@ -1,4 +1,4 @@
-"""Linear regression by least squares, with everything that classical theory says about its uncertainty."""
+"""Linear regression by ordinary least squares, with classical standard errors, tests and intervals."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ Array = NDArray[np.float64]
 
 
 class LinearRegression(LinearModel):
-    """Least squares, which is maximum likelihood under Gaussian noise, with its standard errors.
+    """Ordinary least squares (maximum likelihood under Gaussian noise) with standard errors.
 
         ŵ = argmin ‖y − b − Xw‖²,    cov(ŵ) = σ̂²(XᵀX)⁻¹,    σ̂² = RSS/(n − rank − 1)
 
-    Solved by QR on a centred and scaled design, so that badly scaled or nearly collinear columns keep their
-    digits. A rank-deficient design gets the weights of smallest norm, and a warning. Equivalent to
-    scikit-learn's `LinearRegression` in its weights.
+    Solved by QR of the centred and scaled design, which is accurate for badly scaled or nearly collinear columns;
+    sparse X is not made dense as long as its Gram matrix is well conditioned. If the design is rank-deficient, the
+    coefficients of smallest norm are returned, with a warning. Equivalent to scikit-learn's `LinearRegression` in its
+    coefficients.
 
     Parameters
     ----------
@@ -35,14 +36,14 @@ class LinearRegression(LinearModel):
     Attributes
     ----------
     coef_, intercept_ : estimates
-    coef_std_error_, intercept_std_error_ : their standard errors; infinite for a weight that the data don't determine
-    coef_cov_ : covariance of the weights, built on each access
-    noise_std_, dof_ : σ̂ and its degrees of freedom; σ̂ is nan when no degrees of freedom are left
-    r2_ : share of the target's variance that the fit explains (about zero without an intercept)
+    coef_std_error_, intercept_std_error_ : standard errors; infinite for a coefficient that the data don't determine
+    coef_cov_ : covariance of the coefficients, computed on each access
+    noise_std_, dof_ : σ̂ and its degrees of freedom; σ̂ is nan if no degrees of freedom are left
+    r2_ : coefficient of determination (about zero instead of the mean without an intercept)
     rank_ : numerical rank of the design (without the intercept)
-    log_likelihood_ : Σ ωᵢ ln p(yᵢ|xᵢ) at its maximum, where the variance of the noise is RSS/n
-    n_parameters_, n_observations_ : independent weights and the variance, and the sum of the weights
-    result_ : how the fit ended
+    log_likelihood_ : maximum of the log likelihood, with noise variance RSS/n
+    n_parameters_, n_observations_ : number of parameters, with the noise variance, and sum of the sample weights
+    result_ : outcome of the fit
 
     Examples
     --------
@@ -50,9 +51,14 @@ class LinearRegression(LinearModel):
     >>> model = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.1, 2.9, 5.2, 6.8])
     >>> model.coef_.round(2), round(model.intercept_, 2)
     (array([1.94]), 1.09)
-    >>> model.confint(0.95).round(2)
-    array([[1.55, 2.33]])
+    >>> print(model.confint(0.95))
+    95 % intervals
+    parameter    lower   upper
+    intercept  0.35815  1.8218
+    x0          1.5488  2.3312
     """
+
+    _accepts_sparse = True
 
     _title = "Linear regression by least squares"
 
@@ -62,7 +68,7 @@ class LinearRegression(LinearModel):
         self.fit_intercept = fit_intercept
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         rows, target, weight = self._training_rows(X, y, sample_weight)
         self.solution_ = least_squares(rows, target, weight, center=self.fit_intercept)
         self.coef_, self.intercept_ = self.solution_.coef, self.solution_.intercept
@@ -77,7 +83,7 @@ class LinearRegression(LinearModel):
         return self
 
     def hat_matrix(self) -> Array:
-        """H with ŷ = Hy on the training rows, n×n; a row of weight zero has a row and a column of zeros."""
+        """The n×n matrix H with ŷ = Hy on the training rows; zero for rows of weight zero."""
         Q, kept = self._orthonormal()
         root = np.ones(len(Q)) if kept.weight is None else np.sqrt(kept.weight)
         H = np.zeros((kept.n_given, kept.n_given))
@@ -85,7 +91,7 @@ class LinearRegression(LinearModel):
         return H
 
     def leverage(self) -> Array:
-        """The diagonal of the hat matrix: how much each training row decides its own fit; sums to rank (+ 1)."""
+        """The diagonal of the hat matrix: the influence of each row on its own fitted value; sums to rank (+ 1)."""
         Q, kept = self._orthonormal()
         leverage = np.zeros(kept.n_given)
         leverage[kept.place] = np.einsum("ij,ij->i", Q, Q)
@@ -104,9 +110,9 @@ class LinearRegression(LinearModel):
         square, estimable = self.solution_.latent_square(rows)
         if not estimable.all():
             warn(
-                f"{int((~estimable).sum())} of {len(rows)} rows lie outside the span of the training rows, where "
-                "the data don't determine f: their intervals cover the determined part only. "
-                "BayesianLinearRegression says how unsure it is there.",
+                f"{int((~estimable).sum())} of {len(estimable)} rows lie outside the span of the training rows, so "
+                "their predictions are not determined by the data and the intervals are too narrow. Use "
+                "BayesianLinearRegression, which includes this uncertainty.",
                 FitWarning,
                 stacklevel=3,
             )
@@ -131,15 +137,14 @@ class LinearRegression(LinearModel):
         return {"sd": list(scale), "t": list(t), "p": list(2 * stats.t.sf(np.abs(t), self.dof_))}
 
     def _notes(self) -> tuple[str, ...]:
-        noise = f"noise sd {self.noise_std_:.4g} on {self.dof_:g} degrees of freedom; R² {self.r2_:.4f}"
+        noise = f"noise sd {self.noise_std_:.4g} with {self.dof_:g} degrees of freedom; R² {self.r2_:.4f}"
         return noise, self.result_.message
 
     def _require_noise(self) -> None:
         if not self.dof_ > 0:
             raise ValueError(
-                f"{self.solution_.n_observations:g} rows leave no degrees of freedom beside {self.rank_} independent "
-                "columns, so the noise can't be estimated: use more rows, fewer columns, or "
-                "BayesianLinearRegression"
+                f"{self.solution_.n_observations:g} rows and {self.rank_} independent columns leave no degrees of "
+                "freedom to estimate the noise: use more rows, fewer columns, or BayesianLinearRegression"
             )
 
     def _orthonormal(self) -> tuple[Array, Kept]:
@@ -148,17 +153,17 @@ class LinearRegression(LinearModel):
         kept: Kept | None = getattr(self, "_kept", None)
         if kept is None:
             raise ValueError(
-                "this model doesn't hold its training rows (it was loaded from a file, or they were more than "
-                f"{KEPT_ENTRIES} numbers): fit again, on fewer rows, to see the hat matrix"
+                "the training rows were not stored (the model was loaded from a file, or X has more than "
+                f"{KEPT_ENTRIES} entries): fit again, on fewer rows, to get the hat matrix"
             )
         return orthonormal_rows(kept.rows, kept.weight, center=self.fit_intercept), kept
 
     def _outcome(self) -> Result:
         if self.rank_ == len(self.coef_):
-            return Result(True, 1, "solved by QR")
+            return Result(True, 1, "solved directly")
         message = (
-            f"the {len(self.coef_)} columns have rank {self.rank_}: the weights are those of smallest norm among "
-            "all that fit equally well; drop columns or use BayesianLinearRegression to tell them apart"
+            f"the {len(self.coef_)} columns are collinear (rank {self.rank_}), so the coefficients are not unique and "
+            "those of smallest norm are given: drop columns, or use BayesianLinearRegression"
         )
         warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)

@@ -10,7 +10,8 @@ from scipy import linalg as sla
 
 from credo.estimator import FitWarning, LinearClassifier, Result
 from credo.linear._graded import graded_svd
-from credo.linear._rows import centred, column_norms, flat_columns, means, triangle
+from credo.linear._rows import centred, column_norms, flat_columns, is_sparse, means, triangle
+from credo.linear._spectrum import spectrum
 from credo.notices import warn
 
 Array = NDArray[np.float64]
@@ -22,25 +23,25 @@ _SAFE = 1e-10
 class LeastSquaresClassifier(LinearClassifier):
     """Least squares on targets −1 and +1, or on one 0/1 indicator for each class (Bishop 4.1.3).
 
-    The quickest linear classifier, and the one that rows far on their own side pull away from the boundary:
-    `LogisticRegression` doesn't mind them. Two classes have the score of `LinearRegression` on y = ±1.
+    Fast, but sensitive to rows far from the boundary on the correct side, unlike `LogisticRegression`. With two
+    classes the score is that of `LinearRegression` on y = ±1.
 
-    Scores are no log odds. `predict_proba` gives the point of the probability simplex that is nearest to the fitted
-    indicators, which keeps their order; for two classes that is (1 + score)/2, cut off at 0 and 1. These are shares for
-    ranking, not calibrated probabilities, and a share of 0 is common.
+    Scores are not log odds. `predict_proba` projects the fitted indicators onto the probability simplex, which keeps
+    their order; for two classes that is (1 + score)/2, clipped to [0, 1]. The result ranks rows but is not calibrated,
+    and zeros are common.
 
     Parameters
     ----------
     fit_intercept : bool, default True
     class_weight : "balanced", dict or None, default None
-        Factors for the weights of the rows by their label.
+        Factors by which the sample weights of each class are multiplied.
 
     Attributes
     ----------
-    coef_ : weights, (1, n_features), or (n_classes, n_features) for more than two classes
-    intercept_ : offsets, (1,) or (n_classes,)
+    coef_ : coefficients, (1, n_features), or (n_classes, n_features) for more than two classes
+    intercept_ : intercepts, (1,) or (n_classes,)
     rank_ : numerical rank of the design (without the intercept)
-    result_ : how the fit ended
+    result_ : outcome of the fit
 
     Examples
     --------
@@ -53,6 +54,7 @@ class LeastSquaresClassifier(LinearClassifier):
            [0. , 1. ]])
     """
 
+    _accepts_sparse = True
     _title = "Classification by least squares"
 
     rank_: int
@@ -62,7 +64,7 @@ class LeastSquaresClassifier(LinearClassifier):
         self.class_weight = class_weight
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         n_classes = len(self.classes_)
         targets = np.eye(n_classes)[codes] if n_classes > 2 else np.where(codes[:, None] == 1, 1.0, -1.0)
@@ -84,10 +86,10 @@ class LeastSquaresClassifier(LinearClassifier):
 
     def _outcome(self) -> Result:
         if self.rank_ == self.n_features_in_:
-            return Result(True, 1, "solved by QR")
+            return Result(True, 1, "solved directly")
         message = (
-            f"the {self.n_features_in_} columns have rank {self.rank_}: the weights are those of smallest norm among "
-            "all that fit equally well; drop columns, or use LogisticRegression(alpha=1) to tell them apart"
+            f"the {self.n_features_in_} columns are collinear (rank {self.rank_}), so the coefficients are not unique "
+            "and those of smallest norm are given: drop columns, or use LogisticRegression(alpha=1)"
         )
         warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)
@@ -107,8 +109,15 @@ def nearest_simplex(V: Array) -> Array:
     return np.maximum(V - tau[np.arange(len(V)), kept - 1][:, None], 0.0)
 
 
-def joint_least_squares(X: Array, Y: Array, weight: Array | None, *, center: bool) -> tuple[Array, Array, int]:
+def joint_least_squares(X: Any, Y: Array, weight: Array | None, *, center: bool) -> tuple[Array, Array, int]:
     """Weights (n_features, n_targets), intercepts and rank of the least-squares fit to several targets at once."""
+    if is_sparse(X):
+        data = spectrum(X, Y[:, 0], weight, center=center)
+        y_mean = np.average(Y, axis=0, weights=weight) if center else np.zeros(Y.shape[1])
+        pull = Y - y_mean if weight is None else weight[:, None] * (Y - y_mean)
+        cross = np.asarray(X.T @ pull) - np.outer(data.x_mean, pull.sum(axis=0))
+        coef = data.V @ ((data.V.T @ cross) / np.square(data.s)[:, None])
+        return coef, y_mean - data.x_mean @ coef, len(data.s)
     n_samples, n_features = X.shape
     total = float(n_samples if weight is None else weight.sum())
     x_mean = means(X, weight) if center else np.zeros(n_features)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Normal
 from credo.estimator import (
-    FitWarning,
+    ConvergenceWarning,
     Regressor,
     Result,
     choice,
@@ -36,19 +36,16 @@ _BLOW_UP = 1e6
 _PATIENCE = 10.0
 # Part of a single-row error that one visit of a correction pass may remove.
 _VISIT_SHARE = 0.5
-_BEYOND = (
-    "the weights of these rows are beyond double precision; nothing was learned from them. Bring the columns or "
-    "the target to another unit"
-)
+_BEYOND = "the coefficients overflow double precision, so these rows were not used: rescale the columns or the target"
 
 
 class LMSRegression(Regressor):
-    """Sequential least squares: the least-mean-squares rule, one sample at a time.
+    """Linear regression by the least-mean-squares (LMS) rule, one sample at a time.
 
         w ← w + η (yₙ − wᵀφₙ) φₙ                                                       (Bishop 3.23)
 
-    The state is a few vectors of p numbers, so that `partial_fit` reads streams of any length. `fit` passes over
-    a table until the residuals are uncorrelated with every column, which is least squares.
+    The stored state is a few vectors of length p, so `partial_fit` handles streams of any length. `fit` passes over
+    the rows until the residuals are uncorrelated with every column, which is the least-squares solution.
 
     Parameters
     ----------
@@ -61,19 +58,19 @@ class LMSRegression(Regressor):
         (SVRG: Johnson & Zhang 2013), so that the step needn't fall and the passes converge to least squares
         geometrically.
     n_epochs : int, default 500
-        The most passes that `fit` makes. 1 is one pass of the plain rule.
+        Maximum number of passes of `fit`. 1 is a single pass of the plain rule.
     average : bool, default False
         Predict with the average of the iterates, later ones counting more (Polyak & Juditsky 1992; Shamir &
         Zhang 2013), instead of the last one: steadier on noisy streams and with a fixed step.
     fit_intercept : bool, default True
     shuffle : bool, default True
-        Whether `fit` visits the rows in random order, a new one each pass; equal rows are then taken
-        together, so that neither the order of the rows nor whether one is repeated or weighted shows. False
-        keeps the given order, as `partial_fit` always does.
+        Whether `fit` visits the rows in a new random order in each pass; identical rows are then merged, so neither
+        the order of the rows nor whether a row is repeated or weighted matters. False keeps the given order, as
+        `partial_fit` always does.
     random_state : None, int, Generator or RandomState, default 0
     tol : float, default 1e-7
-        `fit` ends when no column's inner product with the residuals is above this, relative to the lengths of
-        the column and of the centred target.
+        `fit` stops when the largest inner product of a column with the residuals, relative to the norms of the column
+        and of the centred target, is at most tol.
 
     Attributes
     ----------
@@ -82,7 +79,7 @@ class LMSRegression(Regressor):
         `partial_fit` (and when no degrees of freedom are left) from the running one-step-ahead errors
     n_seen_ : observations so far (the sum of their weights)
     n_iter_ : passes of `fit`, or batches of `partial_fit`
-    result_ : how the fit ended
+    result_ : outcome of the fit
 
     Examples
     --------
@@ -145,7 +142,7 @@ class LMSRegression(Regressor):
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from further rows, in their order; a weight of k is the same as k copies in a row."""
+        """Update the fit with further rows, in the given order; a sample weight of k is equivalent to k copies."""
         self._check_arguments()
         first = not hasattr(self, "n_seen_")
         rows, target, weight = self._training_rows(X, y, sample_weight, reset=first)
@@ -159,12 +156,12 @@ class LMSRegression(Regressor):
             True,
             self.n_iter_,
             f"{self.n_seen_:g} observations in {self.n_iter_} {'batches' if self.n_iter_ > 1 else 'batch'}; "
-            f"one-step-ahead predictions err by about {self.noise_std_:.3g}",
+            f"one-step-ahead error about {self.noise_std_:.3g}",
         )
         return self
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """The weights; the rule keeps no covariance, so they have no standard deviations at any level."""
+        """The coefficients, without standard deviations, because LMS doesn't estimate a covariance."""
         check_is_fitted(self)
         interval_level(level)
         names, estimates = self._feature_names(), list(self.coef_)
@@ -174,8 +171,8 @@ class LMSRegression(Regressor):
             "Linear regression by least mean squares",
             {"parameter": names, "estimate": estimates, "sd": [None] * len(names)},
             notes=(
-                f"noise sd {self.noise_std_:.4g}; the rule keeps no covariance of the weights, LinearRegression "
-                f"gives standard errors; {self.result_.message}",
+                f"noise sd {self.noise_std_:.4g}; for standard errors use LinearRegression",
+                self.result_.message,
             ),
         )
 
@@ -183,11 +180,11 @@ class LMSRegression(Regressor):
         """The weights as learned, and the noise."""
         if latent:
             raise ValueError(
-                "the rule keeps no covariance of its weights, so it can't say how sure f is: use LinearRegression or "
-                "BayesianLinearRegression"
+                "LMSRegression has no covariance of its coefficients, so latent=True is not available: use "
+                "LinearRegression or BayesianLinearRegression"
             )
         if np.isnan(self.noise_std_):
-            raise ValueError("one observation says nothing about the noise: learn from more rows")
+            raise ValueError("the noise can't be estimated from one observation: fit more rows")
         return Normal(self._mean(rows), np.full(len(rows), self.noise_std_))
 
     def _mean(self, X: Array) -> Array:
@@ -257,8 +254,8 @@ class LMSRegression(Regressor):
             raise ValueError(_BEYOND)
         if not automatic and (stopped >= 0 or not np.isfinite(last).all()):
             raise ValueError(
-                f"step={self.step!r} is too large for these rows: the errors grow without end. Steps below "
-                f"{2 / batch.squares().max():.2g} are safe for each of them; step='auto' finds its own"
+                f"step={self.step!r} is too large for these rows: the errors diverge. Use a step below "
+                f"{2 / batch.squares().max():.2g}, or step='auto'"
             )
         return replace(memory, n_seen=float(track[0]), last=last, average=average, noise=float(np.sqrt(track[1])))
 
@@ -306,12 +303,13 @@ class LMSRegression(Regressor):
 
     def _outcome(self, correlation: float) -> Result:
         passes = f"{self.n_iter_} passes" if self.n_iter_ > 1 else "one pass"
-        said = f"after {passes} the residuals are uncorrelated with every column to {correlation:.1e}"
         if correlation <= self.tol:
-            return Result(True, self.n_iter_, said)
-        cure = "raise n_epochs, or use LinearRegression, which solves at once"
+            return Result(True, self.n_iter_, f"converged in {passes} (residual correlation {correlation:.1e})")
+        cure = "increase n_epochs, or use LinearRegression, which is solved directly"
         if not self._is_automatic():
-            cure = "a fixed step wanders around the solution: lower it, set average=True, or step='auto'"
-        message = f"{said}, not to tol={self.tol:g}: {cure}"
-        warn(message, FitWarning, stacklevel=3)
+            cure = "with a fixed step, decrease it, set average=True, or use step='auto'"
+        message = (
+            f"did not converge in {passes} (residual correlation {correlation:.1e} above tol={self.tol:g}): {cure}"
+        )
+        warn(message, ConvergenceWarning, stacklevel=3)
         return Result(False, self.n_iter_, message)

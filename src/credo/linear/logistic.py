@@ -1,4 +1,4 @@
-"""Logistic regression: maximum likelihood, or the maximum of the posterior."""
+"""Logistic regression by maximum likelihood or with an ℓ₂ penalty."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import FitWarning, LinearClassifier, Result, choice, nonnegative, positive, positive_integer
+from credo.estimator import (
+    ConvergenceWarning,
+    FitWarning,
+    LinearClassifier,
+    Result,
+    choice,
+    nonnegative,
+    positive,
+    positive_integer,
+)
 from credo.linear._maximum import Maximum, maximize, posed
 from credo.linear._separable import SeparationWatch
 from credo.linear._softmax import Task
@@ -19,46 +28,44 @@ Array = NDArray[np.float64]
 
 
 class LogisticRegression(LinearClassifier):
-    """Log odds that are linear in x, by maximum likelihood or with a penalty on the weights.
+    """Logistic regression by maximum likelihood, or with an ℓ₂ penalty on the coefficients.
 
         max Σᵢ ln σ(yᵢ(xᵢᵀw + b)) − (α/2)‖w‖²,    y = ±1                                    (Bishop 4.90)
 
-    α = 0 is maximum likelihood; α > 0 is the MAP estimate under w ~ N(0, α⁻¹I). The intercept is free. More than two
-    classes have the softmax of one linear logit each, in the symmetric gauge: the weights of the classes sum to zero
-    (for α > 0 they do so by themselves), and so do the intercepts. Equivalent to scikit-learn's `LogisticRegression`
-    with C = 1/α.
+    α = 0 is maximum likelihood; α > 0 is the MAP estimate under w ~ N(0, α⁻¹I). The intercept is not penalized. More
+    than two classes are modelled by a softmax (multinomial); coefficients and intercepts sum to zero over the classes.
+    Equivalent to scikit-learn's `LogisticRegression` with C = 1/α.
 
-    Where a linear boundary tells the classes apart without error, the likelihood has no maximum. That is found out, by
-    a boundary that does it or by a linear program, and said in a `FitWarning`; the fit ends with weights that separate,
-    or, where the boundary has ties on it, on the way there. Columns that depend on one another get the weights of
-    smallest norm, and a warning.
+    If the classes are linearly separable, the likelihood has no maximum. The fit detects this (by finding a separating
+    boundary, or by linear programming) and issues a `ConvergenceWarning`; the coefficients then define a separating
+    boundary, unless there are ties on it. For collinear columns the coefficients of smallest norm are given, with a
+    warning.
 
     Parameters
     ----------
     alpha : float, default 0.0
         The penalty, or the precision of the prior.
     solver : "newton" or "ascent", default "newton"
-        Newton's method (iterated reweighted least squares) with a line search, or steepest ascent, which is there to be
-        watched: `path_` holds its steps.
+        Newton's method (iteratively reweighted least squares) with a line search, or steepest ascent, which is slow but
+        instructive: its steps are stored in `path_`.
     fit_intercept : bool, default True
     class_weight : "balanced", dict or None, default None
-        Factors for the weights of the rows by their label.
+        Factors by which the sample weights of each class are multiplied.
     tol : float, default 1e-8
-        Newton's method ends when its next step would be below this many standard deviations of the estimate; steepest
-        ascent is content sooner.
+        Newton's method stops when its next step would be less than tol standard errors; steepest ascent stops sooner.
     max_iter : int, default 1000
 
     Attributes
     ----------
-    coef_ : weights, (1, n_features), or (n_classes, n_features) for more than two classes
-    intercept_ : offsets, (1,) or (n_classes,)
-    coef_std_error_, intercept_std_error_ : their standard errors, from the curvature at the maximum; with alpha=0 and
-        the solver "newton" only (`BayesianLogisticRegression` has the spread of penalised weights). Infinite where the
-        data don't determine a weight, absent where there are too many parameters
-    log_likelihood_ : Σ ωᵢ ln p(yᵢ|xᵢ) at the estimate
-    n_parameters_, n_observations_ : free parameters, and the sum of the weights
-    path_ : weights, intercepts and objective after each step of steepest ascent
-    n_iter_, result_ : how the fit ended
+    coef_ : coefficients, (1, n_features), or (n_classes, n_features) for more than two classes
+    intercept_ : intercepts, (1,) or (n_classes,)
+    coef_std_error_, intercept_std_error_ : standard errors from the observed information, for alpha=0 and the solver
+        "newton" only (for penalized coefficients see `BayesianLogisticRegression`). Infinite for a coefficient that the
+        data don't determine, absent if there are too many parameters
+    log_likelihood_ : log likelihood at the estimate
+    n_parameters_, n_observations_ : number of parameters, and sum of the sample weights
+    path_ : coefficients, intercepts and objective after each step of steepest ascent
+    n_iter_, result_ : iterations and convergence
 
     Examples
     --------
@@ -101,10 +108,10 @@ class LogisticRegression(LinearClassifier):
 
     @property
     def _title(self) -> str:  # type: ignore[override]
-        return "Logistic regression by maximum likelihood" if self.alpha == 0 else "Logistic regression, penalised"
+        return "Logistic regression by maximum likelihood" if self.alpha == 0 else "Logistic regression, penalized"
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         alpha, tol = nonnegative("alpha", self.alpha), positive("tol", self.tol)
         choice("solver", self.solver, ("newton", "ascent"))
         max_iter = positive_integer("max_iter", self.max_iter)
@@ -153,25 +160,25 @@ class LogisticRegression(LinearClassifier):
         return f"{fit}, {self.n_parameters_} free parameters, alpha {self.alpha:g}", self.result_.message
 
     def _outcome(self, top: Maximum) -> Result:
-        summit, steps = top.summit, f"{top.summit.n_iter} steps"
+        summit, steps = top.summit, f"{top.summit.n_iter} iterations"
         if summit.obstacle:
-            warn(summit.obstacle, FitWarning, stacklevel=3)
+            warn(summit.obstacle, ConvergenceWarning, stacklevel=3)
             return Result(False, summit.n_iter, summit.obstacle)
         if not summit.converged:
             message = (
-                f"after {steps} the maximum is still {summit.decrement:.2g} standard deviations away: raise max_iter, "
-                "or bring the columns to one scale"
+                f"did not converge in {steps} ({summit.decrement:.2g} standard errors from the maximum): increase "
+                "max_iter, or standardize the columns"
             )
             if self.solver == "ascent":
-                message += "; solver='newton' needs a few steps only"
-            warn(message, FitWarning, stacklevel=3)
+                message += "; solver='newton' converges in a few iterations"
+            warn(message, ConvergenceWarning, stacklevel=3)
             return Result(False, summit.n_iter, message)
-        message = f"{'Newton' if self.solver == 'newton' else 'steepest ascent'} converged in {steps}"
+        message = f"converged in {steps}"
         if top.rotation is None or self.alpha > 0 or top.rotation.rank == len(top.center):
             return Result(True, summit.n_iter, message)
         message = (
-            f"the {len(top.center)} columns have rank {top.rotation.rank}: the weights are those of smallest norm "
-            "among all that fit equally well; drop columns, or use alpha>0 to tell them apart"
+            f"the {len(top.center)} columns are collinear (rank {top.rotation.rank}), so the coefficients are not "
+            "unique and those of smallest norm are given: drop columns, or use alpha>0"
         )
         warn(message, FitWarning, stacklevel=3)
         return Result(True, summit.n_iter, message)

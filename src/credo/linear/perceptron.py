@@ -1,4 +1,4 @@
-"""The perceptron: learning from mistakes."""
+"""The perceptron."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import Absent, FitWarning, LinearClassifier, Result, positive_integer
+from credo.estimator import Absent, ConvergenceWarning, LinearClassifier, Result, positive_integer
 from credo.linear._jit import perceptron_pass
 from credo.linear._separable import separable
 from credo.notices import warn
@@ -23,45 +23,45 @@ _NO_PROBABILITIES = (
 # Tables up to this size are asked by a linear program whether they are separable.
 _DECIDED_ENTRIES = 1_000_000
 _VERDICTS = {
-    True: "A boundary separates the classes, but the rule hasn't found it: raise n_epochs, or standardise the columns.",
-    False: "No boundary separates the classes, so the rule can't converge: use LogisticRegression, or other features.",
+    True: "The classes are linearly separable: increase n_epochs, or standardize the columns.",
+    False: "The classes are not linearly separable, so it can't converge: use LogisticRegression, or other features.",
     None: (
-        "The rule hasn't stopped, and can't converge unless a boundary separates the classes: use LogisticRegression, "
-        "or raise n_epochs and standardise the columns."
+        "It can't converge unless the classes are linearly separable: use LogisticRegression, or increase n_epochs and "
+        "standardize the columns."
     ),
 }
 
 
 class Perceptron(LinearClassifier):
-    """A boundary found by mistakes: w ← w + yφ for each row φ = (x, 1) on the wrong side, y = ±1 (Bishop 4.55).
+    """The perceptron: w ← w + yφ for each misclassified row φ = (x, 1), y = ±1 (Bishop 4.55).
 
-    On rows that a boundary with margin γ separates it stops after at most (R/γ)² mistakes, R being the longest φ
-    (Novikoff 1962). On other data the rule never stops: then the fit says so, and keeps the weights that were seen to
-    err least on all rows (the pocket algorithm: Gallant 1990). More than two classes have a weight vector each, of
-    which a mistake moves two, the label's towards φ and the winner's away from it (the multiclass perceptron, not one
-    against the rest).
+    If the classes are linearly separable with margin γ, it stops after at most (R/γ)² mistakes, where R is the largest
+    norm of φ (Novikoff 1962). Otherwise it never converges: the fit then warns and keeps the weights with the smallest
+    training error seen (the pocket algorithm: Gallant 1990). More than two classes have a weight vector each; a mistake
+    moves that of the label towards φ and that of the predicted class away from it (multiclass perceptron, not
+    one-vs-rest).
 
-    The rule works on X as it comes: bring columns of different units to one scale first, for example by StandardScaler.
+    Standardize columns of different units first, for example with StandardScaler.
 
     Parameters
     ----------
     n_epochs : int, default 200
-        The most passes over the rows.
+        Maximum number of passes over the rows.
     fit_intercept : bool, default True
     shuffle : bool, default True
-        Whether each pass visits the rows in a new random order; equal rows are then taken together, so that neither the
-        order of the rows nor whether one is repeated or weighted shows. False keeps the given order.
+        Whether each pass visits the rows in a new random order; identical rows are then merged, so neither the order of
+        the rows nor whether a row is repeated or weighted matters. False keeps the given order.
     class_weight : "balanced", dict or None, default None
     random_state : None, int, Generator or RandomState, default 0
 
     Attributes
     ----------
-    coef_ : weights, (1, n_features), or (n_classes, n_features) for more than two classes
-    intercept_ : offsets, (1,) or (n_classes,)
-    mistakes_ : the number of mistakes in each pass; the last is 0 where the rule has stopped
-    row_mistakes_ : the mistakes made on each training row that carries weight (on the first of equal ones)
-    training_error_ : weighted share of the training rows on the wrong side
-    n_iter_, result_ : how the fit ended
+    coef_ : coefficients, (1, n_features), or (n_classes, n_features) for more than two classes
+    intercept_ : intercepts, (1,) or (n_classes,)
+    mistakes_ : number of mistakes in each pass; the last is 0 if the fit converged
+    row_mistakes_ : number of mistakes on each training row of positive weight (on the first of identical rows)
+    training_error_ : weighted training error
+    n_iter_, result_ : number of passes and convergence
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Perceptron(LinearClassifier):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         n_epochs = positive_integer("n_epochs", self.n_epochs)
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         rng = generator(self.random_state)
@@ -120,7 +120,7 @@ class Perceptron(LinearClassifier):
                 best = W
                 break
         if not np.isfinite(best).all():
-            raise ValueError("the weights are beyond double precision: bring the columns of X to another unit")
+            raise ValueError("the weights overflow double precision: rescale the columns of X")
         self.coef_, self.intercept_ = best[:, :-1].copy(), best[:, -1].copy()
         self.mistakes_, self.row_mistakes_, self.n_iter_ = np.array(mistakes), counts, len(mistakes)
         self.training_error_ = float(track[0] / weight[visits].sum()) if mistakes[-1] else 0.0
@@ -134,15 +134,15 @@ class Perceptron(LinearClassifier):
     def _outcome(self, rows: Array, codes: NDArray[np.intp]) -> Result:
         total = int(self.mistakes_.sum())
         if self.mistakes_[-1] == 0:
-            return Result(True, self.n_iter_, f"every row is on its side after {total} mistakes")
+            return Result(True, self.n_iter_, f"converged after {total} mistakes: the training rows are separated")
         exists = None
         if rows.size <= _DECIDED_ENTRIES:
             exists = separable(rows, codes, n_classes=len(self.classes_), intercept=bool(self.fit_intercept))
         message = (
-            f"{_VERDICTS[exists]} The weights kept after {self.n_iter_} passes are the best seen, which put "
-            f"{100 * self.training_error_:.3g} % of the rows on the wrong side"
+            f"did not converge in {self.n_iter_} passes. {_VERDICTS[exists]} The best weights seen are kept, with a "
+            f"training error of {100 * self.training_error_:.3g} %"
         )
-        warn(message, FitWarning, stacklevel=3)
+        warn(message, ConvergenceWarning, stacklevel=3)
         return Result(False, self.n_iter_, message)
 
 

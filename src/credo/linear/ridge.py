@@ -1,4 +1,4 @@
-"""Ridge regression: the whole path over α from one decomposition, α by exact leave-one-out."""
+"""Ridge regression, with α given or selected by exact leave-one-out cross-validation."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Array = NDArray[np.float64]
 
 
 class Ridge(LinearModel):
-    """Least squares with a penalty on the weights: min ‖y − b − Xw‖² + α‖w‖².
+    """Least squares with an ℓ₂ penalty on the coefficients: min ‖y − b − Xw‖² + α‖w‖².
 
-    The MAP estimate under w ~ N(0, (σ²/α) I), intercept free. Equivalent to scikit-learn's `Ridge` in its
-    weights; the predictive distribution is the posterior's at that α, with the noise variance estimated from
-    the residuals, σ² = RSS / (n − 1 − γ) where γ = Σ λ/(λ + α) weights are determined by the data.
+    The MAP estimate under w ~ N(0, (σ²/α) I); the intercept is not penalized. Equivalent to scikit-learn's `Ridge` in
+    its coefficients. The predictive distribution is that of the posterior at this α, with the noise variance estimated
+    from the residuals, σ² = RSS/(n − 1 − γ), where γ = Σ λ/(λ + α) is the effective number of parameters.
 
     Parameters
     ----------
     alpha : float or "loo", default 1.0
-        The penalty; "loo" takes the value of `alphas` with the smallest exact leave-one-out error.
+        The penalty; "loo" selects the value of `alphas` with the smallest leave-one-out error, computed exactly.
     alphas : array, optional
         Candidates for "loo"; by default 200 values that span the eigenvalues of XᵀX.
     fit_intercept : bool, default True
@@ -37,10 +37,10 @@ class Ridge(LinearModel):
     ----------
     coef_, intercept_ : the estimates
     coef_std_, intercept_std_ : their posterior standard deviations
-    alpha_ : the penalty in force
+    alpha_ : the penalty, given or selected
     alphas_, loo_errors_ : the path of mean squared leave-one-out errors (for "loo")
-    noise_std_, dof_ : noise scale and its degrees of freedom
-    result_ : how the choice of α ended
+    noise_std_, dof_ : noise standard deviation and its degrees of freedom
+    result_ : outcome of the fit
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Ridge(LinearModel):
         self.fit_intercept = fit_intercept
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         rows, target, weight = self._training_rows(X, y, sample_weight)
         data = spectrum(rows, target, weight, center=self.fit_intercept)
         if isinstance(self.alpha, str):
@@ -107,28 +107,28 @@ class Ridge(LinearModel):
         return self.dof_
 
     def _notes(self) -> tuple[str, ...]:
-        noise = f"noise sd {self.noise_std_:.4g} on {self.dof_:.1f} degrees of freedom"
+        noise = f"noise sd {self.noise_std_:.4g} with {self.dof_:.1f} degrees of freedom"
         return f"alpha {self.alpha_:.4g}, {noise}", self.result_.message
 
     def _require_noise(self) -> None:
         if not self.dof_ > 0:
             raise ValueError(
-                f"{self.posterior_.spectrum.weight:g} rows and alpha={self.alpha_:g} leave no residuals to estimate "
-                "the noise from: use more rows, or a larger alpha"
+                f"{self.posterior_.spectrum.weight:g} rows and alpha={self.alpha_:g} leave no degrees of "
+                "freedom to estimate the noise: use more rows or a larger alpha"
             )
 
 
 def ridge_path(
     X: ArrayLike, y: ArrayLike, *, alphas: ArrayLike | None = None, fit_intercept: bool = True
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """Weights and leave-one-out errors for every α, from one decomposition.
+    """Coefficients and leave-one-out errors for each α, from one decomposition.
 
     Returns
     -------
     alphas : array of shape (n_alphas,), largest first
     coefs : array of shape (n_features, n_alphas)
     loo_errors : array of shape (n_alphas,)
-        Mean squared error of predicting each row from all the others, exactly.
+        Mean squared leave-one-out error, computed exactly.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def _candidates(data: Spectrum, alphas: ArrayLike | None) -> Array:
         return np.geomspace(1e3 * data.s.max() ** 2, 1e-3 * data.s.min() ** 2, 200)
     values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError(f"alphas must be finite numbers that aren't negative, at least one; got {alphas!r}")
+        raise ValueError(f"alphas must be one or more finite numbers, not negative; got {alphas!r}")
     return np.sort(values)[::-1]
 
 
@@ -187,22 +187,22 @@ def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas
 
 
 def _closed_form_message(data: Spectrum, alpha: float) -> str:
-    return _undetermined_message(data) if alpha == 0 and not data.spans_all else "solved in closed form"
+    return _undetermined_message(data) if alpha == 0 and not data.spans_all else "solved directly"
 
 
 def _undetermined_message(data: Spectrum) -> str:
     return (
-        f"the {len(data.x_mean)} columns have rank {len(data.s)} and alpha is 0: the weights are those of smallest "
-        "norm, and intervals cover only what the rows determine; a positive alpha covers the rest"
+        f"the {len(data.x_mean)} columns are collinear (rank {len(data.s)}) and alpha is 0, so the coefficients are "
+        "not unique: those of smallest norm are given, and intervals are too narrow. Use a positive alpha"
     )
 
 
 def _choice_message(best: int, n_alphas: int) -> str:
     if n_alphas > 1 and best == 0:
-        return "the largest alpha won: try larger ones, or expect little from these inputs"
+        return "the largest alpha was selected: try larger values; the inputs may have little linear effect"
     if n_alphas > 1 and best == n_alphas - 1:
-        return "the smallest alpha won: the data need hardly any penalty"
-    return "alpha chosen by exact leave-one-out"
+        return "the smallest alpha was selected: hardly any penalty is needed"
+    return "alpha selected by leave-one-out cross-validation"
 
 
 def _posterior(data: Spectrum, alpha: float) -> Posterior:

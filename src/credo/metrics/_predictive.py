@@ -29,7 +29,8 @@ def predictive(model: Any, X: Any) -> Distribution:
     model : fitted estimator
         Has `predict_dist`, or is a Pipeline or a fitted search around one that has. Of scikit-learn's own estimators,
         classifiers with `predict_proba` are asked for that, and regressors whose `predict` takes `return_std`, such as
-        BayesianRidge, count as normal with that standard deviation.
+        BayesianRidge, count as normal with that standard deviation. It includes the noise in BayesianRidge and
+        ARDRegression, and in GaussianProcessRegressor only if the kernel has a WhiteKernel.
     X : array, frame or sparse matrix of shape (n_samples, n_features)
 
     Raises

@@ -145,7 +145,8 @@ def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
     if estimate.ndim != 1 or not len(estimate) or not hasattr(estimator, "confint"):
         return None
     try:
-        lower, upper = np.asarray(estimator.confint(0.95), dtype=np.float64).T
+        # The intercept comes before the columns.
+        lower, upper = np.asarray(estimator.confint(0.95), dtype=np.float64)[-len(estimate) :].T
     # Without degrees of freedom there are no intervals, and the model says so in its own words.
     except ValueError:
         return None

@@ -73,7 +73,7 @@ def place_of(column: Any, names: Sequence[str]) -> int:
             raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names[:20])}")
         return names.index(column)
     if not isinstance(column, Integral) or isinstance(column, bool):
-        raise ValueError(f"a column is told by its name or by a whole number; got {column!r}")
+        raise ValueError(f"a column must be given by its name or number; got {column!r}")
     place = int(column)
     if not -len(names) <= place < len(names):
         raise ValueError(f"there is no column {place}: the table has {len(names)}")

@@ -28,7 +28,7 @@ _WEIGHTLESS = 1e-6
 _BLOCK = 2048
 # Groups that are written out, and names of each.
 _GROUPS, _NAMED = 3, 5
-_ADVICE = "inclusion_of(columns) is the probability that any of the group is in"
+_ADVICE = "inclusion_of(columns) gives the probability that at least one of the group is in the model"
 
 
 @dataclass(frozen=True)
@@ -63,29 +63,25 @@ class Dependence:
         said = []
         if self.copies:
             fate = (
-                "one or several of them can be in a model, each with a part of the coefficient, and each is in with "
-                "less probability than the group"
+                "a model can contain several of them, each with a part of the coefficient, and the inclusion "
+                "probability of each is lower than that of the group"
                 if proper
-                else "a model holds at most one of them, and they share one probability in equal parts"
+                else "a model contains at most one of them, and they share the inclusion probability equally"
             )
-            said.append(
-                f"{_listed(self.copies, names)} are copies of each other, but for offset and scale: {fate}; {_ADVICE}"
-            )
+            said.append(f"{_listed(self.copies, names)} are identical up to offset and scale: {fate}; {_ADVICE}")
         if self.near:
             said.append(
-                f"{_listed(self.near, names)} are nearly copies of each other (correlations beyond ±{_NEAR}): as far "
-                f"as y doesn't tell them apart one stands for the other, and they share their probability; {_ADVICE}"
+                f"{_listed(self.near, names)} are nearly identical (correlations beyond ±{_NEAR}): if y can't "
+                f"distinguish them, they share the inclusion probability; {_ADVICE}"
             )
         if self.combinations:
             fate = (
-                "the data fit as well without any one of them, only the prior decides, and they share their probability"
+                "leaving out any one of them gives the same fit, so only the prior decides, and they share it"
                 if proper
-                else "no model holds all of them, those with all but one fit the same, and they share their probability"
+                else "no model contains all of them, and leaving out any one gives the same fit, so they share the "
+                "inclusion probability"
             )
-            said.append(
-                f"{_listed(self.combinations, names)} depend on each other, any one of them being a combination of the "
-                f"others: {fate}; {_ADVICE}"
-            )
+            said.append(f"{_listed(self.combinations, names)} are linearly dependent: {fate}; {_ADVICE}")
         return said
 
 

@@ -138,8 +138,8 @@ def _rounding(target: Array, y: Array, total: float) -> float:
     size, largest = float(np.abs(y).max()), float(np.abs(target).max())
     if size > _LARGEST or 0 < largest < 1 / _LARGEST:
         raise ValueError(
-            f"the targets are up to {largest:.3g} from their mean, whose square a computer can't hold: change the unit "
-            "of y, for example divide it by its standard deviation"
+            f"the targets are up to {largest:.3g} from their mean, whose square overflows or underflows: change the "
+            "unit of y, for example divide it by its standard deviation"
         )
     return max(total * (256 * _EPS * size) ** 2, _NOTHING)
 
@@ -148,7 +148,7 @@ def _refuse_columns(far: NDArray[np.bool_], size: Array, names: Sequence[str]) -
     if far.any():
         j = int(np.argmax(far))
         raise ValueError(
-            f"numbers of column {_name(j, names)} are about {size[j]:.3g} in size, whose squares a computer can't "
+            f"numbers of column {_name(j, names)} are about {size[j]:.3g} in size, whose squares can't be "
             "hold: change its unit, for example divide it by its standard deviation"
         )
 
@@ -159,7 +159,7 @@ def _refuse_ratios(ratio: Array, kept: NDArray[np.intp], names: Sequence[str]) -
         j = int(np.argmax(far))
         raise ValueError(
             f"the coefficient of column {_name(int(kept[j]), names)} would be about {ratio[j]:.3g} in size, whose "
-            "square a computer can't hold: change the unit of that column or of y"
+            "square overflows or underflows: change the unit of that column or of y"
         )
 
 

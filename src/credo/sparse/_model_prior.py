@@ -71,8 +71,8 @@ class ModelPrior:
             return []
         told = self.inclusion if isinstance(self.inclusion, tuple) else f"{self.inclusion:g}"
         return [
-            f"prior_inclusion={told} expects {expected:.0f} of {self.d} columns to be in, and "
-            f"{n:g} rows can't say much against it: use {advised(self.d, n)}"
+            f"prior_inclusion={told} expects {expected:.0f} of {self.d} columns in the model, which {n:g} rows can "
+            f"hardly correct: use {advised(self.d, n)}"
         ]
 
     @property

@@ -1,4 +1,4 @@
-"""What a posterior over models has to say, in tables and words."""
+"""Tables and messages about a posterior over models."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class _Subset(str):
 def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
     """The likeliest models."""
     models = posterior.models
-    shown = f"{100 * min(posterior.probability.sum(), 1.0):.4g} % of the probability"
+    shown = f"{100 * min(posterior.probability.sum(), 1.0):.4g} % of the posterior probability"
     if posterior.diagnostics.get("share_visited", 1.0) == 0.0:
-        shown = "probabilities among those visited: what the others have isn't known, for the walk was too short"
+        shown = "probabilities relative to the visited models, because the chains were too short to estimate the total"
     subsets = [_Subset.of(model, names, width=_WIDTH) for model in models]
     return Table(
-        "Likeliest models",
+        "Most probable models",
         {
             "model": subsets,
             "probability": posterior.probability.tolist(),
@@ -98,7 +98,7 @@ def best_table(posterior: ModelPosterior, design: Design, names: Sequence[str]) 
 
 def _cut_words(subsets: Sequence[_Subset]) -> list[str]:
     cut = any(subset.short != subset for subset in subsets)
-    return ["long ones are cut short in print: to_frame() has them whole"] if cut else []
+    return ["long subsets are abbreviated; to_frame() has them in full"] if cut else []
 
 
 def summary_table(
@@ -119,7 +119,7 @@ def summary_table(
     coef, coef_std = np.ravel(model.coef_)[order], np.ravel(model.coef_std_)[order]
     intercept, intercept_std = np.ravel(model.intercept_)[0], np.ravel(model.intercept_std_)[0]
     likeliest = ", ".join(names[j] for j in model.median_model_[:_SHOWN]) or "none"
-    shown = [f"the {len(order)} likeliest of {len(names)} columns"] if len(order) < len(names) else []
+    shown = [f"the {len(order)} most probable of {len(names)} columns"] if len(order) < len(names) else []
     return Table(
         title,
         {
@@ -131,9 +131,9 @@ def summary_table(
             "upper": [None, *ends[:, 1].tolist()],
         },
         notes=(
-            f"intervals at {100 * level:g} %, of zero and the slab together",
+            f"intervals at {100 * level:g} %, with the probability of a zero coefficient included",
             *shown,
-            f"median model, columns of at least probability one half: {likeliest}",
+            f"median probability model (inclusion probability of at least 0.5): {likeliest}",
             f"log evidence {model.log_evidence_:.2f}{_error_words(model)} ({model.evidence_method_})",
             *notes,
             model.result_.message,
@@ -172,7 +172,7 @@ def flat_words(flat: Sequence[int], names: Sequence[str]) -> list[str]:
     if not flat:
         return []
     verb = "is constant" if len(flat) == 1 else "are constant"
-    return [f"{named(flat, names)} {verb} and can't be told from the intercept: left out of all models"]
+    return [f"{named(flat, names)} {verb} and confounded with the intercept: excluded from all models"]
 
 
 def design_words(design: Design, dependence: Dependence, slab: Slab, names: Sequence[str]) -> list[str]:
@@ -183,8 +183,8 @@ def design_words(design: Design, dependence: Dependence, slab: Slab, names: Sequ
         longest = float(lengths(design.X).max())
         if (dependence.copies or dependence.combinations) and 0 < slab.ridge < (_HIDDEN * longest) ** 2:
             words.append(
-                "slab_variance is so wide that rounding decides between these columns: take a smaller one, or leave "
-                "columns out"
+                "slab_variance is so large that rounding errors decide between these columns: decrease it, or remove "
+                "columns"
             )
     if isinstance(slab, Bic) and len(design.kept) >= design.n:
         words.append(f"{len(design.kept)} columns and {design.n:g} rows: {_bic_words(design)}")
@@ -193,7 +193,7 @@ def design_words(design: Design, dependence: Dependence, slab: Slab, names: Sequ
 
 def _bic_words(design: Design) -> str:
     return (
-        'the BIC is meant for many more rows than columns, and takes chance for fit. Use slab="g" or "zellner-siow" '
+        'the BIC is valid only for many more rows than columns, and overfits otherwise. Use slab="g" or "zellner-siow" '
         f"with {advised(len(design.kept), design.n)}"
     )
 
@@ -203,8 +203,8 @@ def target_words(design: Design) -> list[str]:
     if not design.constant:
         return []
     return [
-        f"y doesn't vary (it is {design.y_mean:.6g} throughout, but for rounding): there is nothing to explain, and "
-        "what is said about the columns tells of the priors alone"
+        f"y is constant ({design.y_mean:.6g} up to rounding): there is nothing to explain, and the results reflect "
+        "only the priors"
     ]
 
 
@@ -214,7 +214,7 @@ def size_words(design: Design, slab: Slab) -> list[str]:
         return []
     return [
         f"{len(design.kept)} column{'s' * (len(design.kept) > 1)} and {min(design.n, design.n_rows):g} rows: models of "
-        f"more than {slab.most:g} column{'s' * (slab.most != 1)} have no evidence and are left out"
+        f"more than {slab.most:g} column{'s' * (slab.most != 1)} have no evidence and are excluded"
     ]
 
 
@@ -225,18 +225,18 @@ def search_words(found: ModelPosterior, slab: Slab, design: Design, names: Seque
     if 0 < len(likeliest) <= design.n - 2 and design.rest(likeliest) < EXACT:
         words.append(
             f"{named(design.kept[likeliest].tolist(), names)} {'reproduces' if len(likeliest) == 1 else 'reproduce'} "
-            "y exactly, but for rounding: no noise is left to learn from; make sure that y isn't among them in disguise"
+            "y exactly, up to rounding, so the noise can't be estimated: check that they weren't computed from y"
         )
     if design.n - 1 < LEAST_DF and math.isfinite(slab.laws(0, 1.0)[0].df):
         words.append(
             f"{design.n:g} rows leave {design.n - 1:g} degree{'s' * (design.n != 2)} of freedom for the noise; "
-            f"intervals take {LEAST_DF:g}, so that they have a width to speak of, and are too narrow"
+            f"intervals use {LEAST_DF:g}, so that their width is finite, and are too narrow"
         )
     large = np.arange(len(sizes)) >= min(design.n / 2, slab.most)
     # Of more columns than rows this was said before the search.
     if isinstance(slab, Bic) and len(design.kept) < design.n and len(sizes) and sizes[large].sum() > 0.1:
         words.append(
-            f"models of half as many columns as rows, or more, have {100 * sizes[large].sum():.3g} % of the "
+            f"models with at least half as many columns as rows have {100 * sizes[large].sum():.3g} % of the posterior "
             f"probability: {_bic_words(design)}"
         )
     return words

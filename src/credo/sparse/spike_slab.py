@@ -1,4 +1,4 @@
-"""Regression that says which inputs matter: the posterior over all subsets of the columns."""
+"""Spike-and-slab regression: the posterior over all subsets of the columns."""
 
 from __future__ import annotations
 
@@ -40,57 +40,56 @@ _ALL = 1.0 - 1e-12
 
 
 class SpikeSlabRegressor(OverSubsets, Regressor):
-    """Linear regression over all subsets of the columns, each weighed by its posterior probability.
+    """Linear regression averaged over all subsets of the columns (Bayesian variable selection).
 
-    y = b + Σ_{j∈γ} βⱼxⱼ + ε: a coefficient is zero (the spike) unless its column is in γ (the slab). The posterior
-    p(γ | y) ∝ p(γ) p(y | γ) is that of all 2ᵈ subsets; coefficients and predictions are averages over it. The intercept
-    is in every model, with a flat prior; an unknown σ² has the prior 1/σ².
+    y = b + Σ_{j∈γ} βⱼxⱼ + ε: a coefficient is zero (the spike) unless its column is in the subset γ (the slab).
+    Coefficients and predictions are averages over the posterior p(γ | y) ∝ p(γ) p(y | γ) of all 2ᵈ subsets. The
+    intercept is in every model, with a flat prior; an unknown σ² has the prior 1/σ².
 
     Parameters
     ----------
     prior_inclusion : float, "beta-binomial" or (a, b), default 0.5
-        The probability that a column is in, for each by itself (a penalty of ln((1−π₀)/π₀) a column); or the
-        beta-binomial prior, in which that probability has a uniform law (or that of Beta(a, b)).
+        Prior inclusion probability π₀ of each column (a penalty of ln((1−π₀)/π₀) for each); or the beta-binomial prior,
+        in which π₀ is uniform (or Beta(a, b)).
     slab : {"bic", "g", "zellner-siow", "normal"}, default "bic"
-        The prior of the coefficients that are in. "bic" approximates Bayes factors by exp(−ΔBIC/2), with the
+        Prior of the coefficients in the model. "bic" approximates Bayes factors by exp(−ΔBIC/2), with the
         least-squares fit of each subset. "g" is Zellner's N(0, gσ²(XᵀX)⁻¹); "zellner-siow" integrates its g under
         InvGamma(½, n/2), exactly. "normal" is N(0, slab_variance) for each coefficient.
     search : {"auto", "enumerate", "gibbs"}, default "auto"
-        Visit every subset, or walk among them (`credo.sparse.walk`); "auto" visits all of up to 20 columns.
+        Enumerate all subsets, or sample them by MCMC; "auto" enumerates up to 20 columns.
     g : None, "n", "max", "empirical" or a number, default None
-        For slab="g": n (the default), max(n, d²), a number, or for each subset the g that makes it likeliest, which is
-        max(F − 1, 0) with its F statistic (local empirical Bayes).
+        For slab="g": n (the default), max(n, d²), a number, or for each subset the g that maximizes its evidence, which
+        is max(F − 1, 0) with its F statistic (local empirical Bayes).
     slab_variance : float, optional
         For slab="normal", in the units of the columns as given: the variance of a coefficient where noise_variance is
         given, else its multiple of σ². By default the information of one observation, σ² over the column's variance.
     noise_variance : float, optional
         For slab="normal": the known σ². By default σ² is integrated out.
     n_models : int, default 1000
-        How many of the likeliest models to keep.
+        Number of most probable models to store.
     n_draws : int, optional
-        For search="gibbs", the steps of each chain. By default as many as it takes: 5000, and as many again as long as
-        the chains don't agree, up to 40 000 or some two minutes; five, where small models and large ones are worlds
-        of their own.
+        For search="gibbs", the steps of each chain. By default 5000, doubled until the chains agree, up to 40 000 or
+        about two minutes (five, if the posterior has separate modes of small and large models).
     n_chains : int, default 4
     random_state : None, int, Generator or RandomState
         For search="gibbs".
 
     Attributes
     ----------
-    inclusion_probabilities_ : p(column is in | y)
-    map_model_, median_model_ : tuples of indices: the likeliest subset, and the columns of at least probability ½;
-        of copies the likeliest, if any of them is in with ½ or more, and none that depends on others (but under
-        "normal", where such subsets have an evidence)
-    copies_ : groups of columns that are the same but for offset and scale, as tuples of indices
-    models_ : a table of the likeliest subsets
-    best_subsets_ : for every size the subset that leaves least of y, as tuples of indices, of all that were visited
-        (under "normal" with the slab's shrinkage); `best_subsets_table()` to read
+    inclusion_probabilities_ : posterior inclusion probabilities of the columns
+    map_model_, median_model_ : tuples of indices: the most probable subset, and the median probability model, the
+        columns with inclusion probability of at least ½; of identical columns it has the most probable one, and no
+        column that is a combination of others (except under "normal", where such subsets have an evidence)
+    copies_ : groups of columns that are identical up to offset and scale, as tuples of indices
+    models_ : a table of the most probable subsets
+    best_subsets_ : for each size the visited subset with the smallest residual sum of squares, as tuples of indices
+        (under "normal" with the slab's shrinkage); see `best_subsets_table()`
     coef_, coef_std_, intercept_, intercept_std_ : posterior means and standard deviations, over all models
     log_evidence_, evidence_method_ : ln Σ p(γ)p(y | γ); "exact", or "bic" where the slab is, for each subset
     evidence_base_ : what the evidence conditions on: the flat intercept, and 1/σ² where the noise is unknown
     log_evidence_error_ : the standard error of the sum over subsets: zero where all were visited
     posterior_ : the posterior over models
-    result_ : how the search ended, and what the columns made of it
+    result_ : convergence of the search, and notes about the columns
 
     Notes
     -----
@@ -99,12 +98,10 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
     density of y given any one of its values. A model that maximises σ² instead, as `BayesianLinearRegression()` does,
     has another constant, and another `evidence_base_`.
 
-    Subsets of linearly dependent columns are no models of their own under "bic", "g" and "zellner-siow", and have
-    probability zero; so have those of n−1 columns or more. Of columns that are copies of each other one is in at a
-    time, so that they share their probability; columns of which one is a combination of the others share it, too, and
-    so do near copies. `inclusion_of` tells the probability of such a group. The fit says where there are copies,
-    combinations, or near copies with a correlation of ±0.999 or more; groups of less it leaves to you. A
-    constant column can't be told from the intercept and is left out.
+    Under "bic", "g" and "zellner-siow", subsets of linearly dependent columns and subsets of n−1 columns or more have
+    probability zero. So a model contains at most one of identical columns, which share the inclusion probability; so
+    do linearly dependent and nearly identical columns. `inclusion_of` gives the probability of such a group. The fit
+    warns of identical columns, linear combinations, and correlations beyond ±0.999. Constant columns are excluded.
 
     Examples
     --------
@@ -151,7 +148,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Weigh the subsets; a weight of k is the same as k copies of the row."""
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         choice("search", self.search, ("auto", "enumerate", "gibbs"))
         self._slab_arguments()
         rows, target, weight = self._training_rows(X, y, sample_weight)
@@ -174,13 +171,13 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         for word in later:
             warn(word, FitWarning, stacklevel=2)
         diagnostics = found.diagnostics
-        visited = f"all {diagnostics['n_visited']:,} subsets visited"
+        visited = f"converged; all {diagnostics['n_visited']:,} subsets were evaluated"
         told = "; ".join([diagnostics.get("message", visited), *size_words(design, slab), *words, *later])
         self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), told)
         return self
 
     def coefficient(self, column: int | str) -> Coefficient:
-        """The posterior of one coefficient: the mass at zero, and the law of what isn't zero.
+        """The posterior of one coefficient: the probability of zero, and the distribution otherwise.
 
         >>> import numpy as np
         >>> X = np.arange(8.0)[:, None]
@@ -196,10 +193,10 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         return Coefficient(names[place], spike, slab)
 
     def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
-        """Draws of the coefficients (n, n_features), zeros among them, and of the intercept (n,).
+        """Draw coefficients (n, n_features), some of them zero, and intercepts (n,) from the posterior.
 
-        Their subsets are draws from the posterior over all that were visited, except after the enumeration of more than
-        20 columns: there they are drawn from the likeliest (`n_models`).
+        Subsets are drawn from all that were visited, except after the enumeration of more than 20 columns: then from
+        the most probable (`n_models`).
         """
         check_is_fitted(self)
         n, rng = positive_integer("n", n), generator(random_state)
@@ -212,10 +209,10 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         return Average(self.design_, slab_of(**self.slab_), models, counts / n, self.moments_).draws(n, rng)
 
     def inclusion_of(self, columns: int | str | Sequence[int | str]) -> float:
-        """p(at least one of the columns is in | y): what a group of columns that say the same amounts to.
+        """Posterior probability that at least one of the columns is in the model.
 
-        Exact where all subsets were visited, at the cost of visiting those without the columns once more; after a walk,
-        the sum of the inclusion probabilities less what models that hold several of the columns count twice.
+        Exact after an enumeration, which visits the subsets without these columns once more; after MCMC, estimated
+        from the sampled models.
 
         Parameters
         ----------
@@ -239,36 +236,36 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         return float(-math.expm1(min(without - self.posterior_.log_mass, 0.0)))
 
     def log_scores(self, models: Sequence[Sequence[int | str]]) -> Array:
-        """ln p(γ)p(y | γ) of subsets, each told by its columns' names or numbers.
+        """ln p(γ)p(y | γ) of subsets, each given by the names or numbers of its columns.
 
-        Less `log_evidence_` it is ln p(γ | y). It is −∞ for a subset of no probability: with a constant column, with
-        more columns than the evidence can bear, or of dependent ones. After a walk only columns that are in some model
-        of `posterior_` can be asked for: the others' data aren't kept.
+        Minus `log_evidence_` it is ln p(γ | y). It is −∞ for a subset of probability zero: with a constant column, with
+        too many columns, or of linearly dependent ones. After MCMC, only columns in some model of `posterior_` can be
+        scored, because the data of the others aren't stored.
         """
         check_is_fitted(self)
         names = self._feature_names()
         subsets = [tuple(places_of(model, names)) for model in models]
         missing = sorted({j for subset in subsets for j in subset} - set(self.design_.kept.tolist()))
         if missing and self.search_ == "gibbs":
-            raise ValueError(f"{named(missing, names)} can't be scored: constant, or in no model that the walk kept")
+            raise ValueError(f"{named(missing, names)} can't be scored: constant, or in no stored model")
         slab, prior = slab_of(**self.slab_), self._prior
         return log_evidences(self.design_, slab, subsets) + prior.log_prob(list(map(len, subsets)))
 
     def all_scores(self) -> Array:
-        """ln p(γ)p(y | γ) of every subset, largest first, by visiting all once more; for up to 20 columns that vary.
+        """ln p(γ)p(y | γ) of all subsets, in descending order, by enumerating them once more; for up to 20 columns.
 
-        Subsets without a probability, such as those of dependent columns, have −∞. `log_scores` tells those of given
+        −∞ for subsets of probability zero, such as those of linearly dependent columns. See `log_scores` for given
         subsets.
         """
         check_is_fitted(self)
         d = len(self.design_.kept)
         if self.search_ != "enumerate" or d > _ENUMERATED:
-            raise ValueError(f"scores of all models are for up to {_ENUMERATED} columns, all visited; there are {d}")
+            raise ValueError(f"all_scores needs an enumeration of at most {_ENUMERATED} columns; there are {d}")
         return np.sort(self._visit(self.design_, pictured=True).diagnostics["scores"])[::-1]
 
     @property
     def coef_cov_(self) -> Array:
-        """The covariance of the coefficients over all models, built on each access."""
+        """Posterior covariance of the coefficients over all models, computed on each access."""
         check_is_fitted(self)
         cov = np.zeros((self.n_features_in_, self.n_features_in_))
         cov[np.ix_(self.design_.kept, self.design_.kept)] = self.moments_.cov
@@ -280,9 +277,10 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         return best_table(self.posterior_, self.design_, self._feature_names())
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """Each coefficient over all models: mean, standard deviation, inclusion probability and interval.
+        """Posterior mean, standard deviation, inclusion probability and interval of each coefficient over all models.
 
-        Intervals are of the whole law, spike and slab together; of more than 50 columns the likeliest 50 are shown.
+        Intervals include the probability of a zero coefficient. With more than 50 columns the 50 most probable are
+        shown.
         """
         check_is_fitted(self)
         noise = f"noise sd {math.sqrt(self.moments_.noise):.4g}"

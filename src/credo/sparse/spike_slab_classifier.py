@@ -10,7 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Classifier, FitWarning, Result, choice, evidence_base, positive, positive_integer
+from credo.estimator import (
+    Classifier,
+    ConvergenceWarning,
+    FitWarning,
+    Result,
+    choice,
+    evidence_base,
+    positive,
+    positive_integer,
+)
 from credo.frames import Table
 from credo.notices import warn
 from credo.seeds import generator
@@ -36,69 +45,66 @@ _ENOUGH = 1.0 - 1e-6
 
 
 class SpikeSlabClassifier(OverSubsets, Classifier):
-    """Which columns tell two classes apart: the posterior over all subsets, by Laplace's approximation of each.
+    """Logistic regression for two classes, averaged over all subsets of the columns (Laplace approximation).
 
     p(y = 1 | x) = σ(b + Σ_{j∈γ} w_j z_j), where z_j is column j with mean 0 and variance 1, w_j ~ N(0, slab_variance)
     and b ~ N(0, 10²). A subset γ has the prior probability that `prior_inclusion` gives and the evidence
 
         ln p(y | γ) ≈ ln p(y | θ̂) + ln p(θ̂) + (k+1)/2 ln 2π − ½ ln|H|        (Bishop 4.137)
 
-    at the mode θ̂ of its level and weights, with H the curvature there. Predictions are averages over subsets and
-    weights.
+    at the posterior mode θ̂, with H the curvature there. Predictions are averages over subsets and coefficients.
 
-    Columns are standardised inside, so that their units don't matter. For more than two classes wrap it:
-    ``sklearn.multiclass.OneVsRestClassifier(SpikeSlabClassifier())`` says for each class which columns set it apart.
+    Columns are standardized internally, so their units don't matter. For more than two classes use
+    ``sklearn.multiclass.OneVsRestClassifier(SpikeSlabClassifier())``, which selects columns for each class.
 
     Parameters
     ----------
     prior_inclusion : float, "beta-binomial" or (a, b), default 0.5
-        The probability of each column to be in beforehand; or a beta law of that probability, which "beta-binomial"
-        makes uniform.
+        Prior inclusion probability of each column; or the parameters of its Beta(a, b) prior, uniform for
+        "beta-binomial".
     slab_variance : float, default 1.0
-        Of the weights of standardised columns that are in.
+        Prior variance of the coefficients of standardized columns that are in the model.
     search : {"auto", "enumerate", "gibbs"}, default "auto"
-        "enumerate" visits every subset (up to 15 columns); "gibbs" walks over them, with `n_chains` chains of `n_draws`
-        steps that add, drop and exchange columns; "auto" enumerates where that takes seconds.
+        "enumerate" visits every subset (up to 15 columns); "gibbs" samples them by MCMC, with `n_chains` chains of
+        `n_draws` steps that add, drop and swap columns; "auto" enumerates if that takes seconds.
     n_draws : int, optional
-        Steps of each chain of the walk. By default as many as it takes: 5000, and as many again as long as the chains
-        don't agree, up to 40 000 or some two minutes.
+        Steps of each chain. By default 5000, doubled until the chains agree, up to 40 000 or about two minutes.
     n_chains : int, default 4
-        Of the walk.
+        Number of chains.
     n_models : int, default 1000
-        How many of the likeliest subsets to keep.
+        Number of most probable subsets to store.
     class_weight : "balanced" or mapping from label to factor, optional
         Multiplies the sample weights.
     random_state : None, int, Generator or RandomState
-        Of the walk.
+        For search="gibbs".
 
     Attributes
     ----------
     inclusion_probabilities_ : array of shape (n_features,)
-        That each column is in; zero for a column that doesn't vary.
-    models_ : the likeliest subsets, a table: columns, probability, log_evidence
-    map_model_, median_model_ : the likeliest subset, and the columns that are in with probability ½ or more; of
-        copies the likeliest, if any of them is in with ½ or more
-    copies_ : groups of columns that are the same but for offset and scale, as tuples of indices
+        Posterior inclusion probabilities; zero for constant columns.
+    models_ : a table of the most probable subsets: columns, probability, log_evidence
+    map_model_, median_model_ : the most probable subset, and the columns with inclusion probability of at least ½; of
+        identical columns the most probable one, if at least one of them is in with probability ½ or more
+    copies_ : groups of columns that are identical up to offset and scale, as tuples of indices
     coef_, intercept_ : arrays of shape (1, n_features) and (1,)
-        Means over subsets and weights, in the columns' own units.
+        Posterior means over all subsets, in the units of the columns.
     coef_std_, intercept_std_ : their standard deviations
     log_evidence_, evidence_method_ : ln Σ p(γ) p(y | γ), and "laplace", for each subset
     evidence_base_ : what the evidence conditions on: nothing, all priors being proper, unless classes are weighted
     log_evidence_error_ : the standard error of the sum over subsets: zero where all were visited
     posterior_ : the posterior over subsets, with `diagnostics`
-    average_, standard_ : the subsets that predictions are averaged over, with the law of the weights in each; and what
-        makes columns standard
-    result_ : how the search ended
+    average_, standard_ : the subsets that predictions are averaged over, with the posterior of their coefficients; and
+        the means and scales of the columns
+    result_ : convergence of the search
 
     Notes
     -----
-    Every weight has a prior of its own, so that copies of a column can be in together, each with a part of the weight;
-    but one is enough, and each of them is in with less probability than the group. `inclusion_of` tells that of the
-    group. The fit says where there are copies, combinations, or near copies with a correlation of ±0.999 or more;
-    groups of less it leaves to you. A constant column can't be told from the intercept and is left out.
+    Each coefficient has its own prior, so a model can contain several identical columns, each with a part of the
+    coefficient; the inclusion probability of each is then lower than that of the group, which `inclusion_of` gives. The
+    fit warns of identical columns, linear combinations, and correlations beyond ±0.999. Constant columns are excluded.
 
-    A subset is scored at its own mode, so that there are no scores of all subsets at once to look up, and no table of
-    R²: `log_scores`, `all_scores` and `best_subsets_table` are of `SpikeSlabRegressor` alone.
+    Each subset is scored at its own mode, so `log_scores`, `all_scores` and `best_subsets_table` exist only for
+    `SpikeSlabRegressor`.
 
     Examples
     --------
@@ -144,14 +150,14 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Weigh the subsets; a weight of k is the same as k copies of the row."""
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         choice("search", self.search, ("auto", "enumerate", "gibbs"))
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         if len(self.classes_) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass, with "
                 f"{len(self.classes_)} classes: use sklearn.multiclass.OneVsRestClassifier(SpikeSlabClassifier()), "
-                "which says for each class which columns set it apart"
+                "which selects columns for each class"
             )
         weight = np.ones(len(codes)) if weight is None else weight
         self.standard_ = Standard.of(rows, weight)
@@ -170,7 +176,7 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         self._learn(task, dependence, found)
         diagnostics = found.diagnostics
         if not diagnostics["converged"]:
-            warn(diagnostics["message"], FitWarning, stacklevel=2)
+            warn(diagnostics["message"], ConvergenceWarning, stacklevel=2)
         told = "; ".join([diagnostics["message"], *words])
         self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), told)
         return self
@@ -297,7 +303,7 @@ def _variance(value: Any) -> float:
     variance = positive("slab_variance", value)
     if not 1 / _WIDEST <= variance <= _WIDEST:
         raise ValueError(
-            f"slab_variance={variance:g} is beyond what a computer can weigh; columns are standardised, and a weight "
-            f"of 10 already turns odds by e^10: take a value between {1 / _WIDEST:g} and {_WIDEST:g}"
+            f"slab_variance={variance:g} is out of range: columns are standardized, so use a value between "
+            f"{1 / _WIDEST:g} and {_WIDEST:g}"
         )
     return variance

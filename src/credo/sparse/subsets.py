@@ -1,4 +1,4 @@
-"""Subsets without a posterior: one column after the other, judged by the BIC or its extension to many columns."""
+"""Forward selection of columns by the BIC or EBIC."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _GAIN = 1e-9
 
 @dataclass(frozen=True)
 class Selection:
-    """The columns that were chosen, and the way there.
+    """Result of forward selection.
 
     Attributes
     ----------
     selected : tuple of column indices
         The subset with the smallest criterion.
     order : tuple of column indices
-        Columns as forward selection took them in.
+        Columns in the order in which they were added.
     bic, ebic, r2 : arrays of shape (len(order) + 1,)
         Of the subsets of the first 0, 1, 2, … columns of the order.
     names : tuple of str
     criterion : {"bic", "ebic"}
-        Which of the two was to be small.
+        The criterion that was minimized.
     """
 
     selected: Model
@@ -51,7 +51,7 @@ class Selection:
     criterion: str
 
     def table(self) -> Table:
-        """The way there, step by step."""
+        """The steps of forward selection."""
         return Table(
             "Forward selection",
             {
@@ -97,9 +97,9 @@ class Criterion:
         if self.name == "ebic" or self.d <= n:
             return []
         return [
-            f"the BIC charges ln n = {math.log(n):.3g} for a column, however many there are to choose from: of "
-            f"{self.d} columns of pure noise about {by_chance:.0f} would pass one by one. Use "
-            'criterion="ebic", which charges for the choice as well'
+            f"the BIC penalizes a column by ln n = {math.log(n):.3g}, however many there are to choose from: of "
+            f"{self.d} columns of pure noise about {by_chance:.0f} would be selected. Use "
+            'criterion="ebic", which accounts for the number of columns'
         ]
 
 
@@ -112,25 +112,23 @@ def forward_selection(
     max_size: int | None = None,
     polish: bool = True,
 ) -> Selection:
-    """Take in, one after the other, the column that explains most of what is left; stop where the BIC is smallest.
+    """Forward selection: add the column that explains most of the residuals, up to the smallest BIC.
 
-    A step costs O(nd). `polish` then adds, drops and swaps single columns as long as the criterion falls: a local
-    maximum of p(γ)p(y | γ), for tables of more columns than `SpikeSlabRegressor` can enumerate.
+    A step costs O(nd). `polish` then adds, drops and swaps single columns as long as the criterion decreases, which
+    gives a local maximum of p(γ)p(y | γ). For tables with more columns than `SpikeSlabRegressor` can enumerate.
 
     Parameters
     ----------
     X : array or frame of shape (n_samples, n_features)
     y : array of shape (n_samples,)
     sample_weight : array of shape (n_samples,), optional
-        A weight of k is the same as k copies of the row.
+        A weight of k is equivalent to k copies of the row.
     criterion : {"bic", "ebic"}, default "bic"
-        "bic" weighs subsets as if all were equally probable beforehand; "ebic" adds 2 ln C(d, k), as if all sizes were
-        (Chen & Chen 2008), which is what many columns and few rows ask for: the BIC takes in columns of pure noise
-        there, and warns of it.
+        "bic" corresponds to equal prior probabilities of all subsets; "ebic" adds 2 ln C(d, k), which corresponds to
+        equal prior probabilities of all sizes (Chen & Chen 2008) and suits tables with many columns and few rows, where
+        the BIC selects columns of pure noise (with a warning).
     max_size : int, optional
-        The most columns to take in. By default half as many as there are rows, for the BIC is worth nothing where
-        columns are as many as rows; with "ebic" also no more than n/ln d, from where on the best of d columns of noise
-        explain so much that nothing could tell them from others.
+        Maximum number of columns. By default half the number of rows; with "ebic" at most n/ln d as well.
     polish : bool, default True
 
     Returns

@@ -1,4 +1,4 @@
-"""Soft and hard thresholds: what the ℓ₁ and the ℓ₀ penalty do to one weight."""
+"""Soft and hard thresholding."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def _arrays(a: ArrayLike, delta: ArrayLike) -> tuple[Any, Any]:
     if not (width >= 0).all():
         raise ValueError(f"a threshold delta must not be negative (nor NaN); got {delta!r}")
     if (np.isinf(values) & np.isinf(width)).any():
-        raise ValueError("a and delta are infinite at the same place, where nothing says which of them is larger")
+        raise ValueError("a and delta are infinite at the same place, so the result is undefined")
     return values, width

@@ -189,6 +189,6 @@ def _refuse_extremes(X: Any, raw: Array) -> None:
         if size == 0.0:
             continue
         raise ValueError(
-            f"the largest number in column {j} of X is {size:.3g} in size, whose square a computer can't hold: change "
-            "its unit, for example divide the column by its standard deviation"
+            f"the largest number in column {j} of X is {size:.3g} in size, whose square overflows or underflows: "
+            "change its unit, for example divide the column by its standard deviation"
         )

@@ -43,7 +43,7 @@ def enumerate_class_models(task: ClassTask, prior: ModelPrior, *, n_models: int)
         best_by_size=tuple(models[place] for place in best),
         diagnostics={
             "converged": all(mode.converged for mode in modes.values()),
-            "message": f"all {len(models)} models were looked at",
+            "message": f"converged; all {len(models)} models were evaluated",
             "n_visited": len(models),
         },
     )

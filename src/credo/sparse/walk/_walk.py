@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from credo.estimator import FitWarning
+from credo.estimator import ConvergenceWarning
 from credo.linalg import one_blas_thread
 from credo.notices import warn
 from credo.seeds import generator
@@ -139,7 +139,7 @@ def walk(
     found = replace(found, diagnostics={**found.diagnostics, "powers": powers, "refused": refused})
     if not found.diagnostics["converged"]:
         # Of an estimator's fit, which calls its own search.
-        warn(found.diagnostics["message"], FitWarning, stacklevel=4)
+        warn(found.diagnostics["message"], ConvergenceWarning, stacklevel=4)
     return found
 
 
@@ -174,9 +174,10 @@ def posterior_of(
     enough = listed >= _NEARLY_ALL and not complaint
     sample, sample_weight = ((), np.empty(0)) if enough else drawn(paths, n_models)
     n_draws = len(paths[0].steps)
-    well = f"{len(paths)} chains of {n_draws} steps agree: inclusion probabilities are known to ±{error.max():.2g}"
+    well = f"converged; {len(paths)} chains of {n_draws} steps agree, inclusion probabilities are accurate to "
+    well += f"±{error.max():.2g}"
     if np.isnan(r_hat):
-        well += " (R-hat wasn't looked at: pip install 'credo[mcmc]')"
+        well += " (R-hat was not computed: pip install 'credo[mcmc]')"
     return ModelPosterior(
         inclusion=probability,
         models=tuple(seen.models[:n_models]),
@@ -206,9 +207,9 @@ def posterior_of(
 
 def _remedy(log_prior: Array, path: Path) -> str:
     """What to do about chains like this one: ln p(γ) for each size says how many columns the prior expects."""
-    d, remedy = path.included.shape[1], f"take more n_draws than {len(path.steps)}"
+    d, remedy = path.included.shape[1], f"increase n_draws above {len(path.steps)}"
     if np.arange(len(log_prior)) @ size_law(log_prior, d) > _HANDFUL:
-        remedy += f", or a prior_inclusion that expects fewer columns, such as (1, {d})"
+        remedy += f", or use a prior_inclusion that expects fewer columns, such as (1, {d})"
     return remedy
 
 
@@ -217,17 +218,17 @@ def _complaint(error: Array, r_hat: float, hidden: float, remedy: str) -> str:
     # An error that is no number is none that is small.
     if not error.max() <= _LARGEST_ERROR:
         return (
-            f"the chains over models know some inclusion probabilities to ±{error.max():.3g} only (wanted "
-            f"{_LARGEST_ERROR}): {remedy}"
+            f"the MCMC chains did not converge: some inclusion probabilities are accurate only to ±{error.max():.3g} "
+            f"(target {_LARGEST_ERROR}): {remedy}"
         )
     if hidden > _MISSED:
         return (
-            f"not all chains over models came to a model that has {100 * hidden:.2g} % of the probability by what "
-            f"others saw: {remedy}"
+            "the MCMC chains did not converge: not all of them visited a model that has "
+            f"{100 * hidden:.2g} % of the posterior probability according to the others: {remedy}"
         )
     if r_hat > _R_HAT:
         return (
-            f"the chains over models disagree about the models' size or posterior (R-hat {r_hat:.3f}, wanted {_R_HAT} "
-            f"at most): {remedy}"
+            "the MCMC chains did not converge: they disagree about the size or posterior of the models (R-hat "
+            f"{r_hat:.3f}, target {_R_HAT}): {remedy}"
         )
     return ""
