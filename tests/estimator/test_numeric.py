@@ -23,8 +23,8 @@ NUMBERS = np.random.default_rng(0).normal(size=(20, 2))
 Y = NUMBERS[:, 0] + np.arange(20) % 2
 LABELS = np.arange(20) % 2
 MASKED = np.ma.masked_array(NUMBERS, np.arange(40).reshape(20, 2) == 7)
-DATED = "holds dates: turn them into numbers, such as days since a date"
-MASKS = "X masks 1 of its 40 values, the first in row 3, column 1, .*: leave such rows out, or put numbers there"
+DATED = "holds dates: convert them to numbers, such as days since a date"
+MASKS = "X masks 1 of its 40 values, the first in row 3, column 1, .*: drop those rows, or fill them in"
 
 each = pytest.mark.parametrize(
     ("fit", "y"),
@@ -53,6 +53,24 @@ def test_every_door_refuses_dates_and_masks(fit, y):
         fit(DAYS[:, None], y)
     with pytest.raises(ValueError, match=f"^{MASKS}"):
         fit(MASKED, y)
+
+
+@each
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_text_column_names_the_model_of_tables(fit, y, frame):
+    words = "^column 'kind' of X holds text: encode it as numbers.*; credo.io.TableModel"
+    with pytest.raises(ValueError, match=words):
+        fit(frame({"length": Y, "kind": ["oak", "elm"] * 10}), y)
+
+
+def test_text_among_categories_and_objects_is_text_and_written_numbers_are_not():
+    kinds = ["oak", "elm"] * 10
+    for column in (pd.Series(kinds, dtype="category"), pd.Series([None, *kinds[1:]], dtype=object)):
+        with pytest.raises(ValueError, match="column 'kind' of X holds text"):
+            LinearRegression().fit(pd.DataFrame({"length": Y, "kind": column}), Y)
+    with pytest.raises(ValueError, match=r"y holds text: .* use a classifier"):
+        LinearRegression().fit(NUMBERS, pd.Series(kinds))
+    LinearRegression().fit(pd.DataFrame({"length": pd.Series(Y.astype(str), dtype=object)}), Y)
 
 
 @pytest.mark.parametrize("model", [Lasso(alpha=0.1), SparseLogisticRegression()])

@@ -1,4 +1,4 @@
-"""What is no number, though NumPy may take it for one: values under a mask, dates and durations."""
+"""What isn't a number, though NumPy may treat it as one: masked values, dates and durations; and columns of text."""
 
 from __future__ import annotations
 
@@ -16,17 +16,23 @@ _KINDS = {"dates": (np.datetime64, date), "durations": (np.timedelta64, timedelt
 def numeric(table: Any, *, name: str = "X") -> Any:
     """The table as it came, or the data of a masked array that masks nothing.
 
-    Dates, durations and masked values are refused: NumPy would read dates as counts of whatever unit they are stored
-    in, and what is under a mask as if it had been seen.
+    Dates, durations and masked values raise an error, because NumPy would silently treat dates as counts of their
+    unit of storage, and masked values as observed. So does a text column of a frame, with what to do about it.
     """
     for where, kind in _dated(table):
-        by_itself = "; credo.io.TableModel(None, model) does so by itself" if kind == "dates" and name == "X" else ""
-        raise ValueError(f"{where}{name} holds {kind}: turn them into numbers, such as {_ADVICE[kind]}{by_itself}")
+        by_itself = "; credo.io.TableModel(None, model) does this automatically" if name == "X" else ""
+        if kind == "text":
+            levels = "encode it as numbers, such as a 0/1 column for each level"
+            advice = levels if name == "X" else "convert it to numbers, or use a classifier for labels"
+        else:
+            advice = f"convert them to numbers, such as {_ADVICE[kind]}"
+            by_itself = by_itself if kind == "dates" else ""
+        raise ValueError(f"{where}{name} holds {kind}: {advice}{by_itself}")
     return unmasked(table, name=name)
 
 
 def unmasked(values: Any, *, name: str) -> Any:
-    """The data of a masked array that masks nothing, anything else as it came; masked values are refused."""
+    """The data of a masked array that masks nothing, anything else as it came; masked values raise an error."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
     hidden = np.argwhere(np.ma.getmaskarray(values))
@@ -34,15 +40,15 @@ def unmasked(values: Any, *, name: str) -> Any:
         return np.ma.getdata(values)
     place = ", ".join(f"{axis} {i}" for axis, i in zip(("row", "column"), hidden[0].tolist(), strict=False))
     raise ValueError(
-        f"{name} masks {len(hidden)} of its {values.size} values, the first in {place}, and what is under a mask isn't "
-        f"known: leave such rows out, or put numbers there, as {name}.filled(value) does"
+        f"{name} masks {len(hidden)} of its {values.size} values, the first in {place}, and masked values can't be "
+        f"used: drop those rows, or fill them in, as with {name}.filled(value)"
     )
 
 
 def _dated(table: Any) -> Iterator[tuple[str, str]]:
-    """The columns that hold no numbers but dates or the like, each as the beginning of a sentence, and what it holds.
+    """The columns that hold dates, text or the like, each as the beginning of a sentence, and what it holds.
 
-    Where anything may be in a place, in lists and among objects, the first row is judged.
+    Lists and columns of objects are judged by their first row.
     """
     if nw.dependencies.is_into_dataframe(table):
         for series in nw.from_native(table, eager_only=True).iter_columns():
@@ -67,8 +73,9 @@ def _told(kind: str | None, where: str = "") -> Iterator[tuple[str, str]]:
 
 def _kind_of_series(series: nw.Series[Any]) -> str | None:
     dtype = series.dtype
-    if dtype == nw.Object:
-        return _kind_of(next(iter(series.head(1).to_list()), None))
+    if dtype == nw.Object or dtype in (nw.String, nw.Categorical, nw.Enum):
+        first = next(iter(series.drop_nulls().head(1).to_list()), None)
+        return "text" if isinstance(first, str) and not _is_number(first) else _kind_of(first)
     if not dtype.is_temporal():
         return None
     return "durations" if dtype == nw.Duration else "times" if dtype == nw.Time else "dates"
@@ -76,3 +83,11 @@ def _kind_of_series(series: nw.Series[Any]) -> str | None:
 
 def _kind_of(value: Any) -> str | None:
     return next((kind for kind, types in _KINDS.items() if isinstance(value, types)), None)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

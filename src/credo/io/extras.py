@@ -1,4 +1,4 @@
-"""The optional libraries of this room, imported when first needed and missed in words."""
+"""The optional libraries of this package, imported when first needed; an error says how to install them."""
 
 from __future__ import annotations
 
@@ -21,3 +21,12 @@ def parquet() -> Any:
     except ImportError:
         raise ImportError("reading Parquet files needs pyarrow: pip install 'credo[parquet]'") from None
     return pq
+
+
+def openpyxl() -> Any:
+    """The openpyxl library."""
+    try:
+        import openpyxl as library  # noqa: PLC0415
+    except ImportError:
+        raise ImportError("reading Excel workbooks needs openpyxl: pip install 'credo[excel]'") from None
+    return library

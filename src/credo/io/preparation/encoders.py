@@ -39,7 +39,8 @@ class Numbers:
     """A number as it is, the median where it is missing, and a column that says where.
 
     `words` gives the numbers of words such as yes and no; `absent` are words that count as missing; `low` and `high`
-    are the range of the fitted rows.
+    are the range of the fitted rows. `sign` is that of the file, as % or $; empty if it had none, None if there was no
+    file.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Numbers:
     absent: tuple[str, ...] = ()
     low: float = np.nan
     high: float = np.nan
+    sign: str | None = None
 
     @property
     def is_plain(self) -> bool:

@@ -23,6 +23,7 @@ from credo.io.preparation.levels import Levels
 from credo.io.preparation.ordinary import ordinary
 from credo.io.preparation.outside import Outside, outside
 from credo.io.preparation.scale import center_and_scale, is_sparse, scaled
+from credo.io.preparation.signs import changed_sign, signs_of
 from credo.io.preparation.unseen import Alternatives, representatives, terms
 from credo.io.tables.columns import as_frame, has_names, missing_columns
 from credo.io.tables.names import unique_names
@@ -178,6 +179,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         if extra:
             sentence = f"ignored columns that the model wasn't fitted to: {quoted(extra)}"
             warn(TableWarning(sentence), stacklevel=2)
+        self._warn_of_changed_signs(table)
         return self._matrix(table)
 
     def outside(self, X: Any) -> Outside:
@@ -280,6 +282,15 @@ class Preparation(TransformerMixin, BaseEstimator):
             raise ColumnError(missing_columns(missing, table.columns.tolist()))
         return table
 
+    def _warn_of_changed_signs(self, table: Any) -> None:
+        signs = signs_of(table)
+        for encoder in self.encoders_:
+            if isinstance(encoder, Numbers) and encoder.sign is not None and encoder.words is None:
+                sign = None if signs is None else signs.get(encoder.name, "")
+                sentence = changed_sign(encoder, sign, table[encoder.name])
+                if sentence is not None:
+                    warn(TableWarning(sentence), stacklevel=3)
+
     def _categories(self) -> list[Levels]:
         return [encoder for encoder in self.encoders_ if isinstance(encoder, Levels)]
 
@@ -333,6 +344,7 @@ def _learned(
 ) -> tuple[list[Column], list[Encoder], dict[str, Form]]:
     """Every column as it was taken, the encoders of those that are used, and the forms."""
     columns, encoders, forms, names = [], [], {}, table.columns.tolist()
+    signs = signs_of(table)
     known = learner.ordinary(table, [name for name in names if forced.get(name, NUMERIC) == NUMERIC])
     for name in names:
         encoder: Encoder | None
@@ -347,6 +359,8 @@ def _learned(
                 detail = f"reference {encoder.reference}" if encoder.reference is not None else ""
                 column = replace(column, detail=detail, levels=encoder.order, ordered=encoder.ordered)
             columns.append(column)
+        if isinstance(encoder, Numbers) and signs is not None:
+            encoder = replace(encoder, sign=signs.get(name, ""))
         if encoder is not None and encoder.names():
             encoders.append(encoder)
     return columns, encoders, forms

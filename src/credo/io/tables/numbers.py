@@ -31,10 +31,11 @@ _SLIP_ROWS = 20
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A column of words read as numbers, and the notes that say how."""
+    """A column of words read as numbers, the notes that say how, and the sign they were written with, as % or $."""
 
     values: NDArray[np.float64]
     notes: tuple[str, ...]
+    sign: str = ""
 
 
 def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | None:
@@ -51,7 +52,7 @@ def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | N
         form = _form(distinct, decimal=sign)
         if form is None:
             continue
-        numbers, odd, notes = form
+        numbers, odd, notes, mark = form
         blame = [text for text in texts if text in odd]
         if not _are_slips(blame, total=len(texts)):
             continue
@@ -59,7 +60,7 @@ def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | N
             notes = [*notes, f"with {'commas' if sign == ',' else 'points'} as decimal signs, unlike the rest"]
         values = np.full(len(words), np.nan)
         values[~missing] = [numbers.get(text, np.nan) for text in texts]
-        return Reading(values, tuple(_sentences(name, notes, blame)))
+        return Reading(values, tuple(_sentences(name, notes, blame)), mark)
     return None
 
 
@@ -73,8 +74,8 @@ def plain_number(text: str) -> float | None:
     return parsed[0] if parsed is not None and not parsed[1] else None
 
 
-def _form(distinct: list[str], *, decimal: str) -> tuple[dict[str, float], set[str], list[str]] | None:
-    """The number of each word, the words that are none, and how the numbers were written."""
+def _form(distinct: list[str], *, decimal: str) -> tuple[dict[str, float], set[str], list[str], str] | None:
+    """The number of each word, the words that are none, how the numbers were written, and with which sign."""
     parts = {text: _AFFIX.fullmatch(text) for text in distinct}
     numbers: dict[str, float] = {}
     groups: set[str] = set()
@@ -90,7 +91,8 @@ def _form(distinct: list[str], *, decimal: str) -> tuple[dict[str, float], set[s
         return None
     if groups and any(_is_ungrouped(text, decimal=decimal) for text in numbers):
         return None
-    return numbers, set(distinct) - numbers.keys(), _written(groups, affixes)
+    (sign,) = (before or after for before, after in affixes)
+    return numbers, set(distinct) - numbers.keys(), _written(groups, sign), sign
 
 
 def _number(text: str, *, decimal: str) -> tuple[float, str] | None:
@@ -118,13 +120,11 @@ def _are_slips(odd: list[str], *, total: int) -> bool:
     return strange == 0 or (total >= _SLIP_ROWS and strange <= _SLIPS * total)
 
 
-def _written(groups: set[str], affixes: set[tuple[str, str]]) -> list[str]:
+def _written(groups: set[str], sign: str) -> list[str]:
     names = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
     notes = [f"with {names.get(group, 'spaces')} between thousands" for group in groups]
-    for before, after in affixes:
-        sign = before or after
-        if sign:
-            notes.append(f"without the sign {sign!r}" + (" (they stay per cent)" if sign == "%" else ""))
+    if sign:
+        notes.append(f"without the sign {sign!r}" + (" (12 % is 12)" if sign == "%" else ""))
     return notes
 
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from credo.io.errors import TableError
 from credo.io.tables import source
+from credo.io.tables.excel import SEPARATOR, is_workbook, sheet_text
+from credo.io.tables.json_lines import is_json, read_json
 from credo.io.tables.parquet import read_parquet
-from credo.io.tables.text import parse
+from credo.io.tables.text import parse, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,15 +36,16 @@ def read_table(
     na_words: Sequence[str] | None = None,
     encoding: str | None = None,
     header: bool | None = None,
+    sheet: str | None = None,
     max_bytes: int = source.MAX_BYTES,
 ) -> Sheet:
-    """Read a table from a CSV, TSV or other text file (gzipped or not), or from Parquet.
+    """Read a table from a CSV, TSV or other text file (gzipped or not), JSON lines, Excel or Parquet.
 
     A file that isn't a table raises a `TableError` that names the line.
 
     Parameters
     ----------
-    path : path of the file
+    path : path of the file, or "-" for standard input
     separator : str, optional
         One character. By default the comma, semicolon, tab, bar or space that splits the rows evenly.
     decimal : {".", ","}, optional
@@ -54,6 +57,8 @@ def read_table(
         UTF-8 and UTF-16 are recognised; anything else is taken for cp1252 (Windows) or latin-1.
     header : bool, optional
         Whether the first row names the columns.
+    sheet : str, optional
+        Which sheet of an Excel workbook to read; by default the first.
     max_bytes : int, default 1 GiB
         The most that the file may hold, unpacked.
 
@@ -77,14 +82,26 @@ def read_table(
         raise ValueError(f"separator must be one ASCII character, as ',' or ';'; got {separator!r}")
     if decimal not in (None, ".", ","):
         raise ValueError(f"decimal must be '.' or ','; got {decimal!r}")
-    file = source.existing(path)
-    if source.is_parquet(file):
-        frame, notes = read_parquet(file, max_bytes=max_bytes)
-        return Sheet(frame, tuple(notes), file)
-    content = source.read_bytes(file, max_bytes=max_bytes)
-    text, notes = source.decode(content, name=str(file), encoding=encoding)
+    is_stdin = os.fspath(path) == "-"
+    name = source.STDIN if is_stdin else str(Path(path))
+    with source.opened(path, max_bytes=max_bytes) as handle:
+        if sheet is None and source.begins_with(handle, source.PARQUET):
+            frame, notes = read_parquet(handle, name=name, max_bytes=max_bytes)
+            return Sheet(frame, tuple(notes), Path(path))
+        if source.begins_with(handle, source.ZIP) and is_workbook(handle):
+            text, notes = sheet_text(handle, name=name, sheet=sheet, max_bytes=max_bytes)
+            separator, decimal = SEPARATOR, decimal or "."
+        elif sheet is not None:
+            raise TableError(f"sheet= is for Excel workbooks (.xlsx), and {name!r} isn't one")
+        else:
+            content = source.read_bytes(handle, name=name, max_bytes=max_bytes)
+            text, notes = source.decode(content, name=name, encoding=encoding)
     try:
-        frame, more = parse(text, separator=separator, decimal=decimal, na_words=na_words, header=header)
+        if separator is None and is_json(text, suffix=Path(path).suffix):
+            frame = read_json(text)
+            more = typed(frame)
+        else:
+            frame, more = parse(text, separator=separator, decimal=decimal, na_words=na_words, header=header)
     except TableError as error:
-        raise TableError(f"can't read {str(file)!r}: {error}") from None
-    return Sheet(frame, (*notes, *more), file)
+        raise TableError(f"can't read {name!r}: {error}") from None
+    return Sheet(frame, (*notes, *more), Path(path))

@@ -1,21 +1,28 @@
-"""From a path to text: bounded in size, decompressed, decoded, and refused in words when it is no text."""
+"""From a path to text: bounded in size, decompressed and decoded, with a clear error when it isn't text."""
 
 from __future__ import annotations
 
 import gzip
 import os
+import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
+from typing import IO
 
 from credo.io.errors import TableError, nearest
 
 MAX_BYTES = 2**30
 _GZIP = b"\x1f\x8b"
-_PARQUET = b"PAR1"
+PARQUET = b"PAR1"
+ZIP = b"PK\x03\x04"
+STDIN = "standard input"
 # First bytes of files that people take for text tables.
 _MAGIC = {
-    b"PK\x03\x04": "a zip file or an Excel workbook; save the sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
+    ZIP: "a zip archive; unpack it first",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save it as .xlsx or CSV",
     b"%PDF": "a PDF",
     b"\x89HDF": "an HDF5 file",
     b"SQLite format 3": "an SQLite database; export the table as CSV",
@@ -30,15 +37,29 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe\x00\x00", "utf-32"), (b"\x0
 _SAMPLE = 65_536
 
 
+@contextmanager
+def opened(path: str | os.PathLike[str], *, max_bytes: int) -> Iterator[IO[bytes]]:
+    """The file, or all of standard input for the path "-", opened for reading and seeking."""
+    if os.fspath(path) != "-":
+        with existing(path).open("rb") as handle:
+            yield handle
+        return
+    if sys.stdin is None or sys.stdin.isatty():
+        raise TableError("there is no table on standard input; pipe one into it, or name a file")
+    content = sys.stdin.buffer.read(max_bytes + 1)
+    _bounded(content, name=STDIN, max_bytes=max_bytes)
+    yield BytesIO(content)
+
+
 def existing(path: str | os.PathLike[str]) -> Path:
-    """The path of a file that is there; otherwise an error that names the ones that look like it."""
+    """The path of an existing file; otherwise an error that suggests similar names."""
     file = Path(path)
     if file.is_file():
         return file
     if file.is_dir():
         raise IsADirectoryError(f"{str(file)!r} is a folder; name a file in it")
     if file.exists():
-        raise TableError(f"{str(file)!r} is a pipe or a device; save the table to a file first")
+        raise TableError(f"{str(file)!r} is a pipe or a device; pipe the table into '-' or save it to a file first")
     if not file.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(file.parent)!r}, so no file {file.name!r} in it")
     near = nearest(file.name, sorted(os.listdir(file.parent))[:10_000])
@@ -46,28 +67,31 @@ def existing(path: str | os.PathLike[str]) -> Path:
     raise FileNotFoundError(f"there is no file {str(file)!r}{hint}")
 
 
-def read_bytes(file: Path, *, max_bytes: int) -> bytes:
-    """The file's bytes, unpacked when they are gzipped, and never more than the limit."""
-    with file.open("rb") as handle:
-        packed = handle.read(len(_GZIP)) == _GZIP
-        handle.seek(0)
-        try:
-            content = gzip.GzipFile(fileobj=handle).read(max_bytes + 1) if packed else handle.read(max_bytes + 1)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
-            raise TableError(f"{str(file)!r} is a damaged or truncated gzip file; fetch or pack it again") from None
+def read_bytes(handle: IO[bytes], *, name: str, max_bytes: int) -> bytes:
+    """All bytes, unpacked if they are gzipped, up to the limit."""
+    packed = handle.read(len(_GZIP)) == _GZIP
+    handle.seek(0)
+    try:
+        content = gzip.GzipFile(fileobj=handle).read(max_bytes + 1) if packed else handle.read(max_bytes + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise TableError(f"{name!r} is a damaged or truncated gzip file; download or compress it again") from None
+    return _bounded(content, name=name, max_bytes=max_bytes, when=" when unpacked" if packed else "")
+
+
+def begins_with(handle: IO[bytes], magic: bytes) -> bool:
+    """Whether the file begins with these bytes, whatever its name."""
+    found = handle.read(len(magic)) == magic
+    handle.seek(0)
+    return found
+
+
+def _bounded(content: bytes, *, name: str, max_bytes: int, when: str = "") -> bytes:
     if len(content) > max_bytes:
-        unpacked = " when unpacked" if packed else ""
         raise TableError(
-            f"{str(file)!r} holds more than {max_bytes:,} bytes{unpacked}; raise the limit with max_bytes=, "
-            "or take a part of the rows"
+            f"{name!r} holds more than {max_bytes:,} bytes{when}; raise the limit with max_bytes=, or use part of the "
+            "rows"
         )
     return content
-
-
-def is_parquet(file: Path) -> bool:
-    """Whether the file begins like Parquet, whatever its name."""
-    with file.open("rb") as handle:
-        return handle.read(len(_PARQUET)) == _PARQUET
 
 
 def decode(content: bytes, *, name: str, encoding: str | None = None) -> tuple[str, list[str]]:

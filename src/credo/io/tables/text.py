@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from io import StringIO
 from typing import Any
 
@@ -16,6 +16,8 @@ from credo.io.tables.names import unique_names
 from credo.io.tables.numbers import NA_WORDS, read_numbers
 from credo.io.tables.survey import survey
 
+# Where a frame keeps the sign that the numbers of a column were written with.
+SIGNS = "signs"
 _EMPTY_ROW = "".join(SEPARATORS)
 # Numbers that people write for values they don't have.
 _CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
@@ -35,8 +37,17 @@ def parse(
     if codes:
         notes.append(f"Columns kept as words because of leading zeros: {quoted(codes)}.")
     frame, dropped = _without_empty_rows(frame)
-    notes += [*dropped, *_words_to_numbers(frame, decimal=dialect.decimal, skip=set(codes))]
-    return frame, [*notes, *_missing_codes(frame)]
+    return frame, [*notes, *dropped, *typed(frame, decimal=dialect.decimal, skip=set(codes))]
+
+
+def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list[str]:
+    """Turn the columns of words into numbers that are numbers, in place; returns the notes.
+
+    The signs that were taken away, as % or $, are kept in the frame's `attrs`.
+    """
+    notes, signs = _words_to_numbers(frame, decimal=decimal, skip=skip)
+    frame.attrs[SIGNS] = signs
+    return [*notes, *_missing_codes(frame)]
 
 
 def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
@@ -97,17 +108,20 @@ def _without_empty_rows(frame: Any) -> tuple[Any, list[str]]:
     return frame[~empty], [note]
 
 
-def _words_to_numbers(frame: Any, *, decimal: str, skip: set[str]) -> list[str]:
-    """Trim the columns of words in place, and turn those into numbers that are numbers; returns the notes."""
+def _words_to_numbers(frame: Any, *, decimal: str, skip: Collection[str]) -> tuple[list[str], dict[str, str]]:
+    """Trim the columns of words in place, and turn those into numbers that are numbers; the notes and signs."""
     notes: list[str] = []
+    signs: dict[str, str] = {}
     for name, dtype in frame.dtypes.items():
         if dtype.kind in "biuf":
             continue
         words = np.array([_word(value) for value in frame[name].tolist()], dtype=object)
         reading = None if name in skip else read_numbers(words, name=name, decimal=decimal)
         frame[name] = words if reading is None else reading.values
-        notes += () if reading is None else reading.notes
-    return notes
+        if reading is not None:
+            notes += reading.notes
+            signs |= {name: reading.sign} if reading.sign else {}
+    return notes, signs
 
 
 def _missing_codes(frame: Any) -> list[str]:

@@ -1,0 +1,93 @@
+"""Excel workbooks, through openpyxl: the values of one sheet as the text of a table."""
+
+import csv
+from datetime import date, datetime, time
+from io import StringIO
+from typing import IO, Any
+from zipfile import BadZipFile, ZipFile
+
+from credo.io.errors import TableError, nearest, plural, quoted
+from credo.io.extras import openpyxl
+
+SEPARATOR = "\t"
+
+
+def is_workbook(handle: IO[bytes]) -> bool:
+    """Whether a zip file is an Excel workbook."""
+    try:
+        with ZipFile(handle) as packed:
+            return "xl/workbook.xml" in packed.namelist()
+    except (BadZipFile, OSError, ValueError):
+        return False
+    finally:
+        handle.seek(0)
+
+
+def sheet_text(handle: IO[bytes], *, name: str, sheet: str | None, max_bytes: int) -> tuple[str, list[str]]:
+    """The values of a sheet, without formulas, as lines of quoted fields, and notes."""
+    library = openpyxl()
+    with ZipFile(handle) as packed:
+        size = sum(member.file_size for member in packed.infolist())
+    if size > max_bytes:
+        raise TableError(f"{name!r} holds {size:,} bytes when unpacked; raise the limit with max_bytes=")
+    handle.seek(0)
+    try:
+        book = library.load_workbook(handle, read_only=True, data_only=True)
+        names = [page.title for page in book.worksheets]
+        chosen, notes = _chosen(names, sheet, name=name)
+        rows = [[_cell(value) for value in row] for row in book[chosen].iter_rows(values_only=True)]
+    except (TableError, MemoryError):
+        raise
+    # What openpyxl makes of a damaged workbook has errors of many kinds.
+    except Exception as error:
+        raise TableError(f"{name!r} is a damaged Excel workbook ({str(error)[:200]})") from None
+    rows, more = _table(rows, name=f"{name!r}, sheet {chosen!r},")
+    return _text(rows, name=name, max_bytes=max_bytes), [*notes, *more]
+
+
+def _chosen(names: list[str], sheet: str | None, *, name: str) -> tuple[str, list[str]]:
+    if not names:
+        raise TableError(f"{name!r} has no worksheet")
+    if sheet is None:
+        notes = [f"Read the first of {len(names)} sheets, {names[0]!r}; sheet= chooses another."]
+        return names[0], notes if len(names) > 1 else []
+    if sheet not in names:
+        near = nearest(sheet, names, most=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise TableError(f"{name!r} has no sheet {sheet!r}{hint}; it has {quoted(names, most=15)}")
+    return sheet, []
+
+
+def _table(rows: list[list[str]], *, name: str) -> tuple[list[list[str]], list[str]]:
+    """The rows from the header on, without empty columns at the end, and notes."""
+    width = max((j + 1 for row in rows for j, cell in enumerate(row) if cell), default=0)
+    if not width:
+        raise TableError(f"{name} is empty")
+    padded = [(row + [""] * width)[:width] for row in rows]
+    # A title above the table fills one cell, and the header nearly all.
+    start = next((i for i, row in enumerate(padded) if sum(map(bool, row)) > (width > 1)), 0)
+    titles = sum(any(row) for row in padded[:start])
+    notes = [f"Skipped {plural(titles, 'row')} above the table."] if titles else []
+    return padded[start:], notes
+
+
+def _text(rows: list[list[str]], *, name: str, max_bytes: int) -> str:
+    text = StringIO()
+    writer = csv.writer(text, delimiter=SEPARATOR, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    for row in rows:
+        writer.writerow(row)
+        if text.tell() > max_bytes:
+            raise TableError(f"{name!r} holds more than {max_bytes:,} characters; raise the limit with max_bytes=")
+    return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(sep=" ")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
