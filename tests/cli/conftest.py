@@ -33,8 +33,8 @@ def data(tmp_path, frame):
 def run():
     """The command in this process: result.exit_code, .stdout, .stderr."""
 
-    def invoke(*arguments):
-        return CliRunner().invoke(credo, [str(argument) for argument in arguments])
+    def invoke(*arguments, input=None):
+        return CliRunner().invoke(credo, [str(argument) for argument in arguments], input=input)
 
     return invoke
 
@@ -46,6 +46,7 @@ def spawn():
     def start(*arguments, **environment):
         return subprocess.Popen(
             [sys.executable, "-m", "credo", *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -60,7 +61,7 @@ def spawn():
 @pytest.fixture
 def without_report(monkeypatch):
     """Let `credo fit` find the report's libraries missing: drawing takes seconds."""
-    monkeypatch.setattr("credo.cli._job.find_spec", lambda name: None)
+    monkeypatch.setattr("credo.study._write.find_spec", lambda name: None)
 
 
 @pytest.fixture(scope="session")

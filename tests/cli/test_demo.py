@@ -19,7 +19,7 @@ def test_the_demo_does_what_fit_does(run, folder, monkeypatch):
     result = run("demo", "--out", folder, "--seed", 1)
     assert result.exit_code == 0, result.stderr
     assert {path.name for path in folder.iterdir()} == {
-        *("diabetes.csv", "model.credo", "report.html", "leaderboard.csv", "inclusions.csv")
+        *("diabetes.csv", "model.credo", "report.html", "leaderboard.csv", "held_out.csv", "inclusions.csv")
     }
     assert f"Report       {folder / 'report.html'}" in result.stdout
     assert f"--models {','.join(MODELS)} --out" in result.stdout
@@ -30,7 +30,7 @@ def test_the_demo_does_what_fit_does(run, folder, monkeypatch):
     assert f"Next: credo show {folder / 'model.credo'}" in result.stdout
     table = pd.read_csv(folder / "diabetes.csv")
     assert table["progression"].tolist() == load_diabetes().target.tolist()
-    monkeypatch.setattr("credo.cli._job.find_spec", lambda name: None)
+    monkeypatch.setattr("credo.study._write.find_spec", lambda name: None)
     fit = run(
         "fit",
         folder / "diabetes.csv",
@@ -46,9 +46,9 @@ def test_the_demo_does_what_fit_does(run, folder, monkeypatch):
     )
     again = {line["name"]: line["log_score"] for line in json.loads(fit.stdout)["leaderboard"]}
     board = pd.read_csv(folder / "leaderboard.csv")
-    assert set(board["name"]) == set(MODELS)
+    assert set(board["name"]) == {"baseline", *MODELS}
     found = dict(zip(board["name"], board["log_score"], strict=True))
-    assert {name: found[name] for name in ("linear", "bayes")} == pytest.approx(again)
+    assert {name: found[name] for name in ("baseline", "linear", "bayes")} == pytest.approx(again)
     # Published errors of linear models on this table lie around 54 to 57.
     assert 52 < board["rmse"].min() < 57
     assert board["coverage"].between(0.9, 0.99).all()

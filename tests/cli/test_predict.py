@@ -22,7 +22,7 @@ def test_csv_on_stdout_holds_the_distribution_of_each_row(run, fitted, frame):
     result = run("predict", fitted / "model.credo", fitted / "houses.csv")
     assert result.exit_code == 0, result.stderr
     lines = rows(result.stdout)
-    assert list(lines[0]) == ["row", "mean", "std", "lower", "upper"]
+    assert list(lines[0]) == ["row", "mean", "std", "lower", "upper", "outside"]
     assert [line["row"] for line in lines] == [str(i) for i in range(1, 81)]
     dist = load(fitted / "model.credo").predict_dist(frame.drop(columns="price"))
     np.testing.assert_allclose(column(lines, "mean"), dist.mean, rtol=1e-14)

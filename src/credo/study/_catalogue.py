@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from credo.study._size import Size, any_size, dense, in_time_order, matrices, not_too_wide, two_classes
+from credo.study._size import Size, Times, any_size, dense, in_time_order, matrices, not_too_wide, two_classes
 
 # What follows the name of a model of a transformed target.
 SUFFIXES = {"log": "-log", "box-cox": "-power", "yeo-johnson": "-power"}
@@ -64,7 +64,9 @@ def chosen_cards(
     known = CARDS[size.task]
     if models is not None:
         _check_names(models, size.task)
-        known = tuple(card for card in with_variants(known, transformation) if card.name in ("baseline", *models))
+        power = transformation if SUFFIXES.get(transformation) == "-power" else "yeo-johnson"
+        every = with_variants(known, "log", power) if size.task == "regression" else known
+        known = tuple(card for card in every if card.name in ("baseline", *models))
     elif transformation != "identity":
         known = tuple(
             card if card.transformation != "identity" or card.cost < 1 else replace(card, cost=card.cost + _LATER)
@@ -78,23 +80,22 @@ def chosen_cards(
     return [card for card in known if card.name not in reasons], notes
 
 
-def with_variants(cards: Sequence[Card], transformation: str) -> list[Card]:
-    """Each card followed by that of the transformed target; without a better transformation, by that of the log."""
-    kind = "log" if transformation == "identity" else transformation
+def with_variants(cards: Sequence[Card], *transformations: str) -> list[Card]:
+    """Each card followed by those of the transformed target."""
     return [
         each
         for card in cards
-        for each in ((card,) if card.reference or card.cost < 0 else (card, card.transformed(kind)))
+        for each in (card, *(card.transformed(kind) for kind in transformations if card.cost >= 0))
+        if not (each.reference and each is not card)
     ]
 
 
 def known_name(name: str, task: str | None = None) -> str:
     """The name, if a model is called so; otherwise an error that suggests the nearest."""
     every = names(task)
-    plain = next((name.removesuffix(end) for end in SUFFIXES.values() if name.endswith(end)), name)
-    if name in every or plain in names("regression"):
+    if name in every or name in _VARIANTS:
         return name
-    nearest = get_close_matches(name, every, n=1, cutoff=0.4)
+    nearest = get_close_matches(name, (*every, *_VARIANTS), n=1, cutoff=0.4)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
     raise ValueError(f"there is no model {name!r}.{hint} Choose from {', '.join(every)}.")
 
@@ -102,8 +103,7 @@ def known_name(name: str, task: str | None = None) -> str:
 def _check_names(models: Sequence[str], task: str) -> None:
     for name in models:
         known_name(name)
-        plain = next((name.removesuffix(end) for end in SUFFIXES.values() if name.endswith(end)), name)
-        if name not in names(task) and not (task == "regression" and plain in names(task)):
+        if name not in names(task) and not (task == "regression" and name in _VARIANTS):
             what = "numbers" if task == "regression" else "classes"
             raise ValueError(
                 f"the model {name!r} doesn't predict {what}, which is what the target holds: choose from "
@@ -150,15 +150,25 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
     ),
 }  # fmt: skip
 
+# The names of models of a transformed target.
+_VARIANTS = tuple(
+    card.name + suffix
+    for card in CARDS["regression"]
+    if card.cost >= 0 and not card.reference
+    for suffix in dict.fromkeys(SUFFIXES.values())
+)
+
 
 def short_name(estimator: Any) -> str | None:
     """The name of the card whose estimator is made of the same classes, or None."""
-    made = _made_of(estimator)
+    kind = getattr(estimator, "transformation", None)
+    plain, suffix = (estimator.estimator, SUFFIXES.get(str(kind))) if kind is not None else (estimator, "")
+    made = _made_of(plain)
     for task, cards in CARDS.items():
-        size = Size(1, 1, classes=2 if task == "classification" else 0)
+        size = Size(1, 1, classes=2 if task == "classification" else 0, times=Times(0, 1.0, 1.0))
         for card in cards:
             if _made_of(card.make(size)) == made:
-                return card.name
+                return None if suffix is None else card.name + suffix
     return None
 
 
@@ -168,9 +178,10 @@ def steps(estimator: Any) -> list[Any]:
 
 
 def _made_of(estimator: Any) -> list[str]:
-    """The classes of an estimator's steps and of their kernels; the kernel of those that were given none is an RBF."""
+    """The classes of an estimator's steps, of their kernels (by default an RBF), and the means of processes."""
     kinds = []
     for step in steps(estimator):
         kernel = getattr(step, "kernel", None)
-        kinds.append(f"{type(step).__name__}({'RBF' if kernel is None else type(kernel).__name__})")
+        name = "rbf" if kernel is None else kernel if isinstance(kernel, str) else type(kernel).__name__.lower()
+        kinds.append(f"{type(step).__name__}({name.replace('_', '')}, {getattr(step, 'mean', None)})")
     return kinds

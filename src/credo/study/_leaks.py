@@ -19,8 +19,8 @@ _FEWEST = 20
 def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
     """The columns that alone predict the target almost perfectly, with the share that each explains.
 
-    Each row is predicted from the rows of equal value or, of numbers without such, from its two neighbours in the
-    order of the column. The share is that of the variance or, of classes, of the labels that the commonest misses.
+    Each row is predicted from the rows of equal value or, of numbers, from its two neighbours in the order of the
+    column, whichever is better. The share is that of the variance or, of classes, of the labels that the commonest misses.
     """
     n = len(y)
     if n < _FEWEST:
@@ -48,7 +48,8 @@ def _share(column: Any, target: NDArray[np.float64]) -> float | None:
     if len(distinct) < 2:
         return None
     part = target[present]
-    return _explained(codes.ravel(), part) if 2 * len(distinct) < len(codes) else _smooth(values[present], part)
+    smooth = _smooth(values[present], part)
+    return max(smooth, _explained(codes.ravel(), part)) if 2 * len(distinct) < len(codes) else smooth
 
 
 def _explained(codes: NDArray[np.intp], target: NDArray[np.float64]) -> float:
@@ -63,7 +64,8 @@ def _explained(codes: NDArray[np.intp], target: NDArray[np.float64]) -> float:
 
 def _smooth(values: NDArray[np.float64], target: NDArray[np.float64]) -> float:
     """The share that the two neighbours in the order of the column explain."""
-    order = np.argsort(values, kind="stable")
+    # Rows of equal value in a random order: a table is often sorted by its target.
+    order = np.lexsort((np.random.default_rng(0).random(len(values)), values))
     table = target.reshape(len(target), -1)[order]
     before, after = np.vstack([table[1:2], table[:-1]]), np.vstack([table[1:], table[-2:-1]])
     return _score((before + after) / 2, table)

@@ -2,8 +2,9 @@
 
 import importlib.util
 import sys
+from types import ModuleType
 
-from credo.cli._compilation import compiles
+from credo.study._run import compiles
 
 SOURCE = """
 from numba import njit
@@ -28,5 +29,5 @@ def test_an_empty_cache_is_noticed_and_a_full_one_too(tmp_path, monkeypatch):
 
 
 def test_what_can_not_be_told_is_not_claimed(monkeypatch):
-    monkeypatch.setitem(sys.modules, "credo.linear._jit", None)
+    monkeypatch.setitem(sys.modules, "credo.linear._jit", ModuleType("_jit"))
     assert not compiles("credo.linear._jit")

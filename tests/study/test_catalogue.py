@@ -1,0 +1,171 @@
+"""The models of a study: their names, what they are made of, and which of them suit a table."""
+
+import numpy as np
+import pytest
+
+from credo.ensemble import TransformedTarget
+from credo.gp import GPRegressor
+from credo.kernels import RBF, Matern32, Matern52
+from credo.linear import BayesianLinearRegression, LinearRegression
+from credo.sparse import SpikeSlabRegressor
+from credo.study._catalogue import CARDS, chosen_cards, known_name, names, short_name
+from credo.study._size import Size, Times
+
+REGRESSORS, CLASSIFIERS = names("regression"), names("classification")
+
+
+def estimators(models, size, transformation="identity"):
+    cards, notes = chosen_cards(size, models, transformation)
+    return {card.name: card.make(size) for card in cards if card.name != "baseline"}, notes
+
+
+@pytest.mark.parametrize(("classes", "every"), [(0, set(REGRESSORS) - {"gp-time"}), (2, set(CLASSIFIERS))])
+def test_all_models_suit_a_small_table(classes, every):
+    chosen, notes = estimators(None, Size(442, 10, classes=classes))
+    assert set(chosen) == every
+    assert notes == []
+
+
+@pytest.mark.parametrize("task", CARDS)
+def test_the_baseline_is_always_there_and_first(task):
+    size = Size(100, 4, classes=2 if task == "classification" else 0)
+    for models in (None, ["polynomial"]):
+        cards, _ = chosen_cards(size, models)
+        assert cards[0].name == "baseline"
+    assert "baseline" not in names(task)
+    assert {card.name for card in CARDS[task] if card.reference} == {"boosting"}
+
+
+def test_linear_models_come_before_curved_ones():
+    # Of models that are tied, the first is selected.
+    order = [REGRESSORS.index(name) for name in ("linear", "ridge", "bayes", "spike-slab", "polynomial", "gp")]
+    assert order == sorted(order)
+
+
+def test_polynomial_is_left_out_of_a_wide_table_with_a_note():
+    chosen, notes = estimators(None, Size(100, 500))
+    assert "polynomial" not in chosen
+    assert notes[0] == "polynomial was left out: 500 columns would make 125,750 quadratic features for 100 rows."
+    with pytest.raises(ValueError, match="'polynomial' can't be used here: 500 columns would make 125,750"):
+        estimators(("polynomial",), Size(100, 500))
+
+
+def test_the_number_of_quadratic_features_is_what_the_model_makes():
+    # 4 columns: 4 linear, 4 squares, 6 products.
+    model = estimators(("polynomial",), Size(30, 4))[0]["polynomial"]
+    features = model[:-1].fit_transform([[1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 5.0, 7.0]])
+    assert features.shape[1] == 4 * (4 + 3) // 2 == 14
+    assert isinstance(model[-1], BayesianLinearRegression)
+
+
+def test_processes_have_a_length_scale_for_each_column_while_there_are_few():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for columns, shape in ((3, (3,)), (120, ())):
+        chosen, _ = estimators(("gp", "gp-matern"), Size(300, columns))
+        for model in chosen.values():
+            model.set_params(hyperparameters="fixed").fit(X, X[:, 0])
+            assert np.shape(model.kernel_.params["lengthscale"]) == shape
+
+
+def test_the_process_in_time_is_for_tables_in_the_order_of_time():
+    chosen, notes = estimators(None, Size(120, 2))
+    assert "gp-time" not in chosen and notes == []
+    with pytest.raises(ValueError, match="not in the order of time"):
+        estimators(("gp-time",), Size(120, 2))
+    in_time = Size(120, 2, times=Times(0, 3650.0, 30.0, (365.25,)))
+    assert "gp-time" in estimators(None, in_time)[0]
+
+
+@pytest.mark.parametrize("name", [name for name in REGRESSORS if name != "gp-time"])
+def test_regressors_have_their_name(name):
+    assert short_name(estimators((name,), Size(300, 6))[0][name]) == name
+
+
+@pytest.mark.parametrize("name", ["gp", "gp-matern"])
+def test_processes_with_one_length_scale_have_their_name(name):
+    assert short_name(estimators((name,), Size(300, 120))[0][name]) == name
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_have_their_name(name):
+    assert short_name(estimators((name,), Size(300, 6, classes=2))[0][name]) == name
+
+
+def test_processes_are_told_apart_by_their_kernels():
+    assert short_name(GPRegressor(RBF())) == "gp"
+    assert short_name(GPRegressor(Matern52())) == short_name(GPRegressor("matern52")) == "gp-matern"
+    assert short_name(GPRegressor(Matern32())) is None
+    in_time = Size(120, 2, times=Times(0, 3650.0, 30.0, (365.25,)))
+    assert short_name(estimators(("gp-time",), in_time)[0]["gp-time"]) == "gp-time"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("log", "linear-log"), ("box-cox", "linear-power"), ("yeo-johnson", "linear-power")]
+)
+def test_models_of_a_transformed_target_have_their_name(kind, name):
+    assert short_name(TransformedTarget(LinearRegression(), transformation=kind)) == name
+    made, _ = estimators((name,), Size(50, 2), kind)
+    assert isinstance(made[name], TransformedTarget) and made[name].transformation == kind
+
+
+def test_models_of_a_transformed_target_can_be_named_whatever_the_table_suggests():
+    for transformation in ("identity", "log", "box-cox"):
+        made, _ = estimators(("bayes", "linear-power", "linear-log"), Size(50, 2), transformation)
+        assert list(made) == ["linear-log", "linear-power", "bayes"]
+
+
+@pytest.mark.parametrize("name", ["boosting-log", "baseline-log", "discriminant-power", "baseline"])
+def test_what_has_no_model_is_an_error(name):
+    with pytest.raises(ValueError, match=f"no model '{name}'"):
+        estimators((name,), Size(50, 2))
+
+
+@pytest.mark.parametrize(
+    ("value", "nearest"),
+    [("bays", "bayes"), ("poly", "polynomial"), ("matern", "gp-matern"), ("linaer-log", "linear-log")],
+)
+def test_a_wrong_name_suggests_the_nearest(value, nearest):
+    with pytest.raises(ValueError, match=f"no model '{value}'. Did you mean '{nearest}'"):
+        known_name(value)
+
+
+def test_a_name_that_is_near_none_lists_all():
+    with pytest.raises(ValueError, match=r"no model 'xyz'\. Choose from linear, ridge"):
+        known_name("xyz")
+
+
+def test_a_model_of_the_other_task_is_an_error():
+    with pytest.raises(ValueError, match="'linear' doesn't predict classes"):
+        estimators(("linear",), Size(50, 2, classes=2))
+    with pytest.raises(ValueError, match="'discriminant' doesn't predict numbers"):
+        estimators(("discriminant",), Size(50, 2))
+
+
+def test_a_spike_and_slab_visits_all_subsets_while_it_can():
+    chosen, _ = estimators(("spike-slab",), Size(50, 5))
+    model = chosen["spike-slab"].fit(np.eye(12)[:, :5], np.arange(12.0))
+    assert (model.search_, model.prior_inclusion) == ("enumerate", "beta-binomial")
+    # Of the likeliest, so many as the estimator averages over by itself.
+    assert model.n_models == SpikeSlabRegressor().n_models
+    few, many = (estimators(("spike-slab",), Size(100, d, classes=2))[0]["spike-slab"] for d in (5, 30))
+    assert (few.search, many.search) == ("enumerate", "gibbs")
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_a_spike_and_slab_expects_a_few_columns_where_they_outnumber_the_rows(classes):
+    tall, wide = (estimators(("spike-slab",), Size(100, d, classes=classes))[0]["spike-slab"] for d in (100, 101))
+    assert tall.prior_inclusion == "beta-binomial" and wide.prior_inclusion == (1.0, 101.0)
+    assert wide.n_draws is not None, "every fold would go on for as long as it takes"
+
+
+def test_a_spike_and_slab_is_for_two_classes():
+    chosen, notes = estimators(None, Size(90, 4, classes=3))
+    assert "spike-slab" not in chosen
+    assert "two classes, and there are 3" in notes[0]
+    with pytest.raises(ValueError, match=r"'spike-slab' can't be used here: .* two classes, and there are 5"):
+        estimators(("spike-slab",), Size(90, 4, classes=5))
+
+
+def test_the_penalty_of_a_sparse_logistic_regression_is_chosen_by_held_out_rows():
+    [found] = estimators(("sparse-logistic",), Size(400, 20, classes=2))[0].values()
+    assert type(found).__name__ == "SparseLogisticRegressionCV"

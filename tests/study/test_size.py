@@ -1,0 +1,62 @@
+"""Which models a table of some size rules out, and how that is said."""
+
+import pytest
+
+from credo.study import _size as sizes
+from credo.study._catalogue import CARDS, chosen_cards, names
+from credo.study._size import Size
+
+KERNELS = {"kernel-ridge", "gp", "gp-matern"}
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    """A machine of 16 GB."""
+    monkeypatch.setattr(sizes, "memory", lambda: 16 * 10**9)
+
+
+def impossible(name, size):
+    return next(card for card in CARDS[size.task] if card.name == name).limit(size)
+
+
+@pytest.mark.parametrize(("shape", "wide"), [((1000, 43), False), ((1000, 44), True), ((10**6, 10), True)])
+def test_the_limit_of_polynomials_counts_features_and_cells(shape, wide):
+    assert (impossible("polynomial", Size(*shape)) is not None) == wide
+
+
+def test_a_table_of_thousands_of_rows_rules_out_nothing(memory):
+    cards, notes = chosen_cards(Size(8192, 8), None)
+    assert {card.name for card in cards} == {"baseline", *names("regression")} - {"gp-time"}
+    assert notes == []
+
+
+def test_memory_that_is_not_there_is_named(memory):
+    with pytest.raises(ValueError, match="the model 'gp' can't be used here") as caught:
+        chosen_cards(Size(60_000, 8), ["gp"])
+    # Three matrices of 60 000² numbers of 8 bytes: 86.4 GB.
+    assert "3 matrices of 60,000 × 60,000 numbers need 86 GB, and this machine has 16 GB of memory" in str(caught.value)
+    cards, notes = chosen_cards(Size(60_000, 8), None)
+    assert {card.name for card in cards}.isdisjoint(KERNELS)
+    assert all(any(note.startswith(f"{name} was left out") for note in notes) for name in KERNELS)
+
+
+def test_unknown_memory_rules_out_nothing(monkeypatch):
+    monkeypatch.setattr(sizes, "memory", lambda: None)
+    assert impossible("gp", Size(60_000, 8)) is None
+
+
+def test_tables_too_large_to_be_dense(memory):
+    assert "too many to hold as one dense table" in impossible("gp", Size(4000, 30_000))
+    assert "too many to hold as one dense table" in impossible("discriminant", Size(10**6, 1000, classes=2))
+    assert impossible("linear", Size(4000, 30_000)) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "own"), [(300, 50, True), (300, 51, False), (30, 10, True), (30, 11, False)]
+)
+def test_length_scales_need_rows_to_tell_them_apart(rows, columns, own):
+    assert Size(rows, columns).has_lengthscales == own
+
+
+def test_the_levels_of_one_column_count_as_one_input():
+    assert Size(300, 80, inputs=4).has_lengthscales
