@@ -36,20 +36,6 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class Guess:
-    """The scores of giving every row the shares of the classes among the other rows, by Laplace's rule.
-
-    `accuracy` is that of always naming `label`, the most frequent class.
-    """
-
-    label: str
-    log_loss: float
-    brier: float
-    accuracy: float
-    log_score: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
 class Unlikely:
     """Rows whose own label had been held unlikely, how many there should be, and how small the smallest was."""
 
@@ -100,17 +86,10 @@ def area(held: HeldOut) -> tuple[float, float]:
     return area_under_curve(*predicted(held).event)
 
 
-def guess(y: NDArray[Any], target: str = "y") -> Guess:
-    """Scores of (n_k + 1)/(n + K) with the row's own label taken out: what looks at no column would reach."""
-    classes, codes = np.unique(y, return_inverse=True)
-    codes = codes.ravel()
-    n, n_classes = len(codes), len(classes)
-    counts = np.bincount(codes)
-    probability = (counts[None, :] + 1.0 - np.eye(n_classes)) / (n - 1 + n_classes)
-    log_score = np.log(probability[np.arange(n_classes), np.arange(n_classes)])[codes]
-    squares = np.square(probability - np.eye(n_classes)).sum(axis=1) / (2 if n_classes == 2 else 1)
-    label = called(classes[counts.argmax()].item(), target)
-    return Guess(label, -float(log_score.mean()), float(squares[codes].mean()), float(counts.max() / n), log_score)
+def most_frequent(held: HeldOut, target: str = "y") -> tuple[str, float]:
+    """The most frequent class and its share."""
+    classes, counts = np.unique(held.y, return_counts=True)
+    return called(classes[counts.argmax()].item(), target), float(counts.max() / counts.sum())
 
 
 def unlikely(held: HeldOut) -> Unlikely:

@@ -23,6 +23,7 @@ def write(
     seed: int | None,
     source: str | None = None,
     date: str | None = None,
+    notes: Any = (),
 ) -> None:
     """Write the report of a comparison as one HTML file that needs nothing else.
 
@@ -49,10 +50,13 @@ def write(
         What the table is called, printed below the heading.
     date : str, optional
         Printed as it is; without it the page holds no date, and equal input makes equal bytes.
+    notes : sequence of str, or of objects with a text and an attribute `important`
+        What else the reader should know. Important notes (also among `sheet_notes` and those of the comparison) are
+        highlighted on top of the page.
     """
     page = render(
         title=title, sheet_notes=sheet_notes, preparation=preparation, comparison=comparison, models=models,
-        target=target, frame=frame, y=y, seed=seed, source=source, date=date,
+        target=target, frame=frame, y=y, seed=seed, source=source, date=date, notes=notes,
     )  # fmt: skip
     # Half a surrogate pair, as a broken file name may hold, is no UTF-8.
     with replacing(path) as handle:
