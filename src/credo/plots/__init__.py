@@ -6,9 +6,9 @@ Without `ax` a new pyplot figure is made. The style is applied while drawing and
 turns, so that figures may be drawn in several of them. Colours are safe for colour-blind readers, every figure
 has one accent, and what is marked by colour is marked by shape as well.
 
-Members: `predicted_vs_actual`, `residuals`, `over_time`, `calibration` (PIT histogram), `coefficients`, `band` (a model of
-one input, with functions drawn from it); for Gaussian processes `prior_draws` (what a kernel believes), `relevances`
-and `relevance_trace` (which inputs matter, and how the search found out), `evidence_surface` (over two
+Members: `predicted_vs_actual`, `residuals`, `over_time`, `calibration` (PIT histogram), `coefficients`, `band` (a
+model of one input, with functions drawn from it); for Gaussian processes `prior_draws` (what a kernel believes),
+`relevances` and `relevance_trace` (which inputs matter, and how the search found out), `evidence_surface` (over two
 hyperparameters) and `next_points` (where to measure); for sparse models `coefficient_path` (along the penalty of the
 lasso), and of a posterior over subsets `inclusions`, `model_scores`, `top_models` and `coefficient_density` (many
 Axes); for classifiers `decision_regions` (over two inputs), `sigmoid` (along one), `weight_posterior` (two weights of a

@@ -125,7 +125,9 @@ def opening(comparison: Comparison, target: str) -> list[str]:
         f"These columns don't help to predict {target}, or there are too few rows to show that they do. Add rows, or "
         "columns that are related to it."
     )
-    return [f"Nothing beat guessing. {comparison.reason}", " ".join([advice, *failed])]
+    ahead = any(comparison.gap(name, BASELINE).mean > 0 for name in comparison.held_out)
+    said = f"Nothing {'clearly ' if ahead else ''}beat guessing. {comparison.reason}"
+    return [said, " ".join([advice, *failed])]
 
 
 def effect_words(found: Effects, *, best: str, target: str) -> list[str]:
@@ -137,8 +139,8 @@ def effect_words(found: Effects, *, best: str, target: str) -> list[str]:
         top = sure[np.argmax(found.strength[sure])]
         factor = number(float(np.exp(found.estimate[top])))
         said.append(
-            f"The clearest one, {names[top]}, multiplies {target} by {factor} for each standard deviation (an input with "
-            "two values: from one to the other)."
+            f"The clearest one, {names[top]}, multiplies {target} by {factor} for each standard deviation (an input "
+            "with two values: from one to the other)."
         )
     return said
 

@@ -25,7 +25,7 @@ UNLIKELY = 0.05
 
 @dataclass(frozen=True)
 class Confusion:
-    """The two classes that are mistaken most; `recall` is the share of each class that was found."""
+    """The most frequent error; `recall` is the share of each class that was recognised."""
 
     classes: list[str]
     recall: NDArray[np.float64]
@@ -69,7 +69,7 @@ def calibration(held: HeldOut) -> Calibration:
 
 
 def confusion(held: HeldOut, target: str = "y") -> Confusion:
-    """Which classes are taken for which."""
+    """Which classes are confused."""
     found = predicted(held)
     n_classes = len(found.classes)
     counts = np.zeros((n_classes, n_classes), dtype=np.intp)
@@ -93,7 +93,7 @@ def most_frequent(held: HeldOut, target: str = "y") -> tuple[str, float]:
 
 
 def unlikely(held: HeldOut) -> Unlikely:
-    """How many labels came true that the model had held unlikely, and how many should have by its own account."""
+    """How many rows had an improbable class, and how many should have by the predicted probabilities."""
     found = predicted(held)
     small = found.table <= UNLIKELY
     return Unlikely(

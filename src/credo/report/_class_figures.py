@@ -51,8 +51,8 @@ def held_out_figures(held: HeldOut, *, target: str) -> list[Figure]:
                 f"How well are {names[1]} and {names[0]} separated?",
                 lambda ax: plots.roc(y, table, classes=shown, ax=ax),
                 sentences.area(*facts.area(held), first=names[0], second=names[1]),
-                "ROC curve: true positive rate against false positive rate for every threshold. Guessing: the diagonal. "
-                "Perfect: the upper left corner.",
+                "ROC curve: true against false positive rate for every threshold. Guessing: the diagonal. Perfect: "
+                " the upper left corner.",
                 size=_SQUARE,
             )
         )
@@ -63,8 +63,8 @@ def held_out_figures(held: HeldOut, *, target: str) -> list[Figure]:
             "Which classes are confused?",
             lambda ax: plots.confusion(held.y, found.classes[found.named], classes=found.classes.tolist(), ax=ax),
             sentences.confusion(facts.confusion(held, target)),
-            "Confusion matrix of held-out rows: actual class (rows) by predicted class (columns), shaded by the share of "
-            "the row. Correct predictions are on the diagonal.",
+            "Confusion matrix of held-out rows: actual class (rows) by predicted class (columns), shaded by the share "
+            "of the row. Correct predictions are on the diagonal.",
             size=(max(_SQUARE[0], side), side),
         )
     )

@@ -27,7 +27,7 @@ def loss(value: float, baseline: float | None, gain: Gap | None) -> str:
         return f"{text}."
     other = f"the baseline, which always predicts the class frequencies, has {number(baseline)}"
     if gain.mean <= 0:
-        return f"{text}, no better than that of the baseline, which always predicts the class frequencies ({number(baseline)})."
+        return f"{text}, no better than the baseline, which always predicts the class frequencies ({number(baseline)})."
     return f"{text}; {other}{'' if gain.clear else ', a difference that chance could explain'}."
 
 

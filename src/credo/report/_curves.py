@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from credo.io.extras import pandas
@@ -38,7 +39,7 @@ class Curve:
     `ticks` are the names of the places where the column has few values, and None where it is measured; of `dates`, x
     counts days since 1970. `level` says whether the difference between the highest and the lowest place has a 95 %
     interval that holds zero, and is None where the model doesn't say how places vary together. `together` are inputs
-    that move with the column, each at the same quantile. Of several `classes` the mean has a column each.
+    that move with the column, as they do on average. Of several `classes` the mean has a column each.
     """
 
     name: str
@@ -200,12 +201,11 @@ def _curve(
 
 
 def _moved_along(lead: Any, other: Any, places: Vector) -> Vector:
-    """The values of another column at the quantiles that the places are of the leading one, or at the opposite ones."""
-    both = pandas().DataFrame({"lead": lead, "other": other}).astype(np.float64).dropna()
-    values, others = np.sort(both["lead"].to_numpy()), both["other"].to_numpy()
-    share = 0.5 * (np.searchsorted(values, places, "left") + np.searchsorted(values, places, "right")) / len(values)
-    falls = both["lead"].rank().corr(both["other"].rank()) < 0
-    return np.quantile(others, 1.0 - share if falls else share)
+    """The average of another column at some values of the leading one, by a cubic fitted to the rows."""
+    both = pandas().DataFrame({"lead": lead, "other": other}).astype(np.float64).dropna().to_numpy()
+    x, values = both.T
+    cubic = Polynomial.fit(x, values, deg=min(3, len(np.unique(x)) - 1))
+    return np.clip(cubic(places), values.min(), values.max())
 
 
 def _is_level(model: Any, table: Any, dist: Any) -> bool | None:

@@ -60,12 +60,23 @@ def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
         found = _intervals(estimator)
         if found is None:
             continue
-        names = [str(feature) for feature in model.preparation_.get_feature_names_out()]
+        names = _named(model)
         estimate, lower, upper = found
         if len(names) == len(estimate) and np.isfinite(upper - lower).any():
             scale = step(model.preparation_.transform(frame))
             return Effects(name, names, estimate * scale, lower * scale, upper * scale, transform)
     return None
+
+
+def _named(model: Any) -> list[str]:
+    """The prepared columns' names; a date goes by the name of its column, without the day that it is counted from."""
+    days = {
+        encoder.names()[0]: encoder.name
+        for encoder in getattr(model.preparation_, "encoders_", ())
+        if hasattr(encoder, "origin") and encoder.value
+    }
+    names = [str(feature) for feature in model.preparation_.get_feature_names_out()]
+    return [days.get(name, name) for name in names]
 
 
 def untransformed(estimator: Any) -> tuple[Any, str]:

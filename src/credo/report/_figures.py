@@ -126,8 +126,8 @@ def bend_figure(process: Process) -> Figure:
         process.bends,
         label="standard deviation of the input / length scale",
         answer=words.bends(process),
-        reading="Long bars: strongly curved along this input. Short bars: nearly linear, steep or flat. The length scale "
-        "is the distance over which the function changes direction; it says nothing about the size of the effect.",
+        reading="Long bars: strongly curved along this input. Short bars: nearly linear, steep or flat. The length "
+        "scale is the distance over which the function changes direction; it says nothing about the size of the effect.",
     )
 
 
@@ -187,8 +187,8 @@ def line_figure(line: Line, held: facts.Predicted, *, target: str) -> Figure:
         "What does the fitted curve look like?",
         draw,
         words.curve(Curve(line.label, line.label, line.x, line.latent, level=line.level, dates=line.dates)),
-        "Mean of the model fitted to all rows. Dark band: 95 % interval of the function. Light band: 95 % interval of a "
-        "new observation.",
+        "Mean of the model fitted to all rows. Dark band: 95 % interval of the function. Light band: 95 % interval of "
+        "a new observation.",
     )
 
 

@@ -68,19 +68,19 @@ def _most(fact: Influence, order: NDArray[np.intp], *, target: str) -> str:
     names, values = [entry(fact.members[i]) for i in order], fact.values[order]
     strong = int(np.sum(values >= 0.5 * values[0]))
     some = int(np.sum(values >= _HARDLY * values[0]))
+    first = _change(fact, order[0], name="it" if strong == 1 else names[0])
     text = (
-        f"Most influential: {listing(names[:strong], at_most=4)}. {capital(_change(fact, order[0]))} changes the "
-        f"predicted {target} by {number(float(values[0]), digits=2)} (root mean square over the rows)"
+        f"Most influential: {listing(names[:strong], at_most=4)}. {capital(first)} changes the predicted {target} by "
+        f"{number(float(values[0]), digits=2)} (root mean square over the rows)"
     )
     if strong < some:
-        text += f", {_change(fact, order[strong])} by {number(float(values[strong]), digits=2)}"
+        text += f", {_change(fact, order[strong], name=names[strong])} by {number(float(values[strong]), digits=2)}"
     return f"{text}.{_hardly(names[some:], there_are_others=strong < some)}"
 
 
-def _change(fact: Influence, i: int) -> str:
-    name = entry(fact.members[i])
+def _change(fact: Influence, i: int, *, name: str) -> str:
     if len(fact.members[i]) > 1:
-        return f"exchanging {name} between rows"
+        return f"exchanging {'them' if name == 'it' else name} between rows"
     return f"one standard deviation of {name}" if fact.measured[i] else f"another value of {name}"
 
 
@@ -94,7 +94,7 @@ def _hardly(names: list[str], *, there_are_others: bool) -> str:
         who = f"the other {spelled(len(names))}"
     else:
         who = listing(names) if len(names) <= 4 else f"{spelled(len(names))} others"
-    return f" {capital(who)} {'has' if len(names) == 1 else 'have'} little influence."
+    return f" Little influence: {who}."
 
 
 def process(fact: Process, *, target: str, spread: float) -> str:

@@ -88,7 +88,8 @@ def words(comparison: Comparison) -> list[str]:
         found.append(sentences.lead(*names, comparison.gap(*names), what=what))
     found.append(sentences.evidence(_comparable(good), good[0].name))
     if BASELINE in comparison.held_out and good[0].name != BASELINE:
-        found.append(sentences.reference(comparison.gap(good[0].name, BASELINE).mean, classes=classes))
+        top = good[0].name
+        found.append(sentences.reference(top, comparison.gap(top, BASELINE), classes=classes))
     return [sentence for sentence in found if sentence]
 
 

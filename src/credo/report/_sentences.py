@@ -40,7 +40,9 @@ def coverage(fact: Coverage, shape: Uniformity | None = None) -> str:
     share = fact.inside / fact.n
     bounds = count(fact.low) if fact.low == fact.high else f"{count(fact.low)}–{count(fact.high)}"
     if fact.low <= fact.inside <= fact.high:
-        verdict = f"as expected ({bounds})"
+        off = "" if shape is None else "wider" if shape.too_wide else "narrower" if shape.too_narrow else ""
+        more = f". Intervals of lower levels are {off} than they should be" if off else ""
+        verdict = f"as expected ({bounds}){more}"
     elif fact.inside < fact.low and shape is not None and shape.too_wide:
         verdict = f"fewer than expected ({bounds}), although most intervals are wider than necessary"
     elif fact.inside < fact.low:
@@ -126,7 +128,7 @@ def residuals(fact: Pattern, left: NDArray[np.float64], *, useful: bool) -> str:
         return f"{several(fact.n, 'row')} are too few to show a pattern. {half}"
     signs = _patterns(fact, useful=useful)
     if not signs:
-        return f"No pattern: mean and spread of the residuals don't change with the prediction. {half}"
+        return f"No clear trend: mean and spread of the residuals don't change with the prediction. {half}"
     return f"{'. '.join(capital(sign) for sign in signs)}. {half}"
 
 
@@ -163,7 +165,7 @@ def inputs(fact: Effects, *, best: str, target: str, names: list[str]) -> str:
     whose = "" if fact.model == best else f" in {fact.model}"
     fixed = ", other inputs held fixed" if len(names) > 1 else ""
     rest = f" These rows don't determine the coefficients of {listing(loose, at_most=3)}." if loose else ""
-    return f"Clearest effects{whose}: {target} {' and '.join(ways)}{fixed}.{rest}"
+    return f"Clearest effect{'s' * (len(surest) > 1)}{whose}: {target} {' and '.join(ways)}{fixed}.{rest}"
 
 
 def coefficients(fact: Effects, *, best: str, names: list[str], shown: int) -> str:
@@ -213,16 +215,15 @@ def lead(best: str, second: str, fact: Gap, *, what: str = "log score") -> str:
     )
 
 
-def reference(ahead: float, *, classes: bool = False) -> str:
-    """What a log score is worth that is so far ahead of the baseline's."""
-    if not math.isfinite(ahead):
+def reference(top: str, ahead: Gap, *, classes: bool = False) -> str:
+    """What the log score of a model is worth that is so far ahead of the baseline."""
+    if not math.isfinite(ahead.mean) or ahead.mean <= 0:
         return ""
-    if ahead <= 0:
-        return f"No model's log {'loss' if classes else 'score'} beats the baseline's."
-    times = number(math.exp(min(ahead, 700.0)), digits=3 if ahead < 0.1 else 2)
+    times = number(math.exp(min(ahead.mean, 700.0)), digits=3 if ahead.mean < 0.1 else 2)
+    verdict = "" if ahead.clear else ", a difference that chance could explain"
     return (
-        f"The top model makes the observed {'labels' if classes else 'values'} {times} times as probable as the "
-        "baseline does (geometric mean over the rows)."
+        f"{top} makes the observed {'labels' if classes else 'values'} {times} times as probable as the baseline does "
+        f"(geometric mean over the rows){verdict}."
     )
 
 
@@ -236,9 +237,7 @@ def evidence(logs: Mapping[str, float], top: str) -> str:
     first, second = sorted(logs, key=lambda name: -logs[name])[:2]
     lead = number(logs[first] - logs[second], digits=2)
     if top not in logs:
-        return (
-            f"Of the {spelled(len(logs))} models with a log evidence, {first} has the largest, {lead} above {second}."
-        )
+        return f"Of {spelled(len(logs))} models with a log evidence, {first} has the largest, {lead} above {second}."
     also = "also" if first == top else "instead"
     return f"The log evidence, which needs no held-out rows, {also} favours {first}, by {lead} over {second}."
 

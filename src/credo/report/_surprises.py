@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from credo.io.extras import pandas
 from credo.plots import shorten
 from credo.report._facts import Predicted
-from credo.report._numbers import count, datum, listing, number
+from credo.report._numbers import datum, fixed, listing, number
 
 # A handful of rows can be read in the table itself.
 ROWS_TO_CHOOSE_FROM = 20
@@ -44,7 +44,7 @@ def surprises(held: Predicted, frame: Any) -> Listing:
     lines = [
         (
             row_label(frame.index[held.held.rows[i]]),
-            datum(float(held.y[i])),
+            _actual(float(held.y[i])),
             number(float(held.mean[i])),
             f"{number(float(held.lower[i]))} to {number(float(held.upper[i]))}",
             number(float(error[i])),
@@ -53,7 +53,7 @@ def surprises(held: Predicted, frame: Any) -> Listing:
         for i, note in zip(picked, notes, strict=True)
     ]
     share = float(np.sum(error[picked] ** 2) / np.sum(error**2)) if lines else 0.0
-    few = f"They account for {100 * share:.0f} % of the squared error. " if share > 0.2 else ""
+    few = f"They account for {100 * share:.0f} % of the squared error." if share > 0.2 else ""
     return without_empty(Listing(head, lines, few))
 
 
@@ -84,4 +84,13 @@ def without_empty(found: Listing) -> Listing:
 
 def row_label(label: Any) -> str:
     """Rows are counted from one, as people do; a row with a name of its own keeps it."""
-    return count(int(label) + 1) if isinstance(label, int | np.integer) else shorten(label)
+    return str(int(label) + 1) if isinstance(label, int | np.integer) else shorten(label)
+
+
+def _actual(value: float) -> str:
+    """A value beside its prediction: a whole number stays whole.
+
+    >>> _actual(4032.0), _actual(2.5)
+    ('4,032', '2.5')
+    """
+    return fixed(value, decimals=0) if value.is_integer() and abs(value) < 1e6 else datum(value)

@@ -48,7 +48,7 @@ def time_figure(held: facts.Predicted, model: Any, frame: Any, *, n_folds: int, 
             f"RMSE is {number(early)} in the earlier half of the held-out rows and {number(late)} in the later half. "
             f"{count(int(inside[order].sum()))} of {count(len(order))} rows are inside the 95 % band.",
             f"Held-out predictions (line and band) and actual values (dots) by {name}. {how}{some}",
-            size=(4.7, 3.0),
+            size=(9.6, 3.0),
         )
     ]  # fmt: skip
 
