@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import RLock
@@ -45,7 +45,7 @@ _settings_lock = RLock()
 
 
 @contextmanager
-def style(more: Mapping[str, Any] | None = None) -> Iterator[None]:
+def style(more: Any = None) -> Iterator[None]:
     """Credo's style for what is drawn inside the context; matplotlib's own settings return afterwards.
 
     Threads take turns, so that figures drawn in several of them come out as in one.
@@ -65,7 +65,7 @@ def style(more: Mapping[str, Any] | None = None) -> Iterator[None]:
     >>> mpl.rcParams["axes.linewidth"] == before
     True
     """
-    with _settings_lock, mpl.rc_context({**SETTINGS, **(more or {})}):
+    with _settings_lock, mpl.rc_context(SETTINGS | (more or {})):
         yield
 
 

@@ -49,7 +49,7 @@ def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[
     >>> svg(lambda ax: ax.plot([1, 2]), prefix="line", label="a line", size=(4, 3))[:61]
     '<svg viewBox="0 0 288 216" role="img" aria-label="a line" str'
     """
-    with style({"font.family": _FONT, "svg.fonttype": "none", "svg.hashsalt": prefix, "svg.id": None}):
+    with style({"font.family": _FONT, "svg.fonttype": "none", "svg.hashsalt": prefix}):
         figure = Figure(figsize=size, dpi=72, layout="constrained")
         canvas = _Canvas(figure)
         draw(figure.subplots())

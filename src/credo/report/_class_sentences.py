@@ -47,7 +47,7 @@ def confidence(fact: Calibration) -> str:
             return f"{text}: the model is overconfident."
         case "too unsure":
             return f"{text}: the model is underconfident."
-    return f"{text}. On average that fits, but {_error(fact)}{_close(fact)}."
+    return f"{text}. Within groups of rows, {_error(fact)}{_close(fact)}."
 
 
 def reliability(fact: Calibration) -> str:

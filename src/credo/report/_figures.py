@@ -127,7 +127,7 @@ def bend_figure(process: Process) -> Figure:
         label="standard deviation of the input / length scale",
         answer=words.bends(process),
         reading="Long bars: strongly curved along this input. Short bars: nearly linear, steep or flat. The length "
-        "scale is the distance over which the function changes direction; it says nothing about the size of the effect.",
+        "scale is the distance over which the function changes direction, not the size of the effect.",
     )
 
 

@@ -151,7 +151,7 @@ def _covered(held: HeldOut) -> str:
 
 def _calibrated(held: HeldOut) -> str:
     verdict = class_facts.calibration(held).verdict
-    return {"too sure": "overconfident", "too unsure": "underconfident"}.get(verdict, verdict)
+    return {"too sure": "overconfident", "too unsure": "underconfident", "off": "miscalibrated"}.get(verdict, verdict)
 
 
 def _seconds(value: float | None) -> str:
