@@ -62,11 +62,11 @@ def test_columns_of_which_one_is_the_sum_of_others_are_told_together():
     both = estimator.inclusion_probabilities_[places].sum() - estimator.inclusion_of(places)
     assert group.share == pytest.approx(both, abs=1e-9)
     assert sentence(found).startswith(
-        "Of the four inputs, two of a, b and a_plus_b almost certainly matter (over 99 %): any two of them tell all "
+        "Of the four inputs, two of a, b and a_plus_b almost certainly matter (over 99 %): any two of them determine all "
         "three, so the data can't tell which; c "
     )
     # Another assumption changes nothing about them.
-    assert "move c a good deal" in words.swayed(found)
+    assert "change c considerably" in words.swayed(found)
 
 
 def test_copies_and_sums_go_together():
@@ -127,8 +127,8 @@ def posterior(subsets, d):
         ),
         (
             {(0,): 0.36, (1,): 0.31, (2,): 0.31, (): 0.02},
-            "at least one of a, b and s almost certainly matters (98 %): any two of them determine all three, so the rows can "
-            "hardly say which",
+            "at least one of a, b and s almost certainly matters (98 %): any two of them determine all three, so the data can "
+            "hardly tell which",
         ),
         (
             {(0,): 0.2, (1,): 0.2, (2,): 0.2, (): 0.4},
@@ -157,7 +157,7 @@ def test_larger_sums_are_said_as_such():
     names = list("abcde")
     found = Inclusions("s", names, np.full(5, 0.6), [], [Some(names, 3, 3, 0.98)])
     assert sentence(found) == (
-        "Of the five inputs, three of a, b, c, d and e almost certainly matter (98 %): some of them are weighted sums of "
+        "Of the five inputs, three of a, b, c, d and e almost certainly matter (98 %): some of them are linear combinations of "
         "the others, so the data can't tell which."
     )
 

@@ -261,7 +261,7 @@ def test_the_probability_has_a_curve_along_each_input(frame):
     words = text(page)
     assert page.count('id="figure-curve-') == 3
     assert "The probability of bloom of bayes (fitted to all rows) along one input" in words
-    assert "Band: 95 % interval of the probability" in words
+    assert "interval of the probability" in words
     assert re.search(r"Rises from \d[\d.]* % to \d[\d.]* %\.", words)
     plain = text(render(**case(y, {"log": LogisticRegression(1.0)}, frame)))
     assert "Effect of each input" in plain and "Band:" not in plain

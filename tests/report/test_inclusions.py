@@ -133,11 +133,11 @@ def test_the_sentence_of_all_and_of_none():
 def test_those_that_stand_in_for_each_other_are_told_once():
     text = say([0.999, 0.6, 0.38, 0.1], [Either(["x1", "x2"], 0.98, 0.004)])
     assert text == (
-        "Of the four inputs, x0 almost certainly matters (95 % or more); either of x1 and x2 will do (one of them is in "
-        "with 98 %); x3 probably doesn't (below 25 %)."
+        "Of the four inputs, x0 almost certainly matters (95 % or more); either of x1 and x2 is enough (at "
+        "least one: 98 %); x3 probably doesn't (below 25 %)."
     )
     text = say([0.999, 0.5, 0.3, 0.2], [Either(["x1", "x2", "x3"], 0.97, 0.03)])
-    assert "any one of x1, x2 and x3 will do (one of them is in with 97 %, and several with 3 %)" in text
+    assert "any one of x1, x2 and x3 is enough (at least one: 97 %; several: 3 %)" in text
     assert "undecided" not in text and "probably" not in text
 
 
@@ -166,7 +166,7 @@ def test_of_more_inputs_than_rows_none_is_needed_by_itself():
     assert say([0.99, *[0.01] * 1998], wide=True).endswith(
         "(95 % or more); none of the other 1,998 has a high inclusion probability (each below 25 %)."
     )
-    assert say([0.01] * 40, wide=True) == "None of the 40 inputs has a high inclusion probability (each below 25 %)."
+    assert say([0.01] * 40, wide=True) == "None of the 40 inputs has an inclusion probability above 25 %."
 
 
 def test_the_probability_beforehand_is_that_of_the_law():
@@ -200,13 +200,12 @@ def test_an_assumption_is_told_where_another_would_move_a_probability():
     """Odds of one to twelve are a probability below which four times the prior odds don't reach a quarter."""
     assumed = assumption("beta-binomial", ["x0", "x1", "x2"])
     assert words.swayed(told([0.99, 0.34, 0.05], assumed=assumed)) == (
-        "Prior: every number of included inputs is equally probable. That is an assumption; another could move x1 a "
-        "good deal."
+        "Prior: every number of included inputs is equally probable. Another prior could change x1 considerably."
     )
     assert words.swayed(told([0.99, 0.93, 1 / 13 - 1e-6], assumed=assumed)) == ""
-    assert words.swayed(told([0.99, 0.92, 1 / 13 + 1e-6], assumed=assumed)).endswith("move x1 and x2 a good deal.")
+    assert words.swayed(told([0.99, 0.92, 1 / 13 + 1e-6], assumed=assumed)).endswith("change x1 and x2 considerably.")
     clear = inclusion_figure(told([0.99, 0.99, 0.01], assumed=assumed), best="s", linear=True)
-    assert "seen (50 %): any share of the inputs was as likely" in clear.reading and "assumption" not in clear.answer
+    assert "prior probability (50 %): every number" in clear.reading and "Another prior" not in clear.answer
 
 
 def test_many_names_are_cut_short():
@@ -215,12 +214,12 @@ def test_many_names_are_cut_short():
 
 def test_weights_that_are_left():
     assert words.kept("lasso", ["a", "b"], 5) == "Two of five coefficients are non-zero in lasso: a and b."
-    assert words.kept("lasso", ["a"], 12) == "One of the 12 weights is other than zero in lasso: a."
+    assert words.kept("lasso", ["a"], 12) == "One of 12 coefficients is non-zero in lasso: a."
     assert words.kept("lasso", [f"x{i}" for i in range(9)], 12) == (
-        "Nine of the 12 weights are other than zero in lasso; the largest are those of x0, x1, x2, x3, x4 and x5."
+        "Nine of 12 coefficients are non-zero in lasso; the largest are those of x0, x1, x2, x3, x4 and x5."
     )
-    assert words.kept("lasso", ["a", "b"], 2) == "None of the two weights of lasso is zero."
-    assert words.kept("lasso", [], 2).startswith("lasso has set every weight to zero")
+    assert words.kept("lasso", ["a", "b"], 2) == "Both coefficients of lasso are non-zero."
+    assert words.kept("lasso", [], 2).startswith("Every coefficient of lasso is zero")
 
 
 @pytest.fixture(scope="module")
@@ -334,13 +333,13 @@ def test_the_page_answers_which_inputs_matter_whoever_wins(farm):
     found, answer, questions, _ = page(models, frame.drop(columns="fahrenheit"), y)
     assert found.selected == "linear"
     assert "almost certainly matter" in answer and "What matters most" not in answer
-    assert questions.count("Which inputs matter?") == 1 and "How much, and in which direction?" in questions
+    assert questions.count("Which inputs matter?") == 1 and "How large are the effects?" in questions
 
 
 def test_the_page_of_a_lasso_counts_its_weights(farm):
     frame, y = farm
     _, answer, questions, _ = page({"lasso": LassoCV()}, frame.drop(columns="fahrenheit"), y)
-    assert re.search(r"(weights? (are|is) other than zero in lasso|weights of lasso is zero)", answer)
+    assert re.search(r"(coefficients (are|is) non-zero in lasso|coefficients of lasso are non-zero)", answer)
     assert questions.count("Which inputs matter?") == 1
 
 
@@ -354,7 +353,7 @@ def test_a_page_without_spike_and_slab_says_what_a_sparse_model_kept_whoever_win
     models = {"logistic": LogisticRegression(), "sparse-logistic": SparseLogisticRegression(0.05)}
     found, answer, _, whole = page(models, frame, y)
     assert found.selected == "logistic"
-    sentence = r"\w+ of the \w+ weights (is|are) other than zero in sparse-logistic[^.]*“win”[^.]*\."
+    sentence = r"\w+ of \w+ coefficients (is|are) non-zero in sparse-logistic[^.]*“win”[^.]*\."
     assert re.search(sentence, answer) and len(re.findall(sentence, whole)) == 2
     assert "probab" not in re.search(sentence, whole)[0]
     # Where a model weighs all subsets, that says which inputs matter.

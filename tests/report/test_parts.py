@@ -199,11 +199,11 @@ def test_rows_are_those_of_the_frame_also_where_the_first_were_never_held_out(ma
 def test_the_leaderboard_marks_the_best_number_of_each_column(make_case):
     case = make_case(failed=("lms",))
     rows = leaderboard.rows(case["comparison"], {})
-    assert [row.name for row in rows] == ["bayes", "ridge", "lms"]
+    assert [row.name for row in rows] == ["bayes", "ridge", "baseline", "lms"]
     assert [cell.best for cell in rows[0].cells] == [True, True, True, False, True, False]
     assert rows[1].cells[4].text == "—"
-    assert rows[2].error.startswith("the design")
-    assert rows[2].cells == []
+    assert rows[3].error.startswith("the design")
+    assert rows[3].cells == []
 
 
 def test_the_sentence_under_the_board_and_the_model_taken_go_by_one_rule(make_case):
@@ -222,18 +222,18 @@ def test_a_model_without_distributions_has_dashes(make_case):
     comparison = case["comparison"]
     bare = Score("nearest", {"rmse": 1.5}, seconds=0.1)
     rows = leaderboard.rows(Comparison([*comparison.scores, bare], comparison.held_out), {})
-    assert [cell.text for cell in rows[2].cells] == ["—", "1.5000", "—", "—", "—", "0.10"]
-    assert rows[2].cells[3].flag == ""
+    assert [cell.text for cell in rows[3].cells] == ["—", "1.500", "—", "—", "—", "0.10"]
+    assert rows[3].cells[3].flag == ""
 
 
 def test_shares_of_a_column_have_the_same_decimals(make_case):
     comparison = make_case()["comparison"]
     scores = [
         replace(score, held_out={**score.held_out, "coverage": share})
-        for score, share in zip(comparison.scores, (0.93, 0.955), strict=True)
+        for score, share in zip(comparison.scores, (0.93, 0.955, 0.95), strict=True)
     ]
     rows = leaderboard.rows(Comparison(scores, comparison.held_out), {})
-    assert [row.cells[3].text for row in rows] == ["93.0 %", "95.5 %"]
+    assert [row.cells[3].text for row in rows] == ["93.0 %", "95.5 %", "95.0 %"]
 
 
 def test_models_without_an_evidence_have_no_column_of_dashes(make_case):
@@ -265,4 +265,4 @@ def test_coverage_that_chance_does_not_explain_is_flagged(make_case, make_held_o
     narrow = make_held_out(held.y, held.dist.mean, 0.3)
     wide = make_held_out(held.y, held.dist.mean, 30.0)
     rows = leaderboard.rows(Comparison(scores, {"bayes": narrow, "ridge": wide}), {})
-    assert [row.cells[3].flag for row in rows] == ["low", "high"]
+    assert [row.cells[3].flag for row in rows] == ["low", "high", ""]

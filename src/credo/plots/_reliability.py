@@ -68,7 +68,7 @@ def reliability(
         across, up = f"predicted probability of {title(found.classes[1])}", "observed share"
     else:
         predicted, happened = found.table.max(axis=1), found.table.argmax(axis=1) == found.codes
-        across, up = "predicted probability of the predicted class", "accuracy"
+        across, up = "probability of the predicted class", "accuracy"
     edges = np.linspace(0.0, 1.0, _bins(n_bins, len(predicted)) + 1)
     counts, mean, share, lower, upper = grouped(predicted, happened, edges, interval_level(level))
     with canvas(ax, size=(4.2, 4.2)) as ax:

@@ -58,7 +58,7 @@ def bar_name(members: Sequence[str], *, width: int = 28) -> str:
     """The same beside a bar.
 
     >>> bar_name(["X1_compactness", "X2_surface", "X3_wall"])
-    'X1_compact…s + 2 correlated'
+    'X1_compa…ness + 2 correlated'
     """
     more = f" + {len(members) - 1} correlated" if len(members) > 1 else ""
     return f"{shorten(members[0], width=width - len(more))}{more}"
