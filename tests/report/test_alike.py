@@ -62,7 +62,8 @@ def test_columns_of_which_one_is_the_sum_of_others_are_told_together():
     both = estimator.inclusion_probabilities_[places].sum() - estimator.inclusion_of(places)
     assert group.share == pytest.approx(both, abs=1e-9)
     assert sentence(found).startswith(
-        "Of the four inputs, two of a, b and a_plus_b almost certainly matter (over 99 %): any two of them determine all "
+        "Of the four inputs, two of a, b and a_plus_b almost certainly matter (over 99 %): any two of them "
+        "determine all "
         "three, so the data can't tell which; c "
     )
     # Another assumption changes nothing about them.
@@ -122,17 +123,20 @@ def posterior(subsets, d):
         ({(0, 1): 0.5, (0, 2): 0.3, (1, 2): 0.2}, "two of a, b and s almost certainly matter (over 99 %): any two"),
         (
             {(0,): 0.5, (1,): 0.2, (2,): 0.2, (): 0.1},
-            "at least one of a, b and s probably matters (90 %), most likely a (50 %): any two of them determine all three, "
+            "at least one of a, b and s probably matters (90 %), most likely a (50 %): any two of them "
+            "determine all three, "
             "so the data can hardly tell which",
         ),
         (
             {(0,): 0.36, (1,): 0.31, (2,): 0.31, (): 0.02},
-            "at least one of a, b and s almost certainly matters (98 %): any two of them determine all three, so the data can "
+            "at least one of a, b and s almost certainly matters (98 %): any two of them determine all three, "
+            "so the data can "
             "hardly tell which",
         ),
         (
             {(0,): 0.2, (1,): 0.2, (2,): 0.2, (): 0.4},
-            "none almost certainly matters; it is uncertain whether any of a, b and s matters (60 %): any two of them determine",
+            "none almost certainly matters; it is uncertain whether any of a, b and s matters (60 %): any two "
+            "of them determine",
         ),
         ({(0,): 0.05, (1,): 0.05, (2,): 0.05, (): 0.85}, "None of the three inputs is likely to matter"),
         # The rows tell them apart.
@@ -157,7 +161,8 @@ def test_larger_sums_are_said_as_such():
     names = list("abcde")
     found = Inclusions("s", names, np.full(5, 0.6), [], [Some(names, 3, 3, 0.98)])
     assert sentence(found) == (
-        "Of the five inputs, three of a, b, c, d and e almost certainly matter (98 %): some of them are linear combinations of "
+        "Of the five inputs, three of a, b, c, d and e almost certainly matter (98 %): some of them are linear "
+        "combinations of "
         "the others, so the data can't tell which."
     )
 

@@ -104,7 +104,10 @@ def test_unlikely_labels_are_counted_and_expected():
     fact = facts.unlikely(held)
     assert (fact.n, fact.smallest) == (1, 0.02)
     assert fact.expected == pytest.approx(0.02 + 0.01 + 0.01)
-    assert "In one row the actual class had a probability of at most 5 %; if the probabilities were right, about none" in sentences.unlikely(fact)
+    assert (
+        "In one row the actual class had a probability of at most 5 %; if the probabilities were right, about none"
+        in sentences.unlikely(fact)
+    )
 
 
 def test_the_accuracy_says_what_a_guess_reaches():

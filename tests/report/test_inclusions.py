@@ -111,7 +111,8 @@ def test_the_sentence_has_four_kinds_of_inputs():
     )
     assert say([0.99, *[0.1] * 12]).endswith("(95 % or more); the other 12 probably don't (below 25 %).")
     assert say([0.5, 0.1], linear=False) == (
-        "Of the two inputs in linear models, none almost certainly matters; x0 is uncertain (50 %); x1 probably doesn't "
+        "Of the two inputs in linear models, none almost certainly matters; x0 is uncertain (50 %); x1 probably "
+        "doesn't "
         "(below 25 %)."
     )
 

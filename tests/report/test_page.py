@@ -321,8 +321,14 @@ def test_nothing_beats_guessing_is_the_first_sentence_and_nothing_is_praised():
     assert case["comparison"].selected == "baseline"
     words = Reader(render(**case)).words
     answer = words[words.index("Summary") : words.index("Leaderboard")]
-    assert answer.startswith("Summary Nothing clearly beat guessing.") or answer.startswith("Summary Nothing beat")
+    assert answer.startswith(("Summary Nothing clearly beat guessing.", "Summary Nothing beat guessing."))
     assert "clear margin" not in words and "Which inputs matter" not in words
+
+
+def test_a_model_that_was_asked_for_has_the_page(make_case):
+    page = Reader(render(**make_case(), selected="ridge", reason="Selected: ridge, as asked for.")).words
+    assert "Selected: ridge , as asked for." in page and "ridge selected" in page and "bayes selected" not in page
+    assert "ridge on held-out rows, unless stated otherwise." in page
 
 
 def test_a_figure_that_fails_costs_that_figure_alone(make_case, monkeypatch):

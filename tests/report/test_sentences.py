@@ -51,7 +51,8 @@ def test_coverage(inside, n, verdict):
 @pytest.mark.parametrize(
     ("rmse", "guess", "clear", "words"),
     [
-        (54.6, 77.2, True, "54.6; the baseline, which always predicts the mean, has 77.2. The model removes 29 % of its "
+        (54.6, 77.2, True, "54.6; the baseline, which always predicts the mean, has 77.2. The model removes 29 "
+        "% of its "
                            "error."),
         (1.0, 1.1, False, "a difference that chance could explain."),
         (1.1, 1.1, False, "no smaller than that of the baseline"),
@@ -163,9 +164,7 @@ def test_the_level_of_a_model_that_predicts_nothing_is_not_held_against_it():
 
 def test_residuals_of_a_handful_of_rows():
     text = residuals(np.array([1.0, -2.0, 3.0]), np.arange(3.0))
-    assert text == (
-        "3 rows are too few to show a pattern. Half of the errors are below 2.00; the largest is 3.00."
-    )
+    assert text == ("3 rows are too few to show a pattern. Half of the errors are below 2.00; the largest is 3.00.")
 
 
 @pytest.mark.parametrize(

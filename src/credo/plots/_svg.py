@@ -75,7 +75,7 @@ def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[
 class _Canvas(FigureCanvasBase):
     """The canvas of one figure, which measures and draws it with the same renderer."""
 
-    def get_renderer(self) -> "_Renderer":
+    def get_renderer(self) -> _Renderer:
         """A renderer for measuring text, as the layout needs it."""
         return self._renderer(StringIO())
 
@@ -87,7 +87,7 @@ class _Canvas(FigureCanvasBase):
         renderer.finalize()
         return page.getvalue()
 
-    def _renderer(self, page: StringIO) -> "_Renderer":
+    def _renderer(self, page: StringIO) -> _Renderer:
         width, height = 72.0 * self.figure.get_size_inches()
         return _Renderer(width, height, page, metadata={"Date": None, "Creator": None})
 

@@ -1,5 +1,7 @@
 """Predictions in the order of time."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,6 +20,7 @@ def over_time(
     *,
     interval: tuple[ArrayLike, ArrayLike],
     blocks: Sequence[float] = (),
+    dates: bool = True,
     level: float = 0.95,
     name: str = "target",
     ax: Axes | None = None,
@@ -27,11 +30,12 @@ def over_time(
     Parameters
     ----------
     days : array of shape (n_samples,)
-        Dates as days since 1970-01-01.
+        Dates as days since 1970-01-01, or other times where `dates` is False.
     y, mean : arrays of shape (n_samples,)
     interval : pair of arrays
     blocks : sequence of floats, default ()
         Days at which blocks of held-out rows begin, marked by dashed lines.
+    dates : bool, default True
     level : float, default 0.95
         Of the interval, for the legend.
     name : str, default "target"
@@ -71,5 +75,5 @@ def over_time(
         ax.margins(x=0.02)
         key(ax, columns=4)
         name_axis(ax.yaxis, shorten(name))
-        name_date_axis(ax.xaxis, "")
+        (name_date_axis if dates else name_axis)(ax.xaxis, "")
         return ax

@@ -24,6 +24,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class Choice:
+    """The model that the page is about, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Inputs:
     """What is known about the inputs of the selected model.
 
@@ -115,18 +123,19 @@ def inputs(
     )
 
 
-def opening(comparison: Comparison, target: str) -> list[str]:
+def opening(comparison: Comparison, choice: Choice, target: str) -> list[str]:
     """Which model is selected and why; first of all, whether any model beat guessing."""
     n_failed = sum(score.error is not None for score in comparison.scores)
     failed = [f"{sentences.capital(several(n_failed, 'model', spell=True))} could not be fitted."] if n_failed else []
-    if comparison.selected != BASELINE:
-        return [" ".join([comparison.reason, *failed])]
+    if choice.name != BASELINE:
+        return [" ".join([choice.reason, *failed])]
     advice = (
         f"These columns don't help to predict {target}, or there are too few rows to show that they do. Add rows, or "
         "columns that are related to it."
     )
-    ahead = any(comparison.gap(name, BASELINE).mean > 0 for name in comparison.held_out)
-    said = f"Nothing {'clearly ' if ahead else ''}beat guessing. {comparison.reason}"
+    others = [name for name in comparison.held_out if name not in comparison.references]
+    ahead = any(comparison.gap(name, BASELINE).mean > 0 for name in others)
+    said = f"Nothing {'clearly ' if ahead else ''}beat guessing. {choice.reason}"
     return [said, " ".join([advice, *failed])]
 
 

@@ -13,7 +13,7 @@ from credo.plots._marks import color, dashes
 from credo.report import _class_facts as facts
 from credo.report import _class_sentences as sentences
 from credo.report import _input_sentences as words
-from credo.report._answer import Inputs, effect_words, inputs, opening, which
+from credo.report._answer import Choice, Inputs, effect_words, inputs, opening, which
 from credo.report._class_figures import held_out_figures, line_figure, regions_figure
 from credo.report._curves import probability
 from credo.report._effects import Weights, weights
@@ -39,15 +39,17 @@ _ENLARGE = 25.0
 _STRONGEST = 8
 
 
-def results(comparison: Comparison, models: Mapping[str, Any], frame: Any, target: str) -> dict[str, Any]:
+def results(
+    comparison: Comparison, choice: Choice, models: Mapping[str, Any], frame: Any, target: str
+) -> dict[str, Any]:
     """What depends on a model that could be fitted."""
-    best = comparison.selected
+    best = choice.name
     held, loss = comparison.held_out[best], comparison[best].held_out["log_loss"]
     frequent = facts.most_frequent(held, target)
     if best == BASELINE:
         said = f"The most frequent class is {frequent[0]} ({percent(frequent[1])})."
-        return {"best": best, "answer": [*opening(comparison, target), said]}
-    good = [score.name for score in comparison.scores if score.error is None]
+        return {"best": best, "answer": [*opening(comparison, choice, target), said]}
+    good = [score.name for score in comparison.scores if score.name not in comparison.references]
     found = inputs(best, good, models, frame, y=held.y, rows=held.rows, spread=np.inf, ask=probability)
     event = _event(held, target)
     calibrated = facts.calibration(held)
@@ -56,7 +58,7 @@ def results(comparison: Comparison, models: Mapping[str, Any], frame: Any, targe
     guess = None if baseline is None else comparison[BASELINE].held_out["log_loss"]
     gain = None if baseline is None else gap(held.log_score, baseline.log_score)
     answer = [
-        *opening(comparison, target),
+        *opening(comparison, choice, target),
         f"{sentences.accuracy(sure, frequent)} {sentences.loss(loss, guess, gain)}",
         sentences.confidence(calibrated),
     ]

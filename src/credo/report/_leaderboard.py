@@ -55,7 +55,7 @@ def _one_base(scores: Sequence[Score]) -> bool:
     return len({score.evidence_base for score in scores if score.log_evidence is not None}) < 2
 
 
-def rows(comparison: Comparison, families: dict[str, str]) -> list[Row]:
+def rows(comparison: Comparison, families: dict[str, str], *, selected: str | None = None) -> list[Row]:
     """One row for each model, in the comparison's order."""
     good = [score for score in comparison.scores if score.error is None]
     columns = [_measured(comparison, measure) for measure in comparison.measures]
@@ -68,7 +68,7 @@ def rows(comparison: Comparison, families: dict[str, str]) -> list[Row]:
             score.name,
             families.get(score.name, ""),
             cells.get(score.name, []),
-            best=bool(good) and score.name == comparison.selected,
+            best=bool(good) and score.name == (selected or comparison.selected),
             error=score.error or "",
         )
         for score in comparison.scores
@@ -81,7 +81,7 @@ def words(comparison: Comparison) -> list[str]:
     if not good:
         return []
     classes = comparison.task == "classification"
-    found = list(comparison.selection.notes)
+    found: list[str] = []
     if len(good) > 1:
         what = "log loss" if classes else "log score"
         names = good[0].name, good[1].name

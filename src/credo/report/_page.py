@@ -24,6 +24,7 @@ from credo.report import _classification as classification
 from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
 from credo.report import _regression as regression
+from credo.report._answer import Choice
 from credo.report._effects import untransformed
 from credo.report._numbers import several
 from credo.report._surprises import Listing
@@ -58,17 +59,21 @@ def render(
     source: str | None = None,
     date: str | None = None,
     notes: Sequence[Any] = (),
+    selected: str | None = None,
+    reason: str | None = None,
 ) -> str:
     """The page as text; `write` says what the arguments are."""
     classes = comparison.task == "classification"
     values = np.asarray(y) if classes else np.asarray(y, dtype=np.float64)
     frame = as_frame(frame)
     columns = list(preparation.columns_)
-    board = leaderboard.rows(comparison, {name: _family(name, model, classes) for name, model in models.items()})
+    families = {name: _family(name, model, comparison) for name, model in models.items()}
+    board = leaderboard.rows(comparison, families, selected=selected)
     varies = len(np.unique(values)) > 1
     with collected():
-        found = _results(comparison, models, frame, shorten(target))
-    every = _unique([*notes, *sheet_notes, *preparation.notes_, *comparison.notes])
+        found = _results(comparison, selected, reason, models, frame, shorten(target))
+    of_table, of_run = [*sheet_notes, *preparation.notes_], [*notes, *comparison.notes, *_of_selection(comparison)]
+    every = _unique([*of_run, *of_table])
     alerts = [note for note in every if getattr(note, "important", False)]
     return _template().render(
         title=shorten(title, width=_TITLE),
@@ -86,8 +91,8 @@ def render(
         has_evidence=leaderboard.has_evidence(comparison),
         lines=[glance.target_line(target, values, classes=classes), *glance.lines(columns, frame)],
         unlisted=max(0, len(columns) - glance.MAX_COLUMNS),
-        notes=_without(alerts, [*sheet_notes, *preparation.notes_]),
-        run_notes=_without(alerts, [*notes, *comparison.notes]),
+        notes=_without(alerts, of_table),
+        run_notes=_without([*alerts, *of_table], of_run),
         in_order=any(len(held.rows) < len(values) for held in comparison.held_out.values()),
         n_folds=comparison.n_folds,
         dated=[shorten(column.name) for column in columns if column.kind == "date"],
@@ -98,7 +103,18 @@ def render(
     )
 
 
-def _results(comparison: Comparison, models: Mapping[str, Any], frame: Any, target: str) -> dict[str, Any]:
+def _of_selection(comparison: Comparison) -> Sequence[str]:
+    return comparison.selection.notes if comparison.held_out else ()
+
+
+def _results(
+    comparison: Comparison,
+    selected: str | None,
+    reason: str | None,
+    models: Mapping[str, Any],
+    frame: Any,
+    target: str,
+) -> dict[str, Any]:
     """What depends on there being a model that could be fitted."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "troubles")}
     nothing |= {"best": "", "typical": None, "has_process": False, "surprises": Listing((), [], "")}
@@ -108,14 +124,17 @@ def _results(comparison: Comparison, models: Mapping[str, Any], frame: Any, targ
     if not comparison.held_out:
         return nothing | {"answer": ["None of these models predicts a distribution; the leaderboard has their errors."]}
     chapter = classification if comparison.task == "classification" else regression
-    return nothing | chapter.results(comparison, models, frame, target)
+    choice = Choice(selected or comparison.selected, reason or comparison.reason)
+    return nothing | chapter.results(comparison, choice, models, frame, target)
 
 
-def _family(name: str, model: Any, classes: bool) -> str:
+def _family(name: str, model: Any, comparison: Comparison) -> str:
     """The kind of a model in words: BayesianLinearRegression is a Bayesian linear regression."""
     if name == BASELINE:
-        return f"Always the {'class frequencies' if classes else 'mean'}, for comparison"
+        what = "class frequencies" if comparison.task == "classification" else "mean"
+        return f"Always the {what}, for comparison"
     text = ", then ".join(_kind(part) for part in _steps(model))
+    text += ", for reference" if name in comparison.references else ""
     return text[:1].upper() + text[1:]
 
 

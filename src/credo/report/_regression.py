@@ -11,7 +11,7 @@ import numpy as np
 from credo.report import _facts as facts
 from credo.report import _input_sentences as words
 from credo.report import _sentences as sentences
-from credo.report._answer import Inputs, effect_words, inputs, left, opening, which
+from credo.report._answer import Choice, Inputs, effect_words, inputs, left, opening, which
 from credo.report._figures import (
     Figure,
     bend_figure,
@@ -28,25 +28,27 @@ from credo.report._time import time_figure
 from credo.selection import BASELINE, Comparison
 
 
-def results(comparison: Comparison, models: Mapping[str, Any], frame: Any, target: str) -> dict[str, Any]:
+def results(
+    comparison: Comparison, choice: Choice, models: Mapping[str, Any], frame: Any, target: str
+) -> dict[str, Any]:
     """What depends on a model that could be fitted; a sentence alone where the target doesn't vary."""
-    best = comparison.selected
+    best = choice.name
     held = facts.Predicted(comparison.held_out[best])
     if np.ptp(held.y) == 0:
         return {"answer": [f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict."]}
     if best == BASELINE:
         spread = f"The standard deviation of {target} is {number(float(np.std(held.y)))}."
-        return {"best": best, "answer": [*opening(comparison, target), spread]}
+        return {"best": best, "answer": [*opening(comparison, choice, target), spread]}
     known = comparison.held_out.get(BASELINE)
     baseline = None if known is None else facts.Predicted(known)
     guess = None if baseline is None else comparison[BASELINE].held_out["rmse"]
-    good = [score.name for score in comparison.scores if score.error is None]
+    good = [score.name for score in comparison.scores if score.name not in comparison.references]
     found = inputs(best, good, models, frame, y=held.y, rows=held.held.rows, spread=float(np.std(held.y)))
     rmse = comparison[best].held_out["rmse"]
     clear = baseline is not None and facts.gain(held, baseline).clear
     covered = facts.coverage(held)
     answer = [
-        *opening(comparison, target),
+        *opening(comparison, choice, target),
         sentences.error(rmse, guess, clear=clear, target=target),
         sentences.coverage(covered, facts.uniformity(held.pit)),
     ]
@@ -63,7 +65,7 @@ def results(comparison: Comparison, models: Mapping[str, Any], frame: Any, targe
         "tiles": _tiles(rmse, guess, covered, found, best),
         "figures": [
             *held_out_figures(held, target=target, baseline=guess),
-            *time_figure(held, models.get(best), frame, n_folds=comparison.n_folds, target=target),
+            *time_figure(held, frame, n_folds=comparison.n_folds, target=target),
             *_input_figures(found, held, best=best, target=target),
         ],
         "curves": curve_figures(found.curves, target=target) if found.curves else [],
