@@ -50,13 +50,13 @@ def test_bars_outside_the_range_are_marked_by_more_than_colour():
     ax = draw(narrow, bins=10)
     assert len(ax.containers[1]) >= 2
     assert all(bar.get_hatch() for bar in ax.containers[1])
-    assert "outside it" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "outside" in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_no_bar_is_marked_when_all_are_level():
     ax = draw(np.linspace(0, 1, 500))
     assert len(ax.containers) == 1
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["99 % range of an honest model"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["99 % range if calibrated"]
 
 
 def test_values_that_are_no_probabilities_are_refused():

@@ -62,7 +62,7 @@ def test_the_bars_are_jeffreys_intervals(ax):
         (0.9, beta.ppf(0.05, 10.5, 0.5), 1.0),
     ]
     np.testing.assert_allclose(bars(ax), expected)
-    assert ax.get_legend().get_texts()[0].get_text() == "share with its 90 % interval"
+    assert ax.get_legend().get_texts()[0].get_text() == "observed, with 90 % interval"
 
 
 def test_an_honest_model_has_few_marks_and_a_boastful_one_many(ax, honest):
@@ -92,7 +92,7 @@ def test_of_several_classes_the_likeliest_is_drawn(ax):
     reliability(["a", "c", "c", "a"], Categorical(table, classes=["a", "b", "c"]), n_bins=4, ax=ax)
     np.testing.assert_allclose(groups(ax), [[0.65, 2 / 3], [0.9, 1.0]])
     assert heights(ax) == [0, 0, 3, 1]
-    assert ax.get_xlabel() == "predicted probability of the likeliest class"
+    assert ax.get_xlabel() == "probability of the predicted class"
 
 
 def test_the_axis_names_the_event(ax):

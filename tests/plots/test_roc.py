@@ -66,7 +66,10 @@ def test_a_perfect_ranking_has_no_error_to_tell(ax):
     roc(["no", "no", "yes"], [0.1, 0.2, 0.3], ax=ax)
     np.testing.assert_allclose(ax.lines[1].get_xydata(), [[0, 0], [0, 1], [1, 1]])
     assert entries(ax) == ["1.000"]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("false alarms: share of no", "found: share of yes")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (
+        "false positive rate (share of no)",
+        "true positive rate (share of yes)",
+    )
 
 
 def test_several_models_have_a_curve_each(ax, ranked):
@@ -95,7 +98,10 @@ def test_one_event_of_several_classes(ax):
     y, table = rng.choice(["a", "b", "c"], size=60), rng.dirichlet(np.ones(3), size=60)
     roc(y, table, positive="b", ax=ax)
     assert entries(ax)[0].startswith(f"{roc_auc_score(y == 'b', table[:, 1]):.3f}")
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("false alarms: share of the others", "found: share of b")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (
+        "false positive rate (share of the others)",
+        "true positive rate (share of b)",
+    )
 
 
 def test_the_event_may_be_the_first_class(ax, ranked):

@@ -1,14 +1,17 @@
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib import rcParams
 from matplotlib.figure import Figure
 
 from credo.plots import calibration, coefficients, predicted_vs_actual, shorten, svg
 from credo.plots._labels import name_axis
+from credo.plots._style import canvas, key
 
 HOSTILE = '<script>alert(1)</script> & "quotes" \'id="x"\' ]]> $\\frac{1}{2}$ #0072b2'
 
@@ -125,3 +128,42 @@ def test_without_matplotlib_the_words_are_clear():
 def test_names_do_not_turn_the_direction_of_writing():
     assert shorten("\u202egnp.\u2066exe\u2069") == "gnp.exe"
     assert shorten("שלום") == "שלום"
+
+
+def test_names_with_dollar_signs_are_no_formulas():
+    page = svg(
+        lambda ax: coefficients(["$0_$5", "$5_$10"], [1, 2], lower=[0, 1], upper=[2, 3], label="$p_$", ax=ax),
+        prefix="cost",
+        label="prices",
+    )
+    texts = {element.text for element in ElementTree.fromstring(page).iter("text")}
+    assert {"$0_$5", "$5_$10", "$p_$"} <= texts
+
+
+def test_a_legend_shows_dollar_signs_as_they_are():
+    def draw(ax):
+        with canvas(ax) as ax:
+            ax.plot([0, 1], [0, 1], label="$5_$10")
+            key(ax)
+
+    assert ">$5_$10<" in svg(draw, prefix="legend", label="legend")
+
+
+def test_threads_draw_the_same_bytes_as_one():
+    def work(i):
+        def draw(ax):
+            coefficients([f"a{i}", "b"], [i, 2], lower=[0, 1], upper=[9, 9], ax=ax)
+
+        return svg(draw, prefix=f"f{i}", label="figure")
+
+    before = dict(rcParams)
+    serial = [work(i) for i in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(8))) == serial
+    assert dict(rcParams) == before
+
+
+def test_letters_that_the_font_lacks_are_kept_without_a_warning(recwarn):
+    page = svg(lambda ax: ax.set_title("温度 😀"), prefix="t", label="t")
+    assert "温度 😀" in page
+    assert not recwarn.list

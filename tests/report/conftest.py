@@ -102,8 +102,12 @@ def case(
     y = 10 + signal + rng.normal(size=n)
     frame = pd.DataFrame(X, columns=names or [f"x{i}" for i in range(p)])
     preparation = Preparation(frame, [Column(str(name)) for name in frame.columns], ("Nothing was done.",))
-    good = {"bayes": held_out(y, 10 + signal, 1.0), "ridge": held_out(y, 10 + 0.9 * signal, 1.1)}
-    scores = [score("bayes", good["bayes"], -321.5), score("ridge", good["ridge"])]
+    good = {
+        "baseline": held_out(y, np.full(n, y.mean()), y.std()),
+        "bayes": held_out(y, 10 + signal, 1.0),
+        "ridge": held_out(y, 10 + 0.9 * signal, 1.1),
+    }
+    scores = [score("bayes", good["bayes"], -321.5), score("ridge", good["ridge"]), score("baseline", good["baseline"])]
     scores += [Score(name, error="the design has no column that varies (in fold 1 of 5)") for name in failed]
     model = Model(preparation, Estimator(X, y) if coefficients else Opaque())
     arguments = {

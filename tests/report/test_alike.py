@@ -47,8 +47,8 @@ def test_copies_are_one_input_that_is_in_if_any_of_them_is(y):
     # By themselves none of them is sure.
     assert estimator.inclusion_probabilities_[[0, 3, 4]].max() < 0.65
     text = sentence(found)
-    assert "Of the five inputs, a (or its copies a_copy and a_third, which say the same)" in text
-    assert "almost surely matter" in text.split(";")[0] and "a_copy" not in "".join(text.split(";")[1:])
+    assert "Of the five inputs, a (or its copies a_copy and a_third)" in text
+    assert "almost certainly matter" in text.split(";")[0] and "a_copy" not in "".join(text.split(";")[1:])
     assert found.assumed.shares[0] > found.assumed.shares[1]
     assert ">a or a_copy or a_third<" in inclusion_figure(found, best="s", linear=True).svg
 
@@ -62,17 +62,18 @@ def test_columns_of_which_one_is_the_sum_of_others_are_told_together():
     both = estimator.inclusion_probabilities_[places].sum() - estimator.inclusion_of(places)
     assert group.share == pytest.approx(both, abs=1e-9)
     assert sentence(found).startswith(
-        "Of the four inputs, two of a, b and a_plus_b almost surely matter (over 99 %): any two of them tell all "
-        "three, so the rows can't say which; c "
+        "Of the four inputs, two of a, b and a_plus_b almost certainly matter (over 99 %): any two of them "
+        "determine all "
+        "three, so the data can't tell which; c "
     )
     # Another assumption changes nothing about them.
-    assert "move c a good deal" in words.swayed(found)
+    assert "change c considerably" in words.swayed(found)
 
 
 def test_copies_and_sums_go_together():
     found, estimator = looked_at(SUM.assign(a_copy=X["a"]), Y)
     assert found.values[0] == pytest.approx(estimator.inclusion_of([0, 4]), abs=1e-9) == pytest.approx(0.8, abs=1e-3)
-    assert "two of a (or its copy a_copy, which says the same), b and a_plus_b almost surely matter" in sentence(found)
+    assert "two of a (or its copy a_copy), b and a_plus_b almost certainly matter" in sentence(found)
 
 
 def test_beside_what_is_sure_the_rest_of_a_sum_is_told_together():
@@ -81,18 +82,18 @@ def test_beside_what_is_sure_the_rest_of_a_sum_is_told_together():
     (group,) = found.some
     assert (group.names, group.rank, group.given) == (["b", "a_plus_b"], 1, ("a",))
     assert group.share == pytest.approx(estimator.inclusion_of([1, 3]), abs=1e-9)
-    assert "whether any of b and a_plus_b matters is undecided (" in sentence(found)
-    assert "): beside a, either of them tells both; c is undecided" in sentence(found)
+    assert "it is uncertain whether any of b and a_plus_b matters (" in sentence(found)
+    assert "): given a, either of them determines the other; c is uncertain" in sentence(found)
 
 
 @pytest.mark.parametrize("y", [Y, LABELS], ids=["numbers", "classes"])
 def test_near_copies_are_one_input_as_long_as_the_rows_do_not_tell_them_apart(y):
     near = X.assign(a_near=X["a"] + 0.01 * np.cos(9 * X["c"]))
     found, _ = looked_at(near, y)
-    assert "a (or its near copy a_near, which says nearly the same)" in sentence(found)
+    assert "a (or its near copy a_near)" in sentence(found)
     # What they differ in is what matters.
     other, _ = looked_at(near, 300 * (near["a"] - near["a_near"]).to_numpy() + 0.1 * np.sin(np.arange(N)))
-    assert other.copies == [] and "a and a_near almost surely matter" in sentence(other)
+    assert other.copies == [] and "a and a_near almost certainly matter" in sentence(other)
 
 
 def test_levels_that_are_copies_make_their_columns_copies():
@@ -119,25 +120,28 @@ def posterior(subsets, d):
 @pytest.mark.parametrize(
     ("subsets", "told"),
     [
-        ({(0, 1): 0.5, (0, 2): 0.3, (1, 2): 0.2}, "two of a, b and s almost surely matter (over 99 %): any two"),
+        ({(0, 1): 0.5, (0, 2): 0.3, (1, 2): 0.2}, "two of a, b and s almost certainly matter (over 99 %): any two"),
         (
             {(0,): 0.5, (1,): 0.2, (2,): 0.2, (): 0.1},
-            "at least one of a, b and s probably matters (90 %), most likely a (50 %): any two of them tell all three, "
-            "so the rows can hardly say which",
+            "at least one of a, b and s probably matters (90 %), most likely a (50 %): any two of them "
+            "determine all three, "
+            "so the data can hardly tell which",
         ),
         (
             {(0,): 0.36, (1,): 0.31, (2,): 0.31, (): 0.02},
-            "at least one of a, b and s almost surely matters (98 %): any two of them tell all three, so the rows can "
-            "hardly say which",
+            "at least one of a, b and s almost certainly matters (98 %): any two of them determine all three, "
+            "so the data can "
+            "hardly tell which",
         ),
         (
             {(0,): 0.2, (1,): 0.2, (2,): 0.2, (): 0.4},
-            "none matters almost surely; whether any of a, b and s matters is undecided (60 %): any two of them tell",
+            "none almost certainly matters; it is uncertain whether any of a, b and s matters (60 %): any two "
+            "of them determine",
         ),
-        ({(0,): 0.05, (1,): 0.05, (2,): 0.05, (): 0.85}, "None of the three inputs seems to matter"),
+        ({(0,): 0.05, (1,): 0.05, (2,): 0.05, (): 0.85}, "None of the three inputs is likely to matter"),
         # The rows tell them apart.
-        ({(0,): 0.96, (0, 1): 0.02, (0, 2): 0.02}, "a almost surely matters (95 % or more); b and s probably don't"),
-        ({(0,): 0.6, (): 0.39, (1, 2): 0.01}, "a is undecided (60 %); b and s probably don't"),
+        ({(0,): 0.96, (0, 1): 0.02, (0, 2): 0.02}, "a almost certainly matters (95 % or more); b and s probably don't"),
+        ({(0,): 0.6, (): 0.39, (1, 2): 0.01}, "a is uncertain (60 %); b and s probably don't"),
     ],
 )  # fmt: skip
 def test_so_many_of_a_sum_as_are_almost_surely_in_are_said_to_matter(subsets, told):
@@ -148,8 +152,8 @@ def test_so_many_of_a_sum_as_are_almost_surely_in_are_said_to_matter(subsets, to
 def test_one_of_two_that_is_likelier_is_said_to_be():
     found = Inclusions("s", ["Po1", "Po2", "x"], np.array([0.84, 0.27, 0.99]), [Either(["Po1", "Po2"], 0.9999, 0.11)])
     assert sentence(found) == (
-        "Of the three inputs, x almost surely matters (95 % or more); one of Po1 and Po2 almost surely matters "
-        "(over 99 %, and both with 11 %), more likely Po1 (84 %) than Po2 (27 %)."
+        "Of the three inputs, x almost certainly matters (95 % or more); one of Po1 and Po2 almost certainly matters "
+        "(over 99 %; both: 11 %), more likely Po1 (84 %) than Po2 (27 %)."
     )
 
 
@@ -157,8 +161,9 @@ def test_larger_sums_are_said_as_such():
     names = list("abcde")
     found = Inclusions("s", names, np.full(5, 0.6), [], [Some(names, 3, 3, 0.98)])
     assert sentence(found) == (
-        "Of the five inputs, three of a, b, c, d and e almost surely matter (98 %): some of them are weighted sums of "
-        "the others, so the rows can't say which."
+        "Of the five inputs, three of a, b, c, d and e almost certainly matter (98 %): some of them are linear "
+        "combinations of "
+        "the others, so the data can't tell which."
     )
 
 
@@ -179,7 +184,7 @@ def test_copies_count_in_what_is_said_of_many():
     copies = [Copies(("x7", "x8", "a very long name of a column"))]
     found = Inclusions("s", names, np.array([0.99, *[0.1] * 7]), [], copies=copies)
     assert sentence(found) == (
-        "Of the ten inputs, x0 almost surely matters (95 % or more); the other nine probably don't (below 25 %)."
+        "Of the ten inputs, x0 almost certainly matters (95 % or more); the other nine probably don't (below 25 %)."
     )
     assert ">x7 or 2 copies<" in inclusion_figure(found, best="s", linear=True).svg
 

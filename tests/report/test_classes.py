@@ -1,7 +1,6 @@
 """The report of classes: facts against independent numbers, sentences, and the page."""
 
 import re
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -45,11 +44,11 @@ def test_confidence_is_standard_normal_where_probabilities_are_honest():
 
 def test_too_sure_and_too_unsure_are_told_apart():
     sure, unsure = facts.calibration(honest(2000, power=2.0)), facts.calibration(honest(2000, power=0.5))
-    assert sure.confidence.z < -3 and "surer than it should be" in sentences.confidence(sure)
-    assert unsure.confidence.z > 3 and "less sure than it could be" in sentences.confidence(unsure)
+    assert sure.confidence.z < -3 and "overconfident" in sentences.confidence(sure)
+    assert unsure.confidence.z > 3 and "underconfident" in sentences.confidence(unsure)
     assert (sure.verdict, unsure.verdict) == ("too sure", "too unsure")
-    assert "no sign that its probabilities are wrong" in sentences.confidence(facts.calibration(honest(500)))
-    assert "can't show whether that is honest" in sentences.confidence(facts.calibration(honest(10)))
+    assert "no sign of miscalibration" in sentences.confidence(facts.calibration(honest(500)))
+    assert "too few to judge calibration" in sentences.confidence(facts.calibration(honest(10)))
 
 
 @pytest.mark.parametrize(
@@ -64,15 +63,14 @@ def test_answer_board_and_picture_share_one_judgement(error, z, right, verdict):
     assert ("no sign" in answer) == ("no sign" in picture) == (verdict == "")
     if verdict == "slightly off":
         assert answer.endswith(
-            "That is honest on the whole, though predicted and observed shares differ by 0.90 percentage points on "
-            "average; chance alone makes 0.30, too little to matter for most uses."
+            "differ by 0.90 percentage points on average (0.30 expected by chance), too little to matter for most uses."
         )
 
 
 def test_the_board_flags_what_the_answer_says():
     held = bits(3000, shift=0.15)
     fact = facts.calibration(held)
-    assert fact.verdict and leaderboard._calibrated(held) == fact.verdict
+    assert fact.verdict == "too sure" and leaderboard._calibrated(held) == "overconfident"
     assert "no sign" not in sentences.confidence(fact) + sentences.reliability(fact)
 
 
@@ -91,7 +89,7 @@ def test_the_confusion_is_scikit_learns():
     wrong = counts - np.diag(np.diag(counts))
     assert (fact.wrong, fact.times) == (wrong.sum(), wrong.max())
     said = sentences.confusion(fact)
-    assert f"{fact.actual} taken for {fact.named}, {fact.times} times" in said
+    assert f"{fact.actual} predicted as {fact.named}, {fact.times} times" in said
 
 
 def test_the_area_is_scikit_learns():
@@ -101,46 +99,32 @@ def test_the_area_is_scikit_learns():
     assert 0.01 < error < 0.06
 
 
-def test_a_guess_leaves_each_row_out_in_turn():
-    y = np.array(["a"] * 6 + ["b"] * 3 + ["c"])
-    logs, squares = [], []
-    for i, label in enumerate(y):
-        rest = np.delete(y, i)
-        shares = {c: (np.sum(rest == c) + 1) / (len(rest) + 3) for c in "abc"}
-        logs.append(np.log(shares[label]))
-        squares.append(sum((shares[c] - (c == label)) ** 2 for c in "abc"))
-    fact = facts.guess(y)
-    assert fact.log_loss == pytest.approx(-np.mean(logs))
-    assert fact.brier == pytest.approx(np.mean(squares))
-    assert (fact.label, fact.accuracy) == ("a", 0.6)
-
-
 def test_unlikely_labels_are_counted_and_expected():
     held = HeldOut(np.array([1, 0, 0, 1]), Bernoulli([0.02, 0.01, 0.5, 0.99]))
     fact = facts.unlikely(held)
     assert (fact.n, fact.smallest) == (1, 0.02)
     assert fact.expected == pytest.approx(0.02 + 0.01 + 0.01)
-    assert "came true in one row; by the model's own probabilities it should be about none" in sentences.unlikely(fact)
+    assert (
+        "In one row the actual class had a probability of at most 5 %; if the probabilities were right, about none"
+        in sentences.unlikely(fact)
+    )
 
 
 def test_the_accuracy_says_what_a_guess_reaches():
-    y = np.repeat(["ham", "spam"], [80, 20])
-    guess, sure = facts.guess(y), facts.Confidence(100, 95, 0.94, 0.3)
-    text = sentences.accuracy(sure, guess, Gap(0.3, 0.05), log_loss=0.2)
-    assert "the right class in 95 % (95 of 100); always naming ham, the most frequent, would be right in 80 %." in text
-    assert "Its log loss is 0.200, that of the classes' shares alone 0.51" in text
-    none = sentences.accuracy(sure, guess, Gap(-0.1, 0.05), log_loss=0.6)
-    assert "the columns are of no help here" in none
-    assert "impossible" in sentences.accuracy(sure, guess, Gap(-np.inf, np.nan), log_loss=np.inf)
+    text = sentences.accuracy(facts.Confidence(100, 95, 0.94, 0.3), ("ham", 0.8))
+    assert "95 % (95 of 100); always predicting ham, the most frequent class, gives 80 %." in text
+    assert "0.200; the baseline, which always predicts the class freq" in sentences.loss(0.2, 0.51, Gap(0.3, 0.05))
+    assert "no better than the baseline" in sentences.loss(0.6, 0.51, Gap(-0.1, 0.05))
+    assert "infinite" in sentences.loss(np.inf, 0.51, Gap(-np.inf, np.nan))
 
 
 def test_surprises_are_the_rows_whose_label_was_held_unlikely():
     held = honest(100)
-    found = surprises(held, pd.RangeIndex(100))
+    found = surprises(held, pd.DataFrame({"x": np.arange(100.0)}))
     own = held.dist.probs[np.arange(100), np.searchsorted(CLASSES, held.y)]
     first = int(own.argmin())
     assert found.lines[0][:3] == (str(first + 1), held.y[first], held.dist.mode[first])
-    assert surprises(honest(10), pd.RangeIndex(10)).lines == []
+    assert surprises(honest(10), pd.DataFrame({"x": np.arange(10.0)})).lines == []
 
 
 @pytest.mark.parametrize(("label", "name"), [("spam", "spam"), (1, "passed = 1"), (True, "passed = True")])
@@ -176,10 +160,10 @@ def test_a_page_of_two_classes(frame):
     words = text(page)
     for key in ("reliability", "roc", "confusion"):
         assert f'id="figure-{key}"' in page
-    assert "How well does it tell bloom from bare?" in words
+    assert "How well are bloom and bare separated?" in words
     assert "Log loss lower is better Brier score lower is better Accuracy higher is better" in words
-    assert "always the shares" in words and "always naming" in words
-    assert "What matters most: warmth" in words
+    assert "baseline Always the class frequencies" in words and "always predicting" in words
+    assert re.search("(Most influential|Clearest effect).{0,60}warmth", words)
     assert "Root mean squared" not in words and "RMSE" not in words
     assert re.search(r"kind target 0 b\w+: \d+ %, b\w+: \d+ %", words)
 
@@ -188,14 +172,20 @@ def test_coefficients_of_a_bayesian_model_speak_of_log_odds(frame):
     y = np.where(frame["warmth"] + 0.7 * np.random.default_rng(1).normal(size=120) > 0, 1, 0)
     page = render(**case(y, {"bayes": BayesianLogisticRegression()}, frame, target="bloom"))
     assert 'id="figure-coefficients"' in page
-    assert "What matters" in text(page) and "the probability of bloom = 1 rises with warmth" in text(page)
-    assert "how much the log odds of bloom = 1 change when" in text(page)
+    assert "Clearest effect" in text(page) and "the probability of bloom = 1 rises with warmth" in text(page)
+    assert "Change in the log odds of bloom = 1 when" in text(page)
 
 
-def test_a_page_of_three_classes_has_no_curve(frame):
+def test_a_page_of_three_classes_draws_every_class(frame):
     y = np.array(["low", "middle", "high"])[np.digitize(frame["warmth"], [-0.5, 0.5])]
     page = render(**case(y, {"log": LogisticRegression(1.0)}, frame))
     assert 'id="figure-roc"' not in page and 'id="figure-confusion"' in page
+    curve = page[page.index('id="figure-curve-0"') :].split("</figure>")[0]
+    # A line for each class, in its own colour and dashes; the key names all of them.
+    assert len(re.findall(r"stroke-width: 1.6", curve)) == 3
+    key = page[page.index('<p class="key">') :].split("</p>")[0]
+    assert all(f"</svg>{name}<" in key for name in ("low", "middle", "high"))
+    assert re.search("Most likely: low up to .*, middle up to .*, then high", text(curve))
     assert "class probabilities" in text(page)
 
 
@@ -218,7 +208,7 @@ def test_words_that_count_are_named():
     assert strongest == {"win": "spam", "cash": "spam", "see": "ham", "you": "ham"}
     words = text(render(**arguments))
     assert re.search(
-        r"What counts most: the words “\w+”, .*? speak for (ham|spam); the words? “\w+”.*? for (ham|spam)\.", words
+        r"Largest coefficients: the words “\w+”, .*? for (ham|spam); the words? “\w+”.*? for (ham|spam)\.", words
     )
 
 
@@ -235,7 +225,7 @@ def test_weights_count_by_what_they_move_over_the_rows():
     assert found.order.tolist() == [0, 1] and found.classes[:2] == ["spam", "spam"]
     shown = _weights_figure(found, "y")
     assert shown.question == "What moves the predictions?"
-    assert "idle" not in shown.svg and shown.answer.endswith("2 of 3 weights are other than zero, all drawn.")
+    assert ">idle" not in shown.svg and shown.answer.endswith("2 of 3 coefficients are non-zero, all shown.")
     model.estimator_.coef_ = np.zeros((1, 3))
     assert weights(model, table) is None
 
@@ -252,10 +242,10 @@ def test_a_weight_against_one_of_three_classes_is_one_for_the_others(frame):
 @pytest.mark.parametrize(
     ("left", "n", "text"),
     [
-        (57, 2000, "57 of 2,000 weights are other than zero; the 20 largest are drawn."),
-        (57, 57, "The 20 largest of 57 weights are drawn."),
-        (3, 57, "3 of 57 weights are other than zero, all drawn."),
-        (4, 4, "All 4 weights are drawn."),
+        (57, 2000, "57 of 2,000 coefficients are non-zero; the 20 largest are shown."),
+        (57, 57, "The 20 largest of 57 coefficients are shown."),
+        (3, 57, "3 of 57 coefficients are non-zero, all shown."),
+        (4, 4, "All 4 coefficients are shown."),
     ],
 )
 def test_how_many_weights_are_drawn(left, n, text):
@@ -264,7 +254,7 @@ def test_how_many_weights_are_drawn(left, n, text):
 
 def test_words_and_columns_are_told_apart():
     said = sentences.weights(["0800", "ac", "dose", "you"], ["spam", "spam", "spam", "ham"], [True, True, False, True])
-    assert said == "What counts most: dose and the words “0800” and “ac” speak for spam; the word “you” speaks for ham."
+    assert said == "Largest coefficients: dose and the words “0800” and “ac” for spam; the word “you” for ham."
 
 
 def test_the_probability_has_a_curve_along_each_input(frame):
@@ -273,19 +263,20 @@ def test_the_probability_has_a_curve_along_each_input(frame):
     page = render(**case(y, {"bayes": BayesianLogisticRegression()}, frame))
     words = text(page)
     assert page.count('id="figure-curve-') == 3
-    assert "The probability of bloom that bayes , fitted to all rows, gives along one input" in words
-    assert "it holds the probability 95 times in 100" in words
-    assert re.search(r"Rises, from \d[\d.]* % to \d[\d.]* %\.", words)
+    assert "The probability of bloom of bayes (fitted to all rows) along one input" in words
+    assert "interval of the probability" in words
+    assert re.search(r"Rises from \d[\d.]* % to \d[\d.]* %\.", words)
     plain = text(render(**case(y, {"log": LogisticRegression(1.0)}, frame)))
-    assert "How each input acts" in plain and "95 times in 100" not in plain
+    assert "Effect of each input" in plain and "Band:" not in plain
 
 
 def test_curves_are_the_probabilities_that_the_model_gives(frame):
     y = np.array(["low", "middle", "high"])[np.digitize(frame["warmth"] + frame["rain"], [-0.5, 0.5])]
     model = TableModel(Preparation(standardize=True), BayesianLogisticRegression(), "y").fit(frame, y)
-    (curve,) = curves(model, frame, 7, ["rain"], ask=partial(probability, place=2))
+    (curve,) = curves(model, frame, 7, [["rain"]], ask=probability)
     table = frame.iloc[[7] * len(curve.x)].assign(rain=curve.x)
-    np.testing.assert_allclose(curve.mean, model.predict_proba(table)[:, 2], rtol=1e-9)
+    np.testing.assert_allclose(curve.mean, model.predict_proba(table), rtol=1e-9)
+    assert curve.classes == ("high", "low", "middle")
     assert ((curve.lower < curve.mean) & (curve.mean < curve.upper)).all()
 
 
@@ -294,8 +285,8 @@ def test_a_table_of_one_measured_input_has_one_figure_of_the_probability_along_i
     y = np.where(frame["warmth"] > 0.2, "bloom", "bare")
     page = render(**case(y, {"model": estimator}, frame[["warmth"]]))
     assert 'id="figure-line"' in page and 'id="figure-curve-' not in page
-    assert "How does the probability go with warmth?" in page and "Rises, from" in page
-    assert ("The band holds it" in page) == hasattr(estimator, "proba_interval")
+    assert "How does the probability change with warmth?" in page and "Rises from" in page
+    assert ("Band: 95" in page) == hasattr(estimator, "proba_interval")
 
 
 def test_a_model_without_probabilities_has_its_line_and_the_page_says_why(frame):
@@ -304,7 +295,7 @@ def test_a_model_without_probabilities_has_its_line_and_the_page_says_why(frame)
     assert re.search(r"perceptron Perceptron — — \d\d[\d.]* % — ", words)
     assert "perceptron predicts labels without probabilities (it has no predict_dist)" in words
     alone = text(render(**case(y, {"perceptron": Perceptron()}, frame)))
-    assert "None of these models says how sure it is; the leaderboard has their errors." in alone
+    assert "Nothing beat guessing." in alone and re.search(r"perceptron Perceptron — — \d\d", alone)
 
 
 def test_equal_input_makes_equal_bytes(frame):

@@ -102,50 +102,51 @@ def say(values, either=(), *, linear=True, **more):
 
 def test_the_sentence_has_four_kinds_of_inputs():
     assert say([0.999, 0.5, 0.08]) == (
-        "Of the three inputs, x0 almost surely matters (95 % or more); x1 is undecided (50 %); x2 probably doesn't "
+        "Of the three inputs, x0 almost certainly matters (95 % or more); x1 is uncertain (50 %); x2 probably doesn't "
         "(below 25 %)."
     )
     assert say([0.95, 0.97, 0.94, 0.25, 0.2499, 0.1]) == (
-        "Of the six inputs, x1 and x0 almost surely matter (95 % or more); x2 probably does (94 %); x3 is undecided "
+        "Of the six inputs, x1 and x0 almost certainly matter (95 % or more); x2 probably does (94 %); x3 is uncertain "
         "(25 %); x4 and x5 probably don't (below 25 %)."
     )
     assert say([0.99, *[0.1] * 12]).endswith("(95 % or more); the other 12 probably don't (below 25 %).")
     assert say([0.5, 0.1], linear=False) == (
-        "Of the two inputs in linear models, none matters almost surely; x0 is undecided (50 %); x1 probably doesn't "
+        "Of the two inputs in linear models, none almost certainly matters; x0 is uncertain (50 %); x1 probably "
+        "doesn't "
         "(below 25 %)."
     )
 
 
 def test_a_number_never_stands_on_the_other_side_of_its_boundary():
     """0.247 is "probably out (below 25 %)": as 25 % it would not be."""
-    assert "x1 is undecided (74.9 %)" in say([0.99, 0.7496, 0.1])
+    assert "x1 is uncertain (74.9 %)" in say([0.99, 0.7496, 0.1])
     shown = inclusion_figure(told([0.9496, 0.247, 0.25, 0.43]), best="s", linear=True).svg
     assert all(f">{text}<" in shown for text in ("94.9 %", "24.7 %", "25 %", "43 %")) and ">95 %<" not in shown
 
 
 def test_the_sentence_of_all_and_of_none():
-    assert say([1.0, 0.99]) == "Both inputs almost surely matter (95 % or more)."
-    assert say([1.0, 0.99, 0.97]) == "All three inputs almost surely matter (95 % or more)."
-    assert say([0.1, 0.2]) == "Neither of the two inputs seems to matter: each is probably out (below 25 %)."
-    assert say([0.1] * 5) == "None of the five inputs seems to matter: each is probably out (below 25 %)."
+    assert say([1.0, 0.99]) == "Both inputs almost certainly matter (95 % or more)."
+    assert say([1.0, 0.99, 0.97]) == "All three inputs almost certainly matter (95 % or more)."
+    assert say([0.1, 0.2]) == "Neither of the two inputs is likely to matter (each below 25 %)."
+    assert say([0.1] * 5) == "None of the five inputs is likely to matter (each below 25 %)."
 
 
 def test_those_that_stand_in_for_each_other_are_told_once():
     text = say([0.999, 0.6, 0.38, 0.1], [Either(["x1", "x2"], 0.98, 0.004)])
     assert text == (
-        "Of the four inputs, x0 almost surely matters (95 % or more); either of x1 and x2 will do (one of them is in "
-        "with 98 %); x3 probably doesn't (below 25 %)."
+        "Of the four inputs, x0 almost certainly matters (95 % or more); either of x1 and x2 is enough (at "
+        "least one: 98 %); x3 probably doesn't (below 25 %)."
     )
     text = say([0.999, 0.5, 0.3, 0.2], [Either(["x1", "x2", "x3"], 0.97, 0.03)])
-    assert "any one of x1, x2 and x3 will do (one of them is in with 97 %, and several with 3 %)" in text
+    assert "any one of x1, x2 and x3 is enough (at least one: 97 %; several: 3 %)" in text
     assert "undecided" not in text and "probably" not in text
 
 
 def test_a_search_that_has_not_settled_says_so():
     assert say([0.97, 0.1], settled=False, error=0.123).endswith(
-        "had not settled: these probabilities are rough (± 12 percentage points or worse)."
+        "has not converged: these probabilities are approximate (± 12 percentage points or worse)."
     )
-    assert say([0.1, 0.1], settled=False, wide=True).endswith("had not settled: these probabilities are rough.")
+    assert say([0.1, 0.1], settled=False, wide=True).endswith("has not converged: these probabilities are approximate.")
     assert "rough" not in say([0.97, 0.1])
 
 
@@ -164,9 +165,9 @@ def test_the_error_of_a_short_walk_is_its_own():
 
 def test_of_more_inputs_than_rows_none_is_needed_by_itself():
     assert say([0.99, *[0.01] * 1998], wide=True).endswith(
-        "(95 % or more); none of the other 1,998 is needed by itself (each below 25 %)."
+        "(95 % or more); none of the other 1,998 has a high inclusion probability (each below 25 %)."
     )
-    assert say([0.01] * 40, wide=True) == "None of the 40 inputs is needed by itself (each below 25 %)."
+    assert say([0.01] * 40, wide=True) == "None of the 40 inputs has an inclusion probability above 25 %."
 
 
 def test_the_probability_beforehand_is_that_of_the_law():
@@ -186,10 +187,10 @@ def test_the_probability_beforehand_is_that_of_the_law():
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ("beta-binomial", "any share of the inputs was as likely as any other"),
-        ((1, 10), "a few inputs were expected"),
-        ((2, 3), "about 4 of the ten inputs were expected"),
-        (0.5, "each input was taken to be in with 50 %, whatever the others"),
+        ("beta-binomial", "every number of included inputs is equally probable"),
+        ((1, 10), "a few inputs are expected to matter"),
+        ((2, 3), "about 4 of the ten inputs are expected to matter"),
+        (0.5, "each input is included with probability 50 %, independently of the others"),
     ],
 )
 def test_what_was_assumed_in_words(setting, text):
@@ -200,27 +201,26 @@ def test_an_assumption_is_told_where_another_would_move_a_probability():
     """Odds of one to twelve are a probability below which four times the prior odds don't reach a quarter."""
     assumed = assumption("beta-binomial", ["x0", "x1", "x2"])
     assert words.swayed(told([0.99, 0.34, 0.05], assumed=assumed)) == (
-        "Beforehand any share of the inputs was as likely as any other. That is an assumption; another could move x1 a "
-        "good deal."
+        "Prior: every number of included inputs is equally probable. Another prior could change x1 considerably."
     )
     assert words.swayed(told([0.99, 0.93, 1 / 13 - 1e-6], assumed=assumed)) == ""
-    assert words.swayed(told([0.99, 0.92, 1 / 13 + 1e-6], assumed=assumed)).endswith("move x1 and x2 a good deal.")
+    assert words.swayed(told([0.99, 0.92, 1 / 13 + 1e-6], assumed=assumed)).endswith("change x1 and x2 considerably.")
     clear = inclusion_figure(told([0.99, 0.99, 0.01], assumed=assumed), best="s", linear=True)
-    assert "seen (50 %): any share of the inputs was as likely" in clear.reading and "assumption" not in clear.answer
+    assert "prior probability (50 %): every number" in clear.reading and "Another prior" not in clear.answer
 
 
 def test_many_names_are_cut_short():
-    assert "x0, x1, x2, x3, x4, x5 and 3 more almost surely matter" in say([*[0.99] * 9, 0.1])
+    assert "x0, x1, x2, x3, x4, x5 and 3 more almost certainly matter" in say([*[0.99] * 9, 0.1])
 
 
 def test_weights_that_are_left():
-    assert words.kept("lasso", ["a", "b"], 5) == "Two of the five weights are other than zero in lasso: a and b."
-    assert words.kept("lasso", ["a"], 12) == "One of the 12 weights is other than zero in lasso: a."
+    assert words.kept("lasso", ["a", "b"], 5) == "Two of five coefficients are non-zero in lasso: a and b."
+    assert words.kept("lasso", ["a"], 12) == "One of 12 coefficients is non-zero in lasso: a."
     assert words.kept("lasso", [f"x{i}" for i in range(9)], 12) == (
-        "Nine of the 12 weights are other than zero in lasso; the largest are those of x0, x1, x2, x3, x4 and x5."
+        "Nine of 12 coefficients are non-zero in lasso; the largest are those of x0, x1, x2, x3, x4 and x5."
     )
-    assert words.kept("lasso", ["a", "b"], 2) == "None of the two weights of lasso is zero."
-    assert words.kept("lasso", [], 2).startswith("lasso has set every weight to zero")
+    assert words.kept("lasso", ["a", "b"], 2) == "Both coefficients of lasso are non-zero."
+    assert words.kept("lasso", [], 2).startswith("Every coefficient of lasso is zero")
 
 
 @pytest.fixture(scope="module")
@@ -251,10 +251,10 @@ def test_real_columns_levels_and_copies(farm):
     assert alone["warmth"] == pytest.approx(0.5, abs=1e-6) and alone["fahrenheit"] == pytest.approx(0.5, abs=1e-6)
     assert share["warmth"] == pytest.approx(1.0, abs=1e-6) and found.n_inputs == 4
     shown = inclusion_figure(found, best="linear", linear=True)
-    assert "warmth (or its copy fahrenheit, which says the same)" in shown.answer and "by spike-slab," in shown.reading
+    assert "warmth (or its copy fahrenheit)" in shown.answer and "by spike-slab," in shown.reading
     assert all(f">{name}<" in shown.svg for name in ("warmth or fahrenheit", "soil", "wind"))
     # The lasso stands beside it: an input by the largest weight of its levels and copies.
-    assert "at which the lasso takes it" in shown.svg and "Each dot is when the lasso lets an input in" in shown.reading
+    assert "at which the lasso includes it" in shown.svg and "at which the lasso includes an input" in shown.reading
     assert found.path.names == found.names and (found.path.coefs[:2, -1] > 0).all()
 
 
@@ -277,7 +277,7 @@ def test_many_inputs_show_the_likeliest():
     found = Inclusions("spike-slab", [f"g{i}" for i in range(300)], np.linspace(1.0, 0.0, 300), [])
     shown = inclusion_figure(found, best="spike-slab", linear=True)
     assert ">g0<" in shown.svg and ">g19<" in shown.svg and ">g20<" not in shown.svg
-    assert "280 more of at most 93.3 %" in shown.svg
+    assert "280 more, at most 93.3 %" in shown.svg
 
 
 def test_words_of_a_text_count_one_by_one():
@@ -321,7 +321,7 @@ def page(models, frame, y):
     tables = {name: TableModel(Preparation(standardize=True), model, "y") for name, model in models.items()}
     found = compare(tables, frame, y, cv=2, random_state=0)
     text = render(
-        title="?", sheet_notes=(), preparation=found.fitted[found.best].preparation_, comparison=found,
+        title="?", sheet_notes=(), preparation=found.fitted[found.selected].preparation_, comparison=found,
         models=found.fitted, target="y", frame=frame, y=y, seed=0,
     )  # fmt: skip
     answer = text[text.index('<section id="answer"') : text.index('<section id="leaderboard"')]
@@ -332,15 +332,15 @@ def test_the_page_answers_which_inputs_matter_whoever_wins(farm):
     frame, y = farm
     models = {"linear": LinearRegression(), "spike-slab": SpikeSlabRegressor("beta-binomial", slab="g", n_models=1)}
     found, answer, questions, _ = page(models, frame.drop(columns="fahrenheit"), y)
-    assert found.best == "linear"
-    assert "almost surely matter" in answer and "What matters most" not in answer
-    assert questions.count("Which inputs matter?") == 1 and "How much, and in which direction?" in questions
+    assert found.selected == "linear"
+    assert "almost certainly matter" in answer and "What matters most" not in answer
+    assert questions.count("Which inputs matter?") == 1 and "How large are the effects?" in questions
 
 
 def test_the_page_of_a_lasso_counts_its_weights(farm):
     frame, y = farm
     _, answer, questions, _ = page({"lasso": LassoCV()}, frame.drop(columns="fahrenheit"), y)
-    assert re.search(r"(weights? (are|is) other than zero in lasso|weights of lasso is zero)", answer)
+    assert re.search(r"(coefficients (are|is) non-zero in lasso|coefficients of lasso are non-zero)", answer)
     assert questions.count("Which inputs matter?") == 1
 
 
@@ -353,8 +353,8 @@ def test_a_page_without_spike_and_slab_says_what_a_sparse_model_kept_whoever_win
     frame = pd.DataFrame({"text": [f"{words} no {i}" for i, words in enumerate(text)]})
     models = {"logistic": LogisticRegression(), "sparse-logistic": SparseLogisticRegression(0.05)}
     found, answer, _, whole = page(models, frame, y)
-    assert found.best == "logistic"
-    sentence = r"\w+ of the \w+ weights (is|are) other than zero in sparse-logistic[^.]*“win”[^.]*\."
+    assert found.selected == "logistic"
+    sentence = r"\w+ of \w+ coefficients (is|are) non-zero in sparse-logistic[^.]*“win”[^.]*\."
     assert re.search(sentence, answer) and len(re.findall(sentence, whole)) == 2
     assert "probab" not in re.search(sentence, whole)[0]
     # Where a model weighs all subsets, that says which inputs matter.
@@ -367,5 +367,5 @@ def test_the_page_of_classes_answers_too(farm):
     label = np.where(y > np.median(y), "high", "low")
     models = {"spike-slab": SpikeSlabClassifier("beta-binomial"), "sparse": SparseLogisticRegression(0.02)}
     _, answer, questions, _ = page(models, frame[["warmth", "wind"]], label)
-    assert "warmth almost surely matters (95\u202f% or more); wind" in answer
+    assert "warmth almost certainly matters (95\u202f% or more); wind" in answer
     assert questions.count("Which inputs matter?") == 1

@@ -1,7 +1,6 @@
 """What a model says of its inputs: influences, relevances, curves, and the sentences made of them."""
 
 import re
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -90,10 +89,17 @@ def test_columns_that_go_together_are_moved_together():
     # Together they are worth what x alone would be: its coefficient of one times its spread, exchanged at random.
     assert found.values[0] == pytest.approx(x.std(), rel=0.35)
     text = words.influences(found, best="linear", target="y")
-    assert text.startswith("x and twin go together in these rows, which don't tell what one of them does alone. ")
-    assert "x together with twin" in text
+    assert text.endswith("x and twin are strongly correlated: these rows can't separate their effects.")
+    assert "x (with twin)" in text
     figure = influence_figure(found, best="linear", target="y")
-    assert ">x + 1 together<" in figure.svg and "have one bar" in figure.reading
+    assert ">x + 1 correlated<" in figure.svg and "share one bar" in figure.reading
+    # They have a curve of their own, along which both move.
+    (curve,) = curves(model, frame, 0, [["x", "twin"]])
+    assert (curve.name, curve.together, curve.title) == ("x", ("twin",), "x and twin")
+    slope = np.polyfit(curve.x, curve.mean, 1)[0]
+    # What neither coefficient is by itself, their sum is: that of x alone, but for noise of 1/√60.
+    assert slope == pytest.approx(1.0, abs=0.5)
+    assert np.abs(model.estimator_.coef_).max() > 5
 
 
 def test_a_sum_of_others_goes_with_them_however_calm_the_model_is():
@@ -144,15 +150,15 @@ def test_the_typical_row_is_the_one_nearest_to_the_medians():
 def test_curves_follow_the_function_in_the_units_of_the_table(farm, grown):
     frame, _ = farm
     row = typical(grown, frame)
-    warmth, soil, day = curves(grown, frame, row, ["warmth", "soil", "day"])
+    warmth, soil, day = curves(grown, frame, row, [["warmth"], ["soil"], ["day"]])
     truth = 30 * np.exp(-(((warmth.x - 22) / 7) ** 2)) - 6 * (frame["soil"].iloc[row] == "peat")
     # A band of 95 % at each of 80 places that go together.
     assert np.mean((warmth.lower <= truth) & (truth <= warmth.upper)) > 0.8
     assert np.abs(warmth.mean - truth).max() < 3.0
-    assert soil.ticks == ["sand", "clay", "peat"]
-    assert soil.mean[2] == pytest.approx(soil.mean[0] - 6, abs=2.0)
-    assert day.label.startswith("day (days since 2021-03-01")
-    assert (day.x[0], day.x[-1]) == (0.0, 119.0)
+    assert soil.ticks == ["clay", "peat", "sand"]
+    assert soil.mean[1] == pytest.approx(soil.mean[2] - 6, abs=2.0)
+    first = (np.datetime64("2021-03-01") - np.datetime64("1970-01-01")).astype(float)
+    assert (day.label, day.dates, day.x[0] - first, day.x[-1] - first) == ("day", True, 0.0, 119.0)
 
 
 def test_curves_leave_out_the_noise(farm, grown):
@@ -166,7 +172,7 @@ def test_a_pipeline_is_asked_through_its_steps(farm):
     frame, y = farm
     model = fitted(make_pipeline(Polynomial(degree=2), BayesianLinearRegression()), frame, y)
     np.testing.assert_allclose(latent(model, frame).mean, model.predict(frame), rtol=1e-9)
-    assert {curve.name for curve in curves(model, frame, 0, list(frame.columns))} == set(frame.columns)
+    assert {curve.name for curve in curves(model, frame, 0, [[name] for name in frame.columns])} == set(frame.columns)
 
 
 def test_a_table_of_one_column_has_a_line(farm):
@@ -193,21 +199,21 @@ hill = 10 - (up - 5) ** 2 / 2.5
 @pytest.mark.parametrize(
     ("fact", "text"),
     [
-        (curve(up, 1.0), "Rises, from 0 to 10.0."),
-        (curve(-up, 1.0), "Falls, from 0 to −10.0."),
-        (curve(up, 6.0), "A level line stays inside the band."),
+        (curve(up, 1.0), "Rises from 0 to 10.0."),
+        (curve(-up, 1.0), "Falls from 0 to −10.0."),
+        (curve(up, 6.0), "No clear effect."),
         (curve(hill, 1.0), "Rises to 10.0 at 5, then falls."),
         (curve(-hill, 1.0), "Falls to −10.0 at 5, then rises."),
-        (curve(np.cos(np.pi * up), 0.1), "Goes up and down between −1.00 and 1.00."),
+        (curve(np.cos(np.pi * up), 0.1), "Rises and falls between −1.00 and 1.00."),
         # A dent that the band doesn't vouch for; what is next to nothing beside the curve's height is none.
-        (curve(up - 3 * np.exp(-((up - 5) ** 2)) + 1e-9, 1.5), "Rises on the whole, from 0 to 10.0."),
+        (curve(up - 3 * np.exp(-((up - 5) ** 2)) + 1e-9, 1.5), "Rises overall from 0 to 10.0."),
         (curve([1.0, 5.0, 3.0], 0.5, ["a", "b", "c"]), "Lowest at a (1.00), highest at b (5.00)."),
         # A band of which the height is unknown, and the difference between places isn't; and the other way round.
-        (curve(up, 6.0, level=False), "Rises, from 0 to 10.0."),
-        (curve(-up, 6.0, level=False), "Falls, from 0 to −10.0."),
+        (curve(up, 6.0, level=False), "Rises from 0 to 10.0."),
+        (curve(-up, 6.0, level=False), "Falls from 0 to −10.0."),
         (curve(hill, 6.0, level=False), "Lowest at 0 (0), highest at 5 (10.0)."),
         (curve([1.0, 5.0, 3.0], 4.0, ["a", "b", "c"], level=False), "Lowest at a (1.00), highest at b (5.00)."),
-        (curve(up, 6.0, level=True), "Could as well be level."),
+        (curve(up, 6.0, level=True), "No clear effect."),
     ],
 )
 def test_what_a_curve_does(fact, text):
@@ -223,7 +229,7 @@ def test_a_line_is_level_where_the_interval_of_its_coefficient_holds_zero(estima
     frame = pd.DataFrame(rng.normal(size=(40, 12))).add_prefix("x")
     y = 100 + frame.to_numpy() @ np.linspace(-0.8, 0.8, 12) + rng.normal(0, 1.2, size=40)
     model = fitted(estimator, frame, y)
-    found = curves(model, frame, 0, list(frame.columns))
+    found = curves(model, frame, 0, [[name] for name in frame.columns])
     inner = model.estimator_ if hasattr(model.estimator_, "confint") else model.estimator_[-1]
     lower, upper = np.asarray(inner.confint(0.95))[1:].T
     assert [one.level for one in found] == ((lower <= 0) & (upper >= 0)).tolist()
@@ -236,7 +242,7 @@ def test_a_line_of_a_spike_is_level_unless_its_column_is_almost_surely_in():
     frame = pd.DataFrame(rng.normal(size=(60, 6))).add_prefix("x")
     y = frame.to_numpy() @ np.array([0.0, 0.1, 0.3, 0.4, 0.8, 2.0]) + rng.normal(size=60)
     model = fitted(SpikeSlabRegressor(), frame, y)
-    found = {one.name: one.level for one in curves(model, frame, 0, list(frame.columns))}
+    found = {one.name: one.level for one in curves(model, frame, 0, [[name] for name in frame.columns])}
     share = dict(zip(frame.columns, model.estimator_.inclusion_probabilities_, strict=True))
     assert all(found[name] for name in share if share[name] < 0.94)
     assert not any(found[name] for name in share if share[name] > 0.999)
@@ -246,35 +252,35 @@ def test_a_line_of_a_spike_is_level_unless_its_column_is_almost_surely_in():
 def test_a_process_and_two_classes_are_compared_at_two_places_too(farm, grown):
     frame, y = farm
     row = typical(grown, frame)
-    warmth, wind = curves(grown, frame, row, ["warmth", "wind"])
+    warmth, wind = curves(grown, frame, row, [["warmth"], ["wind"]])
     assert (warmth.level, wind.level) == (False, True)
     classes = fitted(BayesianLogisticRegression(), frame, np.where(y > np.median(y), "high", "low"))
-    assert curves(classes, frame, row, ["wind"], ask=partial(probability, place=1))[0].level is True
-    assert curves(fitted(NadarayaWatson(), frame, y), frame, row, ["wind"])[0].level is None
+    assert curves(classes, frame, row, [["wind"]], ask=probability)[0].level is True
+    assert curves(fitted(NadarayaWatson(), frame, y), frame, row, [["wind"]])[0].level is None
 
 
 def test_a_line_without_a_band_that_hardly_rises_before_it_falls_falls():
     """As the probability of a class between two others does: 99.9 %, 100 %, and down to nothing."""
     bare = np.r_[0.999, np.ones(20), np.linspace(1.0, 0.0, 20)]
     fact = Curve("x", "x", np.arange(41.0), Shares(bare, bare, bare))
-    assert words.curve(fact, write=percent) == "Falls, from 100 % to 0 %."
+    assert words.curve(fact, write=percent) == "Falls from 100 % to 0 %."
     up_and_down = Curve("x", "x", np.arange(41.0), Shares(hill, hill, hill))
     assert words.curve(up_and_down).startswith("Rises to 10.0")
     flat = np.full(41, 0.5)
-    assert words.curve(Curve("x", "x", np.arange(41.0), Shares(flat, flat, flat))) == "Doesn't change."
+    assert words.curve(Curve("x", "x", np.arange(41.0), Shares(flat, flat, flat))) == "No effect."
 
 
 def test_what_is_as_good_as_flat_is_not_enlarged():
     tiny = 0.999 + 1e-5 * up
     fact = Curve("x", "x", up, Shares(tiny, tiny, tiny))
     (shown,) = curve_figures([fact], target="p", whole=(0.0, 1.0), at_most=25.0, write=percent)
-    assert "Enlarged" not in shown.answer
+    assert "zoomed" not in shown.answer
     (shown,) = curve_figures([fact], target="p", whole=(0.0, 1.0), write=percent)
-    assert "Enlarged" in shown.answer
+    assert "zoomed" in shown.answer
 
 
 def test_a_small_curve_says_that_it_is_enlarged():
-    assert words.curve(curve(up, 1.0), enlarged=12.3).endswith(" Enlarged 12 times.")
+    assert words.curve(curve(up, 1.0), enlarged=12.3).endswith(" (y-axis zoomed 12×).")
 
 
 def test_influences_in_words():
@@ -285,43 +291,43 @@ def test_influences_in_words():
         return words.influences(fact, best="gp", target="y")
 
     assert say([20.0, 0.5, 0.4]) == (
-        "What matters most: froude. One standard deviation of froude changes the predicted y by 20 (root mean square "
-        "over the rows); the other two hardly matter."
+        "Most influential: froude. One standard deviation of it changes the predicted y by 20 (root mean square over "
+        "the rows). Little influence: the other two."
     )
-    assert say([20.0, 6.0, 0.4]).endswith(", one standard deviation of beam by 6.0; length hardly matters.")
-    assert say([20.0, 12.0, 6.0], [True, True, False]).startswith("What matters most: froude and beam. One")
+    assert say([20.0, 6.0, 0.4]).endswith(", one standard deviation of beam by 6.0. Little influence: length.")
+    assert say([20.0, 12.0, 6.0], [True, True, False]).startswith("Most influential: froude and beam. One")
     assert say([20.0, 12.0, 6.0], [True, True, False]).endswith(", another value of length by 6.0.")
-    assert say([20.0, 6.0, 0.3, 0.2, 0.1]).endswith("by 6.0; length, draught and soil hardly matter.")
-    assert say([0.0, 0.0]) == "No input changes what gp predicts."
+    assert say([20.0, 6.0, 0.3, 0.2, 0.1]).endswith("by 6.0. Little influence: length, draught and soil.")
+    assert say([0.0, 0.0]) == "No input changes the predictions of gp."
 
 
 def test_bars_end_where_influences_do():
     fact = Influence([["froude"], ["beam"], ["soil"]], np.array([0.0, 2.0, 0.0]), [True] * 3)
     shown = influence_figure(fact, best="lasso", target="y")
     assert ">beam<" in shown.svg and ">froude<" not in shown.svg
-    assert "Left out: two of no influence." in shown.reading
+    assert "Not shown: two inputs without influence." in shown.reading
 
 
 def test_a_process_in_words():
     fact = Process("gp", "RBF", 1.5, ["a", "b"], np.array([1.0, 0.05]))
     assert words.process(fact, target="y", spread=10.0) == (
-        "gp takes y for a very smooth function of its two inputs, plus noise of standard deviation 1.50."
+        "gp models y as a very smooth function of its two inputs plus noise of standard deviation 1.50."
     )
-    assert words.process(fact, target="y", spread=1e6).endswith("plus next to no noise.")
-    assert words.bends(fact) == "The function bends most along a, and hardly along b."
+    assert words.process(fact, target="y", spread=1e6).endswith("plus almost no noise.")
+    assert words.bends(fact) == "Most nonlinear along a; nearly linear along b."
     rough = Process("gp", "Exponential", 1.5, ["a"], None)
-    assert "a rough function of its one input" in words.process(rough, target="y", spread=10.0)
+    assert "a rough function of its only input" in words.process(rough, target="y", spread=10.0)
 
 
 @pytest.mark.parametrize(
     ("logs", "top", "text"),
     [
         ({"gp": -10.0, "bayes": -33.0}, "gp",
-         "The evidence, for which no row is held out, is largest for gp as well, 23 above bayes."),
+         "The log evidence, which needs no held-out rows, also favours gp, by 23 over bayes."),
         ({"gp": -40.0, "bayes": -33.0}, "gp",
-         "The evidence, for which no row is held out, is largest for bayes instead, 7.0 above gp."),
+         "The log evidence, which needs no held-out rows, instead favours bayes, by 7.0 over gp."),
         ({"gp": -40.0, "bayes": -33.0}, "ridge",
-         "Of the two models with an evidence, bayes has the largest, 7.0 above gp."),
+         "Of two models with a log evidence, bayes has the largest, 7.0 above gp."),
         ({"gp": -40.0}, "gp", ""),
     ],
 )  # fmt: skip
@@ -349,10 +355,10 @@ def test_every_small_picture_has_its_sentence_and_words_for_the_blind(farm):
     assert text.index('id="figure-curve-0"') < text.index(">soil</h3>")
     # What moves the predictions comes first; how they bend is another matter.
     assert text.index('id="figure-influences"') < text.index('id="figure-bends"')
-    assert "how wiggly it is along that input, not how far it moves" in text
+    assert "strongly curved along this input" in text
     assert "relevance" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
     assert "figure-coefficients" not in text
-    assert "noise that the inputs leave" in text
+    assert "residual noise" in text
     assert "<dt>Gaussian process</dt>" in text
 
 
@@ -368,16 +374,16 @@ def test_the_page_says_how_many_inputs_have_a_curve():
     rng = np.random.default_rng(8)
     frame = pd.DataFrame(rng.normal(size=(60, 8))).add_prefix("x")
     y = frame.sum(axis=1).to_numpy() + rng.normal(size=60)
-    assert "Drawn are six of the eight inputs." in page(frame, y, {"linear": LinearRegression()})
-    assert "Drawn are" not in page(frame[["x0", "x1"]], y, {"linear": LinearRegression()})
+    assert "Shown: six of the eight inputs." in page(frame, y, {"linear": LinearRegression()})
+    assert "Shown: " not in page(frame[["x0", "x1"]], y, {"linear": LinearRegression()})
 
 
 def test_a_table_of_one_column_shows_its_curve(farm):
     frame, y = farm
     text = page(frame[["warmth"]], y, {"gp": GPRegressor(n_restarts=0)})
-    assert "What does the curve look like?" in text
-    assert "How each input acts" not in text
-    assert "gp takes y for a very smooth function of its one input" in text
+    assert "What does the fitted curve look like?" in text
+    assert "Effect of each input" not in text
+    assert "gp models y as a very smooth function of its only input" in text
 
 
 def test_the_same_table_makes_the_same_page(farm):

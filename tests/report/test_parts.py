@@ -13,10 +13,10 @@ from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
 from credo.report import render
 from credo.report._effects import Effects, effects, step
-from credo.report._facts import Predicted, guess
+from credo.report._facts import Predicted
 from credo.report._numbers import aligned, fixed, listing, number, percent
 from credo.report._surprises import surprises
-from credo.selection import Comparison, Score
+from credo.selection import Comparison, HeldOut, Score
 
 
 @pytest.mark.parametrize(
@@ -164,25 +164,46 @@ def test_weights_that_the_rows_do_not_determine_have_no_strength():
     assert found.sure.tolist() == [True, False, False]
 
 
-def test_surprises_are_measured_by_the_models_own_spread(make_held_out):
+def test_rows_with_the_largest_errors_come_first_with_what_is_unusual_about_them(make_held_out):
     y, mean, std = np.zeros(30), np.zeros(30), np.ones(30)
     y[3], y[7], std[7] = 4.0, -10.0, 5.0
-    listed, sentence = surprises(Predicted(make_held_out(y, mean, std)), pd.RangeIndex(30))
-    assert [(line.row, line.off) for line in listed] == [("4", "4.0 above"), ("8", "2.0 below")]
-    assert sentence.endswith("here it is 4.0.")
-    assert surprises(Predicted(make_held_out(y[:5], mean[:5], std[:5])), pd.RangeIndex(5)) == ([], "")
-    named, _ = surprises(Predicted(make_held_out(y, mean, std)), pd.Index([f"r{i}" for i in range(30)]))
-    assert named[0].row == "r3"
+    frame = pd.DataFrame({"a": np.linspace(0, 1, 30), "b": np.linspace(5, 7, 30)})
+    frame.loc[7, "b"] = 58.9
+    found = surprises(Predicted(make_held_out(y, mean, std)), frame)
+    assert [(line[0], line[4]) for line in found.lines] == [("8", "−10.0"), ("4", "4.00")]
+    assert found.lines[0][5].startswith("b = 58.9 (99 % of rows: 5")
+    assert found.lines[1][5] == ""
+    assert "100 % of the squared error" in found.sentence
+    few = surprises(Predicted(make_held_out(y[:5], mean[:5], std[:5])), frame[:5])
+    assert few.lines == []
+
+
+def test_rows_keep_their_names_and_a_column_without_entries_goes(make_held_out):
+    y = np.zeros(30)
+    y[3] = 4.0
+    frame = pd.DataFrame({"a": np.linspace(0, 1, 30)}, index=[f"r{i}" for i in range(30)])
+    found = surprises(Predicted(make_held_out(y, np.zeros(30), np.ones(30))), frame)
+    assert found.lines[0][0] == "r3"
+    assert "Unusual input" not in found.head
+
+
+def test_rows_are_those_of_the_frame_also_where_the_first_were_never_held_out(make_held_out):
+    y = np.zeros(30)
+    y[3] = 4.0
+    held = make_held_out(y, np.zeros(30), np.ones(30))
+    held = HeldOut(held.y, held.dist, np.arange(10, 40))
+    frame = pd.DataFrame({"a": np.linspace(0, 1, 40)})
+    assert surprises(Predicted(held), frame).lines[0][0] == "14"
 
 
 def test_the_leaderboard_marks_the_best_number_of_each_column(make_case):
     case = make_case(failed=("lms",))
     rows = leaderboard.rows(case["comparison"], {})
-    assert [row.name for row in rows] == ["bayes", "ridge", "lms"]
+    assert [row.name for row in rows] == ["bayes", "ridge", "baseline", "lms"]
     assert [cell.best for cell in rows[0].cells] == [True, True, True, False, True, False]
     assert rows[1].cells[4].text == "—"
-    assert rows[2].error.startswith("the design")
-    assert rows[2].cells == []
+    assert rows[3].error.startswith("the design")
+    assert rows[3].cells == []
 
 
 def test_the_sentence_under_the_board_and_the_model_taken_go_by_one_rule(make_case):
@@ -190,10 +211,10 @@ def test_the_sentence_under_the_board_and_the_model_taken_go_by_one_rule(make_ca
     held = case["comparison"].held_out
     clear = case["comparison"]
     assert clear.tied == ["bayes"]
-    assert "more than chance alone would explain" in leaderboard.words(clear, None)[0]
+    assert "a clear difference" in leaderboard.words(clear)[0]
     same = Comparison(clear.scores, {"bayes": held["bayes"], "ridge": held["bayes"]})
     assert same.tied == ["bayes", "ridge"]
-    assert leaderboard.words(same, None)[0] == "bayes and ridge give the same predictions."
+    assert leaderboard.words(same)[0] == "bayes and ridge give the same predictions."
 
 
 def test_a_model_without_distributions_has_dashes(make_case):
@@ -201,18 +222,18 @@ def test_a_model_without_distributions_has_dashes(make_case):
     comparison = case["comparison"]
     bare = Score("nearest", {"rmse": 1.5}, seconds=0.1)
     rows = leaderboard.rows(Comparison([*comparison.scores, bare], comparison.held_out), {})
-    assert [cell.text for cell in rows[2].cells] == ["—", "1.5000", "—", "—", "—", "0.10"]
-    assert rows[2].cells[3].flag == ""
+    assert [cell.text for cell in rows[3].cells] == ["—", "1.500", "—", "—", "—", "0.10"]
+    assert rows[3].cells[3].flag == ""
 
 
 def test_shares_of_a_column_have_the_same_decimals(make_case):
     comparison = make_case()["comparison"]
     scores = [
         replace(score, held_out={**score.held_out, "coverage": share})
-        for score, share in zip(comparison.scores, (0.93, 0.955), strict=True)
+        for score, share in zip(comparison.scores, (0.93, 0.955, 0.95), strict=True)
     ]
     rows = leaderboard.rows(Comparison(scores, comparison.held_out), {})
-    assert [row.cells[3].text for row in rows] == ["93.0 %", "95.5 %"]
+    assert [row.cells[3].text for row in rows] == ["93.0 %", "95.5 %", "95.0 %"]
 
 
 def test_models_without_an_evidence_have_no_column_of_dashes(make_case):
@@ -221,7 +242,6 @@ def test_models_without_an_evidence_have_no_column_of_dashes(make_case):
     for found, n_columns in ((comparison, 6), (bare, 5)):
         assert len(leaderboard.head(found)) == n_columns
         assert {len(row.cells) for row in leaderboard.rows(found, {})} == {n_columns}
-        assert len(leaderboard.guess_row(guess(comparison.held_out["bayes"].y), found).cells) == n_columns
     page = render(**make_case(comparison=bare))
     assert "Log evidence" not in page and "<dt>Evidence</dt>" not in page
 
@@ -231,12 +251,12 @@ def test_evidences_of_different_bases_have_no_best(make_case):
     for bases, best in ((("a", "a"), [True, False]), (("a", "b"), [False, False])):
         scores = [
             replace(score, log_evidence=log, evidence_base=base)
-            for score, log, base in zip(comparison.scores, (-3.0, -5.0), bases, strict=True)
+            for score, log, base in zip(comparison.scores[:2], (-3.0, -5.0), bases, strict=True)
         ]
         found = Comparison(scores, comparison.held_out)
         assert [row.cells[4].best for row in leaderboard.rows(found, {})] == best
         assert leaderboard.head(found)[4].way == ("higher is better" if any(best) else "not all comparable")
-        assert any("evidence" in sentence for sentence in leaderboard.words(found, None)) == any(best)
+        assert any("evidence" in sentence for sentence in leaderboard.words(found)) == any(best)
 
 
 def test_coverage_that_chance_does_not_explain_is_flagged(make_case, make_held_out):
@@ -245,4 +265,4 @@ def test_coverage_that_chance_does_not_explain_is_flagged(make_case, make_held_o
     narrow = make_held_out(held.y, held.dist.mean, 0.3)
     wide = make_held_out(held.y, held.dist.mean, 30.0)
     rows = leaderboard.rows(Comparison(scores, {"bayes": narrow, "ridge": wide}), {})
-    assert [row.cells[3].flag for row in rows] == ["low", "high"]
+    assert [row.cells[3].flag for row in rows] == ["low", "high", ""]

@@ -2,13 +2,13 @@
 
     draw(data, *, ax=None) -> Axes
 
-Without `ax` a new pyplot figure is made. The style is applied while drawing and never left behind: no
-function here changes matplotlib's global settings. Colours are safe for colour-blind readers, every figure
+Without `ax` a new pyplot figure is made. The style is applied while drawing and never left behind; threads take
+turns, so that figures may be drawn in several of them. Colours are safe for colour-blind readers, every figure
 has one accent, and what is marked by colour is marked by shape as well.
 
-Members: `predicted_vs_actual`, `residuals`, `calibration` (PIT histogram), `coefficients`, `band` (a model of
-one input, with functions drawn from it); for Gaussian processes `prior_draws` (what a kernel believes), `relevances`
-and `relevance_trace` (which inputs matter, and how the search found out), `evidence_surface` (over two
+Members: `predicted_vs_actual`, `residuals`, `over_time`, `calibration` (PIT histogram), `coefficients`, `band` (a
+model of one input, with functions drawn from it); for Gaussian processes `prior_draws` (what a kernel believes),
+`relevances` and `relevance_trace` (which inputs matter, and how the search found out), `evidence_surface` (over two
 hyperparameters) and `next_points` (where to measure); for sparse models `coefficient_path` (along the penalty of the
 lasso), and of a posterior over subsets `inclusions`, `model_scores`, `top_models` and `coefficient_density` (many
 Axes); for classifiers `decision_regions` (over two inputs), `sigmoid` (along one), `weight_posterior` (two weights of a
@@ -43,6 +43,7 @@ from credo.plots._scatter import predicted_vs_actual, residuals
 from credo.plots._sigmoid import sigmoid
 from credo.plots._style import style
 from credo.plots._svg import svg
+from credo.plots._time import over_time
 from credo.plots._weights import weight_posterior
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "inclusions",
     "model_scores",
     "next_points",
+    "over_time",
     "predicted_vs_actual",
     "prior_draws",
     "relevance_trace",

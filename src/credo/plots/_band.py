@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import positive_integer
 from credo.plots._arrays import Vector, along, name_of, vector
-from credo.plots._fitted import columns, observations, predictive, unnamed
+from credo.plots._fitted import columns, observations, predictive, rows_for
 from credo.plots._labels import name_axis, shorten
 from credo.plots._style import ACCENT, INK, canvas, key
 
@@ -112,8 +112,8 @@ def functions(model: Any, x: Vector, *, n: int, random_state: Any) -> NDArray[np
     draw = getattr(model, "sample", None) or getattr(model, "sample_functions", None)
     if draw is None:
         raise TypeError(f"a {type(model).__name__} can't draw functions; leave draws out")
-    with unnamed():
-        return np.asarray(draw(x[:, None], positive_integer("draws", n), random_state=random_state))
+    rows = rows_for(model, x[:, None])
+    return np.asarray(draw(rows, positive_integer("draws", n), random_state=random_state))
 
 
 def dots(ax: Axes, x: ArrayLike, y: ArrayLike) -> None:

@@ -1,4 +1,4 @@
-"""Are the predictive distributions honest? The histogram of the probability integral transform."""
+"""Calibration of predictive distributions: the histogram of the probability integral transform."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from credo.plots._style import ACCENT, ALERT, MUTED, canvas, key
 
 
 def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99, ax: Axes | None = None) -> Axes:
-    """Histogram of PIT values F(y) with the range in which the bars of an honest model stay.
+    """Histogram of PIT values F(y) with the range in which the bars of a calibrated model stay.
 
     If every observation came from the distribution predicted for it, the values F(y) would be uniform
-    (Gneiting, Balabdaoui & Raftery 2007) and the rows in a bin binomial(n, 1/bins). A U shape means intervals
-    that are too narrow, a hump too wide, a slope a bias.
+    (Gneiting, Balabdaoui & Raftery 2007) and the rows in a bin binomial(n, 1/bins). U-shaped: overconfident.
+    Hump: underconfident. Slope: biased.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
     bins : int, optional
         By default 5 below 50 rows, 10 below 1000, 20 above.
     level : float, default 0.99
-        All bars of an honest model lie between the dashed lines with at least this probability.
+        All bars of a calibrated model lie between the dashed lines with at least this probability.
     ax : matplotlib Axes, optional
 
     Returns
@@ -57,12 +57,12 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
         if outside.any():
             ax.bar(
                 centres[outside], counts[outside], width=width, facecolor=ALERT, alpha=0.75,
-                edgecolor="white", hatch="////", linewidth=0, label="outside it",
+                edgecolor="white", hatch="////", linewidth=0, label="outside",
             )  # fmt: skip
-        for end, text in ((low, f"{level * 100:g} % range of an honest model"), (high, None)):
+        for end, text in ((low, f"{level * 100:g} % range if calibrated"), (high, None)):
             ax.axhline(end, color=MUTED, linewidth=0.9, dashes=(4, 2.5), label=text)
         key(ax)
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.08 * max(counts.max(), high, 1.0)))
-        name_axis(ax.xaxis, "where the observation fell in its predictive distribution (PIT)")
+        name_axis(ax.xaxis, "PIT: predictive probability below the actual value")
         name_axis(ax.yaxis, "rows")
         return ax

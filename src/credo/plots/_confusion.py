@@ -1,4 +1,4 @@
-"""Which classes are taken for which."""
+"""The confusion matrix."""
 
 from __future__ import annotations
 

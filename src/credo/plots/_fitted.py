@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from credo.frames import frame
 from credo.plots._arrays import Vector
 from credo.plots._classes import labels, places
 
@@ -38,18 +36,16 @@ def observations(model: Any) -> tuple[NDArray[np.float64], Vector] | None:
     return rows, target
 
 
-@contextmanager
-def unnamed() -> Iterator[None]:
-    """Ask a model about plain arrays, whose columns are known to be in its own order."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        yield
+def rows_for(model: Any, X: NDArray[np.float64]) -> Any:
+    """Rows whose columns are in the model's order, with the names that it was fitted to."""
+    names = getattr(model, "feature_names_in_", None)
+    return X if names is None else frame(dict(zip(names.tolist(), X.T, strict=True)))
 
 
 def predictive(model: Any, X: NDArray[np.float64], *, latent: bool = False) -> Any:
     """The model's predictive distributions at the rows of an array; `latent` leaves the noise out."""
-    with unnamed():
-        return model.predict_dist(X, latent=True) if latent else model.predict_dist(X)
+    rows = rows_for(model, X)
+    return model.predict_dist(rows, latent=True) if latent else model.predict_dist(rows)
 
 
 def labelled(

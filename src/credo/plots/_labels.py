@@ -7,6 +7,7 @@ import unicodedata
 from typing import Any
 
 from matplotlib.axis import Axis
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, ScalarFormatter
 
 # Signs that turn the direction of the text after them: evil.csv could pass for vsc.live.
@@ -66,6 +67,14 @@ def name_axis(axis: Axis, label: str) -> None:
     axis.set_major_formatter(PlainTicks(power))
     unit = f" (×10{str(power).translate(_SUPERSCRIPTS)})" if power else ""
     axis.set_label_text(f"{label}{unit}", parse_math=False)
+
+
+def name_date_axis(axis: Axis, label: str) -> None:
+    """Label an axis of days since 1970, whose ticks are dates."""
+    locator = AutoDateLocator(minticks=3, maxticks=6)
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+    axis.set_label_text(label, parse_math=False)
 
 
 def name_log_axis(axis: Axis, label: str) -> None:

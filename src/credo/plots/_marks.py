@@ -37,6 +37,12 @@ def dash(place: int) -> Any:
     return _DASHES[place % len(_DASHES)]
 
 
+def dashes(place: int) -> str:
+    """The line style of a class's curve as SVG's stroke-dasharray, in widths of the line."""
+    style = dash(place)
+    return "none" if style == "solid" else " ".join(f"{1.6 * length:g}" for length in style[1])
+
+
 def palette(n_classes: int) -> NDArray[np.float64]:
     """The colours of all classes as rows of red, green and blue."""
     return np.array([to_rgb(color(place)) for place in range(n_classes)])

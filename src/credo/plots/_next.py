@@ -14,7 +14,7 @@ from credo.estimator import choice, positive_integer
 from credo.gp.acquisition import expected_improvement, incumbent
 from credo.plots._arrays import Vector, limits
 from credo.plots._band import band
-from credo.plots._fitted import columns, observations, predictive, unnamed
+from credo.plots._fitted import columns, observations, predictive, rows_for
 from credo.plots._labels import name_axis, shorten
 from credo.plots._strip import strip_below
 from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, key
@@ -113,8 +113,7 @@ def _suggested(model: Any, X_pool: ArrayLike, n: int, criterion: str) -> NDArray
 def _score(model: Any, X: NDArray[np.float64], criterion: str) -> Vector:
     if criterion == "variance":
         return np.asarray(predictive(model, X, latent=True).std)
-    with unnamed():
-        return np.asarray(expected_improvement(model, X))
+    return np.asarray(expected_improvement(model, rows_for(model, X)))
 
 
 def _along(

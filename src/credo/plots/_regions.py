@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from credo.estimator import positive_integer
 from credo.plots._arrays import name_of
 from credo.plots._classes import title
-from credo.plots._fitted import labelled, unnamed
+from credo.plots._fitted import labelled, rows_for
 from credo.plots._labels import name_axis
 from credo.plots._marks import color, palette, points
 from credo.plots._plane import Plane, plane
@@ -84,8 +84,7 @@ def decision_regions(
     rows, codes = labelled(model, X, y)
     ground = plane(model, rows, columns, names, positive_integer("n", n))
     classes, name = model.classes_.tolist(), name_of(y)
-    with unnamed():
-        table, scores = answers(model, ground.mesh)
+    table, scores = answers(model, rows_for(model, ground.mesh))
     with canvas(ax, size=(5.2, 4.0)) as ax:
         ax.set(xlim=(ground.across[0], ground.across[-1]), ylim=(ground.up[0], ground.up[-1]))
         if codes is not None:

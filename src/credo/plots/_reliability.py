@@ -31,8 +31,8 @@ def reliability(
     """The share of rows in which an event happened, against the probability that it was given.
 
     Rows are grouped by predicted probability; each group's observed share stands above its mean prediction, with
-    Jeffreys' interval for a binomial share (Brown, Cai & DasGupta 2001). An honest model's groups lie on the diagonal;
-    above it events come more often than predicted, below it more rarely. A group whose interval misses the diagonal is
+    Jeffreys' interval for a binomial share (Brown, Cai & DasGupta 2001). Calibrated groups lie on the diagonal; above
+    it events come more often than predicted, below it more rarely. A group whose interval misses the diagonal is
     marked. Two classes: the event is the second one. More: that the likeliest class was right, so that points below the
     diagonal mean overconfidence. The strip at the foot counts the rows.
 
@@ -68,7 +68,7 @@ def reliability(
         across, up = f"predicted probability of {title(found.classes[1])}", "observed share"
     else:
         predicted, happened = found.table.max(axis=1), found.table.argmax(axis=1) == found.codes
-        across, up = "predicted probability of the likeliest class", "share in which it was right"
+        across, up = "probability of the predicted class", "accuracy"
     edges = np.linspace(0.0, 1.0, _bins(n_bins, len(predicted)) + 1)
     counts, mean, share, lower, upper = grouped(predicted, happened, edges, interval_level(level))
     with canvas(ax, size=(4.2, 4.2)) as ax:
@@ -114,12 +114,12 @@ def _bins(n_bins: int | str, n_rows: int) -> int:
 
 
 def _groups(ax: Axes, mean: Vector, share: Vector, lower: Vector, upper: Vector, level: float) -> None:
-    honest = (lower <= mean) & (mean <= upper)
+    calibrated = (lower <= mean) & (mean <= upper)
     # The eye follows the line of all groups; the marks say which of them to believe.
     ax.plot(mean, share, color=ACCENT, linewidth=0.8, alpha=0.5, zorder=2)
     for rows, color, face, text in (
-        (honest, ACCENT, ACCENT, f"share with its {level * 100:g} % interval"),
-        (~honest, ALERT, "#ffffff", "interval misses the diagonal"),
+        (calibrated, ACCENT, ACCENT, f"observed, with {level * 100:g} % interval"),
+        (~calibrated, ALERT, "#ffffff", "interval misses the diagonal"),
     ):
         if rows.any():
             ax.vlines(mean[rows], lower[rows], upper[rows], color=color, linewidth=1.2, zorder=2)

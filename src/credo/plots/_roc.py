@@ -30,7 +30,7 @@ def roc(
     max_curves: int = 6,
     ax: Axes | None = None,
 ) -> Axes:
-    """The share of events found against the share of false alarms, for every threshold on the probability.
+    """The true positive rate against the false positive rate, for every threshold on the probability.
 
     The area below the curve is the probability that an event was ranked above a non-event, ties counting half; a
     model that ranks at random follows the diagonal, at 0.5. It stands in the key with its standard error by the method
@@ -86,8 +86,8 @@ def roc(
         for line in legend.get_texts():
             line.set_parse_math(False)
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal")
-        name_axis(ax.xaxis, f"false alarms: {axes[0]}")
-        name_axis(ax.yaxis, f"found: {axes[1]}")
+        name_axis(ax.xaxis, f"false positive rate ({axes[0]})")
+        name_axis(ax.yaxis, f"true positive rate ({axes[1]})")
         return ax
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from credo.estimator import interval_level
 from credo.plots._arrays import Vector, limits, name_of
 from credo.plots._classes import title
-from credo.plots._fitted import columns, labelled, unnamed
+from credo.plots._fitted import columns, labelled, rows_for
 from credo.plots._labels import name_axis, shorten
 from credo.plots._marks import points
 from credo.plots._style import ACCENT, INK, MUTED, canvas, key
@@ -77,9 +77,9 @@ def sigmoid(
         x = np.asarray(x)[:, None]
     rows, codes = labelled(model, x, y)
     grid = np.linspace(*limits(rows[:, 0]), _POINTS)
-    with unnamed():
-        curve = np.asarray(model.predict_proba(grid[:, None]))[:, 1]
-        ends = model.proba_interval(grid[:, None], level) if hasattr(model, "proba_interval") else None
+    places = rows_for(model, grid[:, None])
+    curve = np.asarray(model.predict_proba(places))[:, 1]
+    ends = model.proba_interval(places, level) if hasattr(model, "proba_interval") else None
     with canvas(ax, size=(5.6, 3.4)) as ax:
         for height in (0.0, 1.0):
             ax.axhline(height, color=MUTED, linewidth=0.6, zorder=1)

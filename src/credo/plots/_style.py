@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from threading import RLock
 from typing import Any
 
 import matplotlib as mpl
@@ -31,18 +32,31 @@ SETTINGS: Any = {
     "legend.fontsize": 8.0,
     "savefig.facecolor": "white",
     "text.color": INK,
+    # Names from data may hold dollar signs, which would start a formula.
+    "text.parse_math": False,
     "text.usetex": False,
     "xtick.labelsize": 8.0,
     "ytick.labelsize": 8.0,
 }
 
 _ROOM = "room of the key"
+# matplotlib's settings are shared by the whole process: one thread at a time changes them, and puts them back.
+_settings_lock = RLock()
 
 
 @contextmanager
-def style() -> Iterator[None]:
+def style(more: Any = None) -> Iterator[None]:
     """Credo's style for what is drawn inside the context; matplotlib's own settings return afterwards.
 
+    Threads take turns, so that figures drawn in several of them come out as in one.
+
+    Parameters
+    ----------
+    more : mapping, optional
+        Further entries for matplotlib's `rcParams`.
+
+    Examples
+    --------
     >>> import matplotlib as mpl
     >>> before = mpl.rcParams["axes.linewidth"]
     >>> with style():
@@ -51,7 +65,7 @@ def style() -> Iterator[None]:
     >>> mpl.rcParams["axes.linewidth"] == before
     True
     """
-    with mpl.rc_context(SETTINGS):
+    with _settings_lock, mpl.rc_context(SETTINGS | (more or {})):
         yield
 
 

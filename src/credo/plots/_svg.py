@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
+from functools import cache
 from io import StringIO
+from typing import Any
 from xml.etree import ElementTree
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
 
 from credo.plots._style import ACCENT, ALERT, INK, MUTED, RULE, style
 
@@ -19,6 +22,8 @@ _ROLES = {INK: "ink", MUTED: "muted", RULE: "rule", ACCENT: "accent", ALERT: "al
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 _REFERENCE = re.compile(r"#([\w.-]+)")
+# matplotlib's own font, which measures text; the page draws it in the reader's.
+_FONT = "DejaVu Sans"
 
 
 def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[float, float] = (4.7, 3.0)) -> str:
@@ -44,10 +49,11 @@ def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[
     >>> svg(lambda ax: ax.plot([1, 2]), prefix="line", label="a line", size=(4, 3))[:61]
     '<svg viewBox="0 0 288 216" role="img" aria-label="a line" str'
     """
-    with style():
-        figure = Figure(figsize=size, layout="constrained")
+    with style({"font.family": _FONT, "svg.fonttype": "none", "svg.hashsalt": prefix}):
+        figure = Figure(figsize=size, dpi=72, layout="constrained")
+        canvas = _Canvas(figure)
         draw(figure.subplots())
-    root = ElementTree.fromstring(_drawn(figure, salt=prefix))
+        root = ElementTree.fromstring(canvas.text())
     for parent in root.iter():
         for child in list(parent):
             # matplotlib's style element speaks of every element of the page, not of its own figure alone.
@@ -66,13 +72,37 @@ def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _drawn(figure: Figure, *, salt: str) -> str:
-    page = StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}), warnings.catch_warnings():
-        # The page's font draws the text; that matplotlib's has no glyph for a sign doesn't matter.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(page, format="svg", facecolor="none", metadata={"Date": None, "Creator": None})
-    return page.getvalue()
+class _Canvas(FigureCanvasBase):
+    """The canvas of one figure, which measures and draws it with the same renderer."""
+
+    def get_renderer(self) -> _Renderer:
+        """A renderer for measuring text, as the layout needs it."""
+        return self._renderer(StringIO())
+
+    def text(self) -> str:
+        """The figure as SVG."""
+        page = StringIO()
+        renderer = self._renderer(page)
+        self.figure.draw(renderer)
+        renderer.finalize()
+        return page.getvalue()
+
+    def _renderer(self, page: StringIO) -> _Renderer:
+        width, height = 72.0 * self.figure.get_size_inches()
+        return _Renderer(width, height, page, metadata={"Date": None, "Creator": None})
+
+
+class _Renderer(RendererSVG):
+    """An SVG renderer that measures a character which matplotlib's font lacks as a wide one, instead of warning."""
+
+    def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
+        known = _glyphs()
+        return super().get_text_width_height_descent("".join(c if ord(c) in known else "M" for c in s), prop, ismath)
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    return frozenset(get_font(findfont(_FONT)).get_charmap())
 
 
 def _rewritten(attributes: dict[str, str], used: set[str], prefix: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ UNLIKELY = 0.05
 
 @dataclass(frozen=True)
 class Confusion:
-    """The two classes that are mistaken most; `recall` is the share of each class that was found."""
+    """The most frequent error; `recall` is the share of each class that was recognised."""
 
     classes: list[str]
     recall: NDArray[np.float64]
@@ -33,20 +33,6 @@ class Confusion:
     actual: str
     named: str
     times: int
-
-
-@dataclass(frozen=True)
-class Guess:
-    """The scores of giving every row the shares of the classes among the other rows, by Laplace's rule.
-
-    `accuracy` is that of always naming `label`, the most frequent class.
-    """
-
-    label: str
-    log_loss: float
-    brier: float
-    accuracy: float
-    log_score: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -83,7 +69,7 @@ def calibration(held: HeldOut) -> Calibration:
 
 
 def confusion(held: HeldOut, target: str = "y") -> Confusion:
-    """Which classes are taken for which."""
+    """Which classes are confused."""
     found = predicted(held)
     n_classes = len(found.classes)
     counts = np.zeros((n_classes, n_classes), dtype=np.intp)
@@ -100,21 +86,14 @@ def area(held: HeldOut) -> tuple[float, float]:
     return area_under_curve(*predicted(held).event)
 
 
-def guess(y: NDArray[Any], target: str = "y") -> Guess:
-    """Scores of (n_k + 1)/(n + K) with the row's own label taken out: what looks at no column would reach."""
-    classes, codes = np.unique(y, return_inverse=True)
-    codes = codes.ravel()
-    n, n_classes = len(codes), len(classes)
-    counts = np.bincount(codes)
-    probability = (counts[None, :] + 1.0 - np.eye(n_classes)) / (n - 1 + n_classes)
-    log_score = np.log(probability[np.arange(n_classes), np.arange(n_classes)])[codes]
-    squares = np.square(probability - np.eye(n_classes)).sum(axis=1) / (2 if n_classes == 2 else 1)
-    label = called(classes[counts.argmax()].item(), target)
-    return Guess(label, -float(log_score.mean()), float(squares[codes].mean()), float(counts.max() / n), log_score)
+def most_frequent(held: HeldOut, target: str = "y") -> tuple[str, float]:
+    """The most frequent class and its share."""
+    classes, counts = np.unique(held.y, return_counts=True)
+    return called(classes[counts.argmax()].item(), target), float(counts.max() / counts.sum())
 
 
 def unlikely(held: HeldOut) -> Unlikely:
-    """How many labels came true that the model had held unlikely, and how many should have by its own account."""
+    """How many rows had an improbable class, and how many should have by the predicted probabilities."""
     found = predicted(held)
     small = found.table <= UNLIKELY
     return Unlikely(

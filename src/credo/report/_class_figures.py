@@ -15,7 +15,7 @@ from credo.plots import shorten
 from credo.report import _class_facts as facts
 from credo.report import _class_sentences as sentences
 from credo.report._figures import Figure, figure
-from credo.report._inputs import sources
+from credo.report._inputs import sources, with_names
 from credo.selection import HeldOut
 
 _SQUARE = (4.7, 3.7)
@@ -25,22 +25,22 @@ _MAX_POINTS = 500
 
 
 def held_out_figures(held: HeldOut, *, target: str) -> list[Figure]:
-    """Reliability, ROC of two classes, and confusion of the model that is taken."""
+    """Reliability, ROC of two classes, and confusion of the selected model."""
     found = facts.predicted(held)
     names = [facts.called(label, target) for label in found.classes.tolist()]
     n_classes, table = len(names), found.table
     # Names may be shortened to the same: then the labels themselves stand in the picture.
     shown = names if len(set(names)) == n_classes else found.classes.tolist()
     y = [shown[code] for code in found.codes]
-    of = f"of {names[1]}" if n_classes == 2 else "of the likeliest class"
+    of = f"of {names[1]}" if n_classes == 2 else "of the predicted class"
     figures = [
         figure(
             "reliability",
-            "Do the probabilities come true?",
+            "Are the probabilities calibrated?",
             lambda ax: plots.reliability(y, table, classes=shown, ax=ax),
             sentences.reliability(facts.calibration(held)),
-            f"Held-out rows in groups by the predicted probability {of}, each at the share in which it came true, with "
-            "its 95 % interval. Honest probabilities follow the diagonal.",
+            f"Held-out rows grouped by the predicted probability {of}: observed frequency with its 95 % interval. "
+            "Calibrated: on the diagonal.",
             size=_SQUARE,
         )
     ]
@@ -48,11 +48,11 @@ def held_out_figures(held: HeldOut, *, target: str) -> list[Figure]:
         figures.append(
             figure(
                 "roc",
-                f"How well does it tell {names[1]} from {names[0]}?",
+                f"How well are {names[1]} and {names[0]} separated?",
                 lambda ax: plots.roc(y, table, classes=shown, ax=ax),
                 sentences.area(*facts.area(held), first=names[0], second=names[1]),
-                "For every threshold on the probability: the share found, against the share of false alarms. A guess "
-                "follows the diagonal, a perfect ranking the upper left corner.",
+                "ROC curve: true against false positive rate for every threshold. Guessing: the diagonal. Perfect: "
+                " the upper left corner.",
                 size=_SQUARE,
             )
         )
@@ -60,11 +60,11 @@ def held_out_figures(held: HeldOut, *, target: str) -> list[Figure]:
     figures.append(
         figure(
             "confusion",
-            "Which classes are taken for which?",
+            "Which classes are confused?",
             lambda ax: plots.confusion(held.y, found.classes[found.named], classes=found.classes.tolist(), ax=ax),
             sentences.confusion(facts.confusion(held, target)),
-            "Held-out rows by their own class (lines) and the likeliest one (columns); the darker, the larger the "
-            "share of the line. Right labels stand on the diagonal.",
+            "Confusion matrix of held-out rows: actual class (rows) by predicted class (columns), shaded by the share "
+            "of the row. Correct predictions are on the diagonal.",
             size=(max(_SQUARE[0], side), side),
         )
     )
@@ -84,11 +84,11 @@ def regions_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str) -> F
     labels = plane.classes_[np.searchsorted(model.classes_, y)]
     return figure(
         "regions",
-        "Where does it draw the line?",
+        "Where are the decision boundaries?",
         lambda ax: plots.decision_regions(plane, plane.rows, labels, names=names, max_points=_MAX_POINTS, ax=ax),
         sentences.regions(*names),
-        "Fitted to all rows. The stronger a colour, the surer the model of that class; the line is where two are "
-        "equally probable. Marks are the rows.",
+        "Model fitted to all rows. Stronger colour: higher probability of that class. Line: two classes equally "
+        "probable. Marks: the rows.",
         size=_SQUARE,
     )
 
@@ -100,13 +100,14 @@ def line_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str, answer:
     axis = _Natural(model, model.preparation_.transform(frame), called)
     labels = axis.classes_[np.searchsorted(model.classes_, y)]
     has_band = hasattr(axis.estimator, "proba_interval")
-    band = " The band holds it 95 times in 100." if has_band else ""
+    band = " Band: 95 % interval." if has_band else ""
     return figure(
         "line",
-        f"How does the probability go with {name}?",
+        f"How does the probability change with {name}?",
         lambda ax: plots.sigmoid(axis, axis.rows, labels, name=name, max_points=_MAX_POINTS, ax=ax),
         answer,
-        f"Fitted to all rows, which lie below 0 and above 1 by their class.{band} At one half the named class changes.",
+        f"Model fitted to all rows, which are drawn below 0 or above 1 by their class.{band} The predicted class "
+        "changes at 0.5.",
     )
 
 
@@ -132,13 +133,13 @@ class _Natural(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, rows: Any) -> NDArray[np.float64]:
         """The class probabilities at rows in their own units."""
-        return np.asarray(self.estimator.predict_proba(self._scaled(rows)))
+        return np.asarray(self.estimator.predict_proba(self._rows(rows)))
 
     @available_if(lambda self: hasattr(self.estimator, "proba_interval"))
     def proba_interval(self, rows: Any, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The ends of their intervals."""
-        lower, upper = self.estimator.proba_interval(self._scaled(rows), level)
+        lower, upper = self.estimator.proba_interval(self._rows(rows), level)
         return lower, upper
 
-    def _scaled(self, rows: Any) -> NDArray[np.float64]:
-        return (np.asarray(rows) - self.center) / self.scale
+    def _rows(self, rows: Any) -> Any:
+        return with_names(self.estimator, (np.asarray(rows) - self.center) / self.scale)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.plots import shorten
+from credo.plots._marks import color, dashes
 from credo.report import _class_facts as facts
 from credo.report import _class_sentences as sentences
 from credo.report import _input_sentences as words
-from credo.report import _sentences
-from credo.report._answer import Inputs, inputs, winner
-from credo.report._answer import which as which_words
+from credo.report._answer import Choice, Inputs, effect_words, inputs, opening, which
 from credo.report._class_figures import held_out_figures, line_figure, regions_figure
-from credo.report._curves import probability, typical
+from credo.report._curves import probability
 from credo.report._effects import Weights, weights
 from credo.report._figures import (
     MAX_COEFFICIENTS,
@@ -26,12 +24,12 @@ from credo.report._figures import (
     coefficient_figure,
     curve_figures,
     influence_figure,
+    shown_classes,
 )
 from credo.report._numbers import number, percent
-from credo.report._regression import drawn, noted, together
-from credo.report._regression import which as which_figure
-from credo.report._surprises import LISTED, ROWS_TO_CHOOSE_FROM, Listing, row_label
-from credo.selection import Comparison, HeldOut, gap
+from credo.report._regression import drawn, noted, which_figure
+from credo.report._surprises import LISTED, ROWS_TO_CHOOSE_FROM, Listing, row_label, unusual, without_empty
+from credo.selection import BASELINE, Comparison, HeldOut, gap
 
 # Probabilities have one scale, with a little room at its ends.
 _SCALE = (-0.03, 1.03)
@@ -39,31 +37,36 @@ _SCALE = (-0.03, 1.03)
 _ENLARGE = 25.0
 # So many inputs are named in a sentence.
 _STRONGEST = 8
-_SURPRISES = ("Row", "Actual", "Predicted", "Probability of the actual", "Probability of the predicted")
 
 
 def results(
-    comparison: Comparison, models: Mapping[str, Any], frame: Any, target: str, guess: facts.Guess
+    comparison: Comparison, choice: Choice, models: Mapping[str, Any], frame: Any, target: str
 ) -> dict[str, Any]:
     """What depends on a model that could be fitted."""
-    best = comparison.best
+    best = choice.name
     held, loss = comparison.held_out[best], comparison[best].held_out["log_loss"]
-    good = [score.name for score in comparison.scores if score.error is None]
-    place = _place(models.get(best), frame)
-    found = inputs(best, good, models, frame, y=held.y, spread=np.inf, ask=partial(probability, place=place))
+    frequent = facts.most_frequent(held, target)
+    if best == BASELINE:
+        said = f"The most frequent class is {frequent[0]} ({percent(frequent[1])})."
+        return {"best": best, "answer": [*opening(comparison, choice, target), said]}
+    good = [score.name for score in comparison.scores if score.name not in comparison.references]
+    found = inputs(best, good, models, frame, y=held.y, rows=held.rows, spread=np.inf, ask=probability)
     event = _event(held, target)
-    honesty = facts.calibration(held)
-    sure = honesty.confidence
+    calibrated = facts.calibration(held)
+    sure = calibrated.confidence
+    baseline = comparison.held_out.get(BASELINE)
+    guess = None if baseline is None else comparison[BASELINE].held_out["log_loss"]
+    gain = None if baseline is None else gap(held.log_score, baseline.log_score)
     answer = [
-        winner(comparison, target),
-        sentences.accuracy(sure, guess, gap(held.log_score, guess.log_score), log_loss=loss),
-        sentences.confidence(honesty),
+        *opening(comparison, choice, target),
+        f"{sentences.accuracy(sure, frequent)} {sentences.loss(loss, guess, gain)}",
+        sentences.confidence(calibrated),
     ]
-    weighed = weights(models[best], frame) if best in models else None
-    answer += which_words(found)
+    model = models.get(best)
+    weighed = weights(model, frame) if hasattr(model, "preparation_") else None
+    answer += which(found)
     if found.effects is not None and found.inclusions is None:
-        names = [shorten(name) for name in found.effects.names]
-        answer.append(_sentences.inputs(found.effects, best=best, target=f"the probability of {event}", names=names))
+        answer += effect_words(found.effects, best=best, target=f"the probability of {event}")
     elif not found.settled and found.influence is not None and len(found.influence.members) > 1:
         answer.append(words.influences(found.influence, best=best, target=_probabilities(event)))
     elif not found.settled and weighed is not None:
@@ -72,25 +75,18 @@ def results(
         "best": best,
         "answer": answer,
         "tiles": [
-            (percent(sure.share), "labels named right", f"always {guess.label}: {percent(guess.accuracy)}"),
-            (number(loss), "log loss", f"shares of the classes: {number(guess.log_loss)}"),
-            (percent(sure.stated), "mean probability of the named label", f"right in {percent(sure.share)}"),
+            (percent(sure.share), "accuracy", f"always {frequent[0]}: {percent(frequent[1])}"),
+            (number(loss), "log loss", "on held-out rows" if guess is None else f"baseline: {number(guess)}"),
+            (percent(sure.stated), "mean probability of the predicted class", f"correct: {percent(sure.share)}"),
         ],
         "figures": [
             *held_out_figures(held, target=target),
-            *_figures(best, found, weighed, event, models, frame, held.y, target),
+            *_figures(best, found, weighed, event, models, frame.iloc[held.rows], held.y, target),
         ],
-        **_curves(found, models.get(best), place, frame, target),
-        "surprises": surprises(held, frame.index),
+        **_curves(found, model, frame, target),
+        "surprises": surprises(held, frame),
+        "troubles": found.troubles,
     }
-
-
-def _place(model: Any, frame: Any) -> int:
-    """The class whose probability the curves show: the second of two, else the likeliest one of the typical row."""
-    if model is None or not hasattr(model, "predict_proba") or len(model.classes_) == 2:
-        return 1
-    row = typical(model, frame)
-    return 0 if row is None else int(model.predict_proba(frame.iloc[[row]]).argmax())
 
 
 def _is_line(found: Inputs, model: Any) -> bool:
@@ -103,42 +99,48 @@ def _is_line(found: Inputs, model: Any) -> bool:
     )
 
 
-def _curves(found: Inputs, model: Any, place: int, frame: Any, target: str) -> dict[str, Any]:
-    """The probability of a class along each input."""
+def _curves(found: Inputs, model: Any, frame: Any, target: str) -> dict[str, Any]:
+    """The probability of the second of two classes, or of each of more, along each input."""
     if not found.curves or found.typical is None or _is_line(found, model):
         return {}
-    event = facts.called(model.classes_[place].item(), target)
+    names = [facts.called(label, target) for label in model.classes_.tolist()]
+    first = found.curves[0]
+    shown = shown_classes(first) if first.classes else []
+    along = "class probabilities" if first.classes else f"probability of {names[1]}"
+    more = len(names) - len(shown)
     return {
-        "curves": curve_figures(
-            found.curves, target=f"probability of {event}", whole=_SCALE, at_most=_ENLARGE, write=percent
-        ),
-        "along": f"probability of {event}",
+        "curves": curve_figures(found.curves, target=along, whole=_SCALE, at_most=_ENLARGE, write=percent),
+        "along": along,
+        "class_key": [(names[place], color(k), dashes(k)) for k, place in enumerate(shown)],
+        "classes_left": more if first.classes else 0,
         "has_band": any((curve.upper > curve.lower).any() for curve in found.curves),
         "typical": row_label(frame.index[found.typical]),
-        "together": together(found),
+        "moved_together": any(curve.together for curve in found.curves),
         "drawn": drawn(found),
     }
 
 
-def surprises(held: HeldOut, index: Any) -> Listing:
-    """The rows whose own label had the smallest probability."""
+def surprises(held: HeldOut, frame: Any) -> Listing:
+    """The misclassified rows whose actual class had the lowest probability, the lowest first."""
+    head = ("Row", "Actual", "Predicted", "Probability of the actual", "Probability of the predicted", "Unusual input")
     if len(held.y) < ROWS_TO_CHOOSE_FROM:
-        return Listing(_SURPRISES, [], "")
+        return Listing(head, [], "")
     found = facts.predicted(held)
     rows = np.argsort(found.actual, kind="stable")[:LISTED]
     rows = rows[found.named[rows] != found.codes[rows]]
     labels = [shorten(label) for label in found.classes.tolist()]
     lines = [
         (
-            row_label(index[i]),
+            row_label(frame.index[held.rows[i]]),
             labels[found.codes[i]],
             labels[found.named[i]],
             _probability(found.actual[i]),
             _probability(found.table[i].max()),
+            note,
         )
-        for i in rows
+        for i, note in zip(rows, unusual(frame, held.rows[rows]), strict=True)
     ]
-    return Listing(_SURPRISES, lines, sentences.unlikely(facts.unlikely(held)) if lines else "")
+    return without_empty(Listing(head, lines, sentences.unlikely(facts.unlikely(held)) if lines else ""))
 
 
 def _figures(
@@ -153,32 +155,33 @@ def _figures(
 ) -> list[Figure]:
     """The pictures of the inputs."""
     made: list[Figure] = []
-    if best in models:
+    if hasattr(models.get(best), "preparation_"):
         regions = regions_figure(models[best], frame, y, target=target)
         made += [] if regions is None else [regions]
         if _is_line(found, models[best]):
             answer = words.curve(found.curves[0], write=percent)
             made.append(line_figure(models[best], frame, y, target=target, answer=answer))
-    which, question = which_figure(found, best=best)
-    made += which
+    shown, question = which_figure(found, best=best)
+    made += shown
     moved = found.influence
     if found.effects is not None:
         odds = f"log odds of {event}"
-        moves = f"the {odds} change"
-        made.append(noted(coefficient_figure(found.effects, best=best, target=odds, moves=moves, **question), found))
+        made.append(
+            noted(coefficient_figure(found.effects, best=best, target=odds, moves=f"the {odds}", **question), found)
+        )
     elif moved is not None and len(moved.members) > 1 and moved.values.max() > 0:
-        moves = f"the predicted {_probabilities(event)} {'changes' if event else 'change'}"
-        shown = influence_figure(moved, best=best, target=_probabilities(event), moves=moves, **question)
-        made.append(noted(shown, found))
+        moves = f"the predicted {_probabilities(event)}"
+        influences = influence_figure(moved, best=best, target=_probabilities(event), moves=moves, **question)
+        made.append(noted(influences, found))
     elif weighed is not None:
-        shown = _weights_figure(weighed, target)
-        # Of its own weights it says already how many are left.
-        made.append(shown if found.kept is None or found.kept.model == best else noted(shown, found))
+        largest = _weights_figure(weighed, target)
+        # Of its own coefficients it says already how many are left.
+        made.append(largest if found.kept is None or found.kept.model == best else noted(largest, found))
     return made
 
 
 def _weights_figure(weighed: Weights, target: str) -> Figure:
-    """The strongest weights of a linear model that has no intervals for them."""
+    """The largest coefficients of a linear model that has no intervals for them."""
     rows = weighed.order
     part = sentences.drawn(len(rows), len(weighed.values), at_most=MAX_COEFFICIENTS)
     return bar_figure(
@@ -186,11 +189,10 @@ def _weights_figure(weighed: Weights, target: str) -> Figure:
         "What moves the predictions?",
         [f"{shorten(weighed.names[i])} → {facts.called(weighed.classes[i], target)}" for i in rows],
         weighed.values[rows],
-        label="weight × standard deviation",
+        label="coefficient × standard deviation",
         answer=f"{_most(weighed, target)} {part}",
-        reading="Each bar is the weight of an input in the log odds of a class, times the standard deviation of that "
-        "input over the rows: what is strong where it happens, but hardly ever does, moves little. Associations, not "
-        "causes.",
+        reading="Coefficient of an input in the log odds of a class times the standard deviation of the input, so that "
+        "rare inputs count little. Associations, not causes.",
     )
 
 

@@ -22,13 +22,17 @@ _Z = 1.959963984540054
 
 @dataclass(frozen=True)
 class Effects:
-    """Change of the target when a feature takes one `step`, the others fixed, with 95 % intervals."""
+    """Change of the target when a feature takes one `step`, the others fixed, with 95 % intervals.
+
+    Of a model of the transformed target the change is that of the transformed one, and `transform` is its name.
+    """
 
     model: str
     names: list[str]
     estimate: Vector
     lower: Vector
     upper: Vector
+    transform: str = ""
 
     @property
     def sure(self) -> NDArray[np.bool_]:
@@ -52,15 +56,35 @@ class Effects:
 def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
     """The coefficients of the first model that has them for each prepared column, with their uncertainty."""
     for name, model in models.items():
-        found = _intervals(model.estimator_)
+        estimator, transform = untransformed(model.estimator_)
+        found = _intervals(estimator)
         if found is None:
             continue
-        names = [str(feature) for feature in model.preparation_.get_feature_names_out()]
+        names = _named(model)
         estimate, lower, upper = found
         if len(names) == len(estimate) and np.isfinite(upper - lower).any():
             scale = step(model.preparation_.transform(frame))
-            return Effects(name, names, estimate * scale, lower * scale, upper * scale)
+            return Effects(name, names, estimate * scale, lower * scale, upper * scale, transform)
     return None
+
+
+def _named(model: Any) -> list[str]:
+    """The prepared columns' names; a date goes by the name of its column, without the day that it is counted from."""
+    days = {
+        encoder.names()[0]: encoder.name
+        for encoder in getattr(model.preparation_, "encoders_", ())
+        if hasattr(encoder, "origin") and encoder.value
+    }
+    names = [str(feature) for feature in model.preparation_.get_feature_names_out()]
+    return [days.get(name, name) for name in names]
+
+
+def untransformed(estimator: Any) -> tuple[Any, str]:
+    """The estimator of a transformed target and the name of the transformation; of others itself and nothing."""
+    transform: Any = getattr(estimator, "transform_", None)
+    if not hasattr(transform, "log_derivative"):
+        return estimator, ""
+    return estimator.estimator_, "" if transform.name == "identity" else str(transform.name)
 
 
 @dataclass(frozen=True)
@@ -112,8 +136,9 @@ def kept(models: Mapping[str, Any], frame: Any) -> Kept | None:
     The strongest move the prediction most over the rows. Words of a text stand in quotes.
     """
     for title, model in models.items():
-        if hasattr(model.estimator_, "selected_"):
-            size = np.abs(np.atleast_2d(model.estimator_.coef_)).max(axis=0)
+        estimator, _ = untransformed(model.estimator_)
+        if hasattr(estimator, "selected_"):
+            size = np.abs(np.atleast_2d(estimator.coef_)).max(axis=0)
             moved = size * _spread(model.preparation_.transform(frame))
             order = np.lexsort((-moved, size == 0))[: np.count_nonzero(size)]
             names = [f"“{name}”" if is_word else name for name, is_word in zip(*_words(model), strict=True)]
@@ -153,16 +178,11 @@ def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
     return estimate, lower, upper
 
 
-def _spike_and_slab(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
-    """Means over all subsets and intervals of spike and slab together; None where the table of them is cut short."""
-    columns = estimator.summary(level=0.95).columns
-    estimate, lower, upper = (
-        np.asarray(columns[name][1:], dtype=np.float64) for name in ("estimate", "lower", "upper")
-    )
-    if len(estimate) < estimator.n_features_in_:
-        return None
+def _spike_and_slab(estimator: Any) -> tuple[Vector, Vector, Vector]:
+    """Means over all subsets and intervals of spike and slab together."""
+    lower, upper = estimator._intervals(np.arange(estimator.n_features_in_), 0.95).T
     # What is almost surely zero is shown as zero, and not as its mean over subsets that hardly count.
-    return np.where(lower == upper, 0.0, estimate), lower, upper
+    return np.where(lower == upper, 0.0, np.ravel(estimator.coef_)), lower, upper
 
 
 def step(X: Any) -> Vector:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from credo.distributions import StudentT
 from credo.metrics import pit, point
 from credo.metrics._calibration_test import (
     ALARM as ALARM,
@@ -93,16 +92,6 @@ class Pattern:
     size: Correlation
 
 
-@dataclass(frozen=True)
-class Guess:
-    """The scores of always guessing the mean of the other rows, with their spread as its uncertainty."""
-
-    log_score: float
-    rmse: float
-    crps: float
-    coverage: float
-
-
 def coverage(held: Predicted) -> Coverage:
     """How many rows fell inside their interval, and how many should."""
     return coverage_test((held.lower <= held.y) & (held.y <= held.upper))
@@ -119,41 +108,9 @@ def pattern(y: Vector, mean: Vector) -> Pattern:
     )
 
 
-def gain(held: Predicted) -> Gap:
-    """The squared error that a model saves, compared with the mean of the other rows."""
-    return gap((held.y - _others(held.y)) ** 2, (held.y - held.mean) ** 2)
-
-
-def _others(y: Vector) -> Vector:
-    """The mean of all rows but one, for each row: ȳ₋ᵢ = ȳ − (yᵢ − ȳ)/(n − 1)."""
-    return y.mean() - (y - y.mean()) / (len(y) - 1)
-
-
-def guess(y: Vector) -> Guess | None:
-    """Scores of the mean of the other rows: what a model that looks at no column would reach.
-
-    With m = n − 1 other rows of mean ȳ₋ᵢ and standard deviation s₋ᵢ the predictive is Student's t with m − 1
-    degrees of freedom, location ȳ₋ᵢ and scale s₋ᵢ √(1 + 1/m). None when the others don't vary.
-    """
-    n = len(y)
-    if n < 4 or np.ptp(y) == 0:
-        return None
-    m = n - 1
-    left = y - y.mean()
-    location = _others(y)
-    # Σⱼ≠ᵢ (yⱼ − ȳ₋ᵢ)² = Σⱼ (yⱼ − ȳ)² − (yᵢ − ȳ)² n / m
-    squares = np.maximum(left @ left - left**2 * n / m, 0.0)
-    scale = np.sqrt(squares / (m - 1) * (1 + 1 / m))
-    if scale.min() <= 0:
-        return None
-    dist = StudentT(np.full(n, m - 1.0), location, scale)
-    lower, upper = dist.interval(0.95)
-    return Guess(
-        log_score=float(np.mean(dist.log_prob(y))),
-        rmse=float(np.sqrt(np.mean((y - location) ** 2))),
-        crps=float(np.mean(dist.crps(y))),
-        coverage=float(np.mean((lower <= y) & (y <= upper))),
-    )
+def gain(held: Predicted, baseline: Predicted) -> Gap:
+    """The squared error that a model saves, compared with the baseline."""
+    return gap((held.y - baseline.mean) ** 2, (held.y - held.mean) ** 2)
 
 
 def _correlation(a: Vector, b: Vector) -> Correlation:

@@ -25,10 +25,10 @@ _APART = 0.03
 # Characters of a bar's name.
 _NAME = 28
 _BESIDE = (
-    "Each dot is when the lasso lets an input in as its penalty falls: the farther right, the sooner, and a hollow one "
-    "where 1 % of the largest penalty still keeps it out; of inputs that say the same it takes mostly one. "
+    "Dots: the penalty, as a share of the largest, at which the lasso includes an input (further right: earlier; "
+    "hollow: not included down to 1 %). "
 )
-_ZONES = ((0.0, OUT, "probably\nout"), (OUT, IN, "undecided"), (IN, SURE, "probably\nin"))
+_ZONES = ((0.0, OUT, "probably\nirrelevant"), (OUT, IN, "uncertain"), (IN, SURE, "probably\nrelevant"))
 
 
 def inclusion_figure(found: Inclusions, *, best: str, linear: bool) -> Figure:
@@ -38,9 +38,9 @@ def inclusion_figure(found: Inclusions, *, best: str, linear: bool) -> Figure:
     beside = "" if found.path is None else _BESIDE
     swayed = words.swayed(found)
     before = "" if found.assumed is None else _before(found.assumed, is_told=bool(swayed))
-    copies = "; inputs that are copies of each other have one bar, which is that any of them is in" * bool(found.copies)
+    copies = " Copies of an input share one bar." * bool(found.copies)
     joined = (
-        "A bracket joins inputs that can stand in for each other, with the probability that so many of them are in. "
+        "A bracket joins inputs that can replace each other, with the probability that so many of them are included. "
         if found.groups
         else ""
     )
@@ -49,10 +49,9 @@ def inclusion_figure(found: Inclusions, *, best: str, linear: bool) -> Figure:
         "Which inputs matter?",
         lambda ax: _draw(ax, found),
         f"{words.inclusions(found, linear=linear)} {swayed}".strip(),
-        f"Each bar is the probability{whose} that a weighted sum of inputs needs this one, whatever the others: over "
-        f"all choices of inputs, each as probable as the rows make it. A column of levels is in if any of them is"
-        f"{copies}. {joined}{before}{beside}What bends, or "
-        "acts only together with another input, is not seen here. Associations, not causes.",
+        f"Bars: the posterior probability{whose} that a linear model includes this input, averaged over all subsets of "
+        f"inputs. A categorical column counts as included if any of its levels is.{copies} {joined}{before}{beside}"
+        "Nonlinear effects and interactions are not considered. Associations, not causes.",
         size=((4.7 if found.path is None else 5.4) + 0.5 * bool(found.groups), 1.0 + 0.24 * n_rows),
     )
 
@@ -62,7 +61,7 @@ def _before(assumed: Assumption, *, is_told: bool) -> str:
     same = np.ptp(assumed.shares) < 1e-12
     share = f" ({percent(float(assumed.shares[0]))})" if same else ""
     law = "" if is_told else f": {words.held(assumed)}"
-    return f"The thin orange line across a row is its probability before the rows were seen{share}{law}. "
+    return f"Orange line: prior probability{share}{law}. "
 
 
 def _draw(ax: Any, found: Inclusions) -> None:
@@ -87,18 +86,18 @@ def _draw(ax: Any, found: Inclusions) -> None:
             )  # fmt: skip
         apart = _APART if found.groups else 0.0
         ax.text(
-            SURE + apart, 1.0, "almost\nsurely in", transform=ax.get_xaxis_transform(), ha="left", va="bottom",
+            SURE + apart, 1.0, "almost\ncertain", transform=ax.get_xaxis_transform(), ha="left", va="bottom",
             color=MUTED, fontsize=7.5,
         )  # fmt: skip
-        name_axis(ax.xaxis, "probability of being in the model")
+        name_axis(ax.xaxis, "inclusion probability")
         ax.set_xticks([0.0, OUT, 0.5, IN, 1.0], ["0", "¼", "½", "¾", "1"])
         ax.spines["bottom"].set_bounds(0.0, 1.0)
         if len(rest):
-            remark(ax, f"{count(len(rest))} more of at most {percent(float(found.values[rest].max()))}")
+            remark(ax, f"{count(len(rest))} more, at most {percent(float(found.values[rest].max()))}")
         if found.path is not None:
             ax.xaxis.label.set_x(0.5 * LEFT / right)
             draw_entrances(ax, found.path, rows)
-            ax.child_axes[0].set_xlabel("share of the largest penalty\nat which the lasso takes it", linespacing=1.5)
+            ax.child_axes[0].set_xlabel("share of the largest penalty\nat which the lasso includes it", linespacing=1.5)
 
 
 def _order(found: Inclusions) -> NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""Sentences about which inputs matter, from inclusion probabilities and from weights that are zero."""
+"""Sentences about which inputs matter, from inclusion probabilities and from coefficients that are zero."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def inclusions(fact: Inclusions, *, linear: bool) -> str:
     if fact.settled:
         return _which(fact, linear=linear)
     by = f" (± {number(100 * fact.error, digits=2)} percentage points or worse)" if fact.error > 0 else ""
-    rough = f"The search over subsets had not settled: these probabilities are rough{by}."
+    rough = f"The search over subsets has not converged: these probabilities are approximate{by}."
     return f"{_which(fact, linear=linear)} {rough}"
 
 
 def held(fact: Assumption) -> str:
     """What was held of the inputs before the rows were seen."""
     if not isinstance(fact.law.inclusion, tuple):
-        return f"each input was taken to be in with {whole_percent(fact.law.mean)}, whatever the others"
+        return f"each input is included with probability {whole_percent(fact.law.mean)}, independently of the others"
     expected = float(fact.shares.sum())
     if fact.law.inclusion == (1.0, 1.0):
-        return "any share of the inputs was as likely as any other"
+        return "every number of included inputs is equally probable"
     if expected <= _FEW:
-        return "a few inputs were expected"
-    return f"about {about(expected)} of the {spelled(len(fact.shares))} inputs were expected"
+        return "a few inputs are expected to matter"
+    return f"about {about(expected)} of the {spelled(len(fact.shares))} inputs are expected to matter"
 
 
 def swayed(fact: Inclusions) -> str:
@@ -58,7 +58,7 @@ def swayed(fact: Inclusions) -> str:
         return ""
     names = listing([shorten(name) for name in open_to], at_most=_NAMED)
     who = names if len(open_to) <= _NAMED_OUT else f"{spelled(len(open_to))} of these probabilities"
-    return f"Beforehand {held(fact.assumed)}. That is an assumption; another could move {who} a good deal."
+    return f"Prior: {held(fact.assumed)}. Another prior could change {who} considerably."
 
 
 def chance(value: float) -> str:
@@ -84,14 +84,15 @@ def _moved(share: float, odds: float) -> float:
 def kept(model: str, names: Sequence[str], n_weights: int) -> str:
     """How many weights a penalty has left, and whose; `names` come by the size of what they do, the largest first."""
     if not names:
-        return f"{model} has set every weight to zero: it predicts the same for all rows."
+        return f"Every coefficient of {model} is zero: it predicts the same value for all rows."
     if len(names) == n_weights:
-        return f"None of the {spelled(n_weights)} weights of {model} is zero."
+        every = "Both" if n_weights == 2 else f"All {spelled(n_weights)}"
+        return f"{every} coefficients of {model} are non-zero."
     some = listing([shorten(name) for name in names[:_NAMED]])
     are = _are(list(names))
     whose = f": {some}" if len(names) <= _NAMED else f"; the largest are those of {some}"
     some_of = spelled(len(names)).capitalize()
-    return f"{some_of} of the {spelled(n_weights)} weights {are} other than zero in {model}{whose}."
+    return f"{some_of} of {spelled(n_weights)} coefficients {are} non-zero in {model}{whose}."
 
 
 def _which(fact: Inclusions, *, linear: bool) -> str:
@@ -104,20 +105,20 @@ def _which(fact: Inclusions, *, linear: bool) -> str:
     every = "both inputs" if n == 2 else f"all {spelled(n)} inputs"
     among = "" if linear else " in linear models"
     if len(sure) == n:
-        return f"{every[:1].upper()}{every[1:]} almost surely matter{among} ({_from(SURE)})."
+        return f"{every[:1].upper()}{every[1:]} almost certainly matter{among} ({_from(SURE)})."
     if len(out) == len(fact.names):
         none = "Neither of the two" if n == 2 else f"None of the {spelled(n)}"
         if fact.wide:
-            return f"{none} inputs is needed by itself{among} (each below {whole_percent(OUT)})."
-        return f"{none} inputs seems to matter{among}: each is probably out (below {whole_percent(OUT)})."
+            return f"{none} inputs has an inclusion probability above {whole_percent(OUT)}{among}."
+        return f"{none} inputs is likely to matter{among} (each below {whole_percent(OUT)})."
     is_sure = any(group.share >= SURE for group in fact.some) or bool(fact.either)
-    parts = [f"{_listed(sure, fact)} almost surely matter{_s(sure)} ({_from(SURE)})"] if sure else []
-    parts += [] if sure or is_sure else ["none matters almost surely"]
+    parts = [f"{_listed(sure, fact)} almost certainly matter{_s(sure)} ({_from(SURE)})"] if sure else []
+    parts += [] if sure or is_sure else ["none almost certainly matters"]
     parts += [_some_of(group, fact) for group in fact.some]
     parts += [_one_of(group, fact) for group in fact.either]
     parts += [f"{_listed(likely, fact)} probably {_do(likely)} ({_range(likely, fact)})"] if likely else []
     if undecided:
-        parts.append(f"{_listed(undecided, fact)} {_are(undecided)} undecided ({_range(undecided, fact)})")
+        parts.append(f"{_listed(undecided, fact)} {_are(undecided)} uncertain ({_range(undecided, fact)})")
     parts += [_out(out, fact)] if out else []
     return f"Of the {spelled(n)} inputs{among}, {'; '.join(parts)}."
 
@@ -125,38 +126,38 @@ def _which(fact: Inclusions, *, linear: bool) -> str:
 def _one_of(group: Either, fact: Inclusions) -> str:
     """Inputs that are correlated: which one is in is open, or one is likelier."""
     two, who = len(group.names) == 2, _listed(group.names, fact)
-    together = f", and {'both' if two else 'several'} with {whole_percent(group.both)}" if group.both >= 0.01 else ""
+    together = f"; {'both' if two else 'several'}: {whole_percent(group.both)}" if group.both >= 0.01 else ""
     likelier = _likelier(group, fact)
     if likelier:
-        return f"one of {who} almost surely matters ({_share(group.one)}{together}){likelier}"
+        return f"one of {who} almost certainly matters ({_share(group.one)}{together}){likelier}"
     either = "either" if two else "any one"
-    return f"{either} of {who} will do (one of them is in with {_share(group.one)}{together})"
+    return f"{either} of {who} is enough (at least one: {_share(group.one)}{together})"
 
 
 def _some_of(group: Some, fact: Inclusions) -> str:
     """Weighted sums of each other, of which the rows tell at most how many matter."""
     who, why = _listed(group.names, fact), _why(group)
     if group.needed == group.rank and group.share >= SURE:
-        verb = f"almost surely matter{'s' if group.needed == 1 else ''}"
-        return f"{spelled(group.needed)} of {who} {verb} ({_share(group.share)}): {why}, so the rows can't say which"
-    blur = f"{_likelier(group, fact)}: {why}, so the rows can hardly say which"
+        verb = f"almost certainly matter{'s' if group.needed == 1 else ''}"
+        return f"{spelled(group.needed)} of {who} {verb} ({_share(group.share)}): {why}, so the data can't tell which"
+    blur = f"{_likelier(group, fact)}: {why}, so the data can hardly tell which"
     if group.share >= SURE:
-        verb = f"almost surely matter{'s' if group.needed == 1 else ''}"
+        verb = f"almost certainly matter{'s' if group.needed == 1 else ''}"
         return f"at least {spelled(group.needed)} of {who} {verb} ({_share(group.share)}){blur}"
     if group.share >= IN:
         return f"at least one of {who} probably matters ({chance(group.share)}){blur}"
-    return f"whether any of {who} matters is undecided ({chance(group.share)}): {why}"
+    return f"it is uncertain whether any of {who} matters ({chance(group.share)}): {why}"
 
 
 def _why(group: Some) -> str:
     """Which of them tell the others."""
-    beside = f"beside {listing([shorten(name) for name in group.given], at_most=_NAMED)}, " if group.given else ""
+    beside = f"given {listing([shorten(name) for name in group.given], at_most=_NAMED)}, " if group.given else ""
     n = len(group.names)
     if group.rank < n - 1:
-        return f"{beside}some of them are weighted sums of the others"
+        return f"{beside}some of them are linear combinations of the others"
     if n == 2:
-        return f"{beside}either of them tells both"
-    return f"{beside}any {spelled(group.rank)} of them tell all {spelled(n)}"
+        return f"{beside}either of them determines the other"
+    return f"{beside}any {spelled(group.rank)} of them determine all {spelled(n)}"
 
 
 def _likelier(group: Either | Some, fact: Inclusions) -> str:
@@ -188,7 +189,7 @@ def _out(names: list[str], fact: Inclusions) -> str:
     there_are_others = len(names) < len(fact.names)
     rest = f"{'other ' if there_are_others else ''}{spelled(fact.n_of(names))}"
     if fact.wide:
-        return f"none of the {rest} is needed by itself {below.replace('(', '(each ')}"
+        return f"none of the {rest} has a high inclusion probability {below.replace('(', '(each ')}"
     return f"{'the ' if there_are_others else ''}{rest} probably don't {below}"
 
 
@@ -202,15 +203,14 @@ def _with_copies(name: str, group: Copies | None) -> str:
     """An input and those that stand beside it in the table and say the same.
 
     >>> _with_copies("warmth", Copies(("warmth", "fahrenheit")))
-    'warmth (or its copy fahrenheit, which says the same)'
+    'warmth (or its copy fahrenheit)'
     """
     if group is None:
         return shorten(name)
     others = [shorten(other) for other in group.names[1:]]
     one = len(others) == 1
     kind = f"{'near ' if group.nearly else ''}{'copy' if one else 'copies'}"
-    same = f"which say{'s' if one else ''} {'nearly ' if group.nearly else ''}the same"
-    return f"{shorten(name)} (or its {kind} {listing(others, at_most=_NAMED)}, {same})"
+    return f"{shorten(name)} (or its {kind} {listing(others, at_most=_NAMED)})"
 
 
 def _from(share: float) -> str:

@@ -6,7 +6,6 @@ with copies. The words of a text count one by one.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.io.preparation.scale import is_sparse
+from credo.notices import collected
 from credo.report._alike import Alike, Copies, Sums, alike
 from credo.report._assumption import Assumption, assumption
 from credo.report._inputs import origins as origins_of
@@ -169,9 +169,8 @@ def _path(rows: Any, origins: Sequence[str], y: Any) -> LassoPath | None:
     """The lasso's path on the prepared columns, by inputs; None where the table is too large for a picture's sake."""
     if rows.shape[0] * rows.shape[1] > _MAX_CELLS:
         return None
-    with warnings.catch_warnings():
-        # Where a penalty's gap isn't met, the order of the inputs is seen all the same.
-        warnings.simplefilter("ignore")
+    # Where the path doesn't converge at some penalty, the order of the inputs is seen all the same.
+    with collected():
         alphas, coefs, gaps = lasso_path(rows, y, eps=_PATH_END)
     names = list(dict.fromkeys(origins))
     largest = np.zeros((len(names), len(alphas)))

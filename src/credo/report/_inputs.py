@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.io.extras import pandas
 from credo.io.preparation.scale import is_sparse
 from credo.metrics import Influence, final_step
 from credo.metrics import influence as influence_of
 
 Vector = NDArray[np.float64]
 
-# More columns than this are not tried one by one, and rows of more numbers than this not held at once.
+# More columns than this are not tried one by one, rows of more numbers than this not held at once, and inputs compared
+# with each other on so many rows.
 MAX_COLUMNS = 100
-_MAX_CELLS = 10**7
+MAX_CELLS = 10**7
+_MAX_ROWS = 5000
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,32 @@ def influence(model: Any, frame: Any, *, spread: float) -> Influence | None:
     columns = sources(model)
     if columns is None or len(set(columns)) > MAX_COLUMNS or len(frame) < 2:
         return None
-    predict = getattr(model.estimator_, "predict_proba", model.estimator_.predict)
-    with warnings.catch_warnings():
-        # What the rows hold was seen in the fit, and they come in the order of the prepared columns.
-        warnings.simplefilter("ignore")
-        X = model.preparation_.transform(frame)
-        if X.shape[0] * X.shape[1] > _MAX_CELLS:
-            return None
-        X = X.toarray() if is_sparse(X) else np.asarray(X, dtype=np.float64)
-        return influence_of(predict, X, columns, spread=spread)
+    estimator = model.estimator_
+    predict = getattr(estimator, "predict_proba", estimator.predict)
+    rows = frame if len(frame) <= _MAX_ROWS else frame.iloc[_some(len(frame))]
+    X = model.preparation_.transform(rows)
+    if X.shape[0] * X.shape[1] > MAX_CELLS:
+        return None
+    X = X.toarray() if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    return influence_of(lambda rows: predict(with_names(estimator, rows)), X, columns, spread=spread)
+
+
+def named_rows(model: Any, frame: Any) -> Any:
+    """Prepared rows as the model's estimator was given them: with the names of their columns."""
+    rows = model.preparation_.transform(frame)
+    if is_sparse(rows) and not final_step(model.estimator_).__sklearn_tags__().input_tags.sparse:
+        rows = rows.toarray()
+    return rows if is_sparse(rows) else with_names(model.estimator_, np.asarray(rows, dtype=np.float64))
+
+
+def with_names(estimator: Any, rows: Any) -> Any:
+    """Rows of numbers with the names that an estimator was fitted to, so that it can check them."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return rows if names is None else pandas().DataFrame(rows, columns=list(names))
+
+
+def _some(n: int) -> NDArray[np.intp]:
+    return np.sort(np.random.default_rng(0).permutation(n)[:_MAX_ROWS])
 
 
 def process(name: str, model: Any) -> Process | None:

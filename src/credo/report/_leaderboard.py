@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from credo.report import _class_facts as class_facts
 from credo.report import _facts as facts
 from credo.report import _sentences as sentences
 from credo.report._numbers import aligned, fixed, number, percent
-from credo.selection import MEASURES, Comparison, HeldOut, Measure, Score
+from credo.selection import BASELINE, MEASURES, Comparison, HeldOut, Measure, Score
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def _one_base(scores: Sequence[Score]) -> bool:
     return len({score.evidence_base for score in scores if score.log_evidence is not None}) < 2
 
 
-def rows(comparison: Comparison, families: dict[str, str]) -> list[Row]:
+def rows(comparison: Comparison, families: dict[str, str], *, selected: str | None = None) -> list[Row]:
     """One row for each model, in the comparison's order."""
     good = [score for score in comparison.scores if score.error is None]
     columns = [_measured(comparison, measure) for measure in comparison.measures]
@@ -69,45 +68,37 @@ def rows(comparison: Comparison, families: dict[str, str]) -> list[Row]:
             score.name,
             families.get(score.name, ""),
             cells.get(score.name, []),
-            best=bool(good) and score.name == comparison.best,
+            best=bool(good) and score.name == (selected or comparison.selected),
             error=score.error or "",
         )
         for score in comparison.scores
     ]
 
 
-def guess_row(guess: Any, comparison: Comparison) -> Row | None:
-    """The row of a guess that looks at no column, to compare with; its numbers as precise as the models' own."""
-    if guess is None:
-        return None
-    good = [score for score in comparison.scores if score.error is None]
-    cells = []
-    for name in comparison.measures:
-        values = [*(score.held_out.get(name) for score in good), getattr(guess, name, None)]
-        cells.append(_texts(values, MEASURES[name])[-1])
-    n_more = len(head(comparison)) - len(cells)
-    what = "always the shares" if comparison.task == "classification" else "always the mean"
-    return Row(what, "for comparison: looks at no column", [Cell(text) for text in (*cells, *["—"] * n_more)])
-
-
-def words(comparison: Comparison, guess: float | None) -> list[str]:
-    """The sentences under the leaderboard; `guess` is the log score of a guess that looks at no column."""
+def words(comparison: Comparison) -> list[str]:
+    """The sentences under the leaderboard."""
     good: list[Score] = [score for score in comparison.scores if score.name in comparison.held_out]
-    found: list[str] = []
     if not good:
-        return found
+        return []
     classes = comparison.task == "classification"
+    found: list[str] = []
     if len(good) > 1:
         what = "log loss" if classes else "log score"
         names = good[0].name, good[1].name
         found.append(sentences.lead(*names, comparison.gap(*names), what=what))
-    logs = {score.name: score.log_evidence for score in good if score.log_evidence is not None}
-    if _one_base(good):
-        found.append(sentences.evidence({name: log for name, log in logs.items() if math.isfinite(log)}, good[0].name))
-    if guess is not None:
-        top = float(comparison.held_out[good[0].name].log_score.mean())
-        found.append(sentences.reference(top - guess, classes=classes))
+    found.append(sentences.evidence(_comparable(good), good[0].name))
+    if BASELINE in comparison.held_out and good[0].name != BASELINE:
+        top = good[0].name
+        found.append(sentences.reference(top, comparison.gap(top, BASELINE), classes=classes))
     return [sentence for sentence in found if sentence]
+
+
+def _comparable(scores: Sequence[Score]) -> dict[str, float]:
+    """The log evidences of the models that condition on the same; of none where those differ."""
+    known = [score for score in scores if score.log_evidence is not None and math.isfinite(score.log_evidence)]
+    if len({getattr(score, "evidence_base", None) for score in known}) > 1:
+        return {}
+    return {score.name: float(score.log_evidence) for score in known if score.log_evidence is not None}
 
 
 def _measured(comparison: Comparison, name: str) -> list[Cell]:
@@ -159,7 +150,8 @@ def _covered(held: HeldOut) -> str:
 
 
 def _calibrated(held: HeldOut) -> str:
-    return class_facts.calibration(held).verdict
+    verdict = class_facts.calibration(held).verdict
+    return {"too sure": "overconfident", "too unsure": "underconfident", "off": "miscalibrated"}.get(verdict, verdict)
 
 
 def _seconds(value: float | None) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 _MINUS = "−"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -29,13 +31,24 @@ def number(value: float, *, digits: int = 3) -> str:
 
 
 def datum(value: float) -> str:
-    """A value of the data: a whole number stays whole.
+    """A value of the data: a whole number stays whole, and one of four digits, as a year, has no comma.
 
-    >>> datum(19.0), datum(25.66)
-    ('19', '25.7')
+    >>> datum(19.0), datum(25.66), datum(2007.0), datum(12345.0)
+    ('19', '25.7', '2007', '12,345')
     """
-    whole = float(value).is_integer() and abs(value) < 1e6
-    return fixed(value, decimals=0) if whole else trimmed(number(value))
+    if not (float(value).is_integer() and abs(value) < 1e6):
+        return trimmed(number(value))
+    text = fixed(value, decimals=0)
+    return text.replace(",", "") if abs(value) < 1e4 else text
+
+
+def day(value: float) -> str:
+    """A date that is given in days since 1970.
+
+    >>> day(-7670.0)
+    '1949-01-01'
+    """
+    return str(np.datetime64("1970-01-01", "D") + int(np.floor(value)))
 
 
 def about(value: float) -> str:

@@ -18,27 +18,28 @@ from sklearn import config_context
 
 from credo._version import __version__
 from credo.io.tables.columns import as_frame
+from credo.notices import collected
 from credo.plots import shorten
-from credo.report import _class_facts as class_facts
 from credo.report import _classification as classification
-from credo.report import _facts as facts
 from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
 from credo.report import _regression as regression
+from credo.report._answer import Choice
+from credo.report._effects import untransformed
 from credo.report._numbers import several
 from credo.report._surprises import Listing
-from credo.selection import Comparison
+from credo.selection import BASELINE, Comparison
 
 # What a heading shows of a title, whatever the column and the file are called.
 _TITLE = 120
 _NAMES = {
     "GPRegressor": "Gaussian process",
     "GPClassifier": "Gaussian process",
-    "NadarayaWatson": "Nadaraya–Watson: weighted means",
-    "LassoCV": "Lasso, penalty by cross-validation",
-    "SpikeSlabRegressor": "spike and slab: all subsets of the inputs",
-    "SpikeSlabClassifier": "spike and slab: all subsets of the inputs",
-    "SoftNeighborsClassifier": "soft neighbours: votes of all rows",
+    "NadarayaWatson": "Nadaraya–Watson kernel regression",
+    "LassoCV": "Lasso, penalty chosen by cross-validation",
+    "SpikeSlabRegressor": "spike and slab, averaged over subsets of the inputs",
+    "SpikeSlabClassifier": "spike and slab, averaged over subsets of the inputs",
+    "SoftNeighborsClassifier": "kernel-weighted nearest neighbours",
 }
 _KERNELS = {"Matern52": "Matérn 5/2", "Matern32": "Matérn 3/2", "RBF": "RBF", "Exponential": "exponential"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
@@ -57,15 +58,23 @@ def render(
     seed: int | None,
     source: str | None = None,
     date: str | None = None,
+    notes: Sequence[Any] = (),
+    selected: str | None = None,
+    reason: str | None = None,
 ) -> str:
     """The page as text; `write` says what the arguments are."""
     classes = comparison.task == "classification"
     values = np.asarray(y) if classes else np.asarray(y, dtype=np.float64)
-    guess = class_facts.guess(values, shorten(target)) if classes else facts.guess(values)
     frame = as_frame(frame)
     columns = list(preparation.columns_)
-    board = leaderboard.rows(comparison, {name: _family(model) for name, model in models.items()})
+    families = {name: _family(name, model, comparison) for name, model in models.items()}
+    board = leaderboard.rows(comparison, families, selected=selected)
     varies = len(np.unique(values)) > 1
+    with collected():
+        found = _results(comparison, selected, reason, models, frame, shorten(target))
+    of_table, of_run = [*sheet_notes, *preparation.notes_], [*notes, *comparison.notes, *_of_selection(comparison)]
+    every = _unique([*of_run, *of_table])
+    alerts = [note for note in every if getattr(note, "important", False)]
     return _template().render(
         title=shorten(title, width=_TITLE),
         source=None if source is None else shorten(source, width=_TITLE),
@@ -73,17 +82,18 @@ def render(
         size=[several(len(values), "row"), several(len(columns), "column"), f"target {shorten(target)}"],
         date=date,
         classes=classes,
-        **_results(comparison, models, frame, shorten(target), guess),
+        **found,
+        alerts=alerts,
         head=leaderboard.head(comparison),
         board=board,
-        guess=leaderboard.guess_row(guess, comparison),
-        board_words=leaderboard.words(comparison, _log_score(guess)) if varies else [],
+        board_words=leaderboard.words(comparison) if varies else [],
         has_flags=any(cell.flag for row in board for cell in row.cells),
         has_evidence=leaderboard.has_evidence(comparison),
         lines=[glance.target_line(target, values, classes=classes), *glance.lines(columns, frame)],
         unlisted=max(0, len(columns) - glance.MAX_COLUMNS),
-        notes=_unique([*sheet_notes, *preparation.notes_]),
-        run_notes=_unique(comparison.notes),
+        notes=_without(alerts, of_table),
+        run_notes=_without([*alerts, *of_table], of_run),
+        in_order=any(len(held.rows) < len(values) for held in comparison.held_out.values()),
         n_folds=comparison.n_folds,
         dated=[shorten(column.name) for column in columns if column.kind == "date"],
         seed=seed,
@@ -93,33 +103,46 @@ def render(
     )
 
 
+def _of_selection(comparison: Comparison) -> Sequence[str]:
+    return comparison.selection.notes if comparison.held_out else ()
+
+
 def _results(
-    comparison: Comparison, models: Mapping[str, Any], frame: Any, target: str, guess: Any
-) -> dict[str, Any]:  # fmt: skip
+    comparison: Comparison,
+    selected: str | None,
+    reason: str | None,
+    models: Mapping[str, Any],
+    frame: Any,
+    target: str,
+) -> dict[str, Any]:
     """What depends on there being a model that could be fitted."""
-    nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "together")}
+    nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "troubles")}
     nothing |= {"best": "", "typical": None, "has_process": False, "surprises": Listing((), [], "")}
-    nothing |= {"along": "", "has_band": True, "drawn": ""}
+    nothing |= {"along": "", "has_band": True, "drawn": "", "moved_together": False, "classes_left": 0}
     if all(score.error is not None for score in comparison.scores):
         return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
     if not comparison.held_out:
-        return nothing | {"answer": ["None of these models says how sure it is; the leaderboard has their errors."]}
+        return nothing | {"answer": ["None of these models predicts a distribution; the leaderboard has their errors."]}
     chapter = classification if comparison.task == "classification" else regression
-    return nothing | chapter.results(comparison, models, frame, target, guess)
+    choice = Choice(selected or comparison.selected, reason or comparison.reason)
+    return nothing | chapter.results(comparison, choice, models, frame, target)
 
 
-def _log_score(guess: Any) -> float | None:
-    """The mean log score of a guess that looks at no column."""
-    return None if guess is None else float(np.mean(guess.log_score))
-
-
-def _family(model: Any) -> str:
+def _family(name: str, model: Any, comparison: Comparison) -> str:
     """The kind of a model in words: BayesianLinearRegression is a Bayesian linear regression."""
-    text = ", then ".join(_kind(part) for part in _steps(model.estimator_))
+    if name == BASELINE:
+        what = "class frequencies" if comparison.task == "classification" else "mean"
+        return f"Always the {what}, for comparison"
+    text = ", then ".join(_kind(part) for part in _steps(model))
+    text += ", for reference" if name in comparison.references else ""
     return text[:1].upper() + text[1:]
 
 
 def _kind(step: Any) -> str:
+    inner, transform = untransformed(step)
+    if inner is not step:
+        kind = ", then ".join(_kind(part) for part in _steps(inner))
+        return f"{kind} of the {transform} target" if transform else kind
     kernel = _KERNELS.get(type(getattr(step, "kernel_", None)).__name__)
     name = _NAMES.get(type(step).__name__) or _words(type(step).__name__)
     return name if kernel is None else f"{name}, {kernel} kernel"
@@ -140,16 +163,18 @@ def _words(name: str) -> str:
 def _settings(model: Any) -> str:
     """Every setting of the estimator, also those that were left at their defaults."""
     with config_context(print_changed_only=False):
-        return " → ".join(" ".join(repr(part).split()) for part in _steps(model.estimator_))
+        return " → ".join(" ".join(repr(part).split()) for part in _steps(model))
 
 
 def _seeds(models: Mapping[str, Any]) -> list[int]:
     """The seeds that models were fitted with."""
-    found = [getattr(step, "random_state", None) for model in models.values() for step in _steps(model.estimator_)]
+    found = [getattr(step, "random_state", None) for model in models.values() for step in _steps(model)]
     return sorted({int(seed) for seed in found if isinstance(seed, int | np.integer)})
 
 
-def _steps(estimator: Any) -> list[Any]:
+def _steps(model: Any) -> list[Any]:
+    """The steps of a model's estimator; of one that isn't a model of tables, its own."""
+    estimator = getattr(model, "estimator_", model) if hasattr(model, "preparation_") else model
     return [step for _, step in getattr(estimator, "steps", [])] or [estimator]
 
 
@@ -158,8 +183,14 @@ def _versions() -> list[tuple[str, str]]:
     return own + [(name, version(name)) for name in _LIBRARIES]
 
 
-def _unique(notes: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(str(note) for note in notes))
+def _unique(notes: Sequence[Any]) -> list[Any]:
+    return list({str(note): note for note in reversed(notes)}.values())[::-1]
+
+
+def _without(alerts: Sequence[Any], notes: Sequence[Any]) -> list[str]:
+    """The notes that don't stand on top of the page."""
+    told = {str(alert) for alert in alerts}
+    return [str(note) for note in _unique(notes) if str(note) not in told]
 
 
 def _source(name: str) -> str:

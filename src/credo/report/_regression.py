@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from credo.plots import shorten
 from credo.report import _facts as facts
-from credo.report._answer import Inputs, answer, inputs, left, tiles
+from credo.report import _input_sentences as words
+from credo.report import _sentences as sentences
+from credo.report._answer import Choice, Inputs, effect_words, inputs, left, opening, which
 from credo.report._figures import (
     Figure,
     bend_figure,
@@ -21,71 +22,104 @@ from credo.report._figures import (
     line_figure,
 )
 from credo.report._inclusion_figure import inclusion_figure
-from credo.report._numbers import datum, listing, spelled
-from credo.report._surprises import Listing, row_label, surprises
-from credo.selection import Comparison
-
-_SURPRISES = ("Row", "Actual", "Predicted", "95 % interval", "Standard deviations off")
+from credo.report._numbers import count, datum, number, percent, several, spelled
+from credo.report._surprises import row_label, surprises
+from credo.report._time import time_figure
+from credo.selection import BASELINE, Comparison
 
 
 def results(
-    comparison: Comparison, models: Mapping[str, Any], frame: Any, target: str, guess: facts.Guess | None
+    comparison: Comparison, choice: Choice, models: Mapping[str, Any], frame: Any, target: str
 ) -> dict[str, Any]:
     """What depends on a model that could be fitted; a sentence alone where the target doesn't vary."""
-    best = comparison.best
+    best = choice.name
     held = facts.Predicted(comparison.held_out[best])
     if np.ptp(held.y) == 0:
         return {"answer": [f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict."]}
-    good = [score.name for score in comparison.scores if score.error is None]
-    found = inputs(best, good, models, frame, y=held.y, spread=float(np.std(held.y)))
-    figures = held_out_figures(held, target=target, guess=None if guess is None else guess.rmse)
-    listed, sentence = surprises(held, frame.index)
+    if best == BASELINE:
+        spread = f"The standard deviation of {target} is {number(float(np.std(held.y)))}."
+        return {"best": best, "answer": [*opening(comparison, choice, target), spread]}
+    known = comparison.held_out.get(BASELINE)
+    baseline = None if known is None else facts.Predicted(known)
+    guess = None if baseline is None else comparison[BASELINE].held_out["rmse"]
+    good = [score.name for score in comparison.scores if score.name not in comparison.references]
+    found = inputs(best, good, models, frame, y=held.y, rows=held.held.rows, spread=float(np.std(held.y)))
+    rmse = comparison[best].held_out["rmse"]
+    clear = baseline is not None and facts.gain(held, baseline).clear
+    covered = facts.coverage(held)
+    answer = [
+        *opening(comparison, choice, target),
+        sentences.error(rmse, guess, clear=clear, target=target),
+        sentences.coverage(covered, facts.uniformity(held.pit)),
+    ]
+    if found.process is not None:
+        answer.append(words.process(found.process, target=target, spread=float(np.std(held.y))))
+    answer += which(found)
+    if found.effects is not None and found.inclusions is None:
+        answer += effect_words(found.effects, best=best, target=target)
+    elif not found.settled and found.influence is not None and len(found.influence.members) > 1:
+        answer.append(words.influences(found.influence, best=best, target=target))
     return {
         "best": best,
-        "answer": answer(comparison, target, guess, found),
-        "tiles": tiles(comparison[best], guess, facts.coverage(held), found),
-        "figures": [*figures, *_input_figures(found, held, best=best, target=target)],
+        "answer": answer,
+        "tiles": _tiles(rmse, guess, covered, found, best),
+        "figures": [
+            *held_out_figures(held, target=target, baseline=guess),
+            *time_figure(held, frame, n_folds=comparison.n_folds, target=target),
+            *_input_figures(found, held, best=best, target=target),
+        ],
         "curves": curve_figures(found.curves, target=target) if found.curves else [],
         "typical": None if found.typical is None else row_label(frame.index[found.typical]),
-        "together": together(found),
+        "moved_together": any(curve.together for curve in found.curves),
         "drawn": drawn(found),
         "has_process": found.process is not None,
-        "surprises": Listing(_SURPRISES, [line.cells for line in listed], sentence),
+        "surprises": surprises(held, frame),
+        "troubles": found.troubles,
     }
 
 
-def together(found: Inputs) -> list[str]:
-    """The groups of inputs that have no curves of their own, each in words."""
-    groups = [] if found.influence is None else found.influence.together
-    return [listing([shorten(name) for name in members], at_most=8) for members in groups]
+def _tiles(
+    rmse: float, guess: float | None, covered: facts.Coverage, found: Inputs, best: str
+) -> list[tuple[str, str, str]]:  # fmt: skip
+    """Three numbers to remember, each with its label and a detail."""
+    made = [(number(rmse), "RMSE", "on held-out rows" if guess is None else f"baseline: {number(guess)}")]
+    rows = f"{count(covered.inside)} of {several(covered.n, 'held-out row')}"
+    made.append((percent(covered.inside / covered.n), "inside the 95 % interval", rows))
+    if found.effects is None and found.noise is not None:
+        made.append((number(found.noise), "residual noise", "standard deviation, estimated"))
+    elif found.effects is not None:
+        clear = f"{count(int(found.effects.sure.sum()))} of {count(len(found.effects.names))}"
+        whose = "" if found.effects.model == best else f" of {found.effects.model}"
+        made.append((clear, f"coefficients{whose} with a clear sign", "95 % interval excludes zero"))
+    return made
 
 
 def drawn(found: Inputs) -> str:
     """How many of the inputs have a curve, where not all of them do."""
     n_inputs = 0 if found.influence is None else sum(map(len, found.influence.members))
-    n_curves = len(found.curves)
+    n_curves = sum(1 + len(curve.together) for curve in found.curves)
     return f"{spelled(n_curves)} of the {spelled(n_inputs)} inputs" if n_curves < n_inputs else ""
 
 
-def which(found: Inputs, *, best: str) -> tuple[list[Figure], dict[str, str]]:
-    """The picture of which inputs matter, if there is one; and then the question that is left for the next one."""
+def which_figure(found: Inputs, *, best: str) -> tuple[list[Figure], dict[str, str]]:
+    """The figure of which inputs matter, if there is one; and then the question that is left for the next one."""
     if found.inclusions is None:
         return [], {}
-    question = "How much, and in which direction?" if found.effects is not None else "What moves the predictions?"
+    question = "How large are the effects?" if found.effects is not None else "What moves the predictions?"
     return [inclusion_figure(found.inclusions, best=best, linear=found.linear)], {"question": question}
 
 
 def noted(made: Figure, found: Inputs) -> Figure:
-    """A picture of the inputs with a sentence on those that a penalty has left, where there is no picture of these."""
+    """A figure of the inputs with a sentence on the coefficients that aren't zero, where no figure shows these."""
     said = left(found) if found.inclusions is None else []
     return replace(made, answer=" ".join([made.answer, *said]))
 
 
 def _input_figures(found: Inputs, held: facts.Predicted, *, best: str, target: str) -> list[Figure]:
-    """The pictures of the inputs: a line, or what matters; coefficients, or what moves the predictions and bends."""
+    """The figures of the inputs: a line, or what matters; coefficients, or what moves the predictions and bends."""
     if found.line is not None:
         return [line_figure(found.line, held, target=target)]
-    made, question = which(found, best=best)
+    made, question = which_figure(found, best=best)
     if found.effects is not None:
         return [*made, noted(coefficient_figure(found.effects, best=best, target=target, **question), found)]
     if found.influence is not None and len(found.influence.members) > 1 and found.influence.values.max() > 0:

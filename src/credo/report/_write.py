@@ -23,6 +23,9 @@ def write(
     seed: int | None,
     source: str | None = None,
     date: str | None = None,
+    notes: Any = (),
+    selected: str | None = None,
+    reason: str | None = None,
 ) -> None:
     """Write the report of a comparison as one HTML file that needs nothing else.
 
@@ -49,10 +52,16 @@ def write(
         What the table is called, printed below the heading.
     date : str, optional
         Printed as it is; without it the page holds no date, and equal input makes equal bytes.
+    notes : sequence of str, or of objects with a text and an attribute `important`
+        What else the reader should know. Important notes (also among `sheet_notes` and those of the comparison) are
+        highlighted on top of the page.
+    selected, reason : str, optional
+        The model that the page is about, and why; by default those of the comparison.
     """
     page = render(
         title=title, sheet_notes=sheet_notes, preparation=preparation, comparison=comparison, models=models,
-        target=target, frame=frame, y=y, seed=seed, source=source, date=date,
+        target=target, frame=frame, y=y, seed=seed, source=source, date=date, notes=notes,
+        selected=selected, reason=reason,
     )  # fmt: skip
     # Half a surrogate pair, as a broken file name may hold, is no UTF-8.
     with replacing(path) as handle:

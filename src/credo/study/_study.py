@@ -153,19 +153,21 @@ class Study:
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the report, one HTML page that needs nothing else."""
-        important = [note.text for note in self.notes if note.important]
         _report.write(
             path,
             title=f"What predicts {self.target}?",
             source=self.data.source,
-            sheet_notes=[note.text for note in self.data.notes if not note.important],
+            sheet_notes=self.data.notes,
             preparation=self.data.preparation,
-            comparison=replace(self.comparison, notes=(*important, *self.comparison.notes)),
+            comparison=self.comparison,
             models=self.comparison.fitted,
             target=self.target,
             frame=self.data.frame,
             y=self.data.y,
             seed=self.seed,
+            notes=self.notes,
+            selected=self.selected,
+            reason=self.reason,
         )
 
     def save(self, path: str | os.PathLike[str], name: str | None = None) -> None:
