@@ -18,7 +18,7 @@ def test_levels_words_and_numbers_are_those_of_the_reports_figure():
     frame["dose"] = rng.normal(size=80)
     y = np.where([("win" in words) ^ (rng.uniform() < 0.05) for words in text], "spam", "ham")
     model = TableModel(Preparation(standardize=True), SpikeSlabClassifier("beta-binomial"), "y")
-    with pytest.warns(UserWarning, match="depend on each other"):
+    with pytest.warns(UserWarning, match="linearly dependent"):
         model.fit(frame, y)
     found, figure = inclusions({"spike-slab": model}), shown({"spike-slab": model}, frame, y)
     assert [each["name"] for each in found] == [figure.names[i] for i in figure.order]
@@ -33,7 +33,7 @@ def test_copies_share_a_probability_and_have_that_of_the_reports_bar_together():
     y = frame["rain"] - 0.3 * frame["wind"] + rng.normal(size=60)
     for kind, target in ((SpikeSlabRegressor("beta-binomial", slab="g"), y), (SpikeSlabClassifier(), y > 0)):
         model = TableModel(Preparation(standardize=True), kind, "y")
-        with pytest.warns(UserWarning, match="copies of each other"):
+        with pytest.warns(UserWarning, match="are identical up to offset"):
             model.fit(frame, target.to_numpy())
         found, figure = inclusions({"spike-slab": model}), shown({"spike-slab": model}, frame, target.to_numpy())
         own, together = (

@@ -1,5 +1,7 @@
 """Units that changed between training and prediction: percent signs, fractions and currencies."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

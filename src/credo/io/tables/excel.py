@@ -1,5 +1,7 @@
 """Excel workbooks, through openpyxl: the values of one sheet as the text of a table."""
 
+from __future__ import annotations
+
 import csv
 from datetime import date, datetime, time
 from io import StringIO

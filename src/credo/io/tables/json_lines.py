@@ -1,5 +1,7 @@
 """JSON lines: one flat object on each line, or a list of such objects."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from typing import Any
