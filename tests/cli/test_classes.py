@@ -41,7 +41,7 @@ def fit(run, tmp_path, without_report):
 def test_words_are_classes_and_the_reason_is_given(fit, trees, tmp_path):
     record, said = fit(trees)
     assert record["task"] == "classification"
-    note = "The target 'kind' is predicted as classes, because it holds words, as 'oak', 'elm' and 1 more."
+    note = "The target 'kind' is predicted as classes, because it holds text, such as 'oak', 'elm' and 1 more."
     assert note in record["notes"] and f"Note: {note}" in said
     line = record["leaderboard"][0]
     assert list(line)[:5] == ["name", "log_loss", "brier", "accuracy", "calibration_error"]
@@ -56,7 +56,7 @@ def test_the_task_can_be_said(fit, trees):
     coded = trees.assign(kind=(trees["kind"] == "oak").astype(int))
     found, _ = fit(coded)
     assert found["task"] == "classification"
-    assert "it has two values only, 0 and 1; task='regression' (--task regression) predicts it" in found["notes"][0]
+    assert "it has only two values, 0 and 1; task='regression' (--task regression) predicts it" in found["notes"][0]
     said, _ = fit(coded, "--task", "regression", models="linear")
     assert said["task"] == "regression" and "rmse" in said["leaderboard"][0]
     marks = trees.assign(kind=RNG.choice([3, 4, 5, 6], size=N))
@@ -152,7 +152,7 @@ def test_fifty_classes(fit):
 @pytest.mark.parametrize(
     ("kind", "more", "words"),
     [
-        (["oak"] * 12, (), "the target 'kind' has one class only, 'oak', in 12 rows: there is nothing to tell apart"),
+        (["oak"] * 12, (), "the target 'kind' has only one class, 'oak', in 12 rows: there is nothing to classify"),
         ([f"k{i}" for i in range(12)], (), "'kind' has 12 classes in 12 rows, and none of them has more than one row"),
         (
             ["a", "b"] * 6,

@@ -41,7 +41,7 @@ def test_the_function_may_write_on_what_it_gets(X):
 
 
 def test_functions_of_the_whole_batch_are_warned_about(X):
-    with pytest.warns(FitWarning, match="function center gives the first row other values alone"):
+    with pytest.warns(FitWarning, match="function center gives different values for the first row alone"):
         Custom(_named("center", lambda X: X - X.mean(axis=0))).fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -72,7 +72,7 @@ def test_wrong_results_are_named(X, function, message):
 def test_wrong_arguments_are_named(X):
     with pytest.raises(TypeError, match=r"function must be callable, as in Custom\(numpy.sin\); got 'sin'"):
         Custom("sin").fit(X)
-    with pytest.raises(ValueError, match="names has 1 entries, but function log makes 2 columns"):
+    with pytest.raises(ValueError, match="names has 1 entries, but function log returns 2 columns"):
         Custom(np.log, names=["a"]).fit(X)
     with pytest.raises(ValueError, match="names must be a list of strings"):
         Custom(np.log, names="ab").fit(X)
@@ -80,5 +80,5 @@ def test_wrong_arguments_are_named(X):
 
 def test_columns_that_come_and_go_are_refused(X):
     basis = Custom(_named("unique", lambda X: X if len(X) != 3 else X[:, :1])).fit(X)
-    with pytest.raises(ValueError, match="function unique made 1 columns of these rows and 2 in fit"):
+    with pytest.raises(ValueError, match="function unique returned 1 columns for these rows and 2 in fit"):
         basis.transform(X[:3])

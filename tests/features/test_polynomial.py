@@ -136,13 +136,13 @@ def test_width_that_is_announced_is_the_width_that_comes():
 def test_overflow_is_an_error_in_words():
     with pytest.raises(ValueError, match=r"row 1 overflows at degree 3: column x0 is 1e\+200 there; scale='auto' maps"):
         Polynomial(3, scale=False).fit_transform([[1.0], [1e200]])
-    with pytest.raises(ValueError, match="far from the rows of fit"):
+    with pytest.raises(ValueError, match="far outside the training range"):
         Polynomial(3).fit([[1.0], [2.0]]).transform([[1e200]])
     assert np.isfinite(Polynomial(3).fit_transform([[1.0], [1e200]])).all()
 
 
 def test_hopeless_degree_is_said():
-    with pytest.warns(FitWarning, match="degree 50 are numerically dependent even on"):
+    with pytest.warns(FitWarning, match="degree 50 are numerically collinear even on"):
         Polynomial(50).fit(np.linspace(0, 1, 20)[:, None])
 
 

@@ -35,7 +35,7 @@ def test_vocabulary_counts_texts_not_occurrences(texts, least):
     if expected:
         assert Words(min_count=least, token_pattern=r"\S+").fit(texts).vocabulary_ == expected
     else:
-        with pytest.raises(ValueError, match="no word is left"):
+        with pytest.raises(ValueError, match="the vocabulary is empty"):
             Words(min_count=least, token_pattern=r"\S+").fit(texts)
 
 
@@ -106,17 +106,17 @@ def test_words_stand_in_pipelines_and_column_transformers():
 
 @pytest.mark.parametrize(
     ("texts", "message"),
-    [("one text", "Words reads a list of texts.*got one str"),
-     ({"a": "b"}, "Words reads a list of texts.*got one dict"),
-     (7, "Words reads a list of texts; got int"),
-     ([], "there are no texts: 0 rows"),
+    [("one text", "Words needs a list of texts.*got one str"),
+     ({"a": "b"}, "Words needs a list of texts.*got one dict"),
+     (7, "Words needs a list of texts; got int"),
+     ([], "there are no texts: X has 0 rows"),
      (["fine", None], "row 1 holds None .NoneType., not text; use '' for a missing text"),
      (["fine", float("nan")], "row 1 holds nan .float., not text"),
      (pd.Series(["fine", None]), "row 1 holds"),
      ([b"bytes"], "row 0 holds b'bytes' .bytes., not text"),
      (np.ones((3, 2)), r"one column of text; got an array of shape \(3, 2\)"),
      (pd.DataFrame({"a": ["x"], "b": ["y"]}), "one column of text; got 2: a, b"),
-     (["", " ... "], "no word is left of 2 texts with 0 different words")],
+     (["", " ... "], "the vocabulary is empty: 2 texts have 0 different words")],
 )  # fmt: skip
 def test_what_is_not_text_is_refused(texts, message):
     with pytest.raises(ValueError, match=message):

@@ -2,17 +2,18 @@
 
     fit(X) learns what φ needs (centres, periods, a vocabulary);  transform(X) = Φ, one column for each φⱼ
 
-Every member is a scikit-learn transformer that carries feature names, takes frames and composes with
+Every member is a scikit-learn transformer that has feature names, accepts frames and composes with
 `Pipeline`, `FeatureUnion` and `ColumnTransformer`. A row of Φ depends on its own row of X and on what was
-learned in `fit`, never on the other rows given to `transform`. No member adds a constant column unless it is
-asked to: the models have an intercept.
+learned in `fit`, never on the other rows given to `transform`. No member adds a constant column unless asked
+to: the models have an intercept.
 
-A Credo model right behind a member calls its columns by their names, sparse ones too. A step between the two, such as
-a scaler, makes arrays without names: `set_output(transform="pandas")` on the pipeline keeps those of dense columns.
+A Credo model directly after a member in a pipeline uses its feature names, for sparse columns too. A step between the
+two, such as a scaler, returns arrays without names: `set_output(transform="pandas")` on the pipeline keeps those of
+dense columns.
 
-Members: `Polynomial` (powers and products), `Radial` (bumps around centres), `Sigmoid` (soft steps),
-`Fourier` (cosines and sines), `Step` (jumps 1{x<a}), `Words` (text to 0/1 indicators, sparse), `Custom` (any
-function).
+Members: `Polynomial` (powers and products), `Radial` (Gaussians around centres), `Sigmoid` (smooth
+steps), `Fourier` (cosines and sines), `Step` (indicators 1{x<a}), `Words` (text to 0/1 indicators, sparse), `Custom`
+(any function).
 
 What doesn't belong here: kernels (`credo.kernels`), and the cleaning of raw tables (`credo.io`).
 """

@@ -1,4 +1,4 @@
-"""What every basis of numeric columns shares: validation at the door, and names for what comes out."""
+"""What all bases of numeric columns share: validation of X, and feature names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from credo.estimator import named_by, numeric
 
-# A dense design of more columns is a slip of the hand: at 100 000 a thousand rows already fill 0.8 GB.
+# A wider dense design is surely a mistake: at 100 000 columns, a thousand rows already fill 0.8 GB.
 MAX_COLUMNS = 100_000
 
 
@@ -60,20 +60,20 @@ class Basis(TransformerMixin, BaseEstimator):
 
 
 def bounded(n_columns: int, *, what: str, remedy: str) -> int:
-    """The number of columns, refused when a dense design of that width is absurd."""
+    """The number of columns; an error if a dense design can't be that wide."""
     if n_columns > MAX_COLUMNS:
-        raise ValueError(f"{what} makes {n_columns:,} columns, and {MAX_COLUMNS:,} is the most; {remedy}")
+        raise ValueError(f"{what} makes {n_columns:,} columns, more than the limit of {MAX_COLUMNS:,}; {remedy}")
     return n_columns
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The names, a repeated one marked with its position: polars refuses frames with equal names."""
+    """The names, repeated ones marked with their position, because polars doesn't allow equal names."""
     counts = Counter(names)
     return [name if counts[name] == 1 else f"{name}#{i}" for i, name in enumerate(names)]
 
 
 def exact(value: float) -> str:
-    """The shortest decimal that reads back as this very number."""
+    """The shortest decimal that reads back as exactly this number."""
     return repr(float(value)).removesuffix(".0")
 
 

@@ -19,7 +19,7 @@ def is_count(value: Any) -> bool:
 def given_points(name: str, value: Any, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Points the user gave, flat, with the column that each belongs to; sorted within a column.
 
-    A list stands on every column's axis; an array of shape (n_points, n_features) has one list a column.
+    A list applies to every column; an array of shape (n_points, n_features) has one list for each column.
     """
     n_features = X.shape[1]
     try:

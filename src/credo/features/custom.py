@@ -1,4 +1,4 @@
-"""Features of a user's own function."""
+"""Features computed by a user's function."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from credo.notices import warn
 
 
 class Custom(Basis):
-    """The columns that a function makes of X.
+    """The columns that a function computes from X.
 
         Φ = function(X)
 
     Parameters
     ----------
     function : callable
-        Takes a float64 array of shape (n_samples, n_features), its own to change, and returns numbers of
-        shape (n_samples,) or (n_samples, n_columns). Row i of the result must depend on row i of X alone;
-        `fit` warns when the first row's doesn't.
+        Takes a float64 array of shape (n_samples, n_features), a copy that it may change, and returns numbers of
+        shape (n_samples,) or (n_samples, n_columns). Row i of the result must depend only on row i of X;
+        `fit` checks this for the first row and warns otherwise.
     names : sequence of str, optional
         One name for each column of the result; by default the function's name with a number.
 
     Attributes
     ----------
     n_columns_ : int
-        How many columns the function made of the training rows.
+        How many columns the function returned for the training rows.
     n_features_in_ : int
 
     Examples
@@ -58,9 +58,9 @@ class Custom(Basis):
         self.n_columns_ = Phi.shape[1]
         if len(X) > 1 and not self._keeps_rows_apart(X, Phi):
             warn(
-                f"{self._title()} gives the first row other values alone than among the other rows, so that "
-                "predictions would depend on which rows are predicted together; compute what it needs of the "
-                "training rows beforehand",
+                f"{self._title()} gives different values for the first row alone and together with other rows, so "
+                "predictions would depend on which rows are predicted together; compute statistics of the training "
+                "rows beforehand",
                 FitWarning,
                 stacklevel=3,
             )
@@ -69,8 +69,8 @@ class Custom(Basis):
         Phi = self._call(X)
         if Phi.shape[1] != self.n_columns_:
             raise ValueError(
-                f"{self._title()} made {Phi.shape[1]} columns of these rows and {self.n_columns_} in fit; it "
-                "must always make the same columns"
+                f"{self._title()} returned {Phi.shape[1]} columns for these rows and {self.n_columns_} in fit; it "
+                "must always return the same columns"
             )
         return Phi
 
@@ -82,7 +82,7 @@ class Custom(Basis):
         return [title] if self.n_columns_ == 1 else [f"{title}{i}" for i in range(self.n_columns_)]
 
     def _call(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The function's columns, in a shape and with numbers that a model can take."""
+        """The function's columns, checked for shape and finite values."""
         try:
             made = self.function(X.copy())
         except Exception as error:
@@ -118,7 +118,7 @@ class Custom(Basis):
         if isinstance(self.names, str) or not all(isinstance(name, str) for name in self.names):
             raise ValueError(f"names must be a list of strings, as in ['area']; got {self.names!r}")
         if len(self.names) != n_columns:
-            raise ValueError(f"names has {len(self.names)} entries, but {self._title()} makes {n_columns} columns")
+            raise ValueError(f"names has {len(self.names)} entries, but {self._title()} returns {n_columns} columns")
 
     def _title(self) -> str:
         return f"function {getattr(self.function, '__name__', repr(self.function))}"

@@ -1,4 +1,4 @@
-"""Cosines and sines along each column."""
+"""Cosines and sines of each column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from credo.features._basis import Basis, bounded, exact, shifted
 
 
 class Fourier(Basis):
-    """Cosines, and sines, of whole multiples of one frequency along each column.
+    """Cosines and sines of integer multiples of one frequency for each column.
 
         φ(x) = cos(2π k (x − origin)/period)  and, with sines,  sin(2π k (x − origin)/period)
 
@@ -22,12 +22,12 @@ class Fourier(Basis):
     ----------
     n_frequencies : int, default 5
     period : "auto", float or array of shape (n_features,), default "auto"
-        A number is the period that you know, such as 12 for months, and the origin is 0. "auto" takes it from
-        the training rows, and the origin is their smallest value: twice the range without sines (the
+        A number is a known period, such as 12 for months, with origin 0. "auto" takes the period from the
+        training rows, with their smallest value as origin: twice the range without sines (the
         half-range cosine series cos(π k u), u from 0 to 1, which represents any smooth function on the range
-        and doesn't force its two ends to meet), or the range itself with sines (a function that repeats).
+        and doesn't force its two ends to be equal), or the range itself with sines (a function that repeats).
     sine : {"auto", True, False}, default "auto"
-        Whether sines come in. "auto": they do when the period is given, because the phase is then unknown.
+        Whether to include sines. "auto" includes them when the period is given, because the phase is then unknown.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Powers and products of columns, on an axis that double precision can carry."""
+"""Powers and products of columns, scaled where double precision requires it."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class Polynomial(Basis):
 
         φ(x) = x₁^e₁ x₂^e₂ ⋯  for  min_degree ≤ e₁ + e₂ + ⋯ ≤ degree
 
-    The columns stand in the order of scikit-learn's `PolynomialFeatures(degree, include_bias=False)`, and
-    equal them wherever the axis stays as it is (see `scale`); with `extrapolation="linear"`, inside the bounds.
+    Columns and their order are those of scikit-learn's `PolynomialFeatures(degree, include_bias=False)`, except for
+    columns that are scaled first (see `scale`) and, with `extrapolation="linear"`, for values beyond the bounds.
 
     Parameters
     ----------
     degree : int, default 2
     interactions : bool, default True
-        Whether products of different columns come in; False gives pure powers x₁, x₂, x₁², x₂², …
+        Whether to include products of different columns; False gives pure powers x₁, x₂, x₁², x₂², …
     min_degree : int, default 1
-        The lowest degree that comes in: `Polynomial(2, min_degree=2)` is the quadratic map (x₁², x₁x₂, x₂²).
+        The lowest degree to include: `Polynomial(2, min_degree=2)` is the quadratic map (x₁², x₁x₂, x₂²).
     include_constant : bool, default False
-        Whether a first column of ones comes in. Credo's models have their own intercept.
+        Whether to include a first column of ones. Credo's models have their own intercept.
     scale : {"auto", True, False}, default "auto"
-        Powers of a far-off axis are numerically one and the same column: on years 1900 to 2000, the
-        monomials up to degree 10 have condition number 5e16, and no least squares can tell them apart.
-        "auto" maps such a column to t = (x − centre)/half-range first and leaves the others as they are; True
-        maps every column, False none. Centre and half-range are rounded to three digits of the half-range,
+        Powers of values far from zero are numerically collinear: on years 1900 to 2000, the monomials up to
+        degree 10 have condition number 5e16, and least squares can't distinguish them. "auto" maps such a
+        column to t = (x − centre)/half-range first and leaves the others unchanged; True maps every column,
+        False none. Centre and half-range are rounded to three digits of the half-range,
         and the names show them in full, so that the names are exact.
     extrapolation : {"continue", "linear"}, default "continue"
         What the terms are beyond the bounds [low_, high_] of the training rows, where a power of a single unusual
@@ -122,8 +122,8 @@ class Polynomial(Basis):
                 self.centers_[j], self.half_ranges_[j] = _tidy_map(low, high)
         if self.scale is not False and degree > 1 and _condition(-1.0, 1.0, degree) > _CONDITION_LIMIT:
             warn(
-                f"monomials of degree {degree} are numerically dependent even on [-1, 1], so their weights "
-                "can't be told apart; lower the degree, or use Radial or Fourier features",
+                f"monomials of degree {degree} are numerically collinear even on [-1, 1], so their coefficients "
+                "can't be determined; lower the degree, or use Radial or Fourier features",
                 FitWarning,
                 stacklevel=3,
             )
@@ -174,7 +174,11 @@ class Polynomial(Basis):
             row = int(np.argmin(finite))
             j = int(np.argmax(np.abs(X[row])))
             name, value = self._column_name(j), X[row, j]
-            remedy = "scale='auto' maps the axis first" if self.scale is False else "it is far from the rows of fit"
+            remedy = (
+                "scale='auto' maps the axis first"
+                if self.scale is False
+                else "it is far outside the training range; extrapolation='linear' bounds the powers"
+            )
             raise ValueError(f"row {row} overflows at degree {self.degree}: column {name} is {value:g} there; {remedy}")
 
     def _terms(self, n_features: int) -> list[Term]:
@@ -216,7 +220,7 @@ def _bounds(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 
 def _needs_map(low: float, high: float, degree: int) -> bool:
-    """Whether the powers of this column up to the degree are beyond what double precision can carry."""
+    """Whether double precision can't represent the powers of this column up to the degree."""
     largest, center, half = max(abs(low), abs(high)), low / 2 + high / 2, high / 2 - low / 2
     if largest > 0 and abs(log10(largest)) * degree > log10(_MAGNITUDE_LIMIT):
         return True

@@ -1,4 +1,4 @@
-"""Bumps around centres."""
+"""Gaussian basis functions around centres."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _MEDIAN_CENTERS = 2000
 
 
 class Radial(Basis):
-    """Gaussian bumps around centres (Bishop 3.4, 6.37).
+    """Gaussian basis functions around centres (Bishop 3.4, 6.37).
 
         φⱼ(x) = exp(−‖x − cⱼ‖² / (2 width²))
 
-    Distances mix the columns, so bring columns of unlike units to one scale first (`StandardScaler`).
+    Distances combine all columns, so standardize columns of different units first (`StandardScaler`).
 
     Parameters
     ----------
     centers : "data", int or array of shape (n_centers, n_features), default 20
-        "data" places a prototype at every training row. An int k chooses k of the training rows, well spread:
-        first the one nearest to the mean, then each time the one farthest from all those chosen
+        "data" uses every training row. An int k selects k well-spread training rows: first the one nearest
+        to the mean, then repeatedly the one farthest from all those selected
         (Gonzalez 1985), so that no row is farther from a centre than twice the least possible; fewer when
-        fewer rows are distinct. The choice depends neither on chance nor on the order of the rows. An array
+        fewer rows are distinct. The selection is deterministic and doesn't depend on the order of the rows. An array
         gives the centres; with a single column a list will do.
     width : "median" or float, default "median"
         "median" is the median distance between different centres.

@@ -1,4 +1,4 @@
-"""Soft steps along each column."""
+"""Smooth steps of each column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from credo.features._grid import given_points, is_count, quantile_points
 
 
 class Sigmoid(Basis):
-    """Logistic steps at a few centres along each column (Bishop 3.5).
+    """Logistic functions of each column at several centres (Bishop 3.5).
 
         φ(x) = σ(slope · (x − center)),   σ(a) = 1/(1 + e⁻ᵃ)
 
@@ -24,16 +24,16 @@ class Sigmoid(Basis):
     Parameters
     ----------
     centers : int or array, default 5
-        An int k asks for the quantiles 1/(k+1), …, k/(k+1) of each column. A list stands on every column's
-        axis; an array of shape (n_centers, n_features) gives each column its own.
+        An int k asks for the quantiles 1/(k+1), …, k/(k+1) of each column. A list applies to every
+        column; an array of shape (n_centers, n_features) gives each column its own.
     slope : "auto" or float, default "auto"
-        How steep a step is. "auto" is one over the mean gap between a column's centres, so that
+        The steepness of the steps. "auto" is one over the mean gap between a column's centres, so that
         neighbouring steps overlap; with a single centre, one over the rows' mean distance from it.
 
     Attributes
     ----------
     centers_, slopes_, columns_ : arrays of shape (n_features_out,)
-        Centre and slope of each feature, and the column of X that it looks at.
+        Centre and slope of each feature, and the column of X that it uses.
     n_features_in_ : int
 
     Examples

@@ -1,4 +1,4 @@
-"""Jumps: indicators of a column below a threshold."""
+"""Step functions: indicators of a column below a threshold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from credo.features._grid import given_points, is_count
 
 
 class Step(Basis):
-    """Jumps along each column.
+    """Step functions of each column.
 
         φ(x) = 1{x < a}  for each threshold a
 
@@ -22,13 +22,13 @@ class Step(Basis):
     thresholds : int or array, default 5
         An int k asks for up to k thresholds in each column: those between neighbouring training values that
         split the rows most nearly at the quantiles 1/(k+1), …, k/(k+1). Every one of them splits the training
-        rows, so a column with m distinct values has at most m−1. A list stands on every column's axis; an
+        rows, so a column with m distinct values has at most m−1. A list applies to every column; an
         array of shape (n_thresholds, n_features) gives each column its own.
 
     Attributes
     ----------
     thresholds_, columns_ : arrays of shape (n_features_out,)
-        The threshold of each feature, and the column of X that it looks at.
+        The threshold of each feature, and the column of X that it uses.
     n_features_in_ : int
 
     Examples

@@ -100,8 +100,8 @@ class Words(TransformerMixin, BaseEstimator):
         ranked = sorted((w for w, n in counts.items() if n >= min_count), key=lambda w: (-counts[w], w))
         if not ranked:
             raise ValueError(
-                f"no word is left of {n_texts} texts with {len(counts)} different words: they are empty, or "
-                f"min_count={min_count} or token_pattern={self.token_pattern!r} lets no word through"
+                f"the vocabulary is empty: {n_texts} texts have {len(counts)} different words, none of them left with "
+                f"min_count={min_count} and token_pattern={self.token_pattern!r}"
             )
         self.vocabulary_ = sorted(ranked[:most])
         return self
@@ -141,7 +141,7 @@ def _compiled(pattern: Any) -> re.Pattern[str]:
     try:
         compiled = re.compile(pattern)
     except (re.error, TypeError) as error:
-        raise ValueError(f"token_pattern must be a regular expression; {pattern!r} is none: {error}") from error
+        raise ValueError(f"token_pattern must be a regular expression; {pattern!r} is invalid: {error}") from error
     if not isinstance(compiled.pattern, str) or compiled.groups > 1:
         raise ValueError(f"token_pattern must be text with at most one group; got {pattern!r}")
     return compiled
@@ -150,25 +150,25 @@ def _compiled(pattern: Any) -> re.Pattern[str]:
 def _texts(X: Any) -> list[str]:
     """The texts as a list, from whatever holds one column of strings."""
     if isinstance(X, str | bytes | Mapping | Set):
-        raise ValueError(f"Words reads a list of texts, as in [text]; got one {type(X).__name__}")
+        raise ValueError(f"Words needs a list of texts, as in [text]; got one {type(X).__name__}")
     values = nw.from_native(X, allow_series=True, pass_through=True)
     if isinstance(values, nw.DataFrame):
         if values.shape[1] != 1:
-            raise ValueError(f"Words reads one column of text; got {values.shape[1]}: {', '.join(values.columns)}")
+            raise ValueError(f"Words needs one column of text; got {values.shape[1]}: {', '.join(values.columns)}")
         values = values.get_column(values.columns[0])
     if isinstance(values, nw.Series):
         texts = values.to_list()
     elif isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
         texts = values[:, 0].tolist()
     elif isinstance(values, np.ndarray) and values.ndim != 1:
-        raise ValueError(f"Words reads one column of text; got an array of shape {values.shape}")
+        raise ValueError(f"Words needs one column of text; got an array of shape {values.shape}")
     else:
         try:
             texts = list(values)
         except TypeError as error:
-            raise ValueError(f"Words reads a list of texts; got {type(X).__name__}") from error
+            raise ValueError(f"Words needs a list of texts; got {type(X).__name__}") from error
     if not texts:
-        raise ValueError("there are no texts: 0 rows")
+        raise ValueError("there are no texts: X has 0 rows")
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Tables in, models out: files, and what their columns mean.
+"""Reading tables, preparing their columns, and saving models.
 
     read_table(path) -> Sheet        split_target(frame, name) -> frame, y, notes
     target_task(frame, name) -> regression or classification, and why
@@ -6,15 +6,15 @@
     Preparation().fit(frame)         TableModel(preparation, estimator, target).fit(frame)
     save(model, path)                load(path)
 
-Contract: nothing is guessed in silence. Whatever a file leaves open or a column needs is decided once, can be
-overruled by an option, and is told in `notes`; whatever can't be right is refused with an error that names the
-file, line, row or column and says what to do. Nothing in a table or in a model file is ever executed.
+Contract: nothing is guessed silently. Every decision about a file or a column is made once, is reported in `notes`,
+and can be overridden by an option; invalid input raises an error that names the file, line, row or column and says
+what to do. Nothing in a table or in a model file is ever executed.
 
-Members: `tables` (text and Parquet into frames), `preparation` (frames into numbers), `files` (models to disk and
-back), and the errors they raise. `Numbers`, `Days`, `Levels` and `Texts` are what a fitted preparation, and so a
+Members: `tables` (files to frames), `preparation` (frames to numbers), `files` (saving and loading models), and the
+errors they raise. `Numbers`, `Days`, `Levels` and `Texts` are what a fitted preparation, and so a
 model file, holds; their names here are part of the file format.
 
-Not here: models, pictures, the command line. pandas and pyarrow are imported when first needed.
+Not here: models, figures, the command line. pandas, pyarrow and openpyxl are imported when first needed.
 """
 
 from credo.io.errors import ColumnError, ModelFileError, TableError, TableWarning

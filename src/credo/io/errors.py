@@ -1,4 +1,4 @@
-"""What can be wrong with a table or a model file, and the nearest name to a wrong one."""
+"""Errors and warnings about tables and model files, and the texts that they share."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _LONGEST = 100
 
 
 class TableError(ValueError):
-    """A file doesn't hold a table that can be read."""
+    """A file can't be read as a table."""
 
 
 class ColumnError(ValueError):
-    """A column is missing, or holds what it can't hold."""
+    """A column is missing, or holds an invalid value."""
 
 
 class ModelFileError(ValueError):
-    """A model can't be written to a file, or a file isn't a whole and known model."""
+    """A model can't be saved, or a file isn't a complete and known model."""
 
 
 class TableWarning(UserWarning):
-    """Rows could be prepared, and there is something about them that their user should know."""
+    """Something about the rows that the user should know; they could be prepared all the same."""
 
 
 def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> list[str]:
-    """The candidates that look like the name, best first, whatever their case.
+    """The candidates most similar to the name, best first, regardless of case.
 
     >>> nearest("Agee", ["height", "age"])
     ['age']
@@ -40,7 +40,7 @@ def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> list[str]
 
 
 def quoted(names: Iterable[object], *, most: int = 5) -> str:
-    """Names as they appear in a sentence: 'a', 'b' and 3 more; of an endless name its beginning.
+    """Names as they appear in a sentence: 'a', 'b' and 3 more; very long names are shortened.
 
     >>> quoted("abc", most=2)
     "'a', 'b' and 1 more"
@@ -61,6 +61,16 @@ def plural(count: int, noun: str) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def not_numbers(count: int, examples: Iterable[object]) -> str:
+    """A phrase about values that aren't numbers.
+
+    >>> not_numbers(2, ["?", "none"])
+    "2 values that aren't numbers ('?', 'none')"
+    """
+    verb = "that isn't a number" if count == 1 else "that aren't numbers"
+    return f"{plural(count, 'value')} {verb} ({quoted(examples)})"
 
 
 def shown(value: object) -> str:

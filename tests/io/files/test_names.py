@@ -101,7 +101,7 @@ def test_a_class_that_its_room_hides_is_refused(tmp_path):
     class Secret:
         value: int
 
-    with pytest.raises(ModelFileError, match=r"value_ can't .*can't be reached as credo\.params\.Secret; import it"):
+    with pytest.raises(ModelFileError, match=r"value_ can't .*can't be imported as credo\.params\.Secret; import it"):
         save(holding(at_home(Secret)(1)), tmp_path / "model.credo")
 
 
@@ -160,7 +160,7 @@ def test_a_value_without_fields_is_no_value(monkeypatch, tmp_path):
         pass
 
     monkeypatch.setattr(params, "Plain", at_home(Plain), raising=False)
-    with pytest.raises(ModelFileError, match=r"value_ can't be carried by a model file"):
+    with pytest.raises(ModelFileError, match=r"value_ can't be saved in a model file"):
         save(holding(Plain()), tmp_path / "model.credo")
 
 

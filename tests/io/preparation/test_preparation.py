@@ -113,7 +113,7 @@ def test_numbers_stay_in_their_units_and_gaps_are_marked():
     np.testing.assert_array_equal(columns["age is missing"], [0, 1, 0, 0])
     np.testing.assert_array_equal(columns["b"], [1, 2, 3, 5])
     assert notes == [
-        "Column 'age': 1 of 4 values is missing; the median 50 stands in, and 'age is missing' says where."
+        "Column 'age': 1 of 4 values is missing; replaced by the median 50, and marked in 'age is missing'."
     ]
 
 
@@ -121,14 +121,14 @@ def test_equal_gaps_share_one_indicator():
     gap = [1.0, np.nan, 3.0, 7.0]
     columns, notes = prepared(pd.DataFrame({"a": gap, "b": gap[::-1], "c": gap, "d": ["u", None, "v", "u"]}))
     assert list(columns) == ["a", "a is missing", "b", "b is missing", "c", "d=v"]
-    assert any("'a is missing' (the same rows) says where" in note for note in notes)
-    assert notes[-1] == "Column 'd': missing in 1 row; that is marked by 'a is missing'."
+    assert any("marked in 'a is missing' (the same rows)" in note for note in notes)
+    assert notes[-1] == "Column 'd': missing in 1 row; indicated by 'a is missing'."
 
 
 def test_a_column_of_one_value_and_gaps_keeps_only_the_gaps():
     columns, notes = prepared(pd.DataFrame({"a": [2.0, None, 2.0], "b": [1, 2, 4]}))
     assert list(columns) == ["a is missing", "b"]
-    assert "otherwise it is always 2, so only 'a is missing' is kept" in notes[0]
+    assert "the others are all 2, so only 'a is missing' is used" in notes[0]
 
 
 def test_categories_against_the_most_frequent_level():
@@ -138,7 +138,7 @@ def test_categories_against_the_most_frequent_level():
     np.testing.assert_array_equal(
         np.column_stack(list(columns.values())), [[0, 0, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 0]]
     )
-    assert notes == ["Column 'c': missing in 1 row; that is a level of its own."]
+    assert notes == ["Column 'c': missing in 1 row; treated as a separate level."]
     assert list(prepared(frame, drop_reference=False)[0]) == ["c=a", "c=b", "c=c", "c is missing"]
 
 
@@ -147,7 +147,7 @@ def test_rare_levels_share_a_column():
     columns, notes = prepared(pd.DataFrame({"v": values}), max_levels=3)
     assert list(columns) == ["v=b", "v=other"]
     assert columns["v=other"].sum() == 6
-    assert "has 8 levels: the 2 most frequent ones" in notes[0]
+    assert "has 8 levels: the 2 most frequent" in notes[0]
 
 
 def test_dates_count_days_from_the_first():
@@ -190,29 +190,29 @@ def test_what_is_left_out_is_said():
     columns, notes = prepared(frame)
     assert list(columns) == ["x"]
     assert notes == [
-        "Left out column 'k': it has one value only (always 1).",
+        "Left out column 'k': it has only one value (always 1).",
         "Left out column 'e': it has no values (no value in any row).",
-        "Left out column 'id': it names its rows (whole numbers, all different, under a name that says so).",
-        "Left out column 's': it names its rows (words that differ in every row).",
+        "Left out column 'id': it identifies the rows (unique whole numbers, and a name like an identifier).",
+        "Left out column 's': it identifies the rows (text that differs in every row).",
     ]
 
 
 def test_infinite_values_and_slips_count_as_missing_and_are_said():
     frame = pd.DataFrame({"a": [1.0, np.inf, 3.0], "b": [1, 2, 4]})
-    with pytest.warns(TableWarning, match="1 infinite value counted as missing"):
+    with pytest.warns(TableWarning, match="1 infinite value treated as missing"):
         columns, notes = prepared(frame)
     np.testing.assert_array_equal(columns["a"], [1, 2, 3])
-    assert notes[0] == "Column 'a': 1 infinite value counted as missing."
+    assert notes[0] == "Column 'a': 1 infinite value treated as missing."
     frame = pd.DataFrame({"a": [*map(str, range(0, 60, 2)), "<1"], "b": RNG.normal(size=31)})
     columns, notes = prepared(frame)
-    assert columns["a is missing"].sum() == 1 and "('<1') counted as missing" in notes[0]
+    assert columns["a is missing"].sum() == 1 and "('<1') treated as missing" in notes[0]
 
 
 def test_truth_counts_as_one():
     columns, notes = prepared(pd.DataFrame({"a": ["Yes", "no", "YES"], "b": [True, False, False]}))
     np.testing.assert_array_equal(columns["a"], [1, 0, 1])
     np.testing.assert_array_equal(columns["b"], [1, 0, 0])
-    assert notes == ["Column 'a': 'yes' counts as 1 and 'no' as 0."]
+    assert notes == ["Column 'a': 'yes' is coded as 1 and 'no' as 0."]
 
 
 def test_huge_integers_and_huge_floats():
@@ -233,7 +233,7 @@ def test_kinds_can_be_overruled():
         Preparation(kinds={"zup": "text"}).fit(frame)
     with pytest.raises(ColumnError, match="row 1: 'a' is not a number"):
         Preparation(kinds={"c": "numeric"}).fit(pd.DataFrame({"c": ["a", "b", "c"]}))
-    with pytest.raises(ColumnError, match="can't be a date"):
+    with pytest.raises(ColumnError, match="can't be read as dates"):
         Preparation(kinds={"c": "date"}).fit(pd.DataFrame({"c": ["a", "b", "c"]}))
 
 
@@ -279,7 +279,7 @@ def test_integer_weights_equal_repeated_rows():
 
 
 def test_one_row():
-    with pytest.raises(ColumnError, match="no column is left to predict from"):
+    with pytest.raises(ColumnError, match="there is no usable column"):
         Preparation().fit(pd.DataFrame({"a": [1.0], "b": ["x"]}))
 
 
@@ -297,7 +297,7 @@ def test_empty_tables(frame):
 def test_what_is_no_table():
     with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
         Preparation().fit([1.0, 2.0])
-    with pytest.raises(ColumnError, match=r"the columns of the dict make no table: .*same length"):
+    with pytest.raises(ColumnError, match=r"the columns of the dict don't form a table: .*same length"):
         Preparation().fit({"a": [1, 2], "b": [1]})
     with pytest.raises(TypeError, match="Sparse data was passed"):
         Preparation().fit(sparse.eye_array(3))
@@ -378,10 +378,10 @@ def test_a_plain_row_gives_no_warning():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n": "abc"}, "column 'n', row 1: 'abc' is not a number; the model was fitted to numbers there"),
+        ({"n": "abc"}, "column 'n', row 1: 'abc' is not a number; the model expects a number there"),
         ({"n": pd.Timestamp("2020-01-01")}, "column 'n', row 1: .* is not a number"),
-        ({"b": "maybe"}, "column 'b', row 1: 'maybe' is none of "),
-        ({"d": "soon"}, "column 'd', row 1: 'soon' is not a date written like those"),
+        ({"b": "maybe"}, "column 'b', row 1: 'maybe' is not one of "),
+        ({"d": "soon"}, "column 'd', row 1: 'soon' is not a date in the format"),
         ({"d": 5}, "column 'd', row 1: '5' is not a date"),
         ({"d": 20200102.0}, "column 'd', row 1: '20200102.0' is not a date"),
     ],
@@ -401,9 +401,9 @@ def test_values_that_can_t_be_what_was_fitted(changes, message):
         ),
         ({"c": None}, [3, 0.25, 0.25, 0, 1], "column 'c': 1 missing value treated as an average .* none was missing"),
         ({"n": None}, [3, 1, 0, 0, 1], "column 'n': 1 missing value replaced by the median 3"),
-        ({"n": -np.inf}, [3, 1, 0, 0, 1], "column 'n': 1 (infinite value counted as missing|missing value replaced)"),
+        ({"n": -np.inf}, [3, 1, 0, 0, 1], "column 'n': 1 (infinite value treated as missing|missing value replaced)"),
         ({"d": None}, [3, 1, 0, 0, 17.5], "column 'd': 1 missing value replaced by the median 17.5"),
-        ({"new": 1, "more": 2}, [3, 1, 0, 0, 1], "ignored columns that the model wasn't fitted to: 'new', 'more'"),
+        ({"new": 1, "more": 2}, [3, 1, 0, 0, 1], "ignored columns that are not in the training data: 'new', 'more'"),
     ],
 )
 def test_values_that_were_not_seen_are_warned_about(changes, expected, message):
@@ -460,8 +460,8 @@ def test_numbers_with_a_unit_are_recognised(unit, forms):
     weights = [forms.format(round(1 + i * 0.37, 2)) for i in range(40)] + ["unknown"] * 2
     preparation = Preparation().fit(pd.DataFrame({"weight": weights, "x": np.sin(np.arange(42.0))}))
     (note,) = preparation.notes_
-    assert note.startswith("Left out column 'weight': its values look like numbers with a unit, as '")
-    assert note.endswith(f"leave the unit {unit!r} out of the cells, all in one unit.")
+    assert note.startswith("Left out column 'weight': its values look like numbers with a unit, such as '")
+    assert note.endswith(f"remove {unit!r} from the cells.")
     assert preparation.columns_[0].detail == f"numbers with the unit {unit}"
 
 
@@ -469,7 +469,7 @@ def test_levels_with_a_unit_are_levels_with_a_word_about_it():
     preparation = Preparation().fit(pd.DataFrame({"dose": ["5 mg", "10 mg", "20 mg"] * 8}))
     assert preparation.get_feature_names_out().tolist() == ["dose=20 mg", "dose=5 mg"]
     assert preparation.notes_[0].startswith(
-        "Column 'dose' was taken for levels: its values look like numbers with a unit"
+        "Column 'dose' was treated as categorical: its values look like numbers with a unit"
     )
 
 

@@ -69,7 +69,7 @@ def test_predictions_equal_the_two_steps_by_hand():
 
 
 def test_labels_have_no_standard_deviation():
-    with pytest.raises(ValueError, match="labels have no standard deviation; ask predict_proba"):
+    with pytest.raises(ValueError, match="labels have no standard deviation; predict_proba"):
         fitted(LinearDiscriminant()).predict(FRAME, return_std=True)
 
 

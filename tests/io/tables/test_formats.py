@@ -86,7 +86,7 @@ def test_json_lines(tmp_path):
         ('{"a": [1, 2]}\n', "line 1: 'a' holds a list"),
         ('{"a": 1}\n3\n', "line 2 holds int, not an object"),
         ('{"a": 1}\n' + "[" * 100_000 + "\n", "line 2 (is nested too deeply|isn't valid JSON)"),
-        ("{}\n", "there is no row in it"),
+        ("{}\n", "it has no rows"),
     ],
 )
 def test_json_that_is_no_table_raises(text, message, tmp_path):

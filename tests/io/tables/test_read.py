@@ -97,10 +97,10 @@ def test_floats_are_read_to_the_last_bit(tmp_path):
         ("x;y\n1'234.5;1\n999;2\n", [1234.5, 999.0], "with apostrophes between thousands"),
         ("x,y\n12%,1\n7.5 %,2\n", [12.0, 7.5], "without the sign '%' (12 % is 12)"),
         ("x,y\n$12,1\n$7.5,2\n", [12.0, 7.5], "without the sign '$'"),
-        ("x;y\n1,234;a\n2,345;b\n", [1.234, 2.345], "decimal='.' takes them for thousands"),
+        ("x;y\n1,234;a\n2,345;b\n", [1.234, 2.345], "decimal='.' if it separates thousands"),
         ("x;y\n1,234,567;a\n2,345,678;b\n", [1234567, 2345678], "with commas between thousands"),
         ("x;y\n−1.5;a\n2.5;b\n", [-1.5, 2.5], None),
-        ("x,y\n1,a\n?,b\n3,c\n", [1, np.nan, 3], "1 value that is no number ('?') counted as missing"),
+        ("x,y\n1,a\n?,b\n3,c\n", [1, np.nan, 3], "1 value that isn't a number ('?') treated as missing"),
         ("x;y;z\n1,5;a;1.5\n2,5;b;2.5\n7,5;b;2.5\n", [1.5, 2.5, 7.5], None),
     ],
 )
@@ -119,13 +119,13 @@ def test_words_that_only_resemble_numbers_stay_words(values, tmp_path):
 def test_a_slip_among_many_numbers_is_missing_and_said(tmp_path):
     sheet = read(tmp_path, "x,y\n" + "".join(f"{i}.5,1\n" for i in range(40)) + "abc,1\n")
     assert sheet.frame["x"].isna().sum() == 1
-    assert "Column 'x': 1 value that is no number ('abc') counted as missing." in sheet.notes
+    assert "Column 'x': 1 value that isn't a number ('abc') treated as missing." in sheet.notes
 
 
 def test_codes_with_leading_zeros_stay_words(tmp_path):
     sheet = read(tmp_path, "zip,y\n01234,1\n98765,2\n")
     assert sheet.frame["zip"].tolist() == ["01234", "98765"]
-    assert sheet.notes == ("Columns kept as words because of leading zeros: 'zip'.",)
+    assert sheet.notes == ("Columns kept as text because of leading zeros: 'zip'.",)
 
 
 def test_numbers_that_may_mean_missing_are_pointed_at(tmp_path):
@@ -133,7 +133,7 @@ def test_numbers_that_may_mean_missing_are_pointed_at(tmp_path):
     sheet = read(tmp_path, content)
     assert sheet.frame["x"].tolist() == [1, -999, 3, -999]
     assert sheet.notes == (
-        "Column 'x': -999 occurs 2 times, far from all other values; if it means missing, say so with na_words.",
+        "Column 'x': -999 occurs 2 times, far from all other values; if it means missing, list it in na_words.",
     )
     assert read(tmp_path, content, na_words=["-999"]).frame.isna().sum().sum() == 3
 
@@ -171,7 +171,7 @@ def test_notes_about_names(tmp_path):
         "Columns without a name (number 3) were given one.",
         "Column names that occur more than once were numbered: 'a'.",
     )
-    assert "so the columns were numbered; header=True" in read(tmp_path, "1,2\n3,4\n").notes[0]
+    assert "so columns were numbered; use header=True" in read(tmp_path, "1,2\n3,4\n").notes[0]
     assert "Skipped 1 comment line at the top." in read(tmp_path, "#c\na,b\n1,2\n").notes
 
 
@@ -187,7 +187,7 @@ def test_quoted_fields_hold_anything(tmp_path):
 def test_rows_without_values_are_left_out_and_said(tmp_path):
     sheet = read(tmp_path, "a,b\n1,2\n,\n\n3,4\n")
     assert sheet.frame["a"].tolist() == [1, 3]
-    assert sheet.notes == ("Left out 1 row without any value.",)
+    assert sheet.notes == ("Left out 1 empty row.",)
 
 
 @pytest.mark.parametrize(
@@ -195,13 +195,13 @@ def test_rows_without_values_are_left_out_and_said(tmp_path):
     [
         (b"", "is empty"),
         (b" \n\n", "is empty"),
-        (b"#only\n#comments\n", "there is no row in it"),
+        (b"#only\n#comments\n", "it has no rows"),
         (b"a,b,c\n", "it has a header but no rows below it"),
         (b"a,b\n,\n,\n", "it has a header but no values below it"),
         (b"a,b,c\n1,2,3\n4,5\n6,7,8\n", r"line 3 has 2 fields where the table has 3 columns \(separator: comma\)"),
         (b"#c\na;b\n1;2\n\n4;5;6\n", r"line 5 has 3 fields where the table has 2 columns \(separator: semicolon\)"),
-        (b"a,b\n1,5,2,5\n1,6,2,6\n", "line 2 has 4 fields .* decimal commas can't be told"),
-        (b'a,b\n1,"2\n3,4\n', "line 3 can't be split into fields .* quotation mark that is not closed"),
+        (b"a,b\n1,5,2,5\n1,6,2,6\n", "line 2 has 4 fields .* decimal commas can't be distinguished"),
+        (b'a,b\n1,"2\n3,4\n', "line 3 can't be split into fields .* unclosed quotation mark"),
         (b"\x00\x01\x02\x03" * 20, "is not a text table: it holds binary data"),
         (b"PK\x03\x04rest", "it is a zip archive; unpack it first"),
         (b"%PDF-1.4", "it is a PDF"),

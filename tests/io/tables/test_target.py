@@ -21,13 +21,13 @@ def test_nothing_to_say_about_a_whole_target():
 
 
 def test_a_constant_target_is_noted():
-    assert "one value only, 3" in split_target(pd.DataFrame({"x": [1, 2], "y": [3, 3]}), "y")[2][0]
+    assert "only one value, 3" in split_target(pd.DataFrame({"x": [1, 2], "y": [3, 3]}), "y")[2][0]
 
 
 def test_a_target_of_two_values_is_a_number_and_the_note_says_what_that_means():
     notes = split_target(pd.DataFrame({"x": range(12), "y": [0, 1, 1] * 4}), "y")[2]
-    assert "has two values only, 0 and 1, and is predicted as a number" in notes[0]
-    assert "which classification would give" in notes[0]
+    assert "has only two values, 0 and 1, and is predicted as a number" in notes[0]
+    assert "use classification" in notes[0]
     assert "Intervals" in notes[0]
     assert split_target(pd.DataFrame({"x": range(12), "y": [0, 1, 2] * 4}), "y")[2] == []
 
@@ -51,7 +51,7 @@ def test_a_wrong_target_lists_the_columns():
     [
         (
             ["setosa", "virginica", "setosa"],
-            r"'y' is not a number \(it holds 'setosa', 'virginica'\).*classification predicts others",
+            r"'y' is not a number \(it holds 'setosa', 'virginica'\).*use classification for others",
         ),
         ([True, False, True], r"'y' is not a number \(it holds 'True', 'False'\)"),
         (pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"]), "'y' is not a number"),
@@ -75,7 +75,7 @@ def test_an_unknown_target_suggests_the_nearest():
 
 
 def test_a_table_of_the_target_alone():
-    with pytest.raises(ColumnError, match="no column beside its target 'y'"):
+    with pytest.raises(ColumnError, match="no column besides its target 'y'"):
         split_target(pd.DataFrame({"y": [1.0, 2.0]}), "y")
 
 
@@ -95,4 +95,4 @@ def test_repeated_names_are_refused():
 def test_a_column_that_equals_the_target_is_told():
     table = pd.DataFrame({"x": [1.0, 5.0, 2.0], "copy": [4, 5, 6], "gaps": pd.array([4, None, 6], dtype="Int64")})
     _, _, notes = split_target(table.assign(y=[4.0, 5.0, 6.0]), "y")
-    assert notes == ["Equal to the target in every row: 'copy'. Leave out what isn't known beforehand."]
+    assert notes == ["Equal to the target in every row: 'copy'. Leave out columns that aren't known when predicting."]

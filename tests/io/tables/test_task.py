@@ -13,16 +13,25 @@ def task(values):
     return target_task(pd.DataFrame({"x": np.arange(float(len(values))), "y": values}), "y")
 
 
+CODES = "none of them rare, which look like class codes"
+
+
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        (["oak", "elm", None, "oak"], "it holds words, as 'oak', 'elm'"),
-        ([True, False, True], "it holds true and false"),
-        ([True, None, False], "it holds true and false"),
-        ([0, 1] * 6, "it has two values only, 0 and 1"),
-        ([-1.0, 1.0, np.nan] * 6, "it has two values only, -1 and 1"),
-        ([0, 1, 2] * 20, "it has 3 whole numbers only, 0 to 2, none of them rare, which look like codes"),
-        ([1, 2, 3, 4] * 20, "it has 4 whole numbers only, 1 to 4, none of them rare, which look like codes"),
+        (["oak", "elm", None, "oak"], "it holds text, such as 'oak', 'elm'"),
+        ([True, False, True], "it holds only true and false"),
+        ([True, None, False], "it holds only true and false"),
+        ([0, 1] * 6, "it has only two values, 0 and 1"),
+        ([-1.0, 1.0, np.nan] * 6, "it has only two values, -1 and 1"),
+        (
+            [0, 1, 2] * 20,
+            f"it has only 3 values, the whole numbers 0 to 2, {CODES}",
+        ),
+        (
+            [1, 2, 3, 4] * 20,
+            f"it has only 4 values, the whole numbers 1 to 4, {CODES}",
+        ),
     ],
 )
 def test_classes_and_the_reason(values, why):
@@ -35,8 +44,8 @@ def test_classes_and_the_reason(values, why):
     ("values", "why"),
     [
         (RNG.normal(size=40), ""),
-        (RNG.poisson(1.0, size=400), "whole numbers only, 0 to"),
-        (np.repeat([3, 4, 5, 6, 7, 8], [10, 53, 681, 638, 199, 18]), "it has 6 whole numbers only, 3 to 8"),
+        (RNG.poisson(1.0, size=400), "values, the whole numbers 0 to"),
+        (np.repeat([3, 4, 5, 6, 7, 8], [10, 53, 681, 638, 199, 18]), "it has only 6 values, the whole numbers 3 to 8"),
         (np.arange(40) % 13, ""),
         ([0, 1, 2] * 3, ""),
         ([0, 1, 1, 0], ""),
@@ -78,10 +87,10 @@ def test_rows_without_a_label_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (["a"] * 5, "the target 'y' has one class only, 'a', in 5 rows: there is nothing to tell apart"),
-        ([7, 7], "has one class only, 7, in 2 rows"),
+        (["a"] * 5, "the target 'y' has only one class, 'a', in 5 rows: there is nothing to classify"),
+        ([7, 7], "has only one class, 7, in 2 rows"),
         ([None, None], "has no value in any row"),
-        (range(200), "has 200 different values in 200 rows, and classes may be 100 at most"),
+        (range(200), "has 200 different values in 200 rows, and at most 100 classes are supported"),
         ([1.0, np.inf], "'y' is infinite in row 2"),
     ],
 )
@@ -93,7 +102,7 @@ def test_targets_that_hold_no_classes(values, words):
 def test_a_copy_of_the_labels_is_told():
     frame = pd.DataFrame({"x": [1, 2, 3], "again": ["a", "b", "a "], "y": ["a", "b", "a"]})
     notes = split_target(frame, "y", task="classification")[2]
-    assert notes == ["Equal to the target in every row: 'again'. Leave out what isn't known beforehand."]
+    assert notes == ["Equal to the target in every row: 'again'. Leave out columns that aren't known when predicting."]
 
 
 def test_an_unknown_task():
@@ -108,8 +117,8 @@ def test_lone_classes_are_left_out_with_their_names():
     # The two rows of c are copies: together they stay in one fold.
     assert kept.tolist() == ["a", "a", "b", "b"] and rest["x"].tolist() == [1, 2, 3, 4]
     assert note == (
-        "Left out 3 rows, each the only one of its class ('c', 'd'): a class can't be learned from and tested on one "
-        "row."
+        "Left out 3 rows, each the only one of its class ('c', 'd'): a class needs at least two rows, to "
+        "learn from and to test on."
     )
     assert without_lone_classes(frame[:4], y[:4], "kind")[2] == []
 

@@ -1,14 +1,14 @@
-"""Model files: a zip of JSON and `.npy` members, in which nothing can be executed.
+"""Model files: a zip of JSON and `.npy` members that holds no executable code.
 
     manifest.json     format number, versions, class, feature names, and the SHA-256 of every other member
     state.json        the tree: constructor parameters, and attributes that end in an underscore
     arrays/0.npy …    every numeric array, bit for bit
 
-Contract: `save` writes all or nothing; `load` gives back the same bits or raises a `ModelFileError` that says
-what is wrong. Classes are found by name, `credo.<room>.<Class>`, in Credo's own rooms and in one fixed table of
-scikit-learn's, so a file can't name code to run. Carried are estimators, frozen dataclasses, and values that tell
-their fields (`to_fields`, `from_fields`); a field or parameter that a file doesn't have takes its default.
-Members are stored uncompressed: what a file fills in memory shows in its size.
+Contract: `save` writes all or nothing; `load` returns the same bits or raises a `ModelFileError` that says what is
+wrong. Classes are found by name, `credo.<package>.<Class>`, in Credo's own packages and in a fixed list of
+scikit-learn's, so a file can't name code to run. Files can hold estimators, frozen dataclasses, and values with
+`to_fields` and `from_fields`; a field or parameter that a file doesn't have takes its default. Members are stored
+uncompressed, so that the size of a file bounds the memory it needs.
 
 Members: `save`, `load`, `describe` (the manifest alone), `Manifest`, `replacing` (the atomic write).
 

@@ -70,7 +70,7 @@ class ArchiveReader:
             self._handle.close()
             if isinstance(error, ModelFileError):
                 raise
-            raise ModelFileError(f"it is damaged or cut short ({error})") from None
+            raise ModelFileError(f"it is damaged or truncated ({error})") from None
         except BaseException:
             self._handle.close()
             raise
@@ -104,7 +104,7 @@ class ArchiveReader:
             struct.error,
             ValueError,
         ) as error:
-            raise ModelFileError(f"its member {name} is damaged or cut short ({error})") from None
+            raise ModelFileError(f"its member {name} is damaged or truncated ({error})") from None
         if entry is not None and (sha256(payload).hexdigest(), len(payload)) != entry:
             raise ModelFileError(f"its member {name} was changed after it was written: the SHA-256 doesn't match")
         return payload
@@ -123,7 +123,7 @@ def to_bytes(tree: Any) -> bytes:
 
 
 def from_bytes(payload: bytes, *, name: str) -> Any:
-    """The tree of a JSON member; NaN, repeated keys and bottomless nesting are refused."""
+    """The tree of a JSON member; NaN, repeated keys and deep nesting raise an error."""
     try:
         return json.loads(payload.decode("ascii"), object_pairs_hook=_unique, parse_constant=_no_constant)
     except ModelFileError:
@@ -135,7 +135,7 @@ def from_bytes(payload: bytes, *, name: str) -> Any:
 
 
 def _check_ends(handle: BinaryIO, *, max_bytes: int) -> None:
-    """Refuse what isn't a zip, or declares a directory that would fill the memory, before parsing it."""
+    """Raise an error for what isn't a zip, or declares too large a directory, before parsing it."""
     size = handle.seek(0, os.SEEK_END)
     if size == 0:
         raise ModelFileError("it is empty")
@@ -146,7 +146,7 @@ def _check_ends(handle: BinaryIO, *, max_bytes: int) -> None:
     tail = handle.read()
     end = tail[-_END:]
     if len(end) < _END or not end.startswith(b"PK\x05\x06"):
-        raise ModelFileError("it is cut short or has bytes appended: its end is missing")
+        raise ModelFileError("it is truncated or has bytes appended: its end is missing")
     count, directory = struct.unpack("<HI", end[10:16])
     if tail[-_END - _LOCATOR :].startswith(b"PK\x06\x07"):
         # A zip64 record overrules the plain one; it must be the one that stands here.
@@ -164,10 +164,10 @@ def _directory(archive: ZipFile, *, max_bytes: int) -> dict[str, ZipInfo]:
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if len(set(names)) < len(names):
-        raise ModelFileError(f"it holds two members of one name ({_repeated(names)!r}), so it was tampered with")
+        raise ModelFileError(f"it has two members with the name {_repeated(names)!r}, so it was changed")
     foreign = [name for name in names if not _MEMBER.fullmatch(name)]
     if MANIFEST not in names:
-        raise ModelFileError("it is a zip file, but no Credo model: it has no manifest")
+        raise ModelFileError("it is a zip file, but not a Credo model: it has no manifest")
     if foreign:
         raise ModelFileError(f"it holds a member that no model has: {foreign[0][:100]!r}")
     for info in infos:
@@ -196,7 +196,7 @@ def _repeated(names: list[str]) -> str:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ModelFileError("a JSON member repeats a key, so it was tampered with")
+        raise ModelFileError("a JSON member repeats a key, so it was changed")
     return found
 
 

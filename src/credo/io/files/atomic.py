@@ -1,4 +1,4 @@
-"""A file that appears whole or not at all."""
+"""Writing a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A binary handle whose content takes the place of the file when the block ends well.
+    """A binary handle whose content replaces the file when the block ends without an error.
 
-    The bytes go to a temporary file in the same folder, to the disk, and only then, in one step, under the name.
-    After an error or Ctrl-C the old file stands as it was, and the temporary one is gone. A device or a pipe, such
+    The bytes are written to a temporary file in the same folder, synced to disk, and then renamed in one step.
+    After an error or Ctrl-C the old file is unchanged, and the temporary one is removed. A device or a pipe, such
     as /dev/null, is written to and never replaced.
 
     >>> import tempfile

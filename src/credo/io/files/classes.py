@@ -1,8 +1,8 @@
 """Which classes a model file may name, and how a name becomes a class.
 
-A name is `credo.<room>.<Class>`, looked up in the namespace of the room's package, or one of the table of
-scikit-learn's classes below. Nothing else is ever imported because a file says so. Modules inside a room have
-no place in a name: they may move, and old files stay readable.
+A name is `credo.<package>.<Class>`, looked up in the namespace of that package, or one of the scikit-learn classes
+listed below. Nothing else is ever imported because of a file. Names don't contain the modules inside a package, so
+that these may move while old files stay readable.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 
 from credo.io.errors import ModelFileError
 
-# Rooms that hold values and estimators; those that act when imported or called (cli, lab, serve) are left out.
+# Packages that hold values and estimators; those that act when imported or called (cli, lab, serve) are left out.
 _ROOMS = frozenset(
     ("distributions", "ensemble", "estimator", "features", "frames", "gp", "inference", "io", "kernel_machines",
      "kernels", "learning", "likelihoods", "linalg", "linear", "metrics", "params", "scale", "selection", "sparse",
@@ -55,44 +55,44 @@ _SKLEARN: dict[str, tuple[str, ...]] = {
     "sklearn.preprocessing.StandardScaler": (),
 }  # fmt: skip
 
-# `set_output` is a wish of the user, kept by scikit-learn under this private name.
+# Where scikit-learn keeps what the user set with `set_output`.
 _OUTPUT_CONFIG = "_sklearn_output_config"
 
 
 @runtime_checkable
 class Carried(Protocol):
-    """A value that is neither an estimator nor a dataclass, and that model files carry all the same.
+    """A value that is neither an estimator nor a dataclass, but can be saved in a model file.
 
     `from_fields(value.to_fields())` must be the same value, bit for bit. Names of fields are part of the file
-    format; what a field holds is carried like anything else.
+    format; their values are saved like any other.
     """
 
     def to_fields(self) -> dict[str, Any]:
-        """What the value is made of, by name."""
+        """The fields of the value, by name."""
         ...
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """The value that is made of these."""
+        """The value with these fields."""
         ...
 
 
 def class_name(kind: type) -> str:
-    """The name under which a model file carries this class: its room's, whichever module defines it."""
+    """The name of this class in a model file: that of its package, whichever module defines it."""
     if _is_carried(kind):
         home = ".".join(kind.__module__.split(".")[:2])
         name = f"{home}.{kind.__name__}"
         if not _is_allowed(name) or getattr(sys.modules.get(home), kind.__name__, None) is not kind:
             raise ModelFileError(
-                f"files name a class by its room, and {kind.__module__}.{kind.__qualname__} can't be reached as "
-                f"{name}; import it in the room's __init__"
+                f"files name a class by its package, and {kind.__module__}.{kind.__qualname__} can't be imported as "
+                f"{name}; import it in the package's __init__"
             )
         return name
     for name in _SKLEARN:
         if name.rpartition(".")[2] == kind.__name__ and _sklearn_class(name) is kind:
             return name
     raise ModelFileError(
-        f"model files can't carry {kind.__module__}.{kind.__qualname__}: they hold Credo's classes "
+        f"model files can't hold {kind.__module__}.{kind.__qualname__}: they hold Credo's classes "
         f"and these of scikit-learn: {', '.join(sorted(name.rpartition('.')[2] for name in _SKLEARN))}"
     )
 
@@ -129,7 +129,7 @@ def is_state_name(name: str) -> bool:
 
 
 def private_state(kind: type) -> tuple[str, ...]:
-    """The private attributes that are carried all the same."""
+    """The private attributes that are saved too."""
     return (_OUTPUT_CONFIG, *_SKLEARN.get(f"{'.'.join(kind.__module__.split('.')[:2])}.{kind.__name__}", ()))
 
 
@@ -145,7 +145,7 @@ def _is_allowed(name: str) -> bool:
 
 
 def _is_carried(kind: type) -> bool:
-    """A class that Credo defines: an estimator, a frozen dataclass, or one that tells its fields."""
+    """Whether Credo defines the class: an estimator, a frozen dataclass, or one with `to_fields`."""
     if not kind.__module__.startswith("credo."):
         return False
     if is_dataclass(kind):

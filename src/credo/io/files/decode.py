@@ -1,4 +1,4 @@
-"""A tree of JSON back into a model; whatever doesn't fit the tags of `credo.io.files.encode` is refused."""
+"""A tree of JSON back into a model; anything but the tags of `credo.io.files.encode` raises an error."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Decoder:
         for key, node in state.items():
             # A property or method of the class is code's business, not the file's.
             if not (is_state_name(key) or key in private) or _is_property(kind, key):
-                raise ModelFileError(f"its {name} sets {key!r}, which is no fitted attribute")
+                raise ModelFileError(f"its {name} sets {key!r}, which is not a fitted attribute")
             setattr(estimator, key, self.decode(node))
         return estimator
 
@@ -150,7 +150,7 @@ _TAGS = frozenset(
 
 
 def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
-    """The array of `.npy` bytes; objects are refused, and no memory is taken before the sizes agree."""
+    """The array of `.npy` bytes; objects raise an error, and sizes are checked before memory is allocated."""
     stream = BytesIO(payload)
     try:
         version = np.lib.format.read_magic(stream)

@@ -94,7 +94,7 @@ class Encoder:
             return self._value(value, {f.name: getattr(value, f.name) for f in fields(value)}, where=where)
         if isinstance(value, Carried):
             return self._value(value, value.to_fields(), where=where)
-        raise ModelFileError(f"{where} can't be carried by a model file: {_reason(value)}")
+        raise ModelFileError(f"{where} can't be saved in a model file: {_reason(value)}")
 
     def _dict(self, value: dict[Any, Any], *, where: str) -> Any:
         if all(type(key) is str for key in value):
@@ -110,7 +110,7 @@ class Encoder:
         name = _class_name(value, where=where)
         parameters = value.get_params(deep=False)
         if parameters.get("memory") is not None:
-            raise ModelFileError(f"{where}.memory can't be carried by a model file: a cache belongs to one machine")
+            raise ModelFileError(f"{where}.memory can't be saved in a model file: a cache belongs to one machine")
         return {
             "estimator": [
                 name,
@@ -159,7 +159,7 @@ def _class_name(value: Any, *, where: str) -> str:
     try:
         return class_name(type(value))
     except ModelFileError as error:
-        raise ModelFileError(f"{where} can't be carried by a model file: {error}") from None
+        raise ModelFileError(f"{where} can't be saved in a model file: {error}") from None
 
 
 def _scalar(value: Any, *, where: str) -> Any:
@@ -172,26 +172,26 @@ def _object(item: Any, *, where: str) -> Any:
     if item is None or isinstance(item, np.generic) or type(item) in (bool, int, float, str):
         return Encoder().encode(item, where=where)
     raise ModelFileError(
-        f"{where} can't be carried by a model file: it is an array of objects, one of them a "
-        f"{type(item).__name__}; only words, numbers and None can be carried in such an array"
+        f"{where} can't be saved in a model file: it is an array of objects, one of them a "
+        f"{type(item).__name__}; such an array may hold only text, numbers and None"
     )
 
 
 def _plain_dtype(dtype: np.dtype[Any], *, where: str) -> np.dtype[Any]:
     if dtype.kind in ARRAY_KINDS and dtype.fields is None and not dtype.hasobject:
         return dtype
-    raise ModelFileError(f"{where} can't be carried by a model file: it has the data type {dtype}")
+    raise ModelFileError(f"{where} can't be saved in a model file: it has the data type {dtype}")
 
 
 def _type_name(kind: type, *, where: str) -> str:
     for name, known in TYPES.items():
         if known is kind:
             return name
-    raise ModelFileError(f"{where} can't be carried by a model file: it is the class {kind.__qualname__} itself")
+    raise ModelFileError(f"{where} can't be saved in a model file: it is the class {kind.__qualname__} itself")
 
 
 def _reason(value: Any) -> str:
-    """Why a value can't be carried, in words."""
+    """The reason why a value can't be saved."""
     if isinstance(value, FunctionType | BuiltinFunctionType | MethodType | np.ufunc) or (
         isinstance(value, Callable) and not hasattr(value, "get_params")  # type: ignore[arg-type]
     ):

@@ -1,4 +1,4 @@
-"""The first page of a model file: what it is, who wrote it, and the digest of every member."""
+"""The manifest of a model file: its class, the versions that wrote it, and the digest of every member."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `describe` tells about a model file without opening the model.
+    """What `describe` returns about a model file without loading the model.
 
     `members` gives each member's SHA-256 and size in bytes.
     """
@@ -43,7 +43,7 @@ def to_json(manifest: Manifest) -> dict[str, Any]:
 def from_json(page: Any) -> Manifest:
     """The manifest of a JSON object, each entry checked."""
     if not isinstance(page, dict) or page.get("format") != FORMAT:
-        raise ModelFileError("it is a zip file, but no Credo model: its manifest doesn't say so")
+        raise ModelFileError("it is a zip file, but not a Credo model: its manifest doesn't say so")
     version = page.get("format_version")
     if type(version) is not int or version < 1:
         raise ModelFileError(f"its manifest is damaged: format_version is {version!r}")

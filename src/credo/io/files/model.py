@@ -1,4 +1,4 @@
-"""Models to files and back."""
+"""Saving and loading models."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ MAX_BYTES = 2**31
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
-    """Write a model to a file that holds data only, no code.
+    """Save a model to a file that holds only data, no code.
 
-    The file is a zip of JSON and `.npy` members. It appears whole or not at all: after an error or Ctrl-C, an
-    older file of that name stands as it was.
+    The file is a zip of JSON and `.npy` members. It is written completely or not at all: after an error or
+    Ctrl-C, an existing file of that name is unchanged.
 
     Parameters
     ----------
     model : estimator
-        One of Credo's, or a pipeline of Credo's and scikit-learn's plain transformers. What it holds is its
+        One of Credo's, or a pipeline of Credo's and scikit-learn's plain transformers. Saved are its
         constructor's parameters and the attributes that end in an underscore.
-    path : path of the file; `.credo` is the customary ending
+    path : path of the file; the usual suffix is `.credo`
 
     Raises
     ------
     ModelFileError
-        When a part can't be carried (a function, a random generator, a foreign class), saying which.
+        When a part can't be saved (a function, a random generator, a foreign class); the message names it.
 
     Examples
     --------
@@ -62,13 +62,13 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     array([2.])
     """
     if not isinstance(model, BaseEstimator):
-        raise ModelFileError(f"save takes a model; got a {type(model).__qualname__}")
+        raise ModelFileError(f"save needs a model; got a {type(model).__qualname__}")
     encoder = Encoder()
     state = to_bytes(encoder.encode(model, where=type(model).__name__))
     if len(encoder.arrays) + 2 > MAX_MEMBERS or len(state) > MAX_JSON_BYTES:
         raise ModelFileError(
             f"the model holds {len(encoder.arrays):,} arrays and {len(state):,} bytes of structure; "
-            f"a file has room for {MAX_MEMBERS - 2:,} arrays and {MAX_JSON_BYTES:,} bytes"
+            f"a file can hold {MAX_MEMBERS - 2:,} arrays and {MAX_JSON_BYTES:,} bytes"
         )
     with replacing(path) as handle, ArchiveWriter(handle) as writer:
         writer.add(STATE, state)
@@ -84,7 +84,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
-    """The model of a file that `save` wrote, bit for bit.
+    """Load a model that `save` wrote; it is identical bit for bit.
 
     Nothing in the file is executed: classes are looked up among Credo's and a fixed list of scikit-learn's.
 
@@ -92,19 +92,19 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     ----------
     path : path of the file
     max_bytes : int, default 2 GiB
-        The most that the model may fill; a larger file is refused before it is read.
+        The largest size of the model; a larger file raises an error before it is read.
 
     Raises
     ------
     ModelFileError
-        When the file is cut short, changed, too large, written by a newer Credo, or no model at all.
+        When the file is truncated, changed, too large, written by a newer Credo, or not a model.
     """
 
     return _open(path, max_bytes=max_bytes, read=_model)
 
 
 def describe(path: str | os.PathLike[str]) -> Manifest:
-    """What a model file says about itself; the model is not opened.
+    """The manifest of a model file; the model itself is not loaded.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def _missing(file: Path) -> OSError:
     if file.is_dir():
         return IsADirectoryError(f"{str(file)!r} is a folder; name the model file in it")
     if file.exists():
-        return OSError(f"{str(file)!r} is a pipe or a device, and no model file")
+        return OSError(f"{str(file)!r} is a pipe or a device, not a model file")
     near = nearest(file.name, sorted(os.listdir(file.parent))[:10_000]) if file.parent.is_dir() else []
     hint = f"; did you mean {str(file.with_name(near[0]))!r}?" if near else ""
     return FileNotFoundError(f"there is no file {str(file)!r}{hint}")
@@ -140,12 +140,12 @@ def _missing(file: Path) -> OSError:
 def _model(archive: ArchiveReader, page: Manifest) -> BaseEstimator:
     """The model of an open file, whose members must be those that the manifest lists."""
     if archive.names - {MANIFEST} != page.members.keys():
-        raise ModelFileError("its members aren't those that its manifest lists, so it was tampered with")
+        raise ModelFileError("its members differ from those in its manifest, so it was changed")
     state = archive.json(STATE, entry=page.members.get(STATE))
     decoder = Decoder(lambda number: _array_bytes(archive, page, number))
     model = decoder.decode(state)
     if not isinstance(model, BaseEstimator):
-        raise ModelFileError("its state is no model")
+        raise ModelFileError("its state is not a model")
     if decoder.met_sklearn and page.sklearn_version != sklearn.__version__:
         found = InconsistentVersionWarning(
             estimator_name=type(model).__name__,

@@ -1,15 +1,15 @@
-"""Columns of a table into numbers that a model takes, with a sentence for everything that was decided.
+"""From the columns of a table to numbers that a model takes, with a note for every decision.
 
     numeric      as it is; true/false and yes/no as 1/0
-    categorical  0/1 for every level but the most frequent, which is the reference
-    text         0/1 for every word that occurs
+    categorical  0/1 for each level except the most frequent, which is the reference
+    text         0/1 for each word
     date         days since the first date
-    missing      the median stands in, and a 0/1 column says where (a level of its own for categories)
+    missing      replaced by the median, with a 0/1 indicator (for categories, a separate level)
 
 Contract: `Preparation` is a scikit-learn transformer of frames that learns the kinds, levels and medians in `fit`
-and applies them unchanged in `transform`; what new rows hold that `fit` didn't see is warned about or refused
-by name. Left out with a note: constant and empty columns, and identifiers. `TableModel` is a preparation and an
-estimator that are fitted, saved and asked as one.
+and applies them unchanged in `transform`; new rows that hold something not seen in `fit` give a warning or an
+error that names the column. Constant and empty columns and identifiers are left out with a note. `TableModel` is a
+preparation and an estimator that are fitted, saved and used as one.
 
 Members: `Preparation`, `Column`, `Form` (how a column is read), `TableModel`, `Outside` (rows outside the training
 data), `time_column` (are the rows in time order?).

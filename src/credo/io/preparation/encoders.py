@@ -1,4 +1,4 @@
-"""One column into its columns of numbers; an encoder is what `fit` learned about a column."""
+"""Encoders: what `fit` learned about a column, and how its cells become numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A number as it is, the median where it is missing, and a column that says where.
+    """A number as it is, the median where it is missing, and an indicator of missing values.
 
     `words` gives the numbers of words such as yes and no; `absent` are words that count as missing; `low` and `high`
     are the range of the fitted rows. `sign` is that of the file, as % or $; empty if it had none, None if there was no
@@ -56,7 +56,7 @@ class Numbers:
 
     @property
     def is_plain(self) -> bool:
-        """Whether finite numbers stand as they are, in one column."""
+        """Whether finite numbers are used unchanged, in one column."""
         return self.value and not self.indicator and self.words is None
 
     def names(self) -> list[str]:
@@ -66,7 +66,7 @@ class Numbers:
         values = self.values(column)
         infinite = np.isinf(values)
         if infinite.any():
-            _warn(f"column {self.name!r}: {plural(int(infinite.sum()), 'infinite value')} counted as missing")
+            _warn(f"column {self.name!r}: {plural(int(infinite.sum()), 'infinite value')} treated as missing")
         return _filled(np.where(infinite, np.nan, values), self)
 
     def text(self, value: float) -> str:
@@ -83,7 +83,7 @@ class Numbers:
         values, odd = numbers(column, present)
         unknown = np.array([i for i in odd if str(column.iat[i]).strip() not in self.absent], dtype=np.intp)
         if len(unknown):
-            raise ColumnError(f"{not_a_number(column, unknown)}; the model was fitted to numbers there")
+            raise ColumnError(f"{not_a_number(column, unknown)}; the model expects a number there")
         return values
 
     def _truths(self, column: Any, present: NDArray[np.bool_]) -> Array:
@@ -93,7 +93,7 @@ class Numbers:
             if word is None:
                 continue
             if word.casefold() not in known:
-                raise ColumnError(f"column {self.name!r}, row {i + 1}: {word!r} is none of {quoted(known)}")
+                raise ColumnError(f"column {self.name!r}, row {i + 1}: {word!r} is not one of {quoted(known)}")
             values[i] = known[word.casefold()]
         return values
 
@@ -134,15 +134,15 @@ class Days:
         odd = np.flatnonzero(present & np.isnat(stamps))
         if len(odd):
             raise ColumnError(
-                f"column {self.name!r}, row {odd[0] + 1}: {str(column.iat[odd[0]])!r} is not a date written like "
-                "those that the model was fitted to"
+                f"column {self.name!r}, row {odd[0] + 1}: {str(column.iat[odd[0]])!r} is not a date in the "
+                "format of the training data"
             )
         return days_since(stamps, np.datetime64(self.origin, "us"))
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """A 0/1 column for every word of the vocabulary; a missing text has no words."""
+    """A 0/1 column for each word of the vocabulary; a missing text has no words."""
 
     name: str
     words: Words
@@ -156,7 +156,7 @@ class Texts:
 
 
 def _filled(values: Array, encoder: Numbers | Days) -> Array:
-    """The value with its gaps filled, and the column that says where they were."""
+    """The values with missing ones replaced, and the indicator of missing values."""
     missing = np.isnan(values)
     if missing.any() and not encoder.had_missing:
         _warn(

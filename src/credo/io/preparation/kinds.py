@@ -1,4 +1,4 @@
-"""What a column is: the rules that tell numbers, categories, texts, dates and identifiers apart."""
+"""The kind of a column: the rules that distinguish numbers, categories, text, dates and identifiers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from credo.io.tables.columns import is_wordy, numbers, present_mask, words
 Kind = Literal["numeric", "categorical", "text", "date", "constant", "identifier", "empty"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
-# Below this many values, nothing can be said from all of them being different.
+# With fewer values, all of them being different means nothing.
 _IDENTIFIER_ROWS = 10
 _COUNTING_ROWS = 20
-# A column of numbers may have a few slips of the pen; with more, it is one of words.
+# A numeric column may have a few typing errors; with more, it is text.
 _SLIPS = 0.05
 _TEXT_WORDS = 4
 _ID_NAME = re.compile(
@@ -39,7 +39,7 @@ _TIME_NAME = re.compile(r".*(year|month|week|day|hour|minute|second|time|date|pe
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table: what it was taken for, and what there is to say about it.
+    """One column of a table: its kind, and details about it.
 
     `levels` are those of a categorical column, in their order; `ordered` says whether that order is a scale.
     """
@@ -55,10 +55,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Form:
-    """How the cells of a column are read, so that other rows of the same table are read alike.
+    """How the cells of a column are read, so that other rows of the same table are read in the same way.
 
     `style` is the way in which its dates are written, `pair` its words for true and false, and `absent` are its
-    words that count as missing; whatever is left open is found out from the rows.
+    words that count as missing; whatever is not given is detected from the rows.
     """
 
     kind: Kind
@@ -76,7 +76,7 @@ NUMERIC = Form("numeric")
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A column under study: which rows have a value, the values as numbers, and which are none."""
+    """A column under study: which rows have a value, the values as numbers, and which aren't numbers."""
 
     name: str
     column: Any
@@ -102,7 +102,7 @@ class Profile:
 
     @property
     def is_typed_number(self) -> bool:
-        """Whether the type alone says that these are numbers, so that no word need be looked at."""
+        """Whether the dtype alone shows that these are numbers."""
         return self.column.dtype.kind in "iufm"
 
     @property
@@ -125,7 +125,7 @@ class Profile:
 
     @property
     def slips(self) -> tuple[str, ...]:
-        """The words in a column of numbers."""
+        """The values of a numeric column that aren't numbers."""
         return tuple(dict.fromkeys(self.words[self.odd]))
 
 
@@ -145,13 +145,13 @@ def _refuse_nested(name: str, column: Any) -> None:
     for i, value in enumerate(column.tolist()):
         if isinstance(value, list | tuple | dict | set | np.ndarray):
             raise ColumnError(
-                f"column {name!r}, row {i + 1}: a {type(value).__name__} where a single value should be; "
+                f"column {name!r}, row {i + 1}: a {type(value).__name__} instead of a single value; "
                 "make a column of each part"
             )
 
 
 def kind_of(found: Profile) -> tuple[Kind, str]:
-    """The kind of a column, and why where that isn't plain."""
+    """The kind of a column, and the reason where it isn't obvious."""
     if not found.n_present:
         return "empty", "no value in any row"
     n_distinct = found.n_distinct
@@ -168,7 +168,7 @@ def kind_of(found: Profile) -> tuple[Kind, str]:
 
 
 def is_number(found: Profile) -> bool:
-    """Whether the column holds numbers, with no more than a few slips."""
+    """Whether the column holds numbers, apart from a few typing errors."""
     if not is_wordy(found.column):
         return found.column.dtype.kind != "M"
     slips = len(found.odd)
@@ -176,7 +176,7 @@ def is_number(found: Profile) -> bool:
 
 
 def _counts(found: Profile) -> str:
-    """Why a column of whole numbers names its rows, or nothing."""
+    """Why a column of whole numbers is an identifier, or an empty text."""
     values = found.values[found.present & ~np.isnan(found.values)]
     n = len(values)
     if n < _IDENTIFIER_ROWS or found.n_missing or len(np.unique(values)) < n or not np.isfinite(values).all():
@@ -185,11 +185,11 @@ def _counts(found: Profile) -> str:
         return ""
     name = found.name.strip()
     if _ID_NAME.fullmatch(name.casefold()) or _ID_ENDING.fullmatch(name):
-        return "whole numbers, all different, under a name that says so"
+        return "unique whole numbers, and a name like an identifier"
     # A part of the rows still counts up, with gaps: folds of cross-validation must decide alike.
     steady = bool(np.all(np.diff(values) >= 1)) and values[0] <= max(5, 0.1 * n) and values[-1] <= 2.5 * n
     if n >= _COUNTING_ROWS and steady and not _TIME_NAME.fullmatch(name.casefold()):
-        return "whole numbers that count the rows"
+        return "whole numbers that number the rows"
     return ""
 
 
@@ -199,7 +199,7 @@ def _kind_of_words(found: Profile, n_distinct: int) -> tuple[Kind, str]:
     if length >= _TEXT_WORDS and share > 0.5 and n > 1:
         return "text", ""
     if n >= _IDENTIFIER_ROWS and n_distinct == n:
-        return "identifier", "words that differ in every row"
+        return "identifier", "text that differs in every row"
     if n >= _COUNTING_ROWS and share > 0.5:
-        return "identifier", "words that differ in most rows"
+        return "identifier", "text that differs in most rows"
     return "categorical", ""

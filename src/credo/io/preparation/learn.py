@@ -1,4 +1,4 @@
-"""From a profile and a kind to an encoder: medians, levels, vocabularies, and the notes about them."""
+"""From a column's profile and kind to its encoder: medians, levels, vocabularies, and the notes about them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.features import Words
-from credo.io.errors import ColumnError, plural, quoted
+from credo.io.errors import ColumnError, not_numbers, plural, quoted, shown
 from credo.io.preparation.dates import date_format, days_since, is_ambiguous, timestamps
 from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts
 from credo.io.preparation.kinds import Column, Form, Profile, is_number
@@ -24,7 +24,7 @@ from credo.io.tables.columns import not_a_number
 
 @dataclass(eq=False)
 class Learner:
-    """Learns one column after another; equal gaps in two columns share one indicator.
+    """Learns one column after another; columns missing in the same rows share one indicator.
 
     `weight` says how many rows each row stands for.
     """
@@ -37,7 +37,7 @@ class Learner:
     gaps: dict[bytes, str] = field(default_factory=dict)
 
     def ordinary(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
-        """The columns of those named about which there is nothing to say, all at once."""
+        """The named columns that need no special treatment, all at once."""
         # With weights the median isn't the middle value; those tables are looked at column by column.
         if not (self.weight == self.weight[0]).all():
             return {}
@@ -58,7 +58,9 @@ class Learner:
         if form.kind == "text":
             texts, detail = self._texts(found)
             return texts, form, detail
-        reason = {"constant": "it has one value only", "empty": "it has no values"}.get(form.kind, "it names its rows")
+        reason = {"constant": "it has only one value", "empty": "it has no values"}.get(
+            form.kind, "it identifies the rows"
+        )
         if form.kind == "identifier" and found.unit is not None:
             reason, detail = _with_unit(found), f"numbers with the unit {found.unit}"
             self.notes.append(f"Left out column {found.name!r}: {reason}.")
@@ -73,7 +75,7 @@ class Learner:
             truths, detail = truth_values(pair), f"{pair[0]} = 1, {pair[1]} = 0"
             values = self._truths(found, truths)
             if set(pair) != {"true", "false"}:
-                self.notes.append(f"Column {found.name!r}: {pair[0]!r} counts as 1 and {pair[1]!r} as 0.")
+                self.notes.append(f"Column {found.name!r}: {pair[0]!r} is coded as 1 and {pair[1]!r} as 0.")
         else:
             truths, values, detail = None, self._values(found), ""
         fill, value, indicator, had_missing = self._gaps(found.name, values)
@@ -84,7 +86,7 @@ class Learner:
     def _truths(self, found: Profile, truths: dict[str, float]) -> NDArray[np.float64]:
         unknown = [word for word in found.distinct if word.casefold() not in truths]
         if unknown:
-            raise ColumnError(f"column {found.name!r} holds {quoted(unknown)}, and was to hold {quoted(truths)} only")
+            raise ColumnError(f"column {found.name!r} holds {quoted(unknown)} besides {quoted(truths)}")
         return np.array([np.nan if word is None else truths[word.casefold()] for word in found.words])
 
     def _absent(self, found: Profile, form: Form) -> tuple[str, ...]:
@@ -96,14 +98,11 @@ class Learner:
 
     def _values(self, found: Profile) -> NDArray[np.float64]:
         if len(found.odd):
-            self.notes.append(
-                f"Column {found.name!r}: {plural(len(found.odd), 'value')} that {_are(len(found.odd))} no number "
-                f"({quoted(found.slips)}) counted as missing."
-            )
+            self.notes.append(f"Column {found.name!r}: {not_numbers(len(found.odd), found.slips)} treated as missing.")
         infinite = np.isinf(found.values)
         if infinite.any():
             count = plural(int(infinite.sum()), "infinite value")
-            self.notes.append(f"Column {found.name!r}: {count} counted as missing.")
+            self.notes.append(f"Column {found.name!r}: {count} treated as missing.")
         values = np.where(infinite, np.nan, found.values)
         if np.nanmax(np.abs(values), initial=0.0) > EXACT and found.column.dtype.kind != "f":
             self.notes.append(f"Column {found.name!r}: whole numbers beyond 2^53 were rounded to 16 digits.")
@@ -114,7 +113,7 @@ class Learner:
         style = form.style or date_format(found.column, words)
         if style is None:
             raise ColumnError(
-                f"column {found.name!r} can't be a date: {found.distinct[0]!r} and the others have no known form"
+                f"column {found.name!r} can't be read as dates: {found.distinct[0]!r} has no known date format"
             )
         stamps = timestamps(found.column, found.present, found.words, style)
         lost = np.flatnonzero(found.present & np.isnat(stamps))
@@ -143,17 +142,17 @@ class Learner:
         if len(ranked) > self.max_levels:
             ranked, pooled = ranked[: self.max_levels - 1], ranked[self.max_levels - 1 :]
             self.notes.append(
-                f"Column {found.name!r} has {len(counts):,} levels: the {len(ranked)} most frequent ones have a "
-                f"column each, and the others share {found.name + '=other'!r}."
+                f"Column {found.name!r} has {len(counts):,} levels: the {len(ranked)} most frequent have a "
+                f"column each, the others share {found.name + '=other'!r}."
             )
         reference = ranked[0] if self.drop_reference else None
         shared = self._shared(found.name, ~found.present)
         if found.n_missing:
-            role = "a level of its own" if shared is None else f"marked by {shared!r}"
-            self.notes.append(f"Column {found.name!r}: missing in {plural(found.n_missing, 'row')}; that is {role}.")
+            role = "treated as a separate level" if shared is None else f"indicated by {shared!r}"
+            self.notes.append(f"Column {found.name!r}: missing in {plural(found.n_missing, 'row')}; {role}.")
         order, ordered = in_order(ranked, found.column.dtype)
         if found.unit is not None and not ordered:
-            self.notes.append(f"Column {found.name!r} was taken for levels: {_with_unit(found)}.")
+            self.notes.append(f"Column {found.name!r} was treated as categorical: {_with_unit(found)}.")
         kept = [level for level in order if level != reference]
         missing = bool(found.n_missing) and shared is None
         shares = [counts[level] for level in [*kept, *ranked[: bool(reference)]]]
@@ -173,13 +172,13 @@ class Learner:
 
     def _texts(self, found: Profile) -> tuple[Encoder | None, str]:
         texts = [word or "" for word in found.words]
-        # A word that occurs once says nothing about other rows.
+        # A word that occurs once carries no information about other rows.
         for min_count in (2, 1):
             try:
                 words = Words(min_count=min_count, max_words=self.max_words).fit(texts)
             except ValueError:
                 continue
-            # A word of every text is a second intercept.
+            # A word that occurs in every text is a second intercept.
             occurs = np.asarray(words.transform(texts).sum(axis=0)).ravel()
             words.vocabulary_ = [word for word, n in zip(words.vocabulary_, occurs, strict=True) if n < len(texts)]
             if not words.vocabulary_:
@@ -187,13 +186,13 @@ class Learner:
             size = plural(len(words.vocabulary_), "word")
             self.notes.append(f"Column {found.name!r} is text: a 0/1 column for each of its {size}.")
             if found.n_missing:
-                self.notes.append(f"Column {found.name!r}: {plural(found.n_missing, 'missing text')} counted as empty.")
+                self.notes.append(f"Column {found.name!r}: {plural(found.n_missing, 'missing text')} treated as empty.")
             return Texts(found.name, words), size
-        self.notes.append(f"Left out column {found.name!r}: it is text without words.")
+        self.notes.append(f"Left out column {found.name!r}: it is text without any words.")
         return None, "no words"
 
     def _gaps(self, name: str, values: NDArray[np.float64]) -> tuple[float, bool, bool, bool]:
-        """What stands in for missing values, and which columns there are: the value, and its indicator."""
+        """What replaces missing values, and which columns are made: the value, and its indicator."""
         missing = np.isnan(values)
         if missing.all():
             raise ColumnError(f"column {name!r} has no finite number in any row")
@@ -204,8 +203,8 @@ class Learner:
         if missing.any():
             told = f"'{name} is missing'" if shared is None else f"{shared!r} (the same rows)"
             count = f"{int(missing.sum()):,} of {plural(len(values), 'value')} {_are(int(missing.sum()))} missing"
-            stand_in = f"the median {fill:g} stands in, and {told} says where"
-            one_value = f"otherwise it is always {known[0]:g}, so only {told} is kept"
+            stand_in = f"replaced by the median {shown(fill)}, and marked in {told}"
+            one_value = f"the others are all {shown(known[0])}, so only {told} is used"
             self.notes.append(f"Column {name!r}: {count}; {stand_in if value else one_value}.")
         return fill, value, bool(missing.any()) and shared is None, bool(missing.any())
 
@@ -233,8 +232,8 @@ def _median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
 def _with_unit(found: Profile) -> str:
     example = next(word for word in found.words[found.present] if word.endswith(str(found.unit)))
     return (
-        f"its values look like numbers with a unit, as {example!r}; to use them as numbers, leave the unit "
-        f"{found.unit!r} out of the cells, all in one unit"
+        f"its values look like numbers with a unit, such as {example!r}; to use them as numbers, convert them to one "
+        f"unit and remove {found.unit!r} from the cells"
     )
 
 

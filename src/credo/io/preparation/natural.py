@@ -41,7 +41,7 @@ def in_natural_units(model: Any, preparation: Preparation, *, level: float) -> T
     place = {name: j for j, name in enumerate(names)}
     whole = np.shape(getattr(estimator, "coef_", ())) == (len(names),) and place.keys() >= set(weights)
     if estimator is not model or not whole:
-        note = "the columns were standardised first; the parameters belong to (x − mean)/sd"
+        note = "coefficients refer to standardized columns, (x − mean)/sd"
         return replace(table, notes=(*table.notes, note))
     columns = {name: list(values) for name, values in table.columns.items()}
     start, scale = len(parameters) - len(weights), preparation.scale_[[place[name] for name in weights]]

@@ -121,7 +121,7 @@ class TableModel(BaseEstimator):
         return self
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Predicted means, with standard deviations or covariance on request; of a classifier the likeliest labels.
+        """Predicted means, optionally with their spread; for a classifier, the most probable labels.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class TableModel(BaseEstimator):
             As in the estimator's `predict`.
         """
         if (return_std or return_cov) and _predicts_classes(self):
-            raise ValueError("labels have no standard deviation; ask predict_proba how sure the model is of each")
+            raise ValueError("labels have no standard deviation; predict_proba gives the probability of each")
         rows, unknown = self._rows(X)
         if return_std:
             dist = self._dist(rows, unknown)
@@ -170,12 +170,12 @@ class TableModel(BaseEstimator):
         return found
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """R² of the predictions; of a classifier the share of right labels."""
+        """R² of the predictions; for a classifier, the accuracy."""
         measure = accuracy_score if _predicts_classes(self) else r2_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """The estimator's summary; weights are in the units of the prepared columns, before any scaling."""
+        """The estimator's summary; coefficients are in the units of the prepared columns, before any scaling."""
         check_is_fitted(self)
         return in_natural_units(self.estimator_, self.preparation_, level=level)
 
@@ -191,7 +191,7 @@ class TableModel(BaseEstimator):
 
     @property
     def evidence_method_(self) -> str:
-        """How the log evidence was found."""
+        """How the log evidence was computed."""
         return str(self._of_estimator("evidence_method_"))
 
     @property
@@ -239,7 +239,7 @@ class TableModel(BaseEstimator):
         fitted = vars(self).get("estimator_")
         inner = None if fitted is None else final_step(fitted)
         if inner is None or not hasattr(inner, name):
-            raise AttributeError(f"this TableModel has no {name}: its estimator has none, or isn't fitted")
+            raise AttributeError(f"this TableModel has no {name}: its estimator doesn't have it, or isn't fitted")
         return getattr(inner, name)
 
     def _split(self, table: Any, y: ArrayLike | None) -> tuple[Any, Any]:
@@ -283,7 +283,7 @@ def _rows_for(estimator: Any, rows: Any, names: NDArray[Any]) -> Any:
     n_rows, n_columns = rows.shape
     if n_rows * n_columns > _MAX_DENSE:
         raise ValueError(
-            f"{type(estimator).__name__} needs dense rows, and {n_rows:,} rows of {n_columns:,} columns are too many: "
-            "lower max_words of the preparation, or take an estimator that accepts sparse rows"
+            f"{type(estimator).__name__} needs dense rows, and {n_rows:,} rows of {n_columns:,} columns don't fit "
+            "in memory: lower max_words of the preparation, or use an estimator that accepts sparse rows"
         )
     return pandas().DataFrame(rows.toarray(), columns=list(names))

@@ -33,25 +33,25 @@ _NONE = np.empty((0, 0), dtype=np.intp), np.empty(0)
 
 
 class Preparation(TransformerMixin, BaseEstimator):
-    """Turn the columns of a table into numbers, and say what was done.
+    """Turn the columns of a table into numbers, and note what was done.
 
-    Categories become 0/1 columns for all levels but the most frequent. That level is the reference: a weight is
-    the difference from it, which the data determine, also under least squares and a flat prior. (With a column
-    for every level, only differences of weights are determined, and each weight's own interval shows the prior.)
+    Categories become 0/1 columns for all levels except the most frequent, the reference: a coefficient is the
+    difference from it, which is identified even under least squares and a flat prior. (With a column for every
+    level, only differences of coefficients are identified, and the interval of each reflects the prior.)
     A level that was not seen in `fit` counts as "other" where rare levels share a column. Elsewhere its columns hold
     the training frequencies of the levels, the average of their codings. Either gives a warning.
 
     Parameters
     ----------
     standardize : bool, default False
-        Whether every column is brought to mean 0 and standard deviation 1, so that one prior fits all weights.
+        Whether every column is scaled to mean 0 and standard deviation 1, so that one prior suits all coefficients.
         Columns of words are scaled but not centred, which keeps them sparse.
     kinds : mapping of column name to kind or Form, optional
-        Overrules what a column is taken for: "numeric", "categorical", "text" or "date", or "identifier" to leave it
-        out. The `forms_` of a fitted preparation make another read its rows alike: parts of a table, as the folds
-        of cross-validation, may lack the one cell that tells yes, no and maybe from yes and no.
+        Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
+        it out. The `forms_` of a fitted preparation make another read its rows in the same way: part of a table,
+        such as a fold of cross-validation, may lack the one cell that distinguishes yes, no and maybe from yes and no.
     drop_reference : bool, default True
-        Whether the most frequent level of a category goes without a column.
+        Whether the most frequent level of a category has no column.
     max_levels : int, default 30
         The most columns of one category; rarer levels share one.
     max_words : int, default 1000
@@ -65,7 +65,7 @@ class Preparation(TransformerMixin, BaseEstimator):
     forms_ : dict of column name to Form
         How the cells of each column were read.
     notes_ : list of str
-        Sentences about what was left out, filled in or decided.
+        What was left out, filled in or decided, a sentence each.
     center_, scale_ : arrays of shape (n_features_out,)
         Only with `standardize`: what was subtracted and divided by.
     combinations_, combination_weights_ : arrays of shape (n_combinations, n_categorical) and (n_combinations,)
@@ -143,7 +143,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         columns, encoders, forms = _learned(table, learner, forced)
         if not encoders:
             left_out = " ".join(learner.notes)
-            raise ColumnError(f"no column is left to predict from, with n_samples = {len(table)}. {left_out}")
+            raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
         self.columns_, self.encoders_, self.forms_, self.notes_ = columns, encoders, forms, learner.notes
         self.n_features_in_ = table.shape[1]
         self.feature_names_in_ = np.array(table.columns.tolist(), dtype=object)
@@ -156,7 +156,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
-        """Fit, and transform the same rows; the notes say all that there is to warn about."""
+        """Fit, and transform the same rows; `notes_` has what there is to warn about."""
         self.fit(X, y, **fit_params)
         with collected():
             return self._matrix(as_frame(X))
@@ -171,13 +171,13 @@ class Preparation(TransformerMixin, BaseEstimator):
         Raises
         ------
         ColumnError
-            When a column is missing, or holds a value that can't be what was fitted; the message names the row.
+            When a column is missing, or holds a value of another kind than in `fit`; the message names the row.
         """
         table = self._table(X)
         known = set(self.feature_names_in_)
         extra = [name for name in table.columns.tolist() if name not in known]
         if extra:
-            sentence = f"ignored columns that the model wasn't fitted to: {quoted(extra)}"
+            sentence = f"ignored columns that are not in the training data: {quoted(extra)}"
             warn(TableWarning(sentence), stacklevel=2)
         self._warn_of_changed_signs(table)
         return self._matrix(table)
@@ -242,7 +242,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         return [str(encoder.name) for encoder in self.encoders_ for _ in encoder.names()]
 
     def inputs(self) -> list[str]:
-        """What each prepared column is a part of, where words count one by one: a column, or a word of its text.
+        """The input that each prepared column belongs to: a column of the table, or one word of a text column.
 
         >>> table = {"soil": ["sand", "clay", "peat", "sand"], "said": ["rain at noon", "no rain", "hail", "at noon"]}
         >>> Preparation(kinds={"said": "text"}).fit(table).inputs()[:3]
@@ -342,7 +342,7 @@ class Preparation(TransformerMixin, BaseEstimator):
 def _learned(
     table: Any, learner: Learner, forced: dict[str, Form]
 ) -> tuple[list[Column], list[Encoder], dict[str, Form]]:
-    """Every column as it was taken, the encoders of those that are used, and the forms."""
+    """What was learned about every column, the encoders of those that are used, and the forms."""
     columns, encoders, forms, names = [], [], {}, table.columns.tolist()
     signs = signs_of(table)
     known = learner.ordinary(table, [name for name in names if forced.get(name, NUMERIC) == NUMERIC])
@@ -376,7 +376,7 @@ def _runs(encoders: list[Encoder]) -> list[list[Encoder]]:
 
 
 def _side_by_side(encoders: list[Encoder], table: Any, known: dict[str, Array]) -> Array:
-    """The numbers of dense encoders in one block; `known` are columns that stand as they are."""
+    """The numbers of dense encoders in one block; `known` are columns that are used unchanged."""
     widths = [len(encoder.names()) for encoder in encoders]
     block = np.empty((len(table), sum(widths)), order="F")
     for encoder, start, width in zip(encoders, np.cumsum([0, *widths]), widths, strict=False):
@@ -388,7 +388,7 @@ def _side_by_side(encoders: list[Encoder], table: Any, known: dict[str, Array]) 
 
 
 def _form(found: Profile, forced: Form | None) -> tuple[Form, str]:
-    """The form of a column and why where that isn't plain; without two values there is nothing to force."""
+    """The form of a column, and the reason where it isn't obvious; a column without two values keeps its own."""
     if forced is not None and found.n_present and (found.n_missing or found.n_distinct > 1):
         return forced, ""
     kind, detail = kind_of(found)

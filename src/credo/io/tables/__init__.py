@@ -1,10 +1,10 @@
-"""Files of rows and columns into data frames, with a sentence for everything that was guessed.
+"""From files of rows and columns to data frames, with a note for everything that was detected.
 
     path -> bytes -> text -> dialect -> frame + notes
 
 Contract: `read_table` returns a `Sheet`; what a file leaves open (encoding, separator, decimal sign, header, the
-words for missing values) is sniffed, can be set by an option, and is noted wherever a reader might have meant
-something else. What isn't a table is refused with a `TableError` that names the line.
+words for missing values) is detected, can be set by an option, and is noted where another reading is possible.
+A file that isn't a table raises a `TableError` that names the line.
 
 Members: `read_table`, `Sheet`, `split_target`, `target_task` (does a target hold numbers or classes?),
 `without_lone_classes`.

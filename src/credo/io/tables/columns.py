@@ -1,4 +1,4 @@
-"""Frames and their columns as plain arrays: the door through which every table enters."""
+"""Frames and their columns as plain arrays; every table passes through `as_frame`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def as_frame(table: Any) -> Any:
     pd = pandas()
     frame = table if isinstance(table, pd.DataFrame) else _converted(table, pd)
     if getattr(frame.columns, "nlevels", 1) > 1:
-        raise ColumnError("the table's columns have names of several levels; flatten them first")
+        raise ColumnError("the table has a multi-level column index; flatten it first")
     given = frame.columns.tolist()
     names = [str(name) for name in given]
     if len(set(names)) < len(names):
@@ -89,9 +89,9 @@ def words(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """The column as floats, NaN where missing, and the rows whose value is no number."""
+    """The column as floats, NaN where missing, and the rows whose value isn't a number."""
     if column.dtype.kind == "c":
-        raise ColumnError(f"column {str(column.name)!r} holds complex numbers; take their real or imaginary parts")
+        raise ColumnError(f"column {str(column.name)!r} holds complex numbers; use their real or imaginary parts")
     if _is_plain(column):
         return column.to_numpy(dtype=np.float64, copy=True), np.empty(0, dtype=np.intp)
     values = np.full(len(column), np.nan)
@@ -107,7 +107,7 @@ def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64
 
 
 def not_a_number(column: Any, odd: NDArray[np.intp], *, what: str = "column") -> str:
-    """The sentence about the first value that is no number."""
+    """The sentence about the first value that isn't a number."""
     more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
     return f"{what} {str(column.name)!r}, row {odd[0] + 1}: {column.iat[odd[0]]!r} is not a number{more}"
 
@@ -127,7 +127,7 @@ def _converted(table: Any, pd: Any) -> Any:
         try:
             return pd.DataFrame(dict(table))
         except ValueError as error:
-            raise ColumnError(f"the columns of the dict make no table: {error}") from None
+            raise ColumnError(f"the columns of the dict don't form a table: {error}") from None
     if has_names(table):
         native = nw.from_native(table, eager_only=True)
         return pd.DataFrame({name: native[name].to_list() for name in native.columns})

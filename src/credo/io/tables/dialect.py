@@ -1,4 +1,4 @@
-"""How a text table is written: separator, decimal sign, header. Sniffed from its first rows."""
+"""How a text table is written (separator, decimal sign, header), detected from its first rows."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def records(text: str, separator: str, *, skipped: int = 0) -> Iterator[tuple[in
     except csv.Error as error:
         raise TableError(
             f"line {skipped + reader.line_num} can't be split into fields ({error}); "
-            "look for a quotation mark that is not closed"
+            "look for an unclosed quotation mark"
         ) from None
 
 
@@ -72,11 +72,11 @@ def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool
         separator = _separator(text)
     rows = list(_sample(text, separator, skipped=skipped))
     if not rows:
-        raise TableError("there is no row in it")
+        raise TableError("it has no rows")
     if header is None:
         header = _has_header(rows)
         if not header:
-            notes.append("The first row looks like data, so the columns were numbered; header=True takes it as names.")
+            notes.append("The first row looks like data, so columns were numbered; use header=True if it holds names.")
     if decimal is None:
         decimal, doubt = _decimal(rows[1:] if header else rows, separator)
         notes += doubt
@@ -123,7 +123,7 @@ def _decimal(rows: list[list[str]], separator: str) -> tuple[str, list[str]]:
     if comma > point:
         return ",", []
     if either and not point and separator != "," and not any(map(_THOUSANDS.fullmatch, fields)):
-        note = f"Numbers like {either[0]!r} were read with a decimal comma; decimal='.' takes them for thousands."
+        note = f"Numbers like {either[0]!r} were read with a decimal comma; use decimal='.' if it separates thousands."
         return ",", [note]
     return ".", []
 

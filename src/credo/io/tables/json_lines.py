@@ -48,7 +48,7 @@ def read_json(text: str) -> Any:
             for key in columns.keys() - record.keys():
                 columns[key].append(None)
     if not n_rows or not columns:
-        raise TableError("there is no row in it")
+        raise TableError("it has no rows")
     return pandas().DataFrame(columns)
 
 

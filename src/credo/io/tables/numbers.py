@@ -1,6 +1,6 @@
-"""Numbers that a table writes as words: 1 234,5 or $1,234 or 12 %.
+"""Numbers that a table writes as text: 1 234,5 or $1,234 or 12 %.
 
-A column is read as numbers only if every value has one and the same form; what was taken away is said.
+A column is read as numbers only if all its values have the same form; a note says what was removed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.io.errors import plural, quoted
+from credo.io.errors import not_numbers
 
 # Missing in any column.
 NA_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "#NA", "<NA>")
@@ -24,7 +24,7 @@ SUSPECT_WORDS = frozenset(
 )  # fmt: skip
 _GROUPS = {".": ", '’\u00a0\u202f\u2009", ",": ". '’\u00a0\u202f\u2009"}
 _AFFIX = re.compile(r"(?P<before>[$€£]?)\s*(?P<number>.*?)\s*(?P<after>[%$€£]?)", re.DOTALL)
-# Beyond this share of odd words, a column isn't one of numbers with some slips.
+# With a larger share of other words, a column isn't numeric with some typing errors.
 _SLIPS = 0.05
 _SLIP_ROWS = 20
 
@@ -131,8 +131,5 @@ def _written(groups: set[str], sign: str) -> list[str]:
 def _sentences(name: str, notes: list[str], odd: list[str]) -> list[str]:
     found = [f"Column {name!r} was read as numbers {' and '.join(notes)}."] if notes else []
     if odd:
-        found.append(
-            f"Column {name!r}: {plural(len(odd), 'value')} that {'is' if len(odd) == 1 else 'are'} no number "
-            f"({quoted(sorted(set(odd)))}) counted as missing."
-        )
+        found.append(f"Column {name!r}: {not_numbers(len(odd), sorted(set(odd)))} treated as missing.")
     return found

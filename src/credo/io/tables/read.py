@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A table read from a file: the frame, what was guessed or changed on the way, and the file."""
+    """A table read from a file: the frame, notes about what was detected or changed, and the path."""
 
     frame: pd.DataFrame
     notes: tuple[str, ...]
@@ -49,23 +49,23 @@ def read_table(
     separator : str, optional
         One character. By default the comma, semicolon, tab, bar or space that splits the rows evenly.
     decimal : {".", ","}, optional
-        By default the sign that the numbers show.
+        By default detected from the numbers.
     na_words : sequence of str, optional
         The words that mean "missing", in place of NA, N/A, NaN, null and the like; empty fields always do.
         Words such as ?, - or "none" count as missing in columns that are numbers otherwise.
     encoding : str, optional
-        UTF-8 and UTF-16 are recognised; anything else is taken for cp1252 (Windows) or latin-1.
+        UTF-8 and UTF-16 are detected; anything else is read as cp1252 (Windows) or latin-1.
     header : bool, optional
         Whether the first row names the columns.
     sheet : str, optional
         Which sheet of an Excel workbook to read; by default the first.
     max_bytes : int, default 1 GiB
-        The most that the file may hold, unpacked.
+        The largest size of the file, unpacked.
 
     Returns
     -------
     Sheet
-        `.frame` (pandas), `.notes` (a sentence for everything guessed or changed), `.path`.
+        `.frame` (pandas), `.notes` (a sentence for everything detected or changed), `.path`.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def read_table(
     [8.3, 8.6]
     """
     if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0'):
-        raise ValueError(f"separator must be one ASCII character, as ',' or ';'; got {separator!r}")
+        raise ValueError(f"separator must be one ASCII character, such as ',' or ';'; got {separator!r}")
     if decimal not in (None, ".", ","):
         raise ValueError(f"decimal must be '.' or ','; got {decimal!r}")
     is_stdin = os.fspath(path) == "-"

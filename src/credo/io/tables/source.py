@@ -95,7 +95,7 @@ def _bounded(content: bytes, *, name: str, max_bytes: int, when: str = "") -> by
 
 
 def decode(content: bytes, *, name: str, encoding: str | None = None) -> tuple[str, list[str]]:
-    """The text, and notes about the encoding if it had to be guessed."""
+    """The text, and notes about the encoding if it had to be detected."""
     if not content.strip():
         raise TableError(f"{name!r} is empty")
     if encoding is not None:
@@ -109,7 +109,7 @@ def decode(content: bytes, *, name: str, encoding: str | None = None) -> tuple[s
     sample = content[:_SAMPLE]
     wide = _wide_encoding(sample)
     if wide is not None:
-        return _decoded(content, name=name, encoding=wide), [f"The encoding was taken to be {wide}."]
+        return _decoded(content, name=name, encoding=wide), [f"The encoding was detected as {wide}."]
     if _is_binary(sample):
         raise TableError(f"{name!r} is not a text table: it holds binary data")
     try:
@@ -117,7 +117,7 @@ def decode(content: bytes, *, name: str, encoding: str | None = None) -> tuple[s
     except UnicodeDecodeError:
         # cp1252 is what Windows writes; it leaves five bytes undefined, latin-1 none.
         found = "latin-1" if any(byte in content for byte in b"\x81\x8d\x8f\x90\x9d") else "cp1252"
-        note = f"The file is not in UTF-8; it was read as {found}. If letters look wrong, name its encoding."
+        note = f"The file is not in UTF-8; it was read as {found}. If characters look wrong, set the encoding."
         return content.decode(found), [note]
 
 

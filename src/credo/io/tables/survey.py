@@ -1,6 +1,6 @@
 """A first pass over the rows: names, width, and columns of codes.
 
-Every row is counted here, because pandas fills short rows with missing values in silence.
+Every row is counted here, because pandas silently fills short rows with missing values.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def _checked(rows: Iterable[tuple[int, list[str]]], width: int, dialect: Dialect
 
 def _ragged(found: int, width: int, *, line: int, dialect: Dialect) -> str:
     if dialect.separator == "," and found == 2 * width:
-        hint = "decimal commas can't be told from comma separators unless the numbers stand in quotation marks"
+        hint = "decimal commas can't be distinguished from comma separators unless the numbers are quoted"
     else:
-        hint = "mend the line, or name the separator"
+        hint = "correct the line, or set the separator"
     return (
         f"line {line} has {plural(found, 'field')} where the table has {plural(width, 'column')} "
         f"(separator: {separator_name(dialect.separator)}); {hint}"

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.io.errors import ColumnError, plural, quoted
+from credo.io.errors import ColumnError, plural, quoted, shown
 from credo.io.extras import pandas
 from credo.io.tables.columns import as_frame, column_named, not_a_number, numbers, present_mask, words
 from credo.io.tables.task import ROWS_OF_TWO
 
-# More classes than this are no classes.
+# A target with more distinct labels isn't a class.
 _MOST_CLASSES = 100
 # Whole numbers beyond this are not all floats.
 _EXACT = 2.0**53
@@ -21,7 +21,7 @@ _EXACT = 2.0**53
 def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[Any, NDArray[Any], list[str]]:
     """The table without its target, the target's numbers or labels, and notes.
 
-    Rows without a target can't be learned from: they are left out of both, and a note says how many.
+    Rows without a target are left out of both, and a note says how many.
 
     Parameters
     ----------
@@ -58,10 +58,12 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
     # A copy stores columns of one type together; taking rows of a wide table is slow when each stands alone.
     rest = table.drop(columns=name)[present].copy()
     if rest.shape[1] == 0:
-        raise ColumnError(f"the table has no column beside its target {name!r}, so there is nothing to predict from")
+        raise ColumnError(f"the table has no column besides its target {name!r}, so there is nothing to predict from")
     copies = [other for other, column in rest.items() if _equals(column, y)]
     if copies and len(np.unique(y)) > 1:
-        notes.append(f"Equal to the target in every row: {quoted(copies)}. Leave out what isn't known beforehand.")
+        notes.append(
+            f"Equal to the target in every row: {quoted(copies)}. Leave out columns that aren't known when predicting."
+        )
     return rest, y, notes
 
 
@@ -85,15 +87,15 @@ def without_lone_classes(frame: Any, y: NDArray[Any], name: str) -> tuple[Any, N
         some = f"only {left[0].item()!r}" if len(left) else "none of them"
         raise ColumnError(
             f"the target {name!r} has {len(known):,} classes in {plural(len(y), 'row')}, and {some} has more than one "
-            "row to learn from: there is nothing to tell apart"
+            "row to learn from: there is nothing to classify"
         )
     kept = ~lone[codes]
     n_lone = int(lone.sum())
     which = "the only one of its class" if n_lone == 1 else "each the only one of its class"
     names = quoted(known[lone].tolist(), most=3)
     note = (
-        f"Left out {plural(int((~kept).sum()), 'row')}, {which} ({names}): a class can't be learned from and tested on "
-        "one row."
+        f"Left out {plural(int((~kept).sum()), 'row')}, {which} ({names}): a class needs at least two rows, to learn "
+        "from and to test on."
     )
     return frame[kept].copy(), y[kept], [note]
 
@@ -102,26 +104,26 @@ def _class_notes(y: NDArray[Any], name: str) -> list[str]:
     known = np.unique(y)
     if len(known) == 1:
         raise ColumnError(
-            f"the target {name!r} has one class only, {known[0].item()!r}, in {plural(len(y), 'row')}: there is "
-            "nothing to tell apart"
+            f"the target {name!r} has only one class, {known[0].item()!r}, in {plural(len(y), 'row')}: there is "
+            "nothing to classify"
         )
     if len(known) > _MOST_CLASSES:
         raise ColumnError(
-            f"the target {name!r} has {len(known):,} different values in {plural(len(y), 'row')}, and classes may be "
-            f"{_MOST_CLASSES} at most: join them to fewer, or name another target"
+            f"the target {name!r} has {len(known):,} different values in {plural(len(y), 'row')}, and at most "
+            f"{_MOST_CLASSES} classes are supported: merge some, or choose another target"
         )
     return []
 
 
 def _number_notes(y: NDArray[np.float64], name: str) -> list[str]:
     if len(y) > 1 and np.all(y == y[0]):
-        return [f"The target {name!r} has one value only, {y[0]:g}: there is nothing to explain."]
+        return [f"The target {name!r} has only one value, {shown(y[0])}: there is nothing to predict."]
     values = np.unique(y)
     if len(values) == 2 and len(y) >= ROWS_OF_TWO:
         return [
-            f"The target {name!r} has two values only, {values[0]:g} and {values[1]:g}, and is predicted as a number: "
-            "read a prediction as an average of the two. Intervals are those of a number with bell-shaped errors: they "
-            "reach beyond both values, and are no probability of either, which classification would give."
+            f"The target {name!r} has only two values, {shown(values[0])} and {shown(values[1])}, and is predicted as "
+            "a number: a prediction is an average of the two. Intervals assume normally distributed errors, so they "
+            "extend beyond both values; use classification to get the probability of each."
         ]
     return []
 
@@ -154,8 +156,8 @@ def _numbers(column: Any, present: NDArray[np.bool_]) -> NDArray[np.float64]:
     if column.dtype.kind == "b" or len(odd) > 0.5 * present.sum():
         levels = quoted(dict.fromkeys(column[present].astype(str)), most=3)
         raise ColumnError(
-            f"the target {name!r} is not a number (it holds {levels}); regression needs a target in numbers, "
-            "and classification predicts others"
+            f"the target {name!r} is not a number (it holds {levels}); regression needs a numeric target; "
+            "use classification for others"
         )
     if len(odd):
         raise ColumnError(f"{not_a_number(column, odd, what='the target')}; correct it or leave the field empty")

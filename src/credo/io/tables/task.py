@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.io.errors import plural, quoted
+from credo.io.errors import plural, quoted, shown
 from credo.io.tables.columns import as_frame, column_named, numbers, present_mask, words
 
 # Fewer rows than this may have two values by chance.
@@ -19,9 +19,9 @@ _MOST_CODES, _RAREST = 10, 0.2
 
 @dataclass(frozen=True)
 class Task:
-    """What a target asks for, "regression" or "classification", and why.
+    """The task for a target, "regression" or "classification", and why.
 
-    `open` says whether the other one could be meant as well.
+    `open` says whether the other task is plausible too.
     """
 
     name: str
@@ -30,15 +30,15 @@ class Task:
 
 
 def target_task(frame: Any, target: str) -> Task:
-    """What the column `target` of a table asks for.
+    """Whether the column `target` of a table calls for regression or classification.
 
-    Words, true and false, two values, and few whole numbers that look like codes are classes; other numbers are not.
+    Text, true and false, two values, and a few whole numbers that look like codes are classes; other numbers are not.
 
     Examples
     --------
     >>> import pandas as pd
     >>> target_task(pd.DataFrame({"x": [1, 2], "kind": ["oak", "elm"]}), "kind")
-    Task(name='classification', why="it holds words, as 'oak', 'elm'", open=False)
+    Task(name='classification', why="it holds text, such as 'oak', 'elm'", open=False)
     """
     table = as_frame(frame)
     column = table[column_named(table, target, what="target")]
@@ -46,10 +46,10 @@ def target_task(frame: Any, target: str) -> Task:
     values, odd = numbers(column, present)
     found = column[present].tolist()
     if found and all(isinstance(value, bool | np.bool_) for value in found):
-        return Task("classification", "it holds true and false")
+        return Task("classification", "it holds only true and false")
     if len(odd) > 0.5 * present.sum():
         return Task(
-            "classification", f"it holds words, as {quoted(dict.fromkeys(words(column, present)[present]), most=2)}"
+            "classification", f"it holds text, such as {quoted(dict.fromkeys(words(column, present)[present]), most=2)}"
         )
     return _of_numbers(values[present]) if not len(odd) else Task("regression")
 
@@ -58,11 +58,11 @@ def _of_numbers(values: Any) -> Task:
     known, counts = np.unique(values, return_counts=True)
     n_known, n = len(known), len(values)
     if n_known == 2 and n >= ROWS_OF_TWO:
-        return Task("classification", f"it has two values only, {known[0]:g} and {known[1]:g}", open=True)
+        return Task("classification", f"it has only two values, {shown(known[0])} and {shown(known[1])}", open=True)
     if not 2 < n_known <= _MOST_CODES or n < ROWS_OF_TWO * n_known or not (known == np.floor(known)).all():
         return Task("regression")
-    ends = f"{plural(n_known, 'whole number')} only, {known[0]:g} to {known[-1]:g}"
+    ends = f"only {plural(n_known, 'value')}, the whole numbers {shown(known[0])} to {shown(known[-1])}"
     run = known[0] in (0, 1) and known[-1] - known[0] == n_known - 1
     if run and counts.min() >= _RAREST * n / n_known:
-        return Task("classification", f"it has {ends}, none of them rare, which look like codes", open=True)
+        return Task("classification", f"it has {ends}, none of them rare, which look like class codes", open=True)
     return Task("regression", f"it has {ends}", open=True)

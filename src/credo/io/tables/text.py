@@ -35,7 +35,7 @@ def parse(
     frame = _frame(text, dialect, names=names, codes=codes, na_words=na_words)
     notes += [*dialect.notes, *renamed]
     if codes:
-        notes.append(f"Columns kept as words because of leading zeros: {quoted(codes)}.")
+        notes.append(f"Columns kept as text because of leading zeros: {quoted(codes)}.")
     frame, dropped = _without_empty_rows(frame)
     return frame, [*notes, *dropped, *typed(frame, decimal=dialect.decimal, skip=set(codes))]
 
@@ -68,14 +68,14 @@ def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
             break
         start, skipped = end, skipped + 1
     if start >= len(text):
-        raise TableError("there is no row in it")
+        raise TableError("it has no rows")
     notes = [f"Skipped {plural(comments, 'comment line')} at the top."] if comments else []
     return text[start:], declared, skipped, notes
 
 
 def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], na_words: Sequence[str] | None) -> Any:
     pd = pandas()
-    # Since 3.1, pandas reads every float to its last bit by default, and says so when asked to.
+    # Since 3.1, pandas reads floats exactly by default, and warns about the option.
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
     exact = {} if version >= (3, 1) else {"float_precision": "round_trip"}
     try:
@@ -94,7 +94,7 @@ def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], n
             **exact,
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, OverflowError, ValueError) as error:
-        raise TableError(f"it is no table ({str(error).strip()[:200]})") from None
+        raise TableError(f"it isn't a table ({str(error).strip()[:200]})") from None
 
 
 def _without_empty_rows(frame: Any) -> tuple[Any, list[str]]:
@@ -103,7 +103,7 @@ def _without_empty_rows(frame: Any) -> tuple[Any, list[str]]:
         return frame, []
     if empty.all():
         raise TableError("it has a header but no values below it")
-    note = f"Left out {plural(int(empty.sum()), 'row')} without any value."
+    note = f"Left out {plural(int(empty.sum()), 'empty row')}."
     # The index keeps counting the rows of the file.
     return frame[~empty], [note]
 
@@ -137,7 +137,7 @@ def _missing_codes(frame: Any) -> list[str]:
             if len(others) and others.max() < abs(code) / 5:
                 notes.append(
                     f"Column {name!r}: {code} occurs {count:,} times, far from all other values; "
-                    "if it means missing, say so with na_words."
+                    "if it means missing, list it in na_words."
                 )
     return notes
 
