@@ -107,7 +107,7 @@ def dataset(
     if task == "classification":
         frame, y, more = without_lone_classes(frame, y, target)
         notes += more
-    preparation = Preparation(standardize=True).fit(frame)
+    preparation = Preparation(standardize=True, clip=True).fit(frame)
     rows = preparation.transform(frame)
     classes = len(set(y.tolist())) if task == "classification" else 0
     time = time_column(frame) if time_order is not False else None

@@ -20,7 +20,8 @@ def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
     """The columns that alone predict the target almost perfectly, with the share that each explains.
 
     Each row is predicted from the rows of equal value or, of numbers, from its two neighbours in the order of the
-    column, whichever is better. The share is that of the variance or, of classes, of the labels that the commonest misses.
+    column, whichever is better. The share is that of the variance or, of classes, of the labels that the commonest one
+    misses.
     """
     n = len(y)
     if n < _FEWEST:

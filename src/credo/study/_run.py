@@ -94,7 +94,7 @@ class Run:
 
     def model(self, card: Card) -> TableModel:
         """The card's estimator behind a preparation that reads cells as the whole table is read."""
-        preparation = Preparation(standardize=card.standardize, kinds=self._forms)
+        preparation = Preparation(standardize=card.standardize, clip=True, kinds=self._forms)
         return TableModel(preparation, card.make(self.data.size), self.data.target)
 
     def _fit(self, card: Card, waiting: list[str]) -> str | None:

@@ -10,6 +10,9 @@ from scipy import sparse
 
 Array = NDArray[np.float64]
 
+# Bounds of the bulk of a column, and how many standard deviations beyond it a value may lie.
+_TAILS, _MARGIN = (0.001, 0.999), 8.0
+
 
 def is_sparse(block: Any) -> bool:
     """Whether the block is sparse; unlike scipy's, the answer doesn't change a static type."""
@@ -30,6 +33,24 @@ def center_and_scale(blocks: list[Any], weight: Array) -> tuple[Array, Array]:
         *(_sparse(block, weight) if is_sparse(block) else _dense(block, weight) for block in blocks), strict=True
     )
     return np.concatenate(centers), np.concatenate(scales)
+
+
+def bounds(blocks: list[Any], exempt: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """The lowest and highest value that each column may have; infinite for sparse, exempt and two-valued columns."""
+    lows, highs = zip(*map(_bounds, blocks), strict=True)
+    return np.where(exempt, -np.inf, np.concatenate(lows)), np.where(exempt, np.inf, np.concatenate(highs))
+
+
+def _bounds(block: Any) -> tuple[Array, Array]:
+    if is_sparse(block):
+        return np.full(block.shape[1], -np.inf), np.full(block.shape[1], np.inf)
+    low, high = np.quantile(block, _TAILS, axis=0)
+    # Halves, because the difference of two huge numbers may overflow.
+    margin = np.maximum(high / 2 - low / 2, _MARGIN * _dense(block, np.ones(len(block)))[1] / 2)
+    two = ((block == block.min(axis=0)) | (block == block.max(axis=0))).all(axis=0)
+    with np.errstate(over="ignore"):
+        lower, upper = low - 2 * margin, high + 2 * margin
+    return np.where(two, -np.inf, lower), np.where(two, np.inf, upper)
 
 
 def _dense(block: Array, weight: Array) -> tuple[Array, Array]:

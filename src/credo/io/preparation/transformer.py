@@ -15,14 +15,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted
 
 from credo.estimator import named_by, positive_integer
-from credo.io.errors import ColumnError, TableWarning, quoted
-from credo.io.preparation.encoders import Array, Encoder, Numbers, Texts
+from credo.io.errors import ColumnError, TableWarning, plural, quoted, shown
+from credo.io.preparation.encoders import Array, Days, Encoder, Numbers, Texts
 from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
 from credo.io.preparation.learn import Learner
 from credo.io.preparation.levels import Levels
 from credo.io.preparation.ordinary import ordinary
 from credo.io.preparation.outside import Outside, outside
-from credo.io.preparation.scale import center_and_scale, is_sparse, scaled
+from credo.io.preparation.scale import bounds, center_and_scale, is_sparse, scaled
 from credo.io.preparation.signs import changed_sign, signs_of
 from credo.io.preparation.unseen import Alternatives, representatives, terms
 from credo.io.tables.columns import as_frame, has_names, missing_columns
@@ -46,6 +46,10 @@ class Preparation(TransformerMixin, BaseEstimator):
     standardize : bool, default False
         Whether every column is scaled to mean 0 and standard deviation 1, so that one prior suits all coefficients.
         Columns of words are scaled but not centred, which keeps them sparse.
+    clip : bool, default False
+        Whether numbers far outside the bulk of the training rows are set to a bound, so that one absurd value can't
+        dominate a fit or make a prediction explode. The bounds are the quantiles 0.1 % and 99.9 %, widened by their
+        distance or, if that is more, by eight standard deviations; `notes_` name the values. Dates are not clipped.
     kinds : mapping of column name to kind or Form, optional
         Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
         it out. The `forms_` of a fitted preparation make another read its rows in the same way: part of a table,
@@ -68,6 +72,8 @@ class Preparation(TransformerMixin, BaseEstimator):
         What was left out, filled in or decided, a sentence each.
     center_, scale_ : arrays of shape (n_features_out,)
         Only with `standardize`: what was subtracted and divided by.
+    lower_, upper_ : arrays of shape (n_features_out,)
+        Only with `clip`: the bounds; infinite for columns that aren't clipped.
     combinations_, combination_weights_ : arrays of shape (n_combinations, n_categorical) and (n_combinations,)
         Combinations of levels, as codes, that stand for those of the training data.
 
@@ -99,12 +105,14 @@ class Preparation(TransformerMixin, BaseEstimator):
         self,
         *,
         standardize: bool = False,
+        clip: bool = False,
         kinds: Mapping[str, str | Form] | None = None,
         drop_reference: bool = True,
         max_levels: int = 30,
         max_words: int = 1000,
     ) -> None:
         self.standardize = standardize
+        self.clip = clip
         self.kinds = kinds
         self.drop_reference = drop_reference
         self.max_levels = max_levels
@@ -151,8 +159,14 @@ class Preparation(TransformerMixin, BaseEstimator):
             categories = self._categories()
             codes = [encoder.codes(table[encoder.name]) for encoder in categories]
             self.combinations_, self.combination_weights_ = representatives(codes, weight) if codes else _NONE
+            blocks = self._blocks(table) if self.clip or self.standardize else []
+            if self.clip:
+                dated = [isinstance(encoder, Days) for encoder in self.encoders_ for _ in encoder.names()]
+                self.lower_, self.upper_ = bounds(blocks, np.array(dated, dtype=bool))
+                self.notes_ += self._clip_notes(blocks, table.index)
+                blocks = self._clipped(blocks)
             if self.standardize:
-                self.center_, self.scale_ = center_and_scale(self._blocks(table), weight)
+                self.center_, self.scale_ = center_and_scale(blocks, weight)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
@@ -326,12 +340,41 @@ class Preparation(TransformerMixin, BaseEstimator):
         return self._joined(self._blocks(table))
 
     def _joined(self, blocks: list[Any]) -> Any:
+        if self.clip:
+            blocks = self._clipped(blocks)
         if self.standardize:
             blocks = self._standardized(blocks)
         if any(is_sparse(block) for block in blocks):
             together = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
             return named_by(sparse.csr_array(together), self)
         return named_by(np.ascontiguousarray(np.hstack(blocks)), self)
+
+    def _clipped(self, blocks: list[Any]) -> list[Any]:
+        ends = np.cumsum([block.shape[1] for block in blocks])
+        limits = zip(np.split(self.lower_, ends[:-1]), np.split(self.upper_, ends[:-1]), strict=True)
+        return [
+            block if is_sparse(block) else np.clip(block, low, high)
+            for block, (low, high) in zip(blocks, limits, strict=True)
+        ]
+
+    def _clip_notes(self, blocks: list[Any], index: Any) -> list[str]:
+        """A sentence for each column with values that are set to a bound."""
+        notes, names, start = [], self.get_feature_names_out(), 0
+        for block in blocks:
+            width = block.shape[1]
+            low, high = self.lower_[start : start + width], self.upper_[start : start + width]
+            far = np.zeros(block.shape, bool) if is_sparse(block) else (block < low) | (block > high)
+            for j in np.flatnonzero(far.any(axis=0)):
+                rows = np.flatnonzero(far[:, j])
+                value, bound = block[rows[0], j], high[j] if block[rows[0], j] > high[j] else low[j]
+                label = index[rows[0]]
+                place = int(label) + 1 if isinstance(label, int | np.integer) else label
+                notes.append(
+                    f"Column {names[start + j]!r}: {plural(len(rows), 'value')} far outside the others (row {place}: "
+                    f"{shown(value)}) counted as {shown(bound)}."
+                )
+            start += width
+        return notes
 
     def _standardized(self, blocks: list[Any]) -> list[Any]:
         ends = np.cumsum([block.shape[1] for block in blocks])
