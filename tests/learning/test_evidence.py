@@ -72,9 +72,9 @@ def test_of_two_maxima_the_higher_is_taken():
 
 def test_ends_of_the_range_are_put_into_words():
     silent = Line(np.ones(3), np.full(3, 0.01), 10.0, 13.0, 0.0)
-    assert "all weights at zero" in maximize_precisions(silent, prior=None, noise=None).message
+    assert "without any linear effect" in maximize_precisions(silent, prior=None, noise=None).message
     flat = Line(np.empty(0), np.empty(0), 10.0, 13.0, 0.0)
-    assert "inputs don't vary" in maximize_precisions(flat, prior=None, noise=None).message
+    assert "all columns are constant" in maximize_precisions(flat, prior=None, noise=None).message
     exact = Line(np.array([1.0, 100.0]), np.array([1.0, 100.0]), 1e-200, 2.0, 0.0)
     assert "noise goes to zero" in maximize_precisions(exact, prior=None, noise=None).message
 

@@ -23,8 +23,7 @@ from credo.distributions._empirical import Empirical
 from credo.distributions._mixture import Mixture
 from credo.distributions._multivariate_normal import MultivariateNormal
 from credo.distributions._normal import Normal
-from credo.distributions._student_t import StudentT
-from credo.distributions._student_t import t_variance as t_variance
+from credo.distributions._student_t import StudentT, t_variance
 from credo.distributions._transform import BoxCox, Identity, Log, Transform, YeoJohnson
 from credo.distributions._transformed import Transformed
 
@@ -43,4 +42,5 @@ __all__ = [
     "Transform",
     "Transformed",
     "YeoJohnson",
+    "t_variance",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Mixture, MultivariateNormal, Normal
-from credo.estimator import Regressor, numeric, positive_integer
+from credo.estimator import FitWarning, Regressor, numeric, positive_integer
 from credo.gp._batch import greedy_batch
 from credo.gp._data import MeanBasis, targets
 from credo.gp._marginal import Marginal
@@ -23,9 +24,13 @@ from credo.inference import Conditioned
 from credo.kernels import Kernel
 from credo.kernels._draws import draws
 from credo.linalg import one_blas_thread
+from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
+
+# A jitter up to this share of the noise variance is negligible; without noise, of this share of the kernel's variance.
+_NEGLIGIBLE, _ROUNDING = 0.01, 1e-9
 
 # Nodes of the quadrature over the log noise.
 _NODES = 9
@@ -276,6 +281,26 @@ class FittedProcess(Regressor):
         """n draws of f from one process."""
         deviations = draws(process.covariance(rows, target=j), n, random_state=rng, method=method)
         return self.center_[j] + self.unit_[j] * (process.mean(rows)[:, j] + deviations)
+
+    def _report_jitter(self, process: Process) -> None:
+        """Say in the result's message that the covariance needed jitter, and warn if it isn't negligible."""
+        jitter = max(given.factor.jitter for _, given in process.parts)
+        if not jitter:
+            return
+        noise = float(self.noise_levels_[0])
+        share = f"{100 * jitter / noise:.2g} % of the noise variance" if noise > 0 else "the noise variance is 0"
+        message = (
+            "the covariance matrix is numerically singular, so a jitter of "
+            f"{jitter * float(np.mean(self.unit_**2)):.2g} ({share}) was added to its diagonal"
+        )
+        self.result_ = replace(self.result_, message=f"{self.result_.message}; {message}")
+        if jitter > _NEGLIGIBLE * (noise or _ROUNDING * float(np.mean(self.kernel_.diagonal(self.X_train_)))):
+            warn(
+                f"{message}, which acts as additional noise: use a larger noise variance, remove rows that nearly "
+                "repeat others, or use a rougher kernel such as Matern52",
+                FitWarning,
+                stacklevel=4,
+            )
 
     def _log_density(self, process: Process) -> float:
         """ln p(y) of a process, in the units of y."""

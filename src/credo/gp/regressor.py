@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import ConvergenceWarning, FitWarning, Result, choice, nonnegative, numeric
+from credo.estimator import ConvergenceWarning, Result, choice, nonnegative, numeric
 from credo.frames import Table
 from credo.gp._data import (
     MeanBasis,
@@ -40,9 +39,6 @@ from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
-
-# A jitter up to this share of the noise variance is negligible; without noise, of this share of the kernel's variance.
-_NEGLIGIBLE, _ROUNDING = 0.01, 1e-9
 
 _MEANS = ("zero", "constant", "linear")
 # The square of the number of rows is what has to fit into memory.
@@ -308,26 +304,6 @@ class GPRegressor(FittedProcess, LearnedKernel):
             noise_known=self._known_noise() is not None,
             several=not self.single_,
         )
-
-    def _report_jitter(self, process: Process) -> None:
-        """Say in the result's message that the covariance needed jitter, and warn if it isn't negligible."""
-        jitter = max(given.factor.jitter for _, given in process.parts)
-        if not jitter:
-            return
-        noise = float(self.noise_levels_[0])
-        share = f"{100 * jitter / noise:.2g} % of the noise variance" if noise > 0 else "the noise variance is 0"
-        message = (
-            "the covariance matrix is numerically singular, so a jitter of "
-            f"{jitter * float(np.mean(self.unit_**2)):.2g} ({share}) was added to its diagonal"
-        )
-        self.result_ = replace(self.result_, message=f"{self.result_.message}; {message}")
-        if jitter > _NEGLIGIBLE * (noise or _ROUNDING * float(np.mean(self.kernel_.diagonal(self.X_train_)))):
-            warn(
-                f"{message}, which acts as additional noise: use a larger noise variance, remove rows that nearly "
-                "repeat others, or use a rougher kernel such as Matern52",
-                FitWarning,
-                stacklevel=4,
-            )
 
     def _build(self) -> tuple[Process, ...]:
         Y = (self.y_train_.reshape(len(self.X_train_), -1) - self.center_) / self.unit_
