@@ -54,8 +54,8 @@ class LinearRegression(LinearModel):
     >>> print(model.confint(0.95))
     95 % intervals
     parameter    lower   upper
-    intercept  0.35815  1.8218
-    x0          1.5488  2.3312
+    intercept  0.36108  1.8189
+    x0          1.5504  2.3296
     """
 
     _accepts_sparse = True
