@@ -438,6 +438,19 @@ def test_standard_input_is_named_in_words(run, data, tmp_path, without_report):
     assert run("fit", "-", *arguments, input=b"").exit_code == 1
 
 
+def test_a_sheet_of_a_workbook(run, frame, tmp_path, without_report):
+    pytest.importorskip("openpyxl")
+    with pd.ExcelWriter(tmp_path / "book.xlsx") as book:
+        pd.DataFrame({"about": ["prices of houses"]}).to_excel(book, sheet_name="readme", index=False)
+        frame.to_excel(book, sheet_name="houses", index=False)
+    arguments = ("fit", tmp_path / "book.xlsx", "--target", "price", "--models", "linear", "--folds", 2)
+    result = run(*arguments, "--sheet", "houses", "--out", tmp_path, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["rows"] == 80
+    predicted = run("predict", tmp_path / "model.credo", tmp_path / "book.xlsx", "--sheet", "houses")
+    assert len(predicted.stdout.splitlines()) == 81
+
+
 def test_rows_in_the_order_of_time_are_forecast_unless_shuffled(run, tmp_path, without_report):
     rng = np.random.default_rng(0)
     dates = pd.date_range("2020-01-01", periods=60, freq="MS")
