@@ -214,21 +214,49 @@ def test_a_process_of_its_own_keeps_stdout_for_json(spawn, data, tmp_path):
     assert names(tmp_path) == OUTPUTS | {"houses.csv"}
 
 
-def test_ctrl_c_leaves_old_outputs_and_no_new_ones(spawn, tmp_path):
+@pytest.fixture
+def long_table(tmp_path):
+    """A table on which least squares takes no time, and a process longer than any test waits."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(2000, 5)), columns=list("abcde"))
+    table["a"] += 3 * table["b"]
     table.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+def _interrupted(process, while_fitting):
+    """The output of a process that gets an interrupt once it has begun with a model."""
+    assert any(f"Fitting {while_fitting}" in line for line in iter(process.stderr.readline, ""))
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=60)
+
+
+def test_ctrl_c_writes_the_models_that_are_finished(spawn, long_table, tmp_path):
+    out = tmp_path / "out"
+    process = spawn(
+        *("fit", long_table, "--target", "a", "--models", "linear,gp", "--time", "none"),
+        *("--folds", 2, "--out", out, "--json"),
+    )
+    stdout, stderr = _interrupted(process, "gp")
+    assert process.returncode == 0, stderr
+    assert "Traceback" not in stderr
+    assert "Stopped by Ctrl-C before these models were fitted: gp" in stderr
+    record = json.loads(stdout)
+    assert record["selected"] == "linear"
+    assert {line["name"] for line in record["leaderboard"]} == {"baseline", "linear"}
+    assert names(out) == OUTPUTS
+    assert load(out / "model.credo").target == "a"
+
+
+def test_ctrl_c_before_any_model_is_finished_leaves_old_outputs_alone(spawn, long_table, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "model.credo").write_text("an older model")
     process = spawn(
-        *("fit", tmp_path / "data.csv", "--target", "a", "--models", "linear"),
-        *("--cv", 2000, "--out", out, "--json"),
+        *("fit", long_table, "--target", "a", "--models", "gp", "--time", "none"),
+        *("--folds", 2, "--out", out, "--json"),
     )
-    # The first fit of two thousand has begun when its line appears.
-    assert any("Fitting" in line for line in iter(process.stderr.readline, ""))
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = _interrupted(process, "gp")
     assert process.returncode == 130
     assert stdout == ""
     assert "Stopped. No file was left half-written." in stderr
@@ -322,3 +350,119 @@ def test_seconds_are_those_of_the_fit_without_the_preparation(run, data, tmp_pat
     monkeypatch.setattr(Preparation, "fit_transform", slow)
     result = run("fit", data, "--target", "price", "--models", "linear", "--cv", 2, "--out", tmp_path, "--json")
     assert json.loads(result.stdout)["leaderboard"][0]["seconds"] < 0.3
+
+
+def test_select_overrides_and_says_what_would_have_been_selected(run, data, tmp_path, without_report):
+    arguments = ("fit", data, "--target", "price", "--models", "linear,polynomial", "--folds", 3, "--out", tmp_path)
+    result = run(*arguments, "--select", "polynomial")
+    assert result.exit_code == 0, result.stderr
+    assert "Selected: polynomial, as asked for. By the held-out scores it would be linear." in result.stdout
+    assert "name             polynomial\n" in run("show", tmp_path / "model.credo").stdout
+    record = json.loads(run(*arguments, "--select", "polynomial", "--json").stdout)
+    assert record["selected"] == "polynomial" and "would be linear" in record["reason"]
+    result = run(*arguments, "--select", "gp")
+    assert result.exit_code == 1
+    assert "select='gp' is not among the models: " in result.stderr
+
+
+def test_keep_all_writes_every_model(run, data, frame, tmp_path, without_report):
+    arguments = ("fit", data, "--target", "price", "--models", "linear,bayes-log", "--folds", 3, "--out", tmp_path)
+    assert names(tmp_path) == {"houses.csv"}
+    result = run(*arguments, "--keep", "all")
+    assert result.exit_code == 0, result.stderr
+    assert {"baseline.credo", "linear.credo", "bayes-log.credo", "model.credo"} <= names(tmp_path)
+    assert "baseline.credo, bayes-log.credo, linear.credo" in result.stdout
+    for name in ("baseline", "linear", "bayes-log"):
+        model = load(tmp_path / f"{name}.credo")
+        assert model.predict(frame.drop(columns="price")).shape == (80,)
+        predicted = run("predict", tmp_path / f"{name}.credo", data)
+        assert predicted.exit_code == 0 and len(predicted.stdout.splitlines()) == 81, predicted.stderr
+
+
+def test_without_keep_only_the_selected_model_is_written(run, data, tmp_path, without_report):
+    run("fit", data, "--target", "price", "--models", "linear,bayes", "--folds", 3, "--out", tmp_path / "out")
+    assert names(tmp_path / "out") == OUTPUTS - {"report.html"}
+
+
+def test_held_out_predictions_are_a_file(run, data, frame, tmp_path, without_report):
+    result = run("fit", data, "--target", "price", "--models", "linear", "--folds", 3, "--out", tmp_path, "--json")
+    held = pd.read_csv(tmp_path / "held_out.csv")
+    assert held["row"].tolist() == list(range(1, 81))
+    assert held["actual"].tolist() == frame["price"].tolist()
+    line = json.loads(result.stdout)["leaderboard"][0]
+    assert np.sqrt(np.mean((held["actual"] - held["mean"]) ** 2)) == pytest.approx(line["rmse"])
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "soon", "inf", "nan"])
+def test_a_wrong_time_is_wrong_usage(run, data, value):
+    result = run("fit", data, "--target", "price", "--time", value)
+    assert result.exit_code == 2
+    assert "neither a positive number of seconds nor 'none'" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("linear,bays", "there is no model 'bays'. Did you mean 'bayes'?"),
+        ("xyz", "there is no model 'xyz'. Choose from linear, ridge"),
+        (" , ", "name at least one of linear"),
+    ],
+)
+def test_a_wrong_name_suggests_the_nearest(run, data, value, words):
+    result = run("fit", data, "--target", "price", "--models", value)
+    assert result.exit_code == 2
+    # click breaks lines at hyphens as well.
+    assert words in " ".join(result.stderr.split()).replace("- ", "-")
+
+
+def test_a_table_comes_from_standard_input(run, data, tmp_path, without_report):
+    arguments = ("--target", "price", "--models", "linear,bayes", "--folds", 3, "--json", "--out")
+    piped = run("fit", "-", *arguments, tmp_path / "piped", input=data.read_bytes())
+    assert piped.exit_code == 0, piped.stderr
+    direct = json.loads(run("fit", data, *arguments, tmp_path / "direct").stdout)
+    record = json.loads(piped.stdout)
+    for key in ("selected", "rows", "columns"):
+        assert record[key] == direct[key]
+    assert [line["rmse"] for line in record["leaderboard"]] == [line["rmse"] for line in direct["leaderboard"]]
+    model = tmp_path / "piped" / "model.credo"
+    assert run("predict", model, "-", input=data.read_bytes()).stdout == run("predict", model, data).stdout
+
+
+def test_standard_input_is_named_in_words(run, data, tmp_path, without_report):
+    arguments = ("--target", "price", "--models", "linear", "--folds", 2, "--out", tmp_path)
+    said = run("fit", "-", *arguments, input=data.read_bytes()).stdout
+    assert "standard input: 80 rows, 3 columns" in said
+    missing = run("fit", "-", input=data.read_bytes())
+    assert missing.exit_code == 2
+    assert "standard input has 'size', 'age'" in " ".join(missing.stderr.split())
+    assert run("fit", "-", *arguments, input=b"").exit_code == 1
+
+
+def test_a_sheet_of_a_workbook(run, frame, tmp_path, without_report):
+    pytest.importorskip("openpyxl")
+    with pd.ExcelWriter(tmp_path / "book.xlsx") as book:
+        pd.DataFrame({"about": ["prices of houses"]}).to_excel(book, sheet_name="readme", index=False)
+        frame.to_excel(book, sheet_name="houses", index=False)
+    arguments = ("fit", tmp_path / "book.xlsx", "--target", "price", "--models", "linear", "--folds", 2)
+    result = run(*arguments, "--sheet", "houses", "--out", tmp_path, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["rows"] == 80
+    predicted = run("predict", tmp_path / "model.credo", tmp_path / "book.xlsx", "--sheet", "houses")
+    assert len(predicted.stdout.splitlines()) == 81
+
+
+def test_rows_in_the_order_of_time_are_forecast_unless_shuffled(run, tmp_path, without_report):
+    rng = np.random.default_rng(0)
+    dates = pd.date_range("2020-01-01", periods=60, freq="MS")
+    pd.DataFrame({"date": dates, "level": np.arange(60) + rng.normal(size=60)}).to_csv(tmp_path / "t.csv", index=False)
+    arguments = ("fit", tmp_path / "t.csv", "--target", "level", "--models", "linear", "--folds", 3, "--out", tmp_path)
+    assert "in the order of 'date'" in run(*arguments).stderr
+    assert pd.read_csv(tmp_path / "held_out.csv")["row"].tolist() == list(range(16, 61))
+    assert "in the order of 'date'" not in run(*arguments, "--shuffle").stderr
+    assert len(pd.read_csv(tmp_path / "held_out.csv")) == 60
+    # A year of the far future is flagged, in a column and in a note.
+    (tmp_path / "new.csv").write_text("date\n2024-06-01\n3000-01-01\n")
+    result = run("predict", tmp_path / "model.credo", tmp_path / "new.csv")
+    lines = list(csv.DictReader(result.stdout.splitlines()))
+    assert lines[0]["outside"] == "" and "date" in lines[1]["outside"]
+    assert "Note: " in result.stderr and "outside" in result.stderr

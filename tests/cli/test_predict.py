@@ -106,3 +106,32 @@ def test_rows_are_those_of_the_file_when_empty_ones_are_left_out(run, fitted, fr
     (tmp_path / "gap.csv").write_text("\n".join([*lines[:2], ",,,", *lines[2:]]) + "\n")
     result = run("predict", fitted / "model.credo", tmp_path / "gap.csv")
     assert [line.split(",")[0] for line in result.stdout.splitlines()] == ["row", "1", "3", "4"]
+
+
+def test_rows_outside_the_training_range_are_flagged_and_noted(run, fitted, frame, tmp_path):
+    new = frame.drop(columns="price").head(3).assign(size=[50.0, 5000.0, 50.0], colour=["red", "red", "mauve"])
+    new.to_csv(tmp_path / "new.csv", index=False)
+    result = run("predict", fitted / "model.credo", tmp_path / "new.csv")
+    outside = [line["outside"] for line in rows(result.stdout)]
+    assert outside[0] == "" and "size" in outside[1] and "colour" in outside[2]
+    assert "outside" in result.stderr
+    lines = rows(result.stdout)
+    # An unseen colour is predicted with more doubt than a known one.
+    assert float(lines[2]["std"]) > float(lines[0]["std"])
+
+
+def test_quiet_prints_no_notes(run, fitted, frame, tmp_path):
+    frame.drop(columns="price").assign(extra=1, size=5000.0).to_csv(tmp_path / "new.csv", index=False)
+    result = run("predict", fitted / "model.credo", tmp_path / "new.csv", "--quiet")
+    assert result.stderr == ""
+    assert len(rows(result.stdout)) == 80
+
+
+def test_columns_that_identify_the_rows_are_carried_along(run, frame, tmp_path, without_report):
+    named = frame.assign(id=[f"house-{i:03}" for i in range(80)])[["id", *frame.columns]]
+    named.to_csv(tmp_path / "named.csv", index=False)
+    arguments = ("fit", tmp_path / "named.csv", "--target", "price", "--models", "linear", "--folds", 2)
+    assert run(*arguments, "--out", tmp_path).exit_code == 0
+    lines = rows(run("predict", tmp_path / "model.credo", tmp_path / "named.csv").stdout)
+    assert list(lines[0])[:3] == ["row", "id", "mean"]
+    assert [line["id"] for line in lines] == named["id"].tolist()

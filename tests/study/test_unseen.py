@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from credo.io import TableWarning
+
 
 @pytest.fixture(scope="module")
 def soils():
@@ -18,7 +20,8 @@ def soils():
 def test_the_interval_of_an_unseen_level_is_wider(analyze, soils, name):
     study = analyze(soils, "yield", models=name)
     new = pd.DataFrame({"soil": ["sand", "clay", "peat", "loam", "moon dust"], "rain": 0.0})
-    found = study.predict(new)
+    with pytest.warns(TableWarning, match="'moon dust'"):
+        found = study.predict(new)
     # The levels differ by a standard deviation of about 3.5, seven times that of the noise.
     assert found["std"][4] > 2 * found["std"][:4].max()
     assert "soil" in found["outside"][4] and (found["outside"][:4] == "").all()
@@ -31,7 +34,9 @@ def test_the_probabilities_of_an_unseen_level_are_less_sure(analyze, name):
     high = rng.uniform(size=180) < pd.Series(soil).map({"sand": 0.98, "clay": 0.05, "peat": 0.05}).to_numpy()
     frame = pd.DataFrame({"soil": soil, "rain": rng.normal(size=180), "crop": np.where(high, "good", "poor")})
     study = analyze(frame, "crop", models=name)
-    found = study.predict(pd.DataFrame({"soil": ["sand", "clay", "peat", "moon dust"], "rain": 0.0}))
+    new = pd.DataFrame({"soil": ["sand", "clay", "peat", "moon dust"], "rain": 0.0})
+    with pytest.warns(TableWarning, match="'moon dust'"):
+        found = study.predict(new)
     sure = found[["p(good)", "p(poor)"]].max(axis=1)
     assert sure[3] < sure[:3].min() - 0.1
     assert sure[3] < 0.8

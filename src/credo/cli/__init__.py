@@ -4,7 +4,8 @@
 
 Contract: data on stdout, progress and notes on stderr; `--json` prints one JSON object on stdout and
 nothing else there. Exit codes: 0 fine, 1 the data or the model can't be used (a sentence on stderr, the
-traceback with `--debug`), 2 wrong usage, 130 stopped by Ctrl-C. Files appear whole or not at all.
+traceback with `--debug`), 2 wrong usage, 130 stopped by Ctrl-C. On Ctrl-C `credo fit` writes the models that
+are finished and exits with 0; with 130 if there are none. Files appear whole or not at all.
 
 One command a file. Modules import click alone at their top, and everything heavy inside the function that
 needs it, so that `credo --help` answers at once.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import click
 
 from credo.cli._options import debug_option
-from credo.cli._screen import Screen
+from credo.cli._screen import Screen, command_as_typed
 
 # Few, so that it takes seconds: lines, all subsets of the inputs, a curved surface, and a process.
 MODELS = ("linear", "ridge", "bayes", "spike-slab", "polynomial", "gp")
@@ -44,16 +42,7 @@ def demo(out: str | None, seed: int) -> None:
         f"This is what `{command} fit {quoted} --target progression --models {names} --out {place} --seed {seed}` does."
     )
     screen.say()
-    run_and_show(str(data), "progression", screen, models=MODELS, out=folder, seed=seed, command=command)
-
-
-def command_as_typed() -> str:
-    """How this command was called, so that what is printed can be typed: .venv/bin/credo where it isn't on the path."""
-    called = Path(sys.argv[0])
-    if called.name != "credo":
-        return "credo"
-    found = shutil.which("credo")
-    return "credo" if found is not None and Path(found).resolve() == called.resolve() else shlex.quote(str(called))
+    run_and_show(str(data), "progression", screen, models=MODELS, out=folder, seed=seed)
 
 
 def _diabetes(path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from credo.cli._options import data_file, debug_option, json_option, reading_arguments, reading_options
-from credo.cli._screen import Screen
+from credo.cli._options import READING, data_file, debug_option, json_option, reading_arguments, reading_options
+from credo.cli._screen import Screen, command_as_typed
 from credo.study._catalogue import known_name, names
 
 
@@ -92,7 +92,7 @@ def fit(data: str, target: str | None, out: str, keep: str, as_json: bool, quiet
     and written. Files of these names are replaced when the new ones are complete.
     """
     screen = Screen(as_json=as_json, quiet=quiet)
-    reading = reading_arguments(**{key: options.pop(key) for key in ("separator", "decimal", "na_words", "encoding")})
+    reading = reading_arguments(**{key: options.pop(key) for key in READING})
     if target is None:
         raise click.UsageError(_missing_target(data, reading))
     run_and_show(data, target, screen, out=Path(out), reading=reading, keep_all=keep == "all", **options)
@@ -103,7 +103,8 @@ def _missing_target(data: str, reading: dict[str, Any]) -> str:
     from credo.io.errors import quoted
 
     columns = read_table(data, **reading).frame.columns
-    return f"Missing option '--target'. Name the column to predict; {Path(data).name} has {quoted(columns, most=15)}."
+    source = "standard input" if data == "-" else Path(data).name
+    return f"Missing option '--target'. Name the column to predict; {source} has {quoted(columns, most=15)}."
 
 
 def run_and_show(
@@ -116,7 +117,6 @@ def run_and_show(
     keep_all: bool = False,
     task: str | None = None,
     shuffle: bool = False,
-    command: str = "credo",
     **options: Any,
 ) -> None:
     """Run the study, write its files and show what it found."""
@@ -144,10 +144,10 @@ def run_and_show(
     for name in OUTPUTS:
         if name not in outputs and (out / name).exists():
             screen.note(f"Note: {out / name} is from an earlier run; this one wrote no such file.")
-    _show(study, outputs, screen, data, command)
+    _show(study, outputs, screen, data)
 
 
-def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str, command: str) -> None:
+def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> None:
     from credo.study._write import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
 
     screen.say()
@@ -163,8 +163,9 @@ def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str, comma
     if others:
         screen.say(f"{'Models':<12} {', '.join(others)}")
     screen.say()
-    model = shlex.quote(str(outputs[MODEL]))
+    model, command = shlex.quote(str(outputs[MODEL])), command_as_typed()
     screen.say(f"Next: {command} show {model}")
-    screen.say(f"      {command} predict {model} {shlex.quote(data)}")
+    if data != "-":
+        screen.say(f"      {command} predict {model} {shlex.quote(data)}")
     places = {Path(name).stem: str(path) for name, path in outputs.items()}
     screen.json({**study.record(), "data": data, "outputs": places})

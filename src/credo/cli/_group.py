@@ -69,7 +69,8 @@ def sentence(error: Exception) -> str:
 @click.group(
     cls=Group,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 fine, 1 the data or the model can't be used, 2 wrong usage, 130 stopped by Ctrl-C.",
+    epilog="Exit codes: 0 fine, 1 the data or the model can't be used, 2 wrong usage, 130 stopped by Ctrl-C before any "
+    "model was finished.",
 )
 @click.version_option(__version__, prog_name="credo", message="%(prog)s %(version)s")
 @debug_option

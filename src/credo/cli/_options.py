@@ -43,13 +43,16 @@ _READING = (
     click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark. [default: found out]"),
     click.option("--na", "na_words", metavar="WORDS", help="Words for a missing value, separated by commas."),
     click.option("--encoding", metavar="NAME", help="Encoding of the file. [default: found out]"),
+    click.option("--sheet", metavar="NAME", help="Sheet of an Excel workbook. [default: the first]"),
 )
+
+READING = ("separator", "decimal", "na_words", "encoding", "sheet")
 
 
 def reading_arguments(
-    separator: str | None, decimal: str | None, na_words: str | None, encoding: str | None
+    separator: str | None, decimal: str | None, na_words: str | None, encoding: str | None, sheet: str | None
 ) -> dict[str, Any]:
     """The reading options as `credo.io.read_table` takes them."""
     words = None if na_words is None else [word.strip() for word in na_words.split(",")]
     separator = {"tab": "\t", "\\t": "\t", "space": " "}.get(separator or "", separator)
-    return {"separator": separator, "decimal": decimal, "na_words": words, "encoding": encoding}
+    return {"separator": separator, "decimal": decimal, "na_words": words, "encoding": encoding, "sheet": sheet}

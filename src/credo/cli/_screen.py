@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
+import shutil
+import sys
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,6 +89,17 @@ def _fitting(lines: list[tuple[str, ...]], width: int) -> int:
     """How many columns stand side by side unclipped, with gaps of two between them; leaderboard.csv has them all."""
     used = accumulate(max(len(cell) for cell in column) + 2 for column in zip(*lines, strict=True))
     return max(2, sum(end - 2 <= width for end in used))
+
+
+def command_as_typed() -> str:
+    """How this command was called, so that what is printed can be typed: .venv/bin/credo where it isn't on the path."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m credo"
+    if called.name != "credo":
+        return "credo"
+    found = shutil.which("credo")
+    return "credo" if found is not None and Path(found).resolve() == called.resolve() else shlex.quote(str(called))
 
 
 def visible(text: str) -> str:

@@ -99,10 +99,11 @@ class Comparison:
     def selection(self) -> Selection:
         """The model to use and why; `credo.selection._select` has the rule."""
         self._require_a_model()
-        if not self.held_out:
-            first = self.scores[0].name
+        held = {name: held for name, held in self.held_out.items() if name not in self.references}
+        if not held:
+            first = next(score.name for score in self.scores if score.name not in self.references)
             return Selection(first, [first], "No model here predicts a distribution; it has the smallest error.")
-        return select([Candidate(name, held.y, held.dist, self[name].held_out) for name, held in self.held_out.items()])
+        return select([Candidate(name, held.y, held.dist, self[name].held_out) for name, held in held.items()])
 
     @property
     def selected(self) -> str:

@@ -96,9 +96,18 @@ def run(
         raise ValueError(
             f"select={select!r} is not among the models: {', '.join(c.name for c in cards if not c.reference)}"
         )
+    if data.transformation != "identity" and models is None:
+        kind = {"log": "the logarithm", "box-cox": "a Box–Cox transformation"}.get(data.transformation)
+        card_notes.append(
+            f"{data.target!r} is skewed, and {kind or 'a Yeo–Johnson transformation'} of it is easier to predict: "
+            f"names that end in {SUFFIXES[data.transformation]} are models of that. All scores are on the scale of "
+            f"{data.target!r} itself."
+        )
     splits, fold_notes = data.splits(FOLDS if folds is None else folds, seed)
     work = Run(data, cards, splits, seed, time, report)
     trials = work.finish()
+    if not work.has_model:
+        raise ValueError(f"no model was finished. {' '.join(work.notes)}")
     references = tuple(card.name for card in cards if card.reference)
     found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
     fitted = found.fitted
@@ -111,13 +120,6 @@ def run(
     reason = found.reason if select is None else f"Selected: {select}, as asked for. {_otherwise(found, select)}"
     if selected not in fitted:
         raise ValueError(f"the model {selected!r} was not finished: {' '.join(work.notes) or found[selected].error}")
-    if data.transformation != "identity" and models is None:
-        kind = {"log": "the logarithm", "box-cox": "a Box–Cox transformation"}.get(data.transformation)
-        card_notes.append(
-            f"{data.target!r} is skewed, and {kind or 'a Yeo–Johnson transformation'} of it is easier to predict: "
-            f"names that end in {SUFFIXES[data.transformation]} are models of that. All scores are on the scale of "
-            f"{data.target!r} itself."
-        )
     notes = [
         *(note for note in data.notes if note.important),
         *(Note(text, important=True) for text in found.selection.notes if select is None),

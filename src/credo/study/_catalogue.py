@@ -72,6 +72,9 @@ def chosen_cards(
             card if card.transformation != "identity" or card.cost < 1 else replace(card, cost=card.cost + _LATER)
             for card in with_variants(known, transformation)
         )
+    if all(card.reference or card.cost < 0 for card in known):
+        named = ", ".join(card.name for card in known if card.reference)
+        raise ValueError(f"{named} is compared with other models and can't be selected: name another model beside it")
     reasons = {card.name: reason for card in known if (reason := card.limit(size)) is not None}
     if models is not None and reasons:
         name, reason = next(iter(reasons.items()))

@@ -95,7 +95,7 @@ def dataset(
     """Read the table, or take the frame; find out what the target holds unless `task` says it."""
     if isinstance(data, str | os.PathLike):
         sheet = read_table(data, **(reading or {}))
-        table, notes, source = sheet.frame, list(sheet.notes), Path(data).name
+        table, notes, source = sheet.frame, list(sheet.notes), "standard input" if str(data) == "-" else Path(data).name
     else:
         table, notes, source = as_frame(data), [], "table"
     found = None if task else target_task(table, target)

@@ -86,11 +86,16 @@ class Run:
         except KeyboardInterrupt:
             self.interrupted = True
             late |= dict.fromkeys([card.name, *(other.name for other in waiting)], _INTERRUPTED)
-            if not any(name != "baseline" for name in self.trials):
+            if not self.has_model:
                 raise
         self._say(None, 0, [])
         self.notes += _late_notes(late, self.time)
         return [self.trials[card.name] for card in self.cards if card.name in self.trials]
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model is finished that can be selected, beside the baseline."""
+        return any(card.name in self.trials for card in self.cards if card.cost >= 0 and not card.reference)
 
     def model(self, card: Card) -> TableModel:
         """The card's estimator behind a preparation that reads cells as the whole table is read."""

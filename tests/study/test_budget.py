@@ -1,0 +1,113 @@
+"""A study keeps to its time, and what is finished when it ends or Ctrl-C arrives is kept."""
+
+from time import monotonic, sleep
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import credo
+from credo.linear import LinearRegression
+from credo.study import _estimators, dataset, run
+
+
+class Slow(LinearRegression):
+    """Least squares that takes ten seconds, in steps of Python."""
+
+    def fit(self, X, y, sample_weight=None):
+        for _ in range(1000):
+            sleep(0.01)
+        return super().fit(X, y, sample_weight)
+
+
+class Interrupted(LinearRegression):
+    """Least squares during which the user presses Ctrl-C."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise KeyboardInterrupt
+
+
+@pytest.fixture
+def replaced(monkeypatch):
+    """Put another estimator behind a name of the catalogue."""
+    make = _estimators.make
+
+    def install(name, estimator):
+        monkeypatch.setattr(
+            _estimators, "make", lambda card, size, *more: estimator if card == name else make(card, size, *more)
+        )
+
+    return install
+
+
+def table(n):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+    return frame.assign(y=frame["a"] - frame["b"] + rng.normal(size=n))
+
+
+def names(study):
+    return {score.name for score in study.comparison.scores}
+
+
+@pytest.mark.parametrize("n", [100, 600], ids=["stopped", "skipped after a trial on part of the rows"])
+def test_a_slow_model_is_left_out_and_named(analyze, replaced, n):
+    replaced("lms", Slow())
+    start = monotonic()
+    study = analyze(table(n), "y", models=["linear", "lms", "bayes"], time=3.0)
+    assert monotonic() - start < 3.5
+    assert names(study) == {"baseline", "linear", "bayes"}
+    assert study.selected in {"linear", "bayes"}
+    [note] = [note for note in study.notes if "lms" in note.text]
+    assert note.important and "3 seconds were not enough" in note.text
+    assert note.text in str(study)
+
+
+def test_cheap_models_are_fitted_before_costly_ones():
+    order = []
+    models = ["gp", "polynomial", "linear"]
+    run(dataset(table(60), "y"), models=models, folds=2, report=lambda state: order.append(state.running))
+    assert list(dict.fromkeys(filter(None, order))) == ["baseline", "linear", "polynomial", "gp"]
+
+
+@pytest.mark.parametrize("models", ["linear", ["linear", "boosting"]])
+def test_a_budget_that_is_too_short_for_any_model_is_an_error(analyze, replaced, models):
+    replaced("linear", Slow())
+    with pytest.raises(ValueError, match=r"1 seconds were not enough for: linear .*--time"):
+        analyze(table(60), "y", models=models, time=1.0)
+
+
+def test_ctrl_c_keeps_what_is_finished(analyze, replaced):
+    replaced("polynomial", Interrupted())
+    study = analyze(table(80), "y", models=["linear", "polynomial", "bayes", "gp"])
+    assert names(study) == {"baseline", "linear", "bayes"}
+    [note] = [note for note in study.notes if "Ctrl-C" in note.text]
+    assert note.important and "polynomial" in note.text and "gp" in note.text
+    # The finished models are those of a study that was never interrupted.
+    whole = analyze(table(80), "y", models=["linear", "bayes"])
+    pd.testing.assert_frame_equal(study.held_out("bayes"), whole.held_out("bayes"))
+
+
+def test_ctrl_c_before_any_model_is_finished_ends_the_study(analyze, replaced):
+    replaced("linear", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        analyze(table(80), "y", models=["linear", "bayes"])
+
+
+def test_no_budget_is_no_limit(analyze, replaced):
+    class Pause(LinearRegression):
+        def fit(self, X, y, sample_weight=None):
+            sleep(0.05)
+            return super().fit(X, y, sample_weight)
+
+    replaced("lms", Pause())
+    assert "lms" in names(analyze(table(60), "y", models=["linear", "lms"], time=None))
+
+
+def test_progress_says_what_runs_what_waits_and_how_long(capsys):
+    credo.analyze(table(60), "y", models=["linear", "bayes"], folds=2, time=30.0)
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    assert [line.split(" (")[0] for line in lines] == ["Fitting baseline", "Fitting linear", "Fitting bayes"]
+    assert "2 more to come" in lines[0] and "s left" in lines[0] and "0 more to come" in lines[-1]

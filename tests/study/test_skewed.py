@@ -1,0 +1,82 @@
+"""Skewed positive targets: models of a transformed target join, on the scale of the target itself."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from credo.io import Preparation
+from credo.linear import BayesianLinearRegression
+from credo.study import dataset, run
+from credo.study._catalogue import chosen_cards
+
+
+@pytest.fixture(scope="module")
+def prices():
+    rng = np.random.default_rng(0)
+    carat, clarity = rng.uniform(0.2, 2.0, size=150), rng.choice(["IF", "VS", "SI"], 150)
+    log = 6 + 1.2 * carat + 0.5 * (clarity == "IF") + rng.normal(0, 0.5, size=150)
+    return pd.DataFrame({"carat": carat, "clarity": clarity, "price": np.exp(log)})
+
+
+@pytest.fixture(scope="module")
+def study(analyze, prices):
+    return analyze(prices, "price", models=["linear", "bayes", "linear-log", "bayes-log"])
+
+
+def test_models_of_the_log_join_by_default(prices):
+    data = dataset(prices, "price")
+    assert data.transformation == "log"
+    names = [card.name for card in chosen_cards(data.size, None, data.transformation)[0]]
+    assert {"linear", "linear-log", "gp", "gp-log", "boosting"} <= set(names)
+    assert not {"baseline-log", "boosting-log"} & set(names)
+
+
+def test_a_symmetric_target_is_left_as_it_is(houses):
+    data = dataset(houses, "price")
+    assert data.transformation == "identity"
+    names = {card.name for card in chosen_cards(data.size, None, data.transformation)[0]}
+    assert not any(name.endswith(("-log", "-power")) for name in names)
+
+
+def test_a_model_of_the_log_is_selected_and_its_intervals_are_positive(study, prices):
+    assert study.selected in {"linear-log", "bayes-log"}
+    assert (study.predict(prices)["lower"] > 0).all()
+    assert (study.held_out()["lower"] > 0).all()
+    assert (study.held_out("linear")["lower"] < 0).any()
+    # The mean of a lognormal, not the exponential of the mean of the log.
+    assert study.predict(prices)["mean"].mean() == pytest.approx(prices["price"].mean(), rel=0.1)
+
+
+def test_log_scores_have_the_jacobian(study, prices):
+    X, log = prices.drop(columns="price"), np.log(prices["price"].to_numpy())
+    scores = np.empty(len(log))
+    for train, test in study.data.splits(3, 0)[0]:
+        prepared = Preparation(standardize=True).fit(X.iloc[train])
+        model = BayesianLinearRegression().fit(prepared.transform(X.iloc[train]), log[train])
+        mean, std = model.predict(prepared.transform(X.iloc[test]), return_std=True)
+        # p(y) = p(ln y) / y.
+        scores[test] = norm.logpdf(log[test], mean, std) - log[test]
+    board = {score.name: score.held_out["log_score"] for score in study.comparison.scores}
+    assert board["bayes-log"] == pytest.approx(scores.mean(), rel=1e-6)
+    assert board["bayes-log"] > board["bayes"] + 0.1
+
+
+def test_the_transformation_is_explained(prices):
+    found = run(dataset(prices, "price"), folds=2, time=2.0)
+    assert any("skewed" in note.text and "-log" in note.text for note in found.notes)
+    assert any(score.name.endswith("-log") for score in found.comparison.scores)
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        (lambda rng: rng.poisson(2.0, size=200), "counts"),
+        (lambda rng: rng.beta(1, 1, size=200), "shares between 0 and 1"),
+        (lambda rng: 100 * rng.beta(1, 1, size=200), "percentages"),
+    ],
+)
+def test_bounded_targets_and_counts_get_a_note(values, word):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "y": values(rng)})
+    assert any(word in note.text for note in dataset(frame, "y", task="regression").notes)

@@ -1,0 +1,80 @@
+"""A table in the order of time: folds that forecast, a process in time, and dates far from the training rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credo.study import dataset
+
+
+@pytest.fixture(scope="module")
+def monthly():
+    """Eight years of monthly sales with a trend and a season, in a shuffled order of rows."""
+    rng = np.random.default_rng(0)
+    month = np.arange(96)
+    sales = 100 + 0.8 * month + 15 * np.sin(2 * np.pi * month / 12) + rng.normal(0, 3, size=96)
+    return pd.DataFrame({"date": pd.date_range("2015-01-01", periods=96, freq="MS"), "sales": sales})
+
+
+@pytest.fixture(scope="module")
+def study(analyze, monthly):
+    return analyze(monthly, "sales", models=["linear", "gp-time"], time=None)
+
+
+def test_held_out_rows_are_later_than_their_training_rows(monthly):
+    shuffled = monthly.sample(frac=1.0, random_state=1)
+    data = dataset(shuffled, "sales")
+    dates = data.frame["date"].to_numpy()
+    splits, _ = data.splits(5, 0)
+    assert len(splits) == 5
+    for train, test in splits:
+        assert dates[train].max() < dates[test].min()
+    # All rows but those of the first block are held out once.
+    tested = np.concatenate([test for _, test in splits])
+    assert len(set(tested.tolist())) == len(tested) == 80
+    assert any("date" in note.text and "--shuffle" in note.text for note in data.notes)
+
+
+def test_rows_are_held_out_at_random_on_request(monthly):
+    data = dataset(monthly, "sales", time_order=False)
+    assert data.time is None
+    splits, _ = data.splits(5, 0)
+    assert any(train.max() > test.min() for train, test in splits)
+    assert sum(len(test) for _, test in splits) == 96
+
+
+def test_the_first_block_is_not_among_the_held_out_rows(study, monthly):
+    held = study.held_out()
+    assert len(held) == 72
+    assert held["row"].min() == 25
+    assert held["actual"].tolist() == monthly["sales"].iloc[24:].tolist()
+
+
+def test_the_process_in_time_forecasts_the_season(study):
+    assert study.selected == "gp-time"
+    board = {score.name: score.held_out for score in study.comparison.scores}
+    # The season has a standard deviation of 15/√2 ≈ 10.6, the noise of 3.
+    assert board["gp-time"]["rmse"] < 0.7 * board["linear"]["rmse"]
+
+
+def test_intervals_widen_with_the_horizon(study):
+    ahead = pd.DataFrame({"date": pd.date_range("2023-01-01", periods=120, freq="MS")})
+    std = study.predict(ahead)["std"].to_numpy()
+    assert std[-1] > 1.5 * std[0]
+    assert std[60:72].mean() > std[:12].mean()
+
+
+def test_far_dates_are_flagged(study):
+    rows = pd.DataFrame({"date": pd.to_datetime(["2018-06-01", "2023-02-01", "3000-01-01"])})
+    outside = study.predict(rows)["outside"].tolist()
+    assert outside[0] == ""
+    assert "date" in outside[2]
+
+
+def test_several_rows_a_date_are_no_series():
+    rng = np.random.default_rng(2)
+    days = np.repeat(pd.date_range("2020-01-01", periods=30), 4)
+    frame = pd.DataFrame({"day": days, "x": rng.normal(size=120), "y": rng.normal(size=120)})
+    data = dataset(frame, "y")
+    assert data.time is None
+    assert any("several rows" in note.text for note in data.notes)
