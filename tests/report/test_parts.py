@@ -19,7 +19,7 @@ from credo.report._effects import Effects, effects, step
 from credo.report._facts import Predicted
 from credo.report._figures import coefficient_figure
 from credo.report._numbers import aligned, fixed, listing, number, percent
-from credo.report._surprises import surprises
+from credo.report._surprises import surprises, unusual
 from credo.selection import Comparison, HeldOut, Score
 from credo.sparse import SpikeSlabRegressor
 
@@ -181,6 +181,19 @@ def test_rows_with_the_largest_errors_come_first_with_what_is_unusual_about_them
     assert "100 % of the squared error" in found.sentence
     few = surprises(Predicted(make_held_out(y[:5], mean[:5], std[:5])), frame[:5])
     assert few.lines == []
+
+
+def test_a_value_that_does_not_fit_the_other_columns_is_unusual():
+    rng = np.random.default_rng(0)
+    length = rng.uniform(4, 9, size=200)
+    frame = pd.DataFrame({"length": length, "width": length + 0.05 * rng.normal(size=200), "age": rng.normal(size=200)})
+    frame.loc[17, "width"] = 4.2
+    frame.loc[17, "length"] = 8.5
+    frame["kind"] = ["odd" if i == 3 else "usual" for i in range(200)]
+    first, second = unusual(frame, np.array([17, 3]))
+    # Each of the two is inside its range; they don't go together.
+    assert re.fullmatch(r"(width = 4.2|length = 8.5) \([\d.]+ expected from the others\)", first)
+    assert second == "kind = odd (0.5 % of rows)"
 
 
 def test_rows_keep_their_names_and_a_column_without_entries_goes(make_held_out):

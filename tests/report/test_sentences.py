@@ -51,7 +51,7 @@ def test_coverage(inside, n, verdict):
 @pytest.mark.parametrize(
     ("rmse", "guess", "clear", "words"),
     [
-        (54.6, 77.2, True, "the baseline, which always predicts the mean, has 77.2. The model removes 29 % of its error."),
+        (54.6, 77.2, True, "which always predicts the mean, has 77.2. The model removes 29 % of its error."),
         (1.0, 1.1, False, "a difference that chance could explain."),
         (1.1, 1.1, False, "no smaller than that of the baseline"),
         (2.0, 1.1, False, "larger than that of the baseline"),

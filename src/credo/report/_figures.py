@@ -34,7 +34,7 @@ ENLARGE_FROM = 4.0
 _SIZE = (4.7, 3.0)
 _SMALL = (3.1, 2.1)
 # As many letters stand side by side below a small picture.
-_TICKS = 32
+_TICKS = 26
 
 
 @dataclass(frozen=True)
