@@ -47,6 +47,14 @@ def test_patterns_are_rank_correlations():
     assert fact.size.p == pytest.approx(stats.spearmanr(np.abs(y - mean), mean).pvalue)
 
 
+def test_errors_that_grow_as_the_intervals_do_are_no_pattern():
+    rng = np.random.default_rng(5)
+    mean = rng.uniform(1, 10, size=400)
+    y = mean + mean * rng.normal(size=400)
+    assert facts.pattern(y, mean).size.p < 1e-6
+    assert facts.pattern(y, mean, mean).size.p > 0.01
+
+
 def test_honest_models_are_seldom_accused():
     rng = np.random.default_rng(4)
     accused = np.zeros(2)

@@ -1,5 +1,6 @@
 """Numbers, columns at a glance, coefficients and surprising rows."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,16 +8,20 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from credo.ensemble import TransformedTarget
 from credo.io import Preparation, TableModel
 from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
 from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
 from credo.report import render
+from credo.report._answer import effect_words
 from credo.report._effects import Effects, effects, step
 from credo.report._facts import Predicted
+from credo.report._figures import coefficient_figure
 from credo.report._numbers import aligned, fixed, listing, number, percent
-from credo.report._surprises import surprises
+from credo.report._surprises import surprises, unusual
 from credo.selection import Comparison, HeldOut, Score
+from credo.sparse import SpikeSlabRegressor
 
 
 @pytest.mark.parametrize(
@@ -178,6 +183,19 @@ def test_rows_with_the_largest_errors_come_first_with_what_is_unusual_about_them
     assert few.lines == []
 
 
+def test_a_value_that_does_not_fit_the_other_columns_is_unusual():
+    rng = np.random.default_rng(0)
+    length = rng.uniform(4, 9, size=200)
+    frame = pd.DataFrame({"length": length, "width": length + 0.05 * rng.normal(size=200), "age": rng.normal(size=200)})
+    frame.loc[17, "width"] = 4.2
+    frame.loc[17, "length"] = 8.5
+    frame["kind"] = ["odd" if i == 3 else "usual" for i in range(200)]
+    first, second = unusual(frame, np.array([17, 3]))
+    # Each of the two is inside its range; they don't go together.
+    assert re.fullmatch(r"(width = 4.2|length = 8.5) \([\d.]+ expected from the others\)", first)
+    assert second == "kind = odd (0.5 % of rows)"
+
+
 def test_rows_keep_their_names_and_a_column_without_entries_goes(make_held_out):
     y = np.zeros(30)
     y[3] = 4.0
@@ -253,7 +271,7 @@ def test_evidences_of_different_bases_have_no_best(make_case):
             replace(score, log_evidence=log, evidence_base=base)
             for score, log, base in zip(comparison.scores[:2], (-3.0, -5.0), bases, strict=True)
         ]
-        found = Comparison(scores, comparison.held_out)
+        found = Comparison(scores, {name: comparison.held_out[name] for name in ("bayes", "ridge")})
         assert [row.cells[4].best for row in leaderboard.rows(found, {})] == best
         assert leaderboard.head(found)[4].way == ("higher is better" if any(best) else "not all comparable")
         assert any("evidence" in sentence for sentence in leaderboard.words(found)) == any(best)
@@ -266,3 +284,30 @@ def test_coverage_that_chance_does_not_explain_is_flagged(make_case, make_held_o
     wide = make_held_out(held.y, held.dist.mean, 30.0)
     rows = leaderboard.rows(Comparison(scores, {"bayes": narrow, "ridge": wide}), {})
     assert [row.cells[3].flag for row in rows] == ["low", "high", ""]
+
+
+def test_coefficients_of_a_log_target_are_told_as_factors():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"size": rng.normal(size=300), "age": rng.normal(size=300)})
+    price = np.exp(3 + np.log(1.5) * frame["size"].to_numpy() + 0.1 * rng.normal(size=300))
+    tables = {"linear-log": fitted(TransformedTarget(LinearRegression(), transformation="log"), frame, price)}
+    found = effects(tables, frame)
+    assert found.transform == "log"
+    # Per standard deviation of size, which is 1 but for chance: a factor of 1.5.
+    np.testing.assert_allclose(found.estimate[0], np.log(1.5) * frame["size"].std(ddof=0), atol=0.02)
+    said = effect_words(found, best="linear-log", target="price")
+    factor = float(re.search(r"size, multiplies price by (\d\.\d+)", said[1])[1])
+    assert factor == pytest.approx(1.5 ** frame["size"].std(ddof=0), abs=0.03)
+    figure = coefficient_figure(found, best="linear-log", target="price")
+    assert "change in log of price" in figure.svg and "Change in the log of price" in figure.reading
+
+
+def test_spike_and_slab_has_its_own_coefficients_also_of_many_columns():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(90, 70))).add_prefix("g")
+    y = 3 * frame["g0"].to_numpy() - 2 * frame["g1"].to_numpy() + rng.normal(size=90)
+    model = fitted(SpikeSlabRegressor("beta-binomial", slab="g", random_state=0, n_draws=2000), frame, y)
+    found = effects({"spike-slab": model}, frame)
+    assert found.model == "spike-slab" and len(found.names) == 70
+    assert np.flatnonzero(found.sure).tolist() == [0, 1]
+    assert found.lower[0] < 3 * frame["g0"].std(ddof=0) < found.upper[0]

@@ -51,9 +51,7 @@ def test_coverage(inside, n, verdict):
 @pytest.mark.parametrize(
     ("rmse", "guess", "clear", "words"),
     [
-        (54.6, 77.2, True, "54.6; the baseline, which always predicts the mean, has 77.2. The model removes 29 "
-        "% of its "
-                           "error."),
+        (54.6, 77.2, True, "which always predicts the mean, has 77.2. The model removes 29 % of its error."),
         (1.0, 1.1, False, "a difference that chance could explain."),
         (1.1, 1.1, False, "no smaller than that of the baseline"),
         (2.0, 1.1, False, "larger than that of the baseline"),
@@ -142,7 +140,7 @@ def test_residuals_whose_spread_grows():
     rng = np.random.default_rng(0)
     mean = rng.uniform(1, 10, size=300)
     text = residuals(rng.normal(size=300) * mean, mean)
-    assert text.startswith("Errors grow with the prediction (Spearman ρ = 0.")
+    assert text.startswith("Errors grow with the prediction more than the intervals do (Spearman ρ = 0.")
     assert "p < 0.001" in text
     assert "shrink" in residuals(rng.normal(size=300) / mean, mean)
 

@@ -81,7 +81,7 @@ def _named(model: Any) -> list[str]:
 
 def untransformed(estimator: Any) -> tuple[Any, str]:
     """The estimator of a transformed target and the name of the transformation; of others itself and nothing."""
-    transform: Any = getattr(estimator, "transform_", None)
+    transform: Any = getattr(estimator, "transformation_", None)
     if not hasattr(transform, "log_derivative"):
         return estimator, ""
     return estimator.estimator_, "" if transform.name == "identity" else str(transform.name)

@@ -97,14 +97,19 @@ def coverage(held: Predicted) -> Coverage:
     return coverage_test((held.lower <= held.y) & (held.y <= held.upper))
 
 
-def pattern(y: Vector, mean: Vector) -> Pattern:
-    """Rank correlations that a model with nothing left to explain would not show."""
+def pattern(y: Vector, mean: Vector, std: Vector | float = 1.0) -> Pattern:
+    """Rank correlations that a model with nothing left to explain would not show.
+
+    Where the predictive standard deviation varies, the size of the residuals is measured in units of it.
+    """
     left = y - mean
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.abs(left) / std
     return Pattern(
         n=len(left),
         level=_correlation(left, mean),
         bend=_correlation(left, np.abs(mean - np.median(mean))),
-        size=_correlation(np.abs(left), mean),
+        size=_correlation(size, mean) if np.isfinite(size).all() else Correlation(0.0, 1.0),
     )
 
 

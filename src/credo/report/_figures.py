@@ -34,7 +34,7 @@ ENLARGE_FROM = 4.0
 _SIZE = (4.7, 3.0)
 _SMALL = (3.1, 2.1)
 # As many letters stand side by side below a small picture.
-_TICKS = 32
+_TICKS = 26
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def held_out_figures(held: facts.Predicted, *, target: str, baseline: float | No
             "residuals",
             "Do the residuals show a pattern?",
             lambda ax: plots.residuals(held.y, held.mean, name=target, max_points=MAX_POINTS, ax=ax),
-            sentences.residuals(facts.pattern(held.y, held.mean), left, useful=(r2 or 0.0) > 0.05),
+            sentences.residuals(facts.pattern(held.y, held.mean, held.std), left, useful=(r2 or 0.0) > 0.05),
             f"Residuals of a good model scatter evenly around zero.{some}",
         ),
     ]

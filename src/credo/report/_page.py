@@ -207,7 +207,7 @@ def _template() -> Any:
 
 def _tie(text: Any) -> Markup:
     """Text in which numbers, ranges and equations don't break at the end of a line."""
-    tied = str(text).replace(" %", "\u202f%")
+    tied = str(text).replace(" %", "\u202f%").replace("y-axis", "y\u2011axis")
     tied = re.sub(r"(?<=\d)–(?=\d)", "\u2060–\u2060", tied)
     tied = re.sub(r"(?<=\w) ([=<]) (?=[\w−])", "\u00a0\\1\u00a0", tied)
     return escape(tied)

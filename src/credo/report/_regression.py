@@ -64,8 +64,8 @@ def results(
         "answer": answer,
         "tiles": _tiles(rmse, guess, covered, found, best),
         "figures": [
-            *held_out_figures(held, target=target, baseline=guess),
             *time_figure(held, frame, n_folds=comparison.n_folds, target=target),
+            *held_out_figures(held, target=target, baseline=guess),
             *_input_figures(found, held, best=best, target=target),
         ],
         "curves": curve_figures(found.curves, target=target) if found.curves else [],

@@ -145,7 +145,7 @@ def _patterns(fact: Pattern, *, useful: bool) -> list[str]:
         )
     if fact.size.p < ALARM:
         way = "grow" if fact.size.rho > 0 else "shrink"
-        signs.append(f"errors {way} with the prediction ({_rank(fact.size)}): the noise is not constant")
+        signs.append(f"errors {way} with the prediction more than the intervals do ({_rank(fact.size)})")
     return signs
 
 
