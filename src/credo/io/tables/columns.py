@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -65,8 +65,7 @@ def present_mask(column: Any) -> NDArray[np.bool_]:
         return ~np.isnan(column.to_numpy())
     present = np.asarray(column.notna(), dtype=bool)
     if is_wordy(column):
-        filled = [not isinstance(value, str) or bool(value.strip()) for value in column.tolist()]
-        present = present & np.array(filled, dtype=bool)
+        present = present & _mapped(column, _is_filled).astype(bool)
     return present
 
 
@@ -82,9 +81,8 @@ def _is_plain(column: Any) -> bool:
 
 def words(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
     """Every value as a trimmed word, None where missing; whole floats lose their .0, so that 1.0 and 1 agree."""
-    pairs = zip(column.tolist(), present, strict=True)
-    result = np.empty(len(column), dtype=object)
-    result[:] = [_word(value) if there else None for value, there in pairs]
+    result = _mapped(column, _word)
+    result[~present] = None
     return result
 
 
@@ -100,9 +98,10 @@ def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64
         return values, np.empty(0, dtype=np.intp)
     if not is_wordy(column):
         return values, np.flatnonzero(present)
-    found = [_number(value) if there else np.nan for value, there in zip(column.tolist(), present, strict=True)]
+    found = _mapped(column, _number)
+    found[~present] = np.nan
     odd = np.array([number is None for number in found], dtype=bool)
-    values[~odd] = [number for number in found if number is not None]
+    values[~odd] = found[~odd].astype(np.float64)
     return values, np.flatnonzero(odd)
 
 
@@ -133,6 +132,24 @@ def _converted(table: Any, pd: Any) -> Any:
         return pd.DataFrame({name: native[name].to_list() for name in native.columns})
     rows = check_array(unmasked(table, name="X"), dtype=None, ensure_all_finite=False, input_name="X")
     return pd.DataFrame(rows, columns=[f"x{j}" for j in range(rows.shape[1])])
+
+
+def _mapped(column: Any, function: Callable[[Any], Any]) -> NDArray[Any]:
+    """The function of each value, as objects; of words, which repeat in most tables, of each different one once."""
+    pd = pandas()
+    result = np.empty(len(column), dtype=object)
+    if pd.api.types.infer_dtype(column, skipna=True) == "string":
+        codes, known = pd.factorize(column)
+        found = np.empty(len(known) + 1, dtype=object)
+        # Missing values have the code −1.
+        found[:] = [*map(function, known.tolist()), function(None)]
+        return found[codes]
+    result[:] = [function(value) for value in column.tolist()]
+    return result
+
+
+def _is_filled(value: Any) -> bool:
+    return not isinstance(value, str) or bool(value.strip())
 
 
 def _word(value: Any) -> str:
