@@ -19,7 +19,7 @@ from credo.selection._evidence import weighed
 from credo.selection._folds import splits
 from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION, Task
 from credo.selection._select import BASELINE
-from credo.selection._trial import Trial
+from credo.selection._trial import Parts, Trial
 
 Progress = Callable[[str, int, int], None]
 
@@ -91,9 +91,9 @@ def compare(
     seed = None if random_state is None else int(rng.integers(2**31))
     models = with_baseline(models, task)
     total, done = len(models) * (len(cut) + 1), 0
-    trials = []
+    trials, parts = [], Parts(X)
     for name, model in models.items():
-        trial = Trial(name, model, X, y, task, seed)
+        trial = Trial(name, model, parts, y, task, seed)
         for _ in trial.run(cut):
             if progress is not None:
                 progress(name, done + trial.n_fits, total)

@@ -22,12 +22,26 @@ from credo.selection._stacked import Part, stacked
 
 
 @dataclass
+class Parts:
+    """Rows of a table, taken once for all models, so that what they prepare can be shared."""
+
+    X: Any
+    taken: dict[int, tuple[NDArray[np.intp], Any]] = field(default_factory=dict)
+
+    def take(self, rows: NDArray[np.intp]) -> Any:
+        """These rows; the very same object for the same array."""
+        if id(rows) not in self.taken:
+            self.taken[id(rows)] = rows, _safe_indexing(self.X, rows)
+        return self.taken[id(rows)][1]
+
+
+@dataclass
 class Trial:
     """A model, its fits so far, and what they predicted."""
 
     name: str
     model: Any
-    X: Any
+    X: Parts
     y: NDArray[Any]
     task: Task
     seed: int | None
@@ -67,11 +81,11 @@ class Trial:
         model = _seeded(clone(self.model), self.seed)
         if train is None or test is None:
             start = perf_counter()
-            self.fitted = model.fit(self.X, self.y)
+            self.fitted = model.fit(self.X.X, self.y)
             self.seconds = perf_counter() - start
             return
-        model.fit(_safe_indexing(self.X, train), self.y[train])
-        part = _safe_indexing(self.X, test)
+        model.fit(self.X.take(train), self.y[train])
+        part = self.X.take(test)
         try:
             dist = predictive(model, part)
         except NoDistribution:

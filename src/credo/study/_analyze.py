@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 from credo.selection._compare import comparison_of
@@ -74,9 +75,19 @@ def analyze(
     >>> study.predict(pd.DataFrame({"dose": [4.5]})).round(1)["mean"].tolist()
     [9.0]
     """
+    started = monotonic()
     prepared = dataset(data, target, task=task, reading=reading, time_order=time_order)
     with display(enabled=progress) as report:
-        return run(prepared, models=models, time=time, folds=folds, select=select, seed=random_state, report=report)
+        return run(
+            prepared,
+            models=models,
+            time=time,
+            folds=folds,
+            select=select,
+            seed=random_state,
+            report=report,
+            started=started,
+        )
 
 
 def run(
@@ -88,8 +99,12 @@ def run(
     select: str | None = None,
     seed: int = 0,
     report: Report | None = None,
+    started: float | None = None,
 ) -> Study:
-    """Fit the models to a data set and select one of them; `analyze` says what the arguments are."""
+    """Fit the models to a data set and select one of them; `analyze` says what the arguments are.
+
+    `started` is the time of the monotonic clock from which the time is counted.
+    """
     names = [models] if isinstance(models, str) else models
     cards, card_notes = chosen_cards(data.size, names, data.transformation)
     if select is not None and select not in {card.name for card in cards if not card.reference}:
@@ -104,7 +119,7 @@ def run(
             f"{data.target!r} itself."
         )
     splits, fold_notes = data.splits(FOLDS if folds is None else folds, seed)
-    work = Run(data, cards, splits, seed, time, report)
+    work = Run(data, cards, splits, seed, time, monotonic() if started is None else started, report)
     trials = work.finish()
     if not work.has_model:
         raise ValueError(f"no model was finished. {' '.join(work.notes)}")

@@ -34,12 +34,20 @@ class Card:
     reference: bool = False
     transformation: str = "identity"
     standardize: bool = True
+    # Whether a model of the transformed target joins by itself where that is easier to predict.
+    varied: bool = True
+    # Whether it takes part where no models are named.
+    by_default: bool = True
 
     def make(self, size: Size) -> Any:
         """An unfitted estimator for a prepared table of this size."""
         # Imported when first needed: the names of the models are asked for by `credo --help`.
         plain = self.name.removesuffix(SUFFIXES.get(self.transformation, ""))
         return import_module("credo.study._estimators").make(plain, size, self.transformation)
+
+    def later(self) -> Card:
+        """The same model, fitted after all others."""
+        return replace(self, cost=self.cost + _LATER)
 
     def transformed(self, kind: str) -> Card:
         """The same model of a transformed target, as in "linear-log"."""
@@ -67,11 +75,11 @@ def chosen_cards(
         power = transformation if SUFFIXES.get(transformation) == "-power" else "yeo-johnson"
         every = with_variants(known, "log", power) if size.task == "regression" else known
         known = tuple(card for card in every if card.name in ("baseline", *models))
-    elif transformation != "identity":
-        known = tuple(
-            card if card.transformation != "identity" or card.cost < 1 else replace(card, cost=card.cost + _LATER)
-            for card in with_variants(known, transformation)
-        )
+    else:
+        known = tuple(card for card in known if card.by_default)
+        if transformation != "identity":
+            joined = [card for card in with_variants(known, transformation) if card.varied or not _is_varied(card)]
+            known = tuple(card if card.cost < 1 or _is_varied(card) else card.later() for card in joined)
     if all(card.reference or card.cost < 0 for card in known):
         named = ", ".join(card.name for card in known if card.reference)
         raise ValueError(f"{named} is compared with other models and can't be selected: name another model beside it")
@@ -81,6 +89,10 @@ def chosen_cards(
         raise ValueError(f"the model {name!r} can't be used here: {reason}; leave it out")
     notes = [f"{name} was left out: {reason}." for name, reason in reasons.items() if name not in _SELDOM]
     return [card for card in known if card.name not in reasons], notes
+
+
+def _is_varied(card: Card) -> bool:
+    return card.transformation != "identity"
 
 
 def with_variants(cards: Sequence[Card], *transformations: str) -> list[Card]:
@@ -123,13 +135,13 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
     "regression": (
         Card("baseline", "Always the mean", -1),
         Card("linear", "Linear regression (least squares)", 0),
-        Card("ridge", "Ridge regression, penalty by leave-one-out", 0),
+        Card("ridge", "Ridge regression, penalty by leave-one-out", 0, varied=False),
         Card("bayes", "Bayesian linear regression", 0),
         Card("lasso", "Lasso, penalty by cross-validation", 1, loops=_COORDINATE),
         Card("spike-slab", "Spike and slab: an average over subsets of the inputs", 3, dense, _SUBSETS),
         Card("polynomial", "Quadratic terms, Bayesian linear regression", 2, not_too_wide),
-        Card("lms", "Least mean squares (one row at a time)", 2, loops="credo.linear._jit"),
-        Card("nadaraya-watson", "Nadaraya–Watson: weighted means", 3, dense, _KERNELS),
+        Card("lms", "Least mean squares (one row at a time)", 2, loops="credo.linear._jit", by_default=False),
+        Card("nadaraya-watson", "Nadaraya–Watson: weighted means", 3, dense, _KERNELS, varied=False),
         Card("kernel-ridge", "Kernel ridge regression", 4, matrices(4), _KERNELS),
         Card("gp", "Gaussian process, RBF kernel", 6, matrices(3), _KERNELS),
         Card("gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, matrices(3), _KERNELS),

@@ -15,11 +15,12 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from credo.io import Preparation, TableModel
+from credo.io.preparation.once import preparing_once
 from credo.notices import collected
 from credo.selection._comparison import Score
 from credo.selection._folds import Split
 from credo.selection._measures import CLASSIFICATION, REGRESSION
-from credo.selection._trial import Trial
+from credo.selection._trial import Parts, Trial
 from credo.study._catalogue import Card
 from credo.study._dataset import Dataset
 from credo.study._deadline import TimeUp, until
@@ -62,18 +63,24 @@ class Run:
     splits: Sequence[Split]
     seed: int
     time: float | None = None
+    started: float = field(default_factory=monotonic)
     report: Report | None = None
     trials: dict[str, Trial] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
 
     def __post_init__(self) -> None:
-        self._deadline = None if self.time is None else monotonic() + _FOR_MODELS * self.time
+        self._deadline = None if self.time is None else self.started + _FOR_MODELS * self.time
         self._scores: list[Score] = []
         self._forms = self.data.preparation.forms_
+        self._parts = Parts(self.data.frame)
 
     def finish(self) -> list[Trial]:
         """Fit what the time allows; the finished trials in the order of the cards."""
+        with preparing_once():
+            return self._finish()
+
+    def _finish(self) -> list[Trial]:
         waiting = sorted(self.cards, key=lambda card: card.cost)
         late: dict[str, str] = {}
         try:
@@ -104,6 +111,8 @@ class Run:
 
     def _fit(self, card: Card, waiting: list[str]) -> str | None:
         """Run one model's trial; None, or why it was not finished."""
+        if card.cost >= 0 and self._deadline is not None and monotonic() >= self._deadline:
+            return ""
         if card.loops is not None and compiles(card.loops):
             self._say(card.name, 0, waiting, "compiling, first run only")
         else:
@@ -112,7 +121,7 @@ class Run:
         if self._deadline is not None and _SAFETY * expected > self._deadline - monotonic():
             return duration(expected)
         task = CLASSIFICATION if self.data.task == "classification" else REGRESSION
-        trial = Trial(card.name, self.model(card), self.data.frame, self.data.y, task, self.seed)
+        trial = Trial(card.name, self.model(card), self._parts, self.data.y, task, self.seed)
         try:
             with until(self._deadline if card.cost >= 0 else None), _threads(card):
                 for _ in trial.run(self.splits):

@@ -18,6 +18,7 @@ from credo.distributions import Distribution
 from credo.estimator import Result, unmasked
 from credo.frames import Table
 from credo.io.extras import pandas
+from credo.io.preparation import once
 from credo.io.preparation.natural import in_natural_units
 from credo.io.preparation.outside import Outside
 from credo.io.preparation.scale import is_sparse
@@ -108,7 +109,7 @@ class TableModel(BaseEstimator):
         check_consistent_length(table, targets, sample_weight)
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        rows = preparation.fit_transform(table, **weights)
+        preparation, rows = once.fit_transform(preparation, table, weights)
         estimator = clone(self.estimator)
         rows = _rows_for(estimator, rows, preparation.get_feature_names_out())
         start = perf_counter()
@@ -263,7 +264,7 @@ class TableModel(BaseEstimator):
         """The prepared rows, and what those with unknown levels average over."""
         check_is_fitted(self)
         table = self._without_target(as_frame(X)) if has_names(X) else X
-        rows = self._for_estimator(self.preparation_.transform(table))
+        rows = self._for_estimator(once.transform(self.preparation_, table))
         found = self.preparation_.alternatives(table)
         if found is not None:
             matrices = found.matrices
