@@ -202,3 +202,16 @@ def test_predicts_a_distribution_of_y():
     X, y = prices()
     dist = TransformedTarget(transformation="box-cox").fit(X, y).predict_dist(X)
     assert isinstance(dist, Distribution) and isinstance(dist, Transformed)
+
+
+def test_a_margin_keeps_one_odd_row_from_exploding(tmp_path):
+    X, y = prices()
+    free, kept = (TransformedTarget(transformation="log", margin=margin).fit(X, y) for margin in (None, 0.1))
+    far = np.array([[30.0, -30.0]])
+    assert free.predict(far)[0] > 1e6 * y.max()
+    # The mean of log y ends at its range, widened by a tenth.
+    z = np.log(y)
+    assert kept.predict_dist(far).quantile(0.5)[0] == pytest.approx(np.exp(z.max() + 0.1 * np.ptp(z)))
+    np.testing.assert_array_equal(kept.predict(X), free.predict(X))
+    credo.save(kept, tmp_path / "model.credo")
+    assert credo.load(tmp_path / "model.credo").predict(far) == kept.predict(far)

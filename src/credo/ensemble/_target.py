@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, h
 
 from credo.distributions import Distribution, Identity, Mixture, Normal, StudentT, Transform, Transformed
 from credo.ensemble._choice import KINDS, choose_transform, distinct_rows, fitted_transform
-from credo.estimator import Regressor, Result, numeric
+from credo.estimator import Regressor, Result, nonnegative, numeric
 from credo.frames import Table
 from credo.linear import BayesianLinearRegression
 from credo.metrics import final_step, point, predictive
@@ -41,12 +41,17 @@ class TransformedTarget(Regressor):
         g. "log" and "box-cox" need positive targets. The λ of Box–Cox and Yeo–Johnson has the maximum likelihood, in
         [0, 2], given a linear model of g(y). "auto" is the simplest of all that predicts held-out targets as well as
         any: see `choose_transform`.
+    margin : float, optional
+        Limits the predicted mean of g(y) to the range of the training targets, widened on both sides by this share of
+        its width; by default there is no limit. An inverse such as exp multiplies what a model extrapolates: 0.1 keeps
+        one odd row from a prediction a hundred times larger than any target.
     random_state : int, Generator or None, default 0
         Chooses the folds of "auto".
 
     Attributes
     ----------
     transformation_ : Transform
+    limits_ : lowest and highest predicted mean of g(y)
     estimator_ : the fitted estimator of g(y)
     log_evidence_, evidence_method_, evidence_base_ : those of the estimator, where it has them; the log evidence is
         that of y, Σ ln g'(y) included, and a transformation that was learned counts as maximised
@@ -77,12 +82,19 @@ class TransformedTarget(Regressor):
 
     estimator_: Any
     transformation_: Transform
+    limits_: tuple[float, float]
 
     def __init__(
-        self, estimator: Any = None, *, transformation: str | Transform = "auto", random_state: Any = 0
+        self,
+        estimator: Any = None,
+        *,
+        transformation: str | Transform = "auto",
+        margin: float | None = None,
+        random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.transformation = transformation
+        self.margin = margin
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
@@ -127,6 +139,7 @@ class TransformedTarget(Regressor):
             more["column_groups"] = column_groups
         estimator.fit(rows, transform.forward(target), **more)
         self.estimator_, self.transformation_ = estimator, transform
+        self.limits_ = self._limits(transform.forward(target))
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(estimator, name):
                 setattr(self, name, getattr(estimator, name))
@@ -206,6 +219,12 @@ class TransformedTarget(Regressor):
                     f"; transformation: {self.transformation_.name}{', maximised' if learned else ''}"
                 )
 
+    def _limits(self, z: Array) -> tuple[float, float]:
+        if self.margin is None:
+            return -np.inf, np.inf
+        room = nonnegative("margin", self.margin) * float(np.ptp(z))
+        return float(z.min()) - room, float(z.max()) + room
+
     def _predict_rows(self, X: Any) -> Any:
         check_is_fitted(self)
         return X
@@ -217,7 +236,7 @@ class TransformedTarget(Regressor):
         base = _latent(self.estimator_, rows) if latent else predictive(self.estimator_, rows)
         if isinstance(self.transformation_, Identity):
             return base
-        return Transformed(_with_light_tails(base), self.transformation_)
+        return Transformed(_limited(_with_light_tails(base), self.limits_), self.transformation_)
 
 
 def _with_light_tails(dist: Distribution) -> Distribution:
@@ -230,6 +249,15 @@ def _with_light_tails(dist: Distribution) -> Distribution:
     if isinstance(dist, StudentT) and (dist.df >= _FEWEST_DF).all():
         return Normal(dist.mean, dist.std)
     return dist
+
+
+def _limited(dist: Distribution, limits: tuple[float, float]) -> Distribution:
+    """Normal distributions, and mixtures of them, with means inside the limits."""
+    if not np.isfinite(limits).any():
+        return dist
+    if isinstance(dist, Mixture):
+        return Mixture([_limited(part, limits) for part in dist.components], dist.weights)
+    return Normal(np.clip(dist.mean, *limits), dist.std) if isinstance(dist, Normal) else dist
 
 
 def _latent(model: Any, X: Any) -> Distribution:

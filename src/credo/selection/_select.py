@@ -132,7 +132,7 @@ def select(candidates: Sequence[Candidate]) -> Selection:
     """The model to use, of candidates in the order of their simplicity; "baseline" is the one to beat."""
     baseline = next((c for c in candidates if c.name == BASELINE), None)
     others = [c for c in candidates if c is not baseline]
-    eligible = [c for c in others if baseline is None or c.beats(baseline)]
+    eligible = better = [c for c in others if baseline is None or c.beats(baseline)]
     measure = "log loss" if candidates[0].is_classifier else "log score"
     if not eligible:
         assert baseline is not None
@@ -144,7 +144,6 @@ def select(candidates: Sequence[Candidate]) -> Selection:
     pool = [*([] if baseline is None else [baseline]), *eligible]
     tied = [c for c in pool if c is leader or (_ties_as_baseline(c, leader) if c is baseline else _ties(c, leader))]
     chosen, passed_over = _calibrated(tied, eligible, leader)
-    others_failed = len(eligible) < len(others)
     names = [c.name for c in tied]
     if chosen.name == BASELINE:
         return Selection(BASELINE, names, "No model is clearly better than guessing, on these rows.", notes)
@@ -158,7 +157,7 @@ def select(candidates: Sequence[Candidate]) -> Selection:
         why = f"It has by far the best held-out {measure}, although it is not well calibrated."
     elif len(candidates) == 1:
         why = "It is the only model."
-    elif len(eligible) == 1 and others_failed:
+    elif len(better) == 1 < len(others):
         why = "It is the only model that beats guessing."
     elif len(tied) == 1:
         clear = all(leader.clearly_leads(c) for c in pool if c is not leader)

@@ -13,7 +13,7 @@ from credo.study._size import Size, Times, any_size, dense, in_time_order, matri
 # What follows the name of a model of a transformed target.
 SUFFIXES = {"log": "-log", "box-cox": "-power", "yeo-johnson": "-power"}
 # A model of the plain target waits behind those of the transformed one where that predicts better.
-_LATER = 10
+LATER = 10
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Card:
 
     def later(self) -> Card:
         """The same model, fitted after all others."""
-        return replace(self, cost=self.cost + _LATER)
+        return replace(self, cost=self.cost + LATER)
 
     def transformed(self, kind: str) -> Card:
         """The same model of a transformed target, as in "linear-log"."""

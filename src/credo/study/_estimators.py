@@ -33,6 +33,8 @@ RESTARTS = 4
 # The penalty of logistic regression is a prior under which the log odds of a row of p standardised columns have this
 # standard deviation: p/α = 5². It keeps weights finite where a plane separates the classes.
 LOG_ODDS_STD = 5.0
+# How far beyond the range of the targets, as a share of it, a model of a transformed target may predict.
+MARGIN = 0.1
 # Sampling of the subsets of many columns starts from this seed, with this many steps.
 SAMPLER_SEED, STEPS = 0, 5000
 
@@ -40,7 +42,11 @@ SAMPLER_SEED, STEPS = 0, 5000
 def make(name: str, size: Size, transformation: str = "identity") -> Any:
     """The unfitted estimator of a card, for a prepared table of this size."""
     estimator = (_classifiers(size) if size.classes else _regressors(size))[name]
-    return estimator if transformation == "identity" else TransformedTarget(estimator, transformation=transformation)
+    if transformation == "identity":
+        return estimator
+    # A forecast may well leave the range of the targets.
+    margin = MARGIN if size.times is None else None
+    return TransformedTarget(estimator, transformation=transformation, margin=margin)
 
 
 def _regressors(size: Size) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from credo.selection._comparison import Score
 from credo.selection._folds import Split
 from credo.selection._measures import CLASSIFICATION, REGRESSION
 from credo.selection._trial import Parts, Trial
-from credo.study._catalogue import Card
+from credo.study._catalogue import LATER, Card
 from credo.study._dataset import Dataset
 from credo.study._deadline import TimeUp, until
 
@@ -172,8 +172,12 @@ class Run:
 
 
 def _threads(card: Card) -> AbstractContextManager[Any]:
-    """One OpenMP thread for scikit-learn's trees: on a busy machine several wait for each other most of the time."""
-    return threadpool_limits(1, user_api="openmp") if card.reference else nullcontext()
+    """One thread for everything but processes, whose matrices are large and which manage their threads themselves.
+
+    On a busy machine the threads of small linear algebra, and of scikit-learn's trees, wait for each other most of the
+    time: a tenth of the speed.
+    """
+    return nullcontext() if card.cost % LATER in (5, 6) else threadpool_limits(1)
 
 
 def compiles(module: str) -> bool:
