@@ -61,7 +61,7 @@ def test_the_task_can_be_said(fit, trees):
     assert said["task"] == "regression" and "rmse" in said["leaderboard"][0]
     marks = trees.assign(kind=RNG.choice([3, 4, 5, 6], size=N))
     found, _ = fit(marks, models="linear")
-    assert "is predicted as a number, although it has 4 whole numbers only, 3 to 6; task=" in found["notes"][0]
+    assert "is predicted as a number, although" in found["notes"][0] and "--task classification" in found["notes"][0]
     said, _ = fit(marks, "--task", "classification")
     assert said["task"] == "classification" and not any("predicted as" in note for note in said["notes"])
 
@@ -159,7 +159,7 @@ def test_fifty_classes(fit):
             ("--models", "linear"),
             "the model 'linear' doesn't predict classes, which is what the target",
         ),
-        (["a", "b"] * 6, ("--task", "regression"), "is not a number (it holds 'a', 'b'); regression needs a target in"),
+        (["a", "b"] * 6, ("--task", "regression"), "is not a number (it holds 'a', 'b'); regression needs a"),
         (
             list(np.arange(12) ** 2 / 7),
             ("--models", "discriminant"),
