@@ -7,11 +7,12 @@ has a question, an answer and words for those who can't see it; every name from 
 input gives the same bytes, in any thread; what fails costs its part of the page; the file appears whole or not at all.
 
 Members: `write` and `render` (the page as text). Inside: results as numbers (`_facts` of held-out rows, `_effects` of
-coefficients, `_inclusions` of inputs in models, `_inputs` that move the predictions, `_curves` along one input), sentences
-about them (`_sentences`, `_input_sentences`, `_inclusion_sentences`), and the parts of the page (`_answer`,
-`_leaderboard`, `_figures`, `_inclusion_figure`, `_time`, `_surprises`, `_glance` at the columns, `_page`, the template
-with its style sheet). Regression and classification are in `_regression` and `_classification`; facts, sentences and figures of classes are in `_class_facts`, `_class_sentences`
-and `_class_figures`. Drawing itself belongs to `plots`, scores to `metrics`, folds to `selection`.
+coefficients, `_inclusions` of inputs in models, `_inputs` that move the predictions, `_curves` along one input),
+sentences about them (`_sentences`, `_input_sentences`, `_inclusion_sentences`), and the parts of the page (`_answer`,
+`_leaderboard`, `_figures`, `_inclusion_figure`, `_time`, `_surprises`, `_glance` at the columns, `_page`, the
+template with its style sheet). Regression and classification are in `_regression` and `_classification`; facts,
+sentences and figures of classes are in `_class_facts`, `_class_sentences` and `_class_figures`. Drawing itself
+belongs to `plots`, scores to `metrics`, folds to `selection`.
 """
 
 from importlib.util import find_spec

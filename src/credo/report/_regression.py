@@ -68,7 +68,7 @@ def results(
             *held_out_figures(held, target=target, baseline=guess),
             *_input_figures(found, held, best=best, target=target),
         ],
-        "curves": curve_figures(found.curves, target=target) if found.curves else [],
+        "curves": curve_figures(found.curves) if found.curves else [],
         "typical": None if found.typical is None else row_label(frame.index[found.typical]),
         "moved_together": any(curve.together for curve in found.curves),
         "drawn": drawn(found),
