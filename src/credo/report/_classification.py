@@ -116,6 +116,7 @@ def _curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], target: str)
         "has_band": any((curve.upper > curve.lower).any() for curve in found.curves),
         "typical": row_label(frame.index[found.typical]),
         "moved_together": any(curve.together for curve in found.curves),
+        "is_local": not found.linear,
         "drawn": drawn(found),
     }
 

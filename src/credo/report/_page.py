@@ -118,7 +118,14 @@ def _results(
     """What depends on there being a model that could be fitted."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "troubles")}
     nothing |= {"best": "", "typical": None, "has_process": False, "surprises": Listing((), [], "")}
-    nothing |= {"along": "", "has_band": True, "drawn": "", "moved_together": False, "classes_left": 0}
+    nothing |= {
+        "along": "",
+        "has_band": True,
+        "drawn": "",
+        "moved_together": False,
+        "is_local": False,
+        "classes_left": 0,
+    }
     if all(score.error is not None for score in comparison.scores):
         return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
     if not comparison.held_out:

@@ -71,6 +71,7 @@ def results(
         "curves": curve_figures(found.curves) if found.curves else [],
         "typical": None if found.typical is None else row_label(frame.index[found.typical]),
         "moved_together": any(curve.together for curve in found.curves),
+        "is_local": not found.linear,
         "drawn": drawn(found),
         "has_process": found.process is not None,
         "surprises": surprises(held, frame),
