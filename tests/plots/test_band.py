@@ -119,7 +119,7 @@ def test_a_model_shows_both_bands_its_data_and_its_own_draws(ax, process):
     assert sorted(data.get_xdata()) == [0.0, 1.0, 2.5, 3.0, 5.0]
     np.testing.assert_array_equal(np.sin(data.get_xdata()), data.get_ydata())
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "80 % interval of y", "of f alone", "draws of f", "mean", "data",
+        "80 % interval of y", "of f", "draws of f", "mean", "data",
     ]  # fmt: skip
 
 

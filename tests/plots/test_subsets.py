@@ -63,7 +63,7 @@ def test_scores_are_those_of_all_models_in_order(ax, model):
     expected = np.sort(list(bic_scores(0.3).values()))[::-1]
     np.testing.assert_array_equal(line(ax)[:, 0], np.arange(1, 2**D + 1))
     np.testing.assert_allclose(line(ax)[:, 1], expected, atol=1e-6)
-    assert ax.get_xlabel() == "all 32 models, the likeliest first"
+    assert ax.get_xlabel() == "all 32 models, most probable first"
 
 
 def test_the_best_of_each_size_is_marked_at_its_rank(ax, model):
@@ -114,7 +114,7 @@ def test_models_of_a_walk_are_those_that_were_kept(ax):
     model_scores(walked, ax=ax)
     np.testing.assert_allclose(line(ax)[:, 1], np.log(walked.posterior_.probability))
     share = 100 * walked.posterior_.probability.sum()
-    assert ax.get_xlabel() == f"the 7 models kept, the likeliest first\ntogether {share:.3g} % of the posterior"
+    assert ax.get_xlabel() == f"the 7 models kept, most probable first\ntogether {share:.3g} % of the posterior"
     assert bests(ax)[0].tolist() == [1.0, np.log(walked.posterior_.probability[0])]
 
 
@@ -140,7 +140,7 @@ def test_bars_of_the_top_models_are_their_probabilities_above_their_columns(ax, 
     order = [model.inclusion_probabilities_[list(X.columns).index(name)] for name in rows]
     assert order == sorted(order, reverse=True)
     share = 100 * model.posterior_.probability[:6].sum()
-    assert ax.get_xlabel().startswith(f"the 6 likeliest models ({share:.3g} % of the posterior)")
+    assert ax.get_xlabel().startswith(f"the 6 most probable models ({share:.3g} % of the posterior)")
     # The bars stand over the columns of the table, and above it.
     assert panel.get_xlim() == ax.get_xlim()
     ax.figure.draw_without_rendering()
@@ -261,7 +261,7 @@ def test_columns_may_be_chosen_and_their_number_is_limited(ax, model):
     panels = coefficient_density(model, max_panels=2, ax=(other := Figure().subplots()))
     likely = sorted(np.argsort(-model.inclusion_probabilities_)[:2])
     assert [panel.get_title(loc="left") for panel in panels] == [X.columns[j] for j in likely]
-    assert other.get_xlabel().endswith("the 2 likeliest of 5 columns")
+    assert other.get_xlabel().endswith("the 2 most probable of 5 columns")
     with pytest.raises(ValueError, match="the model has no column 'hail'"):
         coefficient_density(model, ["hail"], ax=ax)
     with pytest.raises(ValueError, match="nothing to draw: columns is empty"):

@@ -306,3 +306,19 @@ def test_equal_input_makes_equal_bytes(frame):
     )
     strip = re.compile(r"<td class=\"num\">[^<]*</td>\s*</tr>")
     assert strip.sub("", first) == strip.sub("", second)
+
+
+def test_of_many_classes_the_most_frequent_are_drawn_in_the_same_colours_everywhere():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=300), "z": rng.normal(size=300)})
+    y = np.array([f"c{place}" for place in np.digitize(frame["x"], np.linspace(-1.5, 1.5, 9))])
+    page = render(**case(y, {"lda": LinearDiscriminant()}, frame))
+    key = page[page.index('<p class="key">') :].split("</p>")[0]
+    names, counts = np.unique(y, return_counts=True)
+    assert len(names) == 10
+    frequent = sorted(names[np.argsort(-counts, kind="stable")[:8]])
+    assert re.findall(r"</svg>(c\d)<", key) == frequent
+    assert "2 more classes are not drawn." in text(page)
+    for i in range(2):
+        curve = page[page.index(f'id="figure-curve-{i}"') :].split("</figure>")[0]
+        assert len(re.findall(r"stroke-width: 1.6", curve)) == 8

@@ -220,6 +220,7 @@ def test_weights_that_are_left():
         "Nine of 12 coefficients are non-zero in lasso; the largest are those of x0, x1, x2, x3, x4 and x5."
     )
     assert words.kept("lasso", ["a", "b"], 2) == "Both coefficients of lasso are non-zero."
+    assert words.kept("lasso", ["a"], 1) == "The only coefficient of lasso is non-zero."
     assert words.kept("lasso", [], 2).startswith("Every coefficient of lasso is zero")
 
 

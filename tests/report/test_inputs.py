@@ -273,9 +273,9 @@ def test_a_line_without_a_band_that_hardly_rises_before_it_falls_falls():
 def test_what_is_as_good_as_flat_is_not_enlarged():
     tiny = 0.999 + 1e-5 * up
     fact = Curve("x", "x", up, Shares(tiny, tiny, tiny))
-    (shown,) = curve_figures([fact], target="p", whole=(0.0, 1.0), at_most=25.0, write=percent)
+    (shown,) = curve_figures([fact], whole=(0.0, 1.0), at_most=25.0, write=percent)
     assert "zoomed" not in shown.answer
-    (shown,) = curve_figures([fact], target="p", whole=(0.0, 1.0), write=percent)
+    (shown,) = curve_figures([fact], whole=(0.0, 1.0), write=percent)
     assert "zoomed" in shown.answer
 
 

@@ -71,7 +71,7 @@ def band(
     >>> model = GPRegressor().fit(x[:, None], np.sin(6 * x))
     >>> ax = band(np.linspace(-0.2, 1.2, 100), model, draws=3, ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['95 % interval of y', 'of f alone', 'draws of f', 'mean', 'data']
+    ['95 % interval of y', 'of f', 'draws of f', 'mean', 'data']
     """
     own, x, column = name_of(x), along("x", x), "x"
     if hasattr(dist, "predict_dist"):
@@ -87,7 +87,7 @@ def band(
     with canvas(ax, size=(5.6, 3.4)) as ax:
         _fill(ax, x[order], *(end[order] for end in ends), label=f"{level * 100:g} % interval" + " of y" * bool(inner))
         if inner:
-            _fill(ax, x[order], *(end[order] for end in inner), label="of f alone", alpha=0.26)
+            _fill(ax, x[order], *(end[order] for end in inner), label="of f", alpha=0.26)
         if lines is not None:
             ax.plot(x[order], lines[:, order].T, color=ACCENT, linewidth=0.7, alpha=0.6 if inner else 0.45)
             ax.lines[-1].set_label("draws of f" if inner else "draws")

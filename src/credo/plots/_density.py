@@ -47,7 +47,7 @@ def coefficient_density(
     model : fitted model with `coefficient(column)`
         `credo.sparse.SpikeSlabRegressor` or `SpikeSlabClassifier`.
     columns : int, str, or a sequence of them, optional
-        Which; by default the likeliest, in the order of the table.
+        Which; by default the most probable, in the order of the table.
     max_panels : int, default 12
         How many, where columns doesn't say.
     ax : matplotlib Axes, optional
@@ -88,7 +88,7 @@ def coefficient_density(
         ax.set_ylabel("probability", labelpad=22)
         ax.set_xlabel("coefficient (bar: the probability of zero; curve: else)", labelpad=16)
         if columns is None and len(places) < len(names):
-            remark(ax, f"the {len(places)} likeliest of {len(names):,} columns")
+            remark(ax, f"the {len(places)} most probable of {len(names):,} columns")
         return panels
 
 

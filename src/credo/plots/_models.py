@@ -1,4 +1,4 @@
-"""The posterior over subsets of the columns: all models by their scores, and the likeliest of them."""
+"""The posterior over subsets of the columns: all models by their scores, and the most probable of them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _MOST = 0.9
 _SIDES = ((4, 2), (-4, -3), (4, 11), (-4, -12))
 # Half the width of a mark, and the width and height of a digit, in points.
 _MARK, _DIGIT = 2.5, (5.2, 8.5)
-# Heights in the figure of the likeliest models, in inches: their bars, and a row of the table.
+# Heights in the figure of the most probable models, in inches: their bars, and a row of the table.
 _BARS, _ROW = 1.2, 0.22
 # Of the height: between the bars and the table.
 _GAP = 0.05
 
 
 def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
-    """The log posterior of every model, the likeliest first, with the best model of each size marked.
+    """The log posterior of every model, most probable first, with the best model of each size marked.
 
     How soon the line falls says how far the data decide: the shaded models together hold nine tenths of the posterior.
     Numbers at the marks are sizes, of all for which there is room. Where not all models were visited, or there are more
@@ -56,7 +56,7 @@ def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> ax = model_scores(SpikeSlabRegressor().fit(X, X[:, 1] + np.cos(9 * X[:, 0])), ax=Figure().subplots())
     >>> ax.get_xlabel()
-    'all 16 models, the likeliest first'
+    'all 16 models, most probable first'
     """
     posterior_of(model)
     scores, whole = _scores(model)
@@ -79,7 +79,7 @@ def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
         _number_sizes(ax, sizes, places, heights)
         key(ax, columns=None)
         count = f"all {len(scores):,} models" if whole else f"the {len(scores):,} models kept"
-        name_log_axis(ax.xaxis, f"{count}, the likeliest first")
+        name_log_axis(ax.xaxis, f"{count}, most probable first")
         if not whole:
             remark(ax, f"together {100 * np.exp(scores).sum():.3g} % of the posterior")
         name_axis(ax.yaxis, "log posterior probability, ln p(γ | y)")
@@ -126,7 +126,7 @@ def _best_of_sizes(model: Any, scores: Vector, *, whole: bool) -> tuple[list[int
 
 
 def _number_sizes(ax: Axes, sizes: list[int], ranks: Vector, heights: Vector) -> None:
-    """Sizes beside the marks, from the likeliest on; one that finds no place of its own is left out."""
+    """Sizes beside the marks, from the most probable on; one that finds no place of its own is left out."""
     points = 72.0 / ax.figure.dpi
     marks = points * ax.transData.transform(np.column_stack([ranks, heights]))
     left, bottom = points * ax.bbox.x0, points * ax.bbox.y0
@@ -164,7 +164,7 @@ def _room(scores: Vector, heights: Vector) -> tuple[float, float]:
 
 
 def top_models(model: Any, *, n: int = 12, max_rows: int = 20, ax: Axes | None = None) -> Axes:
-    """The posterior probabilities of the likeliest models, and below each bar the columns that it has.
+    """The posterior probabilities of the most probable models, and below each bar the columns that it has.
 
     Rows are columns of the table by their inclusion probabilities, over all models; a row that is filled throughout is
     an input that no likely model does without, and two rows that are filled in turn are inputs that stand for each
@@ -207,7 +207,7 @@ def top_models(model: Any, *, n: int = 12, max_rows: int = 20, ax: Axes | None =
         part = min(max(_BARS / (_BARS + _ROW * len(rows)), 0.25), 0.6)
         ax.set_ylim(len(rows) - 0.4, len(rows) - 0.4 - len(rows) / (1.0 - _GAP - part))
         _bars(ax, share, part)
-        listed = f"the {len(models)} likeliest models" if len(models) > 1 else "the likeliest model"
+        listed = f"the {len(models)} likeliest models" if len(models) > 1 else "the most probable model"
         ax.set_xlabel(f"{listed} ({100 * share.sum():.3g} % of the posterior)")
         if len(rows) < len(names):
             remark(ax, _left_out(len(names) - len(rows), len(seen) - len(rows)))

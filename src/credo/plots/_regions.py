@@ -44,7 +44,7 @@ def decision_regions(
 
     Two classes: shades of one colour and the other away from 1/2, lines at 0.1, 0.25, 0.75 and 0.9, and the boundary
     at 1/2 strong. More classes: their colours mixed by their probabilities, paler where all are alike, the boundaries
-    between the likeliest strong and a thin line where a class has the probability 0.9. A classifier without
+    between the most probable strong and a thin line where a class has the probability 0.9. A classifier without
     probabilities, as a perceptron, shows its regions in one shade each. Marks of the classes differ in shape too.
 
     Parameters

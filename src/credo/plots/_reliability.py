@@ -33,7 +33,7 @@ def reliability(
     Rows are grouped by predicted probability; each group's observed share stands above its mean prediction, with
     Jeffreys' interval for a binomial share (Brown, Cai & DasGupta 2001). Calibrated groups lie on the diagonal; above
     it events come more often than predicted, below it more rarely. A group whose interval misses the diagonal is
-    marked. Two classes: the event is the second one. More: that the likeliest class was right, so that points below the
+    marked. Two classes: the event is the second one. More: that the predicted class was right, so that points below the
     diagonal mean overconfidence. The strip at the foot counts the rows.
 
     Parameters

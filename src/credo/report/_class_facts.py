@@ -92,6 +92,16 @@ def most_frequent(held: HeldOut, target: str = "y") -> tuple[str, float]:
     return called(classes[counts.argmax()].item(), target), float(counts.max() / counts.sum())
 
 
+def most_frequent_places(y: NDArray[Any], at_most: int) -> list[int]:
+    """The places of the most frequent classes among all of them, in their order.
+
+    >>> most_frequent_places(np.array(["a", "b", "b", "c", "c"]), 2)
+    [1, 2]
+    """
+    _, counts = np.unique(y, return_counts=True)
+    return sorted(np.argsort(-counts, kind="stable")[:at_most].tolist())
+
+
 def unlikely(held: HeldOut) -> Unlikely:
     """How many rows had an improbable class, and how many should have by the predicted probabilities."""
     found = predicted(held)

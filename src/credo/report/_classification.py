@@ -18,13 +18,13 @@ from credo.report._class_figures import held_out_figures, line_figure, regions_f
 from credo.report._curves import probability
 from credo.report._effects import Weights, weights
 from credo.report._figures import (
+    MAX_CLASSES,
     MAX_COEFFICIENTS,
     Figure,
     bar_figure,
     coefficient_figure,
     curve_figures,
     influence_figure,
-    shown_classes,
 )
 from credo.report._numbers import number, percent
 from credo.report._regression import drawn, noted, which_figure
@@ -83,7 +83,7 @@ def results(
             *held_out_figures(held, target=target),
             *_figures(best, found, weighed, event, models, frame.iloc[held.rows], held.y, target),
         ],
-        **_curves(found, model, frame, target),
+        **_curves(found, model, frame, held.y, target),
         "surprises": surprises(held, frame),
         "troubles": found.troubles,
     }
@@ -99,23 +99,24 @@ def _is_line(found: Inputs, model: Any) -> bool:
     )
 
 
-def _curves(found: Inputs, model: Any, frame: Any, target: str) -> dict[str, Any]:
+def _curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], target: str) -> dict[str, Any]:
     """The probability of the second of two classes, or of each of more, along each input."""
     if not found.curves or found.typical is None or _is_line(found, model):
         return {}
     names = [facts.called(label, target) for label in model.classes_.tolist()]
     first = found.curves[0]
-    shown = shown_classes(first) if first.classes else []
+    shown = facts.most_frequent_places(y, MAX_CLASSES) if first.classes else []
     along = "class probabilities" if first.classes else f"probability of {names[1]}"
     more = len(names) - len(shown)
     return {
-        "curves": curve_figures(found.curves, target=along, whole=_SCALE, at_most=_ENLARGE, write=percent),
+        "curves": curve_figures(found.curves, whole=_SCALE, at_most=_ENLARGE, write=percent, classes=shown),
         "along": along,
         "class_key": [(names[place], color(k), dashes(k)) for k, place in enumerate(shown)],
         "classes_left": more if first.classes else 0,
         "has_band": any((curve.upper > curve.lower).any() for curve in found.curves),
         "typical": row_label(frame.index[found.typical]),
         "moved_together": any(curve.together for curve in found.curves),
+        "is_local": not found.linear,
         "drawn": drawn(found),
     }
 

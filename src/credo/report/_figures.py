@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -195,15 +195,16 @@ def line_figure(line: Line, held: facts.Predicted, *, target: str) -> Figure:
 def curve_figures(
     curves: list[Curve],
     *,
-    target: str,
     whole: tuple[float, float] | None = None,
     at_most: float = np.inf,
     write: Callable[[float], str] = number,
+    classes: Sequence[int] = (),
 ) -> list[Figure]:
     """One small figure for each column, on one scale; what would look flat on it is zoomed.
 
     `whole` are the ends of that scale, by default those of all curves; what would have to be zoomed by more than
-    `at_most` is as good as flat, and stays so. `write` turns values into text.
+    `at_most` is as good as flat, and stays so. `write` turns values into text; `classes` are the places of those that
+    are drawn, where there are several.
     """
     if whole is None:
         whole = _room(min(curve.lower.min() for curve in curves), max(curve.upper.max() for curve in curves))
@@ -212,7 +213,7 @@ def curve_figures(
         own = _room(curve.lower.min(), curve.upper.max())
         times = (whole[1] - whole[0]) / (own[1] - own[0]) if own[1] > own[0] else 1.0
         limits, times = (own, times) if ENLARGE_FROM <= times <= at_most else (whole, 1.0)
-        draw = partial(_draw_curve, curve=curve, limits=limits, target=target)
+        draw = partial(_draw_curve, curve=curve, limits=limits, classes=classes)
         said = words.curve(curve, enlarged=times, write=write)
         figures.append(figure(f"curve-{i}", curve.title, draw, said, "", size=_SMALL))
     return figures
@@ -223,10 +224,10 @@ def _room(low: float, high: float) -> tuple[float, float]:
     return float(low - margin), float(high + margin)
 
 
-def _draw_curve(ax: Any, *, curve: Curve, limits: tuple[float, float], target: str) -> None:
+def _draw_curve(ax: Any, *, curve: Curve, limits: tuple[float, float], classes: Sequence[int]) -> None:
     parts = [(curve.mean, curve.lower, curve.upper)]
     if curve.classes:
-        parts = [(curve.mean[:, k], curve.lower[:, k], curve.upper[:, k]) for k in shown_classes(curve)]
+        parts = [(curve.mean[:, k], curve.lower[:, k], curve.upper[:, k]) for k in classes]
     with canvas(ax) as ax:
         for k, (mean, lower, upper) in enumerate(parts):
             paint = color(k)
@@ -254,12 +255,6 @@ def _draw_curve(ax: Any, *, curve: Curve, limits: tuple[float, float], target: s
 
 def _name_x(ax: Any, label: str, *, dates: bool) -> None:
     (name_date_axis if dates else name_axis)(ax.xaxis, label)
-
-
-def shown_classes(curve: Curve) -> list[int]:
-    """The classes that are drawn: all of them, or the most probable ones."""
-    order = np.argsort(-curve.mean.mean(axis=0), kind="stable")[:MAX_CLASSES]
-    return list(range(len(curve.classes))) if len(curve.classes) <= MAX_CLASSES else sorted(order.tolist())
 
 
 def figure(

@@ -86,6 +86,8 @@ def kept(model: str, names: Sequence[str], n_weights: int) -> str:
     if not names:
         return f"Every coefficient of {model} is zero: it predicts the same value for all rows."
     if len(names) == n_weights:
+        if n_weights == 1:
+            return f"The only coefficient of {model} is non-zero."
         every = "Both" if n_weights == 2 else f"All {spelled(n_weights)}"
         return f"{every} coefficients of {model} are non-zero."
     some = listing([shorten(name) for name in names[:_NAMED]])

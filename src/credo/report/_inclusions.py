@@ -17,6 +17,7 @@ from credo.io.preparation.scale import is_sparse
 from credo.notices import collected
 from credo.report._alike import Alike, Copies, Sums, alike
 from credo.report._assumption import Assumption, assumption
+from credo.report._effects import untransformed
 from credo.report._inputs import origins as origins_of
 from credo.report._stand_ins import ADDS, SURE, Counts, Either, Some, combined, either_of
 from credo.sparse import LassoPath, lasso_path
@@ -85,11 +86,13 @@ def inclusions(models: Mapping[str, Any], frame: Any, y: Any) -> Inclusions | No
 
     None where there is no such model, or a single input. Of numbers, the lasso of the same rows stands beside it.
     """
-    weighing = (name for name, model in models.items() if hasattr(model.estimator_, "inclusion_probabilities_"))
-    name = next(weighing, None)
+    inner = {name: untransformed(model.estimator_)[0] for name, model in models.items()}
+    name = next((name for name, each in inner.items() if hasattr(each, "inclusion_probabilities_")), None)
     if name is None:
         return None
-    estimator, every = models[name].estimator_, origins_of(models[name])
+    estimator, every = inner[name], origins_of(models[name])
+    if estimator is not models[name].estimator_:
+        y = models[name].estimator_.transformation_.forward(y)
     if len(set(every)) < 2:
         return None
     rows = models[name].preparation_.transform(frame)

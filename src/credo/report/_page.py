@@ -118,7 +118,14 @@ def _results(
     """What depends on there being a model that could be fitted."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "troubles")}
     nothing |= {"best": "", "typical": None, "has_process": False, "surprises": Listing((), [], "")}
-    nothing |= {"along": "", "has_band": True, "drawn": "", "moved_together": False, "classes_left": 0}
+    nothing |= {
+        "along": "",
+        "has_band": True,
+        "drawn": "",
+        "moved_together": False,
+        "is_local": False,
+        "classes_left": 0,
+    }
     if all(score.error is not None for score in comparison.scores):
         return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
     if not comparison.held_out:
@@ -142,7 +149,7 @@ def _kind(step: Any) -> str:
     inner, transform = untransformed(step)
     if inner is not step:
         kind = ", then ".join(_kind(part) for part in _steps(inner))
-        return f"{kind} of the {transform} target" if transform else kind
+        return f"{kind}; {transform} target" if transform else kind
     kernel = _KERNELS.get(type(getattr(step, "kernel_", None)).__name__)
     name = _NAMES.get(type(step).__name__) or _words(type(step).__name__)
     return name if kernel is None else f"{name}, {kernel} kernel"
@@ -184,7 +191,13 @@ def _versions() -> list[tuple[str, str]]:
 
 
 def _unique(notes: Sequence[Any]) -> list[Any]:
-    return list({str(note): note for note in reversed(notes)}.values())[::-1]
+    """Notes of different texts in their order; one that is important anywhere is so."""
+    found: dict[str, Any] = {}
+    for note in notes:
+        known = found.setdefault(str(note), note)
+        if getattr(note, "important", False) and not getattr(known, "important", False):
+            found[str(note)] = note
+    return list(found.values())
 
 
 def _without(alerts: Sequence[Any], notes: Sequence[Any]) -> list[str]:
