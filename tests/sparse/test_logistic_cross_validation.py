@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -191,3 +191,16 @@ def test_a_penalty_at_the_end_of_the_range_is_said():
         wider = SparseLogisticRegressionCV(eps=1e-6).fit(X, y)
         SparseLogisticRegressionCV().fit(*table())
     assert wider.log_loss_.min() < model.log_loss_.min() * (1 - 2e-3)
+
+
+def test_a_few_discrete_columns_are_not_held_out_with_their_label():
+    # With every (inputs, label) combination in one fold, training rows would have the opposite label only.
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 2, size=(600, 3)).astype(float)
+    y = rng.random(600) < 1 / (1 + np.exp(1.0 - 2.0 * X[:, 0] - X[:, 1]))
+    model = SparseLogisticRegressionCV().fit(X, y)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    grid = LogisticRegressionCV(cv=folds, l1_ratios=[1.0], solver="saga", scoring="neg_log_loss", max_iter=2000)
+    best = -grid.fit(X, y).scores_[True].mean(axis=0).max()
+    assert model.log_loss_.min() == pytest.approx(best, abs=0.02)
+    assert (model.coef_[0, :2] > 0.5).all()

@@ -105,6 +105,20 @@ class Candidate:
         shape = uniformity(pit(self.y, self.dist))
         return shape.distance > _DISTANCE and shape.bars.p < ALARM
 
+    @property
+    def fault(self) -> str:
+        """What is wrong with the calibration of a rejected model."""
+        if self.is_classifier:
+            verdict = class_calibration(self.y, self.dist).verdict
+            return {"too sure": "it is overconfident", "too unsure": "it is underconfident"}.get(
+                verdict, "its probabilities are not calibrated"
+            )
+        lower, upper = self.dist.interval(0.95)
+        share = float(np.mean((lower <= self.y) & (self.y <= upper)))
+        if abs(share - 0.95) <= _COVERAGE_OFF:
+            return "its predictive distributions are not calibrated"
+        return f"its 95 % intervals are too {'narrow' if share < 0.95 else 'wide'}"
+
     def beats(self, other: Candidate) -> bool:
         """Whether it has the better log score, and an error that isn't larger (of labels, not clearly)."""
         if not self.log_score.mean() > other.log_score.mean():
@@ -148,13 +162,12 @@ def select(candidates: Sequence[Candidate]) -> Selection:
     if chosen.name == BASELINE:
         return Selection(BASELINE, names, "No model is clearly better than guessing, on these rows.", notes)
     if passed_over:
-        what = "its intervals are" if not leader.is_classifier else "its probabilities are"
         why = (
-            f"{passed_over.name} has the better {measure}, but {what} not calibrated; {chosen.name} is the best "
-            "model whose calibration is not rejected."
+            f"{passed_over.name} has the better {measure}, but {passed_over.fault}; {chosen.name} is the best model "
+            "whose calibration is not rejected."
         )
     elif chosen.is_rejected and any(not c.is_rejected for c in eligible):
-        why = f"It has by far the best held-out {measure}, although it is not well calibrated."
+        why = f"It has by far the best held-out {measure}, although {chosen.fault}."
     elif len(candidates) == 1:
         why = "It is the only model."
     elif len(better) == 1 < len(others):

@@ -23,6 +23,8 @@ Fold = tuple[Order, Order]
 RULES = ("min", "one-standard-error")
 # Below so many numbers in a table its folds are through before threads have got out of each other's way.
 _SMALL = 50_000
+# Copies stay in one fold where at least one row in this many is distinct.
+_DISTINCT = 3
 # Held-out losses are known to about this share: the paths over the folds are followed no more closely.
 _KNOWN = 2e-3
 # Without a number in it, so that what many fits say can be told once.
@@ -123,14 +125,19 @@ def weighty(sample_weight: Any, n_samples: int) -> NDArray[np.bool_]:
 
 
 def dealt(table: Any, order: Array, n_folds: int) -> list[Fold]:
-    """Folds dealt out by `order`, equal rows together."""
+    """Folds dealt out by `order`; copies of a row, target included, stay together unless rows are few and discrete.
+
+    Where inputs repeat so often that fewer than one row in three differs from all others, as with a few categories,
+    holding all copies of a row and its target out would leave only other targets to learn from.
+    """
     if n_folds < 2:
         raise ValueError(f"cv must be at least 2 folds; got {n_folds}")
     mark = marks(table)
     sequence = np.lexsort((mark, order))
     new = (np.diff(order[sequence]) != 0) | (np.diff(mark[sequence]) != 0)
     rank = np.empty(len(order), dtype=np.intp)
-    rank[sequence] = np.append(0, np.cumsum(new))
+    discrete = _DISTINCT * len(np.unique(mark)) <= len(mark)
+    rank[sequence] = np.arange(len(order)) if discrete else np.append(0, np.cumsum(new))
     n_folds = min(n_folds, int(rank.max()) + 1)
     if n_folds < 2:
         raise ValueError("cross-validation needs at least 2 different rows, but all are one sample")

@@ -123,8 +123,10 @@ def run(
     trials = work.finish()
     if not work.has_model:
         raise ValueError(f"no model was finished. {' '.join(work.notes)}")
-    references = tuple(card.name for card in cards if card.reference)
+    references = tuple(card.name for card in cards if card.reference) or ("\0",)
     found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
+    # Of a reference nobody expects intervals.
+    found = replace(found, notes=[note for note in found.notes if not note.startswith(references)])
     fitted = found.fitted
     scores = [
         replace(score, seconds=fitted[score.name].fit_seconds) if score.name in fitted else score

@@ -34,7 +34,7 @@ RESTARTS = 4
 # standard deviation: p/α = 5². It keeps weights finite where a plane separates the classes.
 LOG_ODDS_STD = 5.0
 # How far beyond the range of the targets, as a share of it, a model of a transformed target may predict.
-MARGIN = 0.1
+MARGIN, FORECAST_MARGIN = 0.1, 2.0
 # Sampling of the subsets of many columns starts from this seed, with this many steps.
 SAMPLER_SEED, STEPS = 0, 5000
 
@@ -45,7 +45,7 @@ def make(name: str, size: Size, transformation: str = "identity") -> Any:
     if transformation == "identity":
         return estimator
     # A forecast may well leave the range of the targets.
-    margin = MARGIN if size.times is None else None
+    margin = MARGIN if size.times is None else FORECAST_MARGIN
     return TransformedTarget(estimator, transformation=transformation, margin=margin)
 
 
@@ -87,7 +87,7 @@ def _classifiers(size: Size) -> dict[str, Any]:
             Polynomial(degree=2, extrapolation="linear"), BayesianLogisticRegression("evidence")
         ),
         "neighbours": SoftNeighborsClassifier(),
-        "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
+        "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS if size.classes == 2 else 0),
         "boosting": HistGradientBoostingClassifier(random_state=0),
     }
 
