@@ -140,7 +140,7 @@ def test_bars_of_the_top_models_are_their_probabilities_above_their_columns(ax, 
     order = [model.inclusion_probabilities_[list(X.columns).index(name)] for name in rows]
     assert order == sorted(order, reverse=True)
     share = 100 * model.posterior_.probability[:6].sum()
-    assert ax.get_xlabel().startswith(f"the 6 most probable models ({share:.3g} % of the posterior)")
+    assert ax.get_xlabel().startswith(f"the top 6 models ({share:.3g} % of the posterior)")
     # The bars stand over the columns of the table, and above it.
     assert panel.get_xlim() == ax.get_xlim()
     ax.figure.draw_without_rendering()

@@ -207,7 +207,7 @@ def top_models(model: Any, *, n: int = 12, max_rows: int = 20, ax: Axes | None =
         part = min(max(_BARS / (_BARS + _ROW * len(rows)), 0.25), 0.6)
         ax.set_ylim(len(rows) - 0.4, len(rows) - 0.4 - len(rows) / (1.0 - _GAP - part))
         _bars(ax, share, part)
-        listed = f"the {len(models)} likeliest models" if len(models) > 1 else "the most probable model"
+        listed = f"the top {len(models)} models" if len(models) > 1 else "the top model"
         ax.set_xlabel(f"{listed} ({100 * share.sum():.3g} % of the posterior)")
         if len(rows) < len(names):
             remark(ax, _left_out(len(names) - len(rows), len(seen) - len(rows)))

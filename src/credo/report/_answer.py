@@ -91,19 +91,20 @@ def inputs(
 
     weighed = attempt("Inclusion probabilities", lambda: inclusions(known, frame.iloc[rows], y), None)
     if model is None or not hasattr(model, "predict_dist"):
-        nonzero = kept(known, frame) if weighed is None else None
-        return Inputs(effects(known, frame), inclusions=weighed, kept=nonzero, troubles=troubles)
+        nonzero = attempt("Coefficients", lambda: kept(known, frame), None) if weighed is None else None
+        some = attempt("Coefficients", lambda: effects(known, frame), None)
+        return Inputs(some, inclusions=weighed, kept=nonzero, troubles=troubles)
     own = attempt("Coefficients", lambda: effects({best: model}, frame), None)
     moved = attempt("Influences of the inputs", lambda: influence(model, frame, spread=spread), None)
     if own is None and moved is None:
-        own = effects(known, frame)
+        own = attempt("Coefficients", lambda: effects(known, frame), None)
     law = process(best, model)
     noise = getattr(final_step(model.estimator_), "noise_std_", None) if law is None else law.noise
     only, row, drawn, along = set(sources(model) or ()), None, list[Curve](), None
     if len(only) == 1 and ask is latent:
         along = attempt("The curve", lambda: line(model, frame, next(iter(only))), None)
     if along is None and moved is not None:
-        row = typical(model, frame)
+        row = attempt("The typical row", lambda: typical(model, frame), None)
         shown = [moved.members[i] for i in moved.order if moved.values[i] > 0][:MAX_CURVES]
         place = row
         if place is not None:
@@ -118,7 +119,7 @@ def inputs(
         noise=None if noise is None else float(noise),
         inclusions=weighed,
         linear=hasattr(untransformed(model.estimator_)[0], "coef_"),
-        kept=kept(known if weighed is None else {best: model}, frame),
+        kept=attempt("Coefficients", lambda: kept(known if weighed is None else {best: model}, frame), None),
         troubles=troubles,
     )
 

@@ -75,7 +75,7 @@ def rows(comparison: Comparison, families: dict[str, str], *, selected: str | No
     ]
 
 
-def words(comparison: Comparison) -> list[str]:
+def words(comparison: Comparison, *, selected: str | None = None) -> list[str]:
     """The sentences under the leaderboard."""
     good: list[Score] = [score for score in comparison.scores if score.name in comparison.held_out]
     if not good:
@@ -87,9 +87,9 @@ def words(comparison: Comparison) -> list[str]:
         names = good[0].name, good[1].name
         found.append(sentences.lead(*names, comparison.gap(*names), what=what))
     found.append(sentences.evidence(_comparable(good), good[0].name))
-    if BASELINE in comparison.held_out and good[0].name != BASELINE:
-        top = good[0].name
-        found.append(sentences.reference(top, comparison.gap(top, BASELINE), classes=classes))
+    name = selected or comparison.selected
+    if {name, BASELINE} <= set(comparison.held_out) and name != BASELINE:
+        found.append(sentences.reference(name, comparison.gap(name, BASELINE), classes=classes))
     return [sentence for sentence in found if sentence]
 
 
