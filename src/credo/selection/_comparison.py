@@ -120,9 +120,6 @@ class Comparison:
         """The models that are statistically tied with the leader, which is among them, the simplest first."""
         return list(self.selection.tied)
 
-    # Until the report is merged.
-    best = selected
-
     def gap(self, first: str, second: str) -> Gap:
         """How far one model's held-out log score is ahead of another's, row by row."""
         return gap(self.held_out[first].log_score, self.held_out[second].log_score)
