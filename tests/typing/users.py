@@ -43,7 +43,7 @@ def classification() -> None:
 
 def tables() -> None:
     comparison = credo.compare({"line": credo.LinearRegression()}, X, y)
-    assert_type(comparison.best, str)
+    assert_type(comparison.selected, str)
     assert_type(credo.selection.Score("line").log_evidence, float | None)
 
 

@@ -53,7 +53,8 @@ class Note:
 class Dataset:
     """A table whose target is set apart, the folds that it is cut into, and notes about both.
 
-    `groups` are labels of rows that share a fold; `time` is the order of the rows in time where there is one.
+    `groups` are labels of rows that share a fold; `time` is the order of the rows in time where there is one; `labels`
+    is the index of a frame that was given.
     """
 
     source: str
@@ -67,6 +68,7 @@ class Dataset:
     time: Any
     notes: Sequence[Note]
     transformation: str = "identity"
+    labels: Any = None
 
     @property
     def shape(self) -> str:
@@ -96,8 +98,11 @@ def dataset(
     if isinstance(data, str | os.PathLike):
         sheet = read_table(data, **(reading or {}))
         table, notes, source = sheet.frame, list(sheet.notes), "standard input" if str(data) == "-" else Path(data).name
+        labels = None
     else:
         table, notes, source = as_frame(data), [], "table"
+        # "Row 3" is the third row, as in a file, whatever the frame calls it.
+        labels, table = table.index, table.reset_index(drop=True)
     found = None if task else target_task(table, target)
     task = task or (found.name if found else "regression")
     frame, y, more = split_target(table, target, task=task)
@@ -117,6 +122,7 @@ def dataset(
     made = Dataset(source, target, task, frame, y, preparation, size, None, time if in_order else None, [])
     return replace(
         made,
+        labels=None if labels is None else labels[frame.index],
         groups=copies(frame),
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[

@@ -111,9 +111,8 @@ class Study:
         held = self.comparison.held_out[chosen]
         frame = distribution_frame(held.dist, level=0.95)
         frame.insert(0, "actual", held.y)
-        frame.insert(0, "row", [int(label) + 1 if isinstance(label, int | np.integer) else label
-                                for label in self.data.frame.index[held.rows]])  # fmt: skip
-        return frame
+        frame.insert(0, "row", [int(place) + 1 for place in self.data.frame.index[held.rows]])
+        return frame if self.data.labels is None else frame.set_axis(self.data.labels[held.rows], axis=0)
 
     def explain(self, name: str | None = None) -> Table:
         """How much each input moves the predictions, the most influential first.

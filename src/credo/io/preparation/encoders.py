@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
@@ -169,3 +170,24 @@ def _filled(values: Array, encoder: Numbers | Days) -> Array:
 
 def _warn(sentence: str) -> None:
     warn(TableWarning(sentence), stacklevel=5)
+
+
+def runs(encoders: list[Encoder]) -> list[list[Encoder]]:
+    """The encoders of each block: texts by themselves, neighbours of other kinds together."""
+    runs: list[list[Encoder]] = []
+    for is_text, group in groupby(encoders, key=lambda encoder: isinstance(encoder, Texts)):
+        run = list(group)
+        runs += [[encoder] for encoder in run] if is_text else [run]
+    return runs
+
+
+def side_by_side(encoders: list[Encoder], table: Any, known: dict[str, Array]) -> Array:
+    """The numbers of dense encoders in one block; `known` are columns that are used unchanged."""
+    widths = [len(encoder.names()) for encoder in encoders]
+    block = np.empty((len(table), sum(widths)), order="F")
+    for encoder, start, width in zip(encoders, np.cumsum([0, *widths]), widths, strict=False):
+        if encoder.name in known:
+            block[:, start] = known[encoder.name]
+        else:
+            block[:, start : start + width] = encoder.matrix(table[encoder.name])
+    return block

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from credo.io.errors import plural, shown
 
 Array = NDArray[np.float64]
 
@@ -19,9 +22,44 @@ def is_sparse(block: Any) -> bool:
     return bool(sparse.issparse(block))
 
 
-def scaled(block: Any, center: Array, scale: Array) -> Any:
+def scaled(blocks: list[Any], center: Array, scale: Array) -> list[Any]:
     """(block − center)/scale, sparse blocks without the centre."""
-    return block @ sparse.diags_array(1.0 / scale) if is_sparse(block) else (block - center) / scale
+    return [
+        block @ sparse.diags_array(1.0 / scale[own]) if is_sparse(block) else (block - center[own]) / scale[own]
+        for block, own in _places(blocks)
+    ]
+
+
+def clipped(blocks: list[Any], lower: Array, upper: Array) -> list[Any]:
+    """The blocks with values between the bounds; sparse ones as they are."""
+    return [block if is_sparse(block) else np.clip(block, lower[own], upper[own]) for block, own in _places(blocks)]
+
+
+def clip_notes(blocks: list[Any], lower: Array, upper: Array, names: list[str], index: Any) -> list[str]:
+    """A sentence for each column with values that are set to a bound."""
+    notes = []
+    for block, own in _places(blocks):
+        if is_sparse(block):
+            continue
+        far = (block < lower[own]) | (block > upper[own])
+        for j in np.flatnonzero(far.any(axis=0)):
+            rows, k = np.flatnonzero(far[:, j]), own.start + j
+            value = block[rows[0], j]
+            label = index[rows[0]]
+            place = int(label) + 1 if isinstance(label, int | np.integer) else label
+            notes.append(
+                f"Column {names[k]!r}: {plural(len(rows), 'value')} far outside the others (row {place}: "
+                f"{shown(value)}) counted as {shown(upper[k] if value > upper[k] else lower[k])}."
+            )
+    return notes
+
+
+def _places(blocks: list[Any]) -> Iterator[tuple[Any, slice]]:
+    """Each block with the places of its columns."""
+    start = 0
+    for block in blocks:
+        yield block, slice(start, start + block.shape[1])
+        start += block.shape[1]
 
 
 def center_and_scale(blocks: list[Any], weight: Array) -> tuple[Array, Array]:

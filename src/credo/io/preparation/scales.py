@@ -36,6 +36,7 @@ _SCALES = (
     "very slow/slow/medium/moderate/fast/very fast",
     "very light/light/medium/heavy/very heavy",
     "bronze/silver/gold/platinum",
+    "i3/i2/i1/si2/si1/vs2/vs1/vvs2/vvs1/if",
     "first/second/third/fourth/fifth/sixth/seventh/eighth/ninth/tenth",
     "monday/tuesday/wednesday/thursday/friday/saturday/sunday",
     "mon/tue/wed/thu/fri/sat/sun",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
@@ -15,14 +14,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted
 
 from credo.estimator import named_by, positive_integer
-from credo.io.errors import ColumnError, TableWarning, plural, quoted, shown
-from credo.io.preparation.encoders import Array, Days, Encoder, Numbers, Texts
+from credo.io.errors import ColumnError, TableWarning, quoted
+from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts, runs, side_by_side
 from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
 from credo.io.preparation.learn import Learner
 from credo.io.preparation.levels import Levels
 from credo.io.preparation.ordinary import ordinary
 from credo.io.preparation.outside import Outside, outside
-from credo.io.preparation.scale import bounds, center_and_scale, is_sparse, scaled
+from credo.io.preparation.scale import bounds, center_and_scale, clip_notes, clipped, is_sparse, scaled
 from credo.io.preparation.signs import changed_sign, signs_of
 from credo.io.preparation.unseen import Alternatives, representatives, terms
 from credo.io.tables.columns import as_frame, has_names, missing_columns
@@ -163,8 +162,9 @@ class Preparation(TransformerMixin, BaseEstimator):
             if self.clip:
                 dated = [isinstance(encoder, Days) for encoder in self.encoders_ for _ in encoder.names()]
                 self.lower_, self.upper_ = bounds(blocks, np.array(dated, dtype=bool))
-                self.notes_ += self._clip_notes(blocks, table.index)
-                blocks = self._clipped(blocks)
+                names = self.get_feature_names_out().tolist()
+                self.notes_ += clip_notes(blocks, self.lower_, self.upper_, names, table.index)
+                blocks = clipped(blocks, self.lower_, self.upper_)
             if self.standardize:
                 self.center_, self.scale_ = center_and_scale(blocks, weight)
         return self
@@ -314,7 +314,7 @@ class Preparation(TransformerMixin, BaseEstimator):
             blocks = self._blocks(table)
         for k in range(codes[0].shape[1]):
             fresh, chosen = [block.copy() for block in blocks], iter(codes)
-            for block, run in zip(fresh, _runs(self.encoders_), strict=True):
+            for block, run in zip(fresh, runs(self.encoders_), strict=True):
                 start = 0
                 for encoder in run:
                     width = len(encoder.names())
@@ -329,11 +329,11 @@ class Preparation(TransformerMixin, BaseEstimator):
         block = ordinary(table, {encoder.name for encoder in plain})
         known = dict(zip(block.names, block.values.T, strict=True))
         blocks: list[Any] = []
-        for run in _runs(self.encoders_):
+        for run in runs(self.encoders_):
             if isinstance(run[0], Texts):
                 blocks.append(run[0].matrix(table[run[0].name]))
             else:
-                blocks.append(_side_by_side(run, table, known))
+                blocks.append(side_by_side(run, table, known))
         return blocks
 
     def _matrix(self, table: Any) -> Any:
@@ -341,45 +341,13 @@ class Preparation(TransformerMixin, BaseEstimator):
 
     def _joined(self, blocks: list[Any]) -> Any:
         if self.clip:
-            blocks = self._clipped(blocks)
+            blocks = clipped(blocks, self.lower_, self.upper_)
         if self.standardize:
-            blocks = self._standardized(blocks)
+            blocks = scaled(blocks, self.center_, self.scale_)
         if any(is_sparse(block) for block in blocks):
             together = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
             return named_by(sparse.csr_array(together), self)
         return named_by(np.ascontiguousarray(np.hstack(blocks)), self)
-
-    def _clipped(self, blocks: list[Any]) -> list[Any]:
-        ends = np.cumsum([block.shape[1] for block in blocks])
-        limits = zip(np.split(self.lower_, ends[:-1]), np.split(self.upper_, ends[:-1]), strict=True)
-        return [
-            block if is_sparse(block) else np.clip(block, low, high)
-            for block, (low, high) in zip(blocks, limits, strict=True)
-        ]
-
-    def _clip_notes(self, blocks: list[Any], index: Any) -> list[str]:
-        """A sentence for each column with values that are set to a bound."""
-        notes, names, start = [], self.get_feature_names_out(), 0
-        for block in blocks:
-            width = block.shape[1]
-            low, high = self.lower_[start : start + width], self.upper_[start : start + width]
-            far = np.zeros(block.shape, bool) if is_sparse(block) else (block < low) | (block > high)
-            for j in np.flatnonzero(far.any(axis=0)):
-                rows = np.flatnonzero(far[:, j])
-                value, bound = block[rows[0], j], high[j] if block[rows[0], j] > high[j] else low[j]
-                label = index[rows[0]]
-                place = int(label) + 1 if isinstance(label, int | np.integer) else label
-                notes.append(
-                    f"Column {names[start + j]!r}: {plural(len(rows), 'value')} far outside the others (row {place}: "
-                    f"{shown(value)}) counted as {shown(bound)}."
-                )
-            start += width
-        return notes
-
-    def _standardized(self, blocks: list[Any]) -> list[Any]:
-        ends = np.cumsum([block.shape[1] for block in blocks])
-        centers, scales = np.split(self.center_, ends[:-1]), np.split(self.scale_, ends[:-1])
-        return [scaled(block, center, scale) for block, center, scale in zip(blocks, centers, scales, strict=True)]
 
 
 def _learned(
@@ -407,27 +375,6 @@ def _learned(
         if encoder is not None and encoder.names():
             encoders.append(encoder)
     return columns, encoders, forms
-
-
-def _runs(encoders: list[Encoder]) -> list[list[Encoder]]:
-    """The encoders of each block: texts by themselves, neighbours of other kinds together."""
-    runs: list[list[Encoder]] = []
-    for is_text, group in groupby(encoders, key=lambda encoder: isinstance(encoder, Texts)):
-        run = list(group)
-        runs += [[encoder] for encoder in run] if is_text else [run]
-    return runs
-
-
-def _side_by_side(encoders: list[Encoder], table: Any, known: dict[str, Array]) -> Array:
-    """The numbers of dense encoders in one block; `known` are columns that are used unchanged."""
-    widths = [len(encoder.names()) for encoder in encoders]
-    block = np.empty((len(table), sum(widths)), order="F")
-    for encoder, start, width in zip(encoders, np.cumsum([0, *widths]), widths, strict=False):
-        if encoder.name in known:
-            block[:, start] = known[encoder.name]
-        else:
-            block[:, start : start + width] = encoder.matrix(table[encoder.name])
-    return block
 
 
 def _form(found: Profile, forced: Form | None) -> tuple[Form, str]:
