@@ -67,7 +67,7 @@ fixed = {"hyperparameters": "fixed", "standardize": False, "noise": 0.5}
         (BayesianLinearRegression(), f"{MAXIMISED}; hyperparameters: maximised", maximised_noise),
         (GPRegressor(hyperpriors=False), f"{MAXIMISED}; hyperparameters: maximised", maximised_noise),
     ],
-    ids=str,
+    ids=lambda value: None if callable(value) else str(value),
 )
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 def test_the_empty_model_has_one_evidence_in_each_base(model, base, oracle):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.deadlines import check
 from credo.estimator import positive
 from credo.kernel_machines._log_weights import leaves
 from credo.kernel_machines._neighbours import Index, Neighbours
@@ -119,7 +120,12 @@ def _range(kernel: Kernel, rows: Array) -> tuple[float, float] | None:
 
 
 def _losses(kernel: Kernel, loss: Loss, place: Index, bandwidths: Array) -> Array:
-    return np.array([loss(scaled(kernel, h), place) for h in bandwidths])
+
+    def checked(h: float) -> float:
+        check()
+        return loss(scaled(kernel, h), place)
+
+    return np.array([checked(h) for h in bandwidths])
 
 
 def _winner(losses: Array) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from credo.deadlines import carried, check
 from credo.linalg import n_threads, one_blas_thread
 
 Array = NDArray[np.float64]
@@ -118,6 +119,7 @@ def _ascent(
         nonlocal best_value, best_vector, best_slope, n_evaluations, mark, since
         if np.isfinite(mark) and n_evaluations - since >= _PATIENCE:
             raise _Stalled
+        check()
         n_evaluations += 1
         vector = start + axes @ u
         inside = np.abs(vector - start).max(initial=0.0) <= _BOX
@@ -240,10 +242,10 @@ def _ends(
             heats: list[Maximum] = []
             if len(starts) > 1 / _FINALISTS:
                 heat = partial(ahead, tolerance=1e3 * tolerance, max_evaluations=_HEAT)
-                heats = sorted(pool.map(heat, starts), key=lambda end: -end.value)
+                heats = sorted(pool.map(carried(heat), starts), key=lambda end: -end.value)
                 heats = heats[: max(2, round(_FINALISTS * len(starts)))]
                 ends = [end.vector for end in heats]
-            finals = list(pool.map(ahead, ends))
+            finals = list(pool.map(carried(ahead), ends))
         except BaseException:
             # An interrupt reaches the main thread only: the others end at their next evaluation.
             cancelled.set()

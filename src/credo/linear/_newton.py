@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.deadlines import check
 from credo.linalg import Factor, factorize
 from credo.linear._rows import EPS
 from credo.linear._softmax import Point, Task
@@ -110,6 +111,7 @@ def climb(
     point, before = task.evaluate(begin, curvature=not thrifty), np.inf
     goal = tol**2 * task.total / len(task.weight)
     for n_iter in range(max_iter + 1):
+        check()
         fresh = point.curvature is not None
         curvature = guess if point.curvature is None else Curvature.of(point.curvature)
         assert curvature is not None

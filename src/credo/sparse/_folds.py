@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse as sp
 from sklearn.model_selection import check_cv
 
+from credo.deadlines import carried
 from credo.estimator import choice, positive_integer
 from credo.learning.coordinate import is_sparse
 from credo.linalg import n_threads, one_blas_thread
@@ -89,7 +90,7 @@ def side_by_side(loss: Callable[[Fold], Array], folds: list[Fold], table: Any) -
         if workers == 1 or (table.nnz if is_sparse(table) else table.size) < _SMALL:
             return [loss(fold) for fold in folds]
         with ThreadPoolExecutor(workers, thread_name_prefix="credo-folds") as pool:
-            return list(pool.map(loss, folds))
+            return list(pool.map(carried(loss), folds))
 
 
 def folds_of(cv: Any, table: Any, order: Array, used: NDArray[np.bool_], y: Any) -> list[Fold]:

@@ -141,7 +141,7 @@ def run(
         *(note for note in data.notes if note.important),
         *(Note(text, important=True) for text in found.selection.notes if select is None),
         *(Note(text, important=True) for text in reference_notes(found, selected)),
-        *map(Note, work.notes),
+        *(Note(text, important=work.interrupted, on_board=True) for text in work.notes),
         *(note for note in data.notes if not note.important),
         *map(Note, (text for text in found.notes if text not in work.notes)),
     ]

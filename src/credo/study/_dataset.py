@@ -40,10 +40,14 @@ _COUNT_VALUES = 200
 
 @dataclass(frozen=True)
 class Note:
-    """Something the user should know; `important` ones stand at the top of a report."""
+    """Something the user should know.
+
+    `important` ones are at the top of a report; `on_board` ones are shown below the leaderboard, as important ones are.
+    """
 
     text: str
     important: bool = False
+    on_board: bool = False
 
     def __str__(self) -> str:
         return self.text

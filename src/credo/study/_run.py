@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from credo.deadlines import TimeUp, check, until
 from credo.io import Preparation, TableModel
 from credo.io.preparation.once import preparing_once
 from credo.notices import collected
@@ -23,7 +24,6 @@ from credo.selection._measures import CLASSIFICATION, REGRESSION
 from credo.selection._trial import Parts, Trial
 from credo.study._catalogue import LATER, Card
 from credo.study._dataset import Dataset
-from credo.study._deadline import TimeUp, until
 
 # The part of the budget that the models may use; scores, figures and files need the rest.
 _FOR_MODELS = 0.8
@@ -125,6 +125,7 @@ class Run:
         try:
             with until(self._deadline if card.cost >= 0 else None), _threads(card):
                 for _ in trial.run(self.splits):
+                    check()
                     self._say(card.name, trial.n_fits, waiting)
         except TimeUp:
             return f"stopped after {trial.n_fits} of {len(self.splits) + 1} fits"
@@ -201,7 +202,7 @@ def duration(seconds: float) -> str:
     if not np.isfinite(seconds):
         return ""
     if seconds < 10:
-        return f"about {max(1, round(seconds))} seconds"
+        return f"about {max(2, round(seconds))} seconds"
     if seconds < 90:
         return f"about {10 * round(seconds / 10)} seconds"
     if seconds < 5400:
@@ -217,4 +218,5 @@ def _late_notes(late: dict[str, str], time: float | None) -> list[str]:
     if any(reason == _INTERRUPTED for reason in late.values()):
         return [f"Stopped by Ctrl-C before these models were fitted: {', '.join(late)}."]
     each = ", ".join(f"{name} ({reason})" if reason else name for name, reason in late.items())
-    return [f"{time:g} seconds were not enough for: {each}. Allow more with time=… (--time SECONDS, or --time none)."]
+    unit = "second was" if time == 1 else "seconds were"
+    return [f"{time:g} {unit} not enough for: {each}. Allow more with time=… (--time SECONDS, or --time none)."]

@@ -61,7 +61,7 @@ class Study:
     def leaderboard(self) -> Table:
         """The models with their held-out scores, best first; prints, and shows as HTML in a notebook."""
         table = self.comparison.table()
-        important = [note.text for note in self.notes if note.important]
+        important = [note.text for note in self.notes if note.important or note.on_board]
         title = f"{self.target}: {self.data.shape}, {table.title.lower()}"
         return replace(table, title=title, notes=(self.reason, *important))
 

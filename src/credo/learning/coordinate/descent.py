@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.deadlines import check
 from credo.learning.coordinate.blocks import Block
 from credo.learning.coordinate.gap import Gap, Standing, least_squares_gap
 from credo.learning.coordinate.quadratic import Quadratic, orthant_minimum
@@ -66,6 +67,7 @@ def _solve(
     inner, passes, fresh = _INNER * target, 0, True
     block.begin()
     while True:
+        check()
         gap = least_squares_gap(block.w, standing, block.rows.squares, l1, l2)
         met = gap.value <= target
         if met or passes >= max_passes or inner < _FINEST * target:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.deadlines import check
 from credo.learning.coordinate.gap import Gap
 from credo.learning.coordinate.labels import Labels, Odds
 from credo.learning.coordinate.newton import groups, minimum
@@ -78,6 +79,7 @@ def _solve(
     working = np.flatnonzero((W != 0).any(axis=0))
     inner, before = _INNER, np.inf
     for step in range(max_steps + 1):
+        check()
         if intercept:
             change, odds = labels.centred(odds)
             b += change

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from scipy.special import logsumexp
 
+from credo.deadlines import carried, check
 from credo.linalg import n_threads
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import ModelPosterior
@@ -19,7 +20,7 @@ def enumerate_class_models(task: ClassTask, prior: ModelPrior, *, n_models: int)
     empty = task.mode(())
     roots = [task.mode((j,), near=empty) for j in range(task.n_columns)]
     with ThreadPoolExecutor(n_threads(), thread_name_prefix="credo-subsets") as pool:
-        parts = list(pool.map(lambda root: list(_family(task, root)), roots))
+        parts = list(pool.map(carried(partial(_family, task)), roots))
     modes = {mode.model: mode for part in [[empty], *parts] for mode in part}
     models = sorted(modes, key=lambda model: (len(model), model))
     evidence = np.array([modes[model].log_evidence for model in models])
@@ -49,11 +50,13 @@ def enumerate_class_models(task: ClassTask, prior: ModelPrior, *, n_models: int)
     )
 
 
-def _family(task: ClassTask, root: Mode) -> Iterator[Mode]:
+def _family(task: ClassTask, root: Mode) -> list[Mode]:
     """A model and all that follow by adding columns behind its last."""
-    waiting = [root]
+    waiting, found = [root], []
     while waiting:
+        check()
         mode = waiting.pop()
         # The curvature isn't needed any more, and 2ᵈ of them would fill the memory.
-        yield Mode(mode.model, np.empty(0), np.empty((0, 0)), mode.log_evidence, mode.gap)
+        found.append(Mode(mode.model, np.empty(0), np.empty((0, 0)), mode.log_evidence, mode.gap))
         waiting += [task.mode((*mode.model, j), near=mode) for j in range(mode.model[-1] + 1, task.n_columns)]
+    return found

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 
+from credo.deadlines import check
 from credo.sparse._models import Model
 from credo.sparse._slabs import FLOOR, Slab
 from credo.sparse.walk import _jit
@@ -126,6 +127,7 @@ class Chain:
             n_rounds = min(max(_REFRESH // int(strides.max()), 1), -(-(n_steps - len(models)) // int(strides[0])))
             uniforms = rng.random((n_rounds, int(strides.sum()) + len(strides)))
             while len(uniforms) and not self.stopped:
+                check()
                 done, room = len(models), self.every.R.shape[1]
                 seen = np.empty((n_steps - done, room), dtype=np.int64)
                 heat = np.tile([0.0, -np.inf, 0.0, 0.0], (len(uniforms), int(strides.sum()), 1))

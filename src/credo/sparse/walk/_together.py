@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.deadlines import carried
 from credo.estimator import positive_integer
 from credo.linalg import n_threads, one_blas_thread
 from credo.sparse._model_prior import size_law
@@ -114,7 +115,7 @@ def side_by_side(chains: Sequence[Any], walks: Sequence[Callable[[], Found]]) ->
         return [run() for run in walks]
     with ThreadPoolExecutor(workers, thread_name_prefix="credo-walk") as pool:
         try:
-            return list(pool.map(lambda run: run(), walks))
+            return [future.result() for future in [pool.submit(carried(walk)) for walk in walks]]
         except BaseException:
             for chain in chains:
                 chain.stopped = True

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.deadlines import check
 from credo.seeds import generator
 from credo.sparse._model_prior import ModelPrior
 from credo.sparse._models import Model, ModelPosterior
@@ -66,6 +67,7 @@ class ClassChain:
         table, slots, heights, chances = self._book
         stretch = min(_STRETCH, len(heights) // _jit.MOST)
         for done in range(0, n_steps, stretch):
+            check()
             if self.stopped:
                 break
             part = slice(done, min(done + stretch, n_steps))
