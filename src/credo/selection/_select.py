@@ -151,7 +151,12 @@ def select(candidates: Sequence[Candidate]) -> Selection:
     if not eligible:
         assert baseline is not None
         guess = "the class frequencies" if baseline.is_classifier else "the mean"
-        return Selection(BASELINE, [BASELINE], f"No model predicts better than always guessing {guess}.")
+        error = "accuracy is lower" if baseline.is_classifier else "RMSE is larger"
+        likelier = [c for c in others if c.log_score.mean() > baseline.log_score.mean()]
+        why = f"No model predicts better than always guessing {guess}."
+        if likelier:
+            why = f"No model beats always guessing {guess}: where the {measure} is better, the {error}."
+        return Selection(BASELINE, [BASELINE], why)
     leader, notes = _leader(eligible)
     if notes:
         eligible = [c for c in eligible if not c.is_contradicted_by(leader)]

@@ -124,16 +124,18 @@ def dataset(
     times = _times(time, preparation) if in_order and time is not None else None
     size = Size(len(y), rows.shape[1], len(set(preparation.sources())), classes, times)
     made = Dataset(source, target, task, frame, y, preparation, size, None, time if in_order else None, [])
+    groups = copies(frame)
     return replace(
         made,
         labels=None if labels is None else labels[frame.index],
-        groups=copies(frame),
+        groups=groups,
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[
             *leak_notes(made),
             *map(Note, time_notes(time, in_order=in_order)),
             *map(Note, [*notes, *preparation.notes_]),
             *map(Note, target_notes(made)),
+            *map(Note, copy_notes(groups)),
         ],
     )
 
@@ -160,6 +162,15 @@ def copies(frame: Any) -> NDArray[np.intp] | None:
     labels = np.unique(cells, return_inverse=True)[1].ravel()
     n_distinct = int(labels.max()) + 1
     return labels if len(labels) / _DISTINCT <= n_distinct < len(labels) else None
+
+
+def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
+    """How many rows share a fold because their inputs are equal."""
+    if groups is None:
+        return []
+    n_copies = len(groups) - (int(groups.max()) + 1)
+    have = "row has" if n_copies == 1 else "rows have"
+    return [f"{n_copies:,} {have} the same inputs as another row: such rows are held out together."]
 
 
 def leak_notes(data: Dataset) -> list[Note]:
