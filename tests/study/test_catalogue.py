@@ -45,7 +45,7 @@ def test_linear_models_come_before_curved_ones():
 def test_polynomial_is_left_out_of_a_wide_table_with_a_note():
     chosen, notes = estimators(None, Size(100, 500))
     assert "polynomial" not in chosen
-    assert notes[0] == "polynomial was left out: 500 columns would make 125,750 quadratic features for 100 rows."
+    assert "polynomial" in notes[0] and "500 columns would make 125,750 quadratic features for 100 rows" in notes[0]
     with pytest.raises(ValueError, match="'polynomial' can't be used here: 500 columns would make 125,750"):
         estimators(("polynomial",), Size(100, 500))
 

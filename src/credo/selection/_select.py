@@ -4,8 +4,8 @@
    is no worse. If none does, the baseline is selected.
 2. The leader has the best held-out log score. If another model's RMSE is clearly and by a tenth lower (its accuracy
    clearly higher), the two scores contradict each other, and the CRPS (Brier score) decides.
-3. Models are tied with the leader if the paired difference of their log scores is small and within one standard error
-   (half of one where the leader is at least as good on every measure). Of these the simplest is selected, the one named
+3. Models are tied with the leader if the paired difference of their log scores is negligible, or small and within one
+   standard error (half of one where the leader is at least as good on every measure). Of these the simplest is selected, the one named
    first.
 4. A model whose calibration is rejected, in a way that matters, is passed over while a calibrated one is left, unless
    all of those predict much worse.
@@ -34,6 +34,8 @@ _LOWER = 0.9
 _COVERAGE_OFF, _DISTANCE = 0.03, 0.08
 # Leads that are small: of log scores, and of log losses, absolutely or as a share of the leader's.
 _SMALL_SCORE, _SMALL_LOSS, _SMALL_SHARE = 0.05, 0.01, 0.2
+# Of many rows even this is more than a standard error, and still of no use to anyone.
+_NEGLIGIBLE = 0.002
 # A calibrated model that predicts this much worse, in nats a row, is no alternative.
 _MUCH_WORSE = 0.25
 _SPELLED = ("", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
@@ -195,6 +197,8 @@ def _ties(other: Candidate, leader: Candidate) -> bool:
     lead = gap(leader.log_score, other.log_score)
     loss = -float(leader.log_score.mean()) if leader.is_classifier else 0.0
     small = max(_SMALL_LOSS, _SMALL_SHARE * loss) if leader.is_classifier else _SMALL_SCORE
+    if lead.mean <= _NEGLIGIBLE:
+        return True
     if not (lead.mean <= lead.error and lead.mean <= small):
         return False
     return not (lead.mean > 0.5 * lead.error and leader.is_no_worse_than(other))

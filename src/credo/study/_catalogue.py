@@ -87,8 +87,16 @@ def chosen_cards(
     if models is not None and reasons:
         name, reason = next(iter(reasons.items()))
         raise ValueError(f"the model {name!r} can't be used here: {reason}; leave it out")
-    notes = [f"{name} was left out: {reason}." for name, reason in reasons.items() if name not in _SELDOM]
+    notes = _left_out({name: reason for name, reason in reasons.items() if name not in _SELDOM})
     return [card for card in known if card.name not in reasons], notes
+
+
+def _left_out(reasons: Mapping[str, str]) -> list[str]:
+    """A sentence for each reason, with all models that it keeps out."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(name)
+    return [f"Not used: {', '.join(left)} ({reason})." for reason, left in by_reason.items()]
 
 
 def _is_varied(card: Card) -> bool:
