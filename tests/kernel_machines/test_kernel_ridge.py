@@ -296,7 +296,7 @@ class Crooked(kernels.RBF):
         ({"alpha": "cv"}, "alpha must be a number or \"loo\"; got 'cv'"),
         ({"alpha": "loo", "alphas": [-1.0]}, "alphas must be finite numbers"),
         ({"kernel": "rbf"}, r"kernel must be a kernel such as credo.kernels.RBF\(\), or None; got 'rbf'"),
-        ({"kernel": np.dot}, "credo.kernels.from_function makes a kernel of it"),
+        ({"kernel": np.dot}, "credo.kernels.from_function"),
         ({"kernel": kernels.RBF([1.0, 2.0, 3.0])}, "3 length scales, but X has 4 columns"),
         ({"kernel": Crooked()}, "its Gram matrix has the eigenvalue -1; credo.kernels.check_kernel says"),
         ({"kernel": kernels.Polynomial(200)}, "beyond what a computer can hold"),

@@ -279,7 +279,7 @@ def test_summary_names_the_columns(table):
         ({"kernel": kernels.RBF([1.0, 2.0])}, "2 length scales, but X has 3 columns"),
         ({"kernel": kernels.RBF().on(5)}, r"columns \[5\], but X has only 3"),
         ({"kernel": "rbf"}, "kernel must be a kernel such as"),
-        ({"kernel": lambda x, z: 1.0}, "from_function makes a kernel of it"),
+        ({"kernel": lambda x, z: 1.0}, "credo.kernels.from_function"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

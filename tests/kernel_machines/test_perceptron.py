@@ -219,7 +219,7 @@ def test_summary_names_the_columns():
         ({"shuffle": "no"}, "shuffle must be one of True, False; got 'no'"),
         ({"random_state": "x"}, "random_state must be None"),
         ({"kernel": "rbf"}, "kernel must be a kernel such as"),
-        ({"kernel": lambda x, z: 1.0}, "from_function makes a kernel of it"),
+        ({"kernel": lambda x, z: 1.0}, "credo.kernels.from_function"),
         ({"kernel": kernels.RBF([1.0, 2.0])}, "2 length scales, but X has 3 columns"),
     ],
 )
