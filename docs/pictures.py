@@ -54,9 +54,11 @@ def report(folder: Path) -> None:
         return
     subprocess.run([sys.executable, "-m", "credo", "demo", "--out", folder], check=True)
     width, height = PAGE["report"]
-    options = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-               "--disable-background-networking", "--force-device-scale-factor=1.5", f"--user-data-dir={folder / 'user'}",
-               f"--window-size={width},{height}", f"--screenshot={IMAGES / 'report.png'}")  # fmt: skip
+    options = [
+        "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+        "--disable-background-networking", "--force-device-scale-factor=1.5", f"--window-size={width},{height}",
+        f"--user-data-dir={folder / 'user'}", f"--screenshot={IMAGES / 'report.png'}",
+    ]  # fmt: skip
     subprocess.run([browser, *options, (folder / "report.html").as_uri()], check=True)
 
 

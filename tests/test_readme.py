@@ -17,7 +17,7 @@ PICTURES = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory):
-    """The variables that the examples leave behind: all of them together, and those of the example before each picture."""
+    """The variables after all examples, and those after each example that a picture follows."""
     matplotlib.use("agg")
     scope, pictured = {}, {}
     with pytest.MonkeyPatch.context() as patch:

@@ -93,9 +93,10 @@ def test_the_top_level_table_lists_what_the_packages_export():
 
 def test_every_compiled_function_has_a_plain_counterpart():
     """Functions of `_jit` modules are named in tests/reference, which computes the same with NumPy."""
-    counterparts = "\n".join(path.read_text() for path in (Path(__file__).parents[1] / "reference").glob("*.py"))
+    reference = Path(__file__).parents[1] / "reference"
+    counterparts = "\n".join(path.read_text() for path in reference.glob("*.py"))
     for path in FILES:
         if path.stem == "_jit":
             for node in ast.parse(path.read_text()).body:
                 if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-                    assert re.search(rf"\b{node.name}\b", counterparts), f"{path}: {node.name} has no counterpart in tests/reference"
+                    assert re.search(rf"\b{node.name}\b", counterparts), (path, node.name)
