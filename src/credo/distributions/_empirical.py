@@ -69,8 +69,8 @@ class Empirical(Distribution):
     def log_prob(self, y: ArrayLike) -> NoReturn:
         """Raises a TypeError: finitely many draws have no density."""
         raise TypeError(
-            "an Empirical distribution has no density, so no log_prob; score it with crps, or build a "
-            "Mixture of the densities that the draws came from"
+            "an Empirical distribution has no density, so no log_prob; use crps, or a "
+            "Mixture of the densities that were drawn from"
         )
 
     def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:

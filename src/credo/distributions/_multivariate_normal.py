@@ -188,8 +188,8 @@ class MultivariateNormal(Immutable):
         base = self._support()
         if not base.holds(deviation[None])[0]:
             raise ValueError(
-                "these values are impossible: cov is singular, and the known coordinates determine one "
-                "another otherwise; give values that agree with it, or add a noise variance to cov"
+                "these values are impossible: cov is singular, and they violate its linear constraints; "
+                "pass values that satisfy them, or add a noise variance to cov"
             )
         return cross.T @ base.solve(deviation), cross.T @ base.solve(cross)
 
