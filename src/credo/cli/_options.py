@@ -42,7 +42,10 @@ _READING = (
     click.option("--separator", metavar="CHAR", help="Column separator, or 'tab'. [default: detected]"),
     click.option("--decimal", type=click.Choice([".", ","]), help="Decimal separator. [default: detected]"),
     click.option(
-        "--na", "na_words", metavar="WORDS", help="Additional markers of missing values, separated by commas."
+        "--na",
+        "na_words",
+        metavar="WORDS",
+        help="Words for missing values, separated by commas, instead of NA, NaN, null …",
     ),
     click.option("--encoding", metavar="NAME", help="File encoding. [default: detected]"),
     click.option("--sheet", metavar="NAME", help="Sheet of an Excel workbook. [default: the first]"),
