@@ -38,7 +38,7 @@ lint: $(STAMP)  ## style
 types: $(STAMP)  ## static types
 	$(BIN)/mypy
 
-imports: $(STAMP)  ## the import rules between the rooms
+imports: $(STAMP)  ## the import rules between the packages
 	$(BIN)/lint-imports
 
 unit: $(STAMP)  ## tests and docstring examples, in parallel
@@ -47,11 +47,11 @@ unit: $(STAMP)  ## tests and docstring examples, in parallel
 slow: $(STAMP)  ## the long tests as well
 	$(BIN)/pytest -n auto -q
 
-bench: $(BIN)/python  ## Credo beside its peers, in one run
+bench: $(BIN)/python  ## Credo compared with other libraries
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/python -m benchmarks
 
-format: $(STAMP)  ## let ruff rewrite what it can, and write the stub of public names
+format: $(STAMP)  ## fix and format with ruff, and write the stub of public names
 	$(BIN)/python -m tests.test_types
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .

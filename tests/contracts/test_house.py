@@ -1,4 +1,4 @@
-"""The rules of the house that no linter knows: each rare verb has one home, rooms stay small and say what they are."""
+"""Rules of the source tree that no linter checks: where some operations may be used, sizes of files, docstrings."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ UNNAMES = {"utils", "helpers", "misc", "common"}
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 
 
-def room(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0]
 
 
@@ -39,42 +39,42 @@ def words(tree: ast.AST) -> set[str]:
 
 
 @each_file
-def test_rare_verbs_have_one_home(path):
+def test_some_operations_are_used_in_one_package_only(path):
     tree = ast.parse(path.read_text())
     names, used = imported(tree), words(tree)
-    if room(path) not in {"learning", "inference"}:
+    if package_of(path) not in {"learning", "inference"}:
         assert not [name for name in names if name.startswith("scipy.optimize")], "optimisers live in learning"
     if path.stem != "_jit":
         assert not [name for name in names if name.split(".")[0] == "numba"], "numba lives in _jit modules"
-    if room(path) != "plots":
+    if package_of(path) != "plots":
         assert not [name for name in names if name.split(".")[0] == "matplotlib"], "matplotlib lives in plots"
-    if room(path) != "linalg":
+    if package_of(path) != "linalg":
         assert not {"cholesky", "cho_factor", "dpotrf"} & used, "Cholesky lives in linalg"
     assert not {"pickle", "marshal", "dill", "cloudpickle", "joblib"} & {name.split(".")[0] for name in names}
     assert not {"eval", "exec"} & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 @each_file
-def test_rooms_stay_small(path):
+def test_files_and_functions_stay_small(path):
     text = path.read_text()
-    assert len(text.splitlines()) <= 400, "a file above 400 lines wants a wall"
+    assert len(text.splitlines()) <= 400, "split files above 400 lines"
     assert not UNNAMES & {part.removesuffix(".py").strip("_") for part in path.relative_to(SOURCE).parts}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
-            assert length <= 60, f"{node.name} has {length} lines and is two functions"
+            assert length <= 60, f"{node.name} has {length} lines; split functions above 60"
 
 
 @each_file
-def test_every_module_says_what_it_is(path):
+def test_every_module_has_a_docstring(path):
     assert ast.get_docstring(ast.parse(path.read_text()))
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
-def test_every_room_has_its_plaque(package):
+def test_every_package_has_a_docstring_and_exports(package):
     module = import_module(f"credo.{package.name}")
-    assert len(module.__doc__.split()) >= 15, "the docstring of a room says equation, contract, members"
+    assert len(module.__doc__.split()) >= 15, "the docstring of a package states equations, contract and members"
     if package.name != "cli":
         assert len(module.__all__) == len(set(module.__all__))
         assert all(hasattr(module, name) for name in module.__all__)
@@ -91,11 +91,12 @@ def test_the_top_level_table_lists_what_the_packages_export():
         credo.Nonsense
 
 
-def test_every_compiled_function_has_a_plain_twin():
-    """Functions of `_jit` modules are named in tests/reference, where NumPy says the same."""
-    twins = "\n".join(path.read_text() for path in (Path(__file__).parents[1] / "reference").glob("*.py"))
+def test_every_compiled_function_has_a_plain_counterpart():
+    """Functions of `_jit` modules are named in tests/reference, which computes the same with NumPy."""
+    reference = Path(__file__).parents[1] / "reference"
+    counterparts = "\n".join(path.read_text() for path in reference.glob("*.py"))
     for path in FILES:
         if path.stem == "_jit":
             for node in ast.parse(path.read_text()).body:
                 if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-                    assert re.search(rf"\b{node.name}\b", twins), f"{path}: {node.name} has no twin"
+                    assert re.search(rf"\b{node.name}\b", counterparts), (path, node.name)

@@ -1,16 +1,16 @@
-"""The `credo` command: from a table to a fitted model, a leaderboard and a report, and back to predictions.
+"""The `credo` command: from a table to a fitted model, a leaderboard, a report and predictions.
 
     credo fit DATA --target NAME      credo predict MODEL DATA      credo show MODEL      credo demo
 
-Contract: data on stdout, progress and notes on stderr; `--json` prints one JSON object on stdout and
-nothing else there. Exit codes: 0 fine, 1 the data or the model can't be used (a sentence on stderr, the
-traceback with `--debug`), 2 wrong usage, 130 stopped by Ctrl-C. On Ctrl-C `credo fit` writes the models that
-are finished and exits with 0; with 130 if there are none. Files appear whole or not at all.
+Contract: data on stdout, progress and notes on stderr; `--json` prints one JSON object on stdout and nothing else
+there. Exit codes: 0 success, 1 the data or the model can't be used (a message on stderr, the traceback with `--debug`),
+2 wrong usage, 130 stopped by Ctrl-C. On Ctrl-C `credo fit` writes the finished models and exits with 0; with 130 if
+there are none. Files are written completely or not at all.
 
-One command a file. Modules import click alone at their top, and everything heavy inside the function that
-needs it, so that `credo --help` answers at once.
+One file per command. Modules import only click at the top, and everything else inside the function that needs it, so
+that `credo --help` is fast.
 
-Not here: anything that computes. A command reads its arguments, calls the library, and shows the answer.
+Not here: computation. A command parses its arguments, calls the library, and prints the result.
 """
 
 import signal

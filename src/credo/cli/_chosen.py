@@ -1,4 +1,4 @@
-"""The weights of models that choose among their columns, as `credo show` lists them."""
+"""The coefficients of models that select columns, as `credo show` lists them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import Any
 # A summary of more columns than this leaves out weights that are zero, and with them what it knows of the columns.
 _WHOLE = 30
 # What these tables are called: their rows come in an order of their own, and those behind count less.
-INCLUSIONS, WEIGHTS = "Columns by the probability that they are in", "Weights that aren't zero"
-IN_ORDER, BEHIND = (INCLUSIONS, WEIGHTS), ", which count less than these"
+INCLUSIONS, WEIGHTS = "Columns by inclusion probability", "Nonzero coefficients"
+IN_ORDER, BEHIND = (INCLUSIONS, WEIGHTS), ", less important than these"
 
 
 def chosen(fitted: Any) -> Any:
-    """The weights in the units of the table, those that count most first; None of a model that doesn't choose.
+    """The coefficients in the units of the table, the most important first; None if the model doesn't select columns.
 
-    With their inclusion probabilities where the model weighs all subsets; of many columns with a penalty, those whose
-    weights aren't zero.
+    With inclusion probabilities for spike and slab; for penalized models with many columns, the nonzero ones.
     """
     import numpy as np
 
@@ -43,12 +42,13 @@ def chosen(fitted: Any) -> Any:
         "estimate": np.vstack([level, (coef / scale)[:, order].T]).ravel().tolist(),
     }
     if inclusion is None:
-        zero = f"{len(order):,} of {len(names):,} columns have a weight that isn't zero"
+        zero = f"{len(order):,} of {len(names):,} columns have a nonzero coefficient"
         return Table(WEIGHTS, columns, (zero, inner.result_.message))
     columns["sd"] = [None, *(np.atleast_2d(inner.coef_std_)[0] / scale)[order].tolist()]
     columns["inclusion"] = [1.0, *inclusion[order].tolist()]
     notes = (
-        "inclusion: the probability that a column is in; estimate and sd are over all subsets, those without it too",
+        "inclusion: posterior probability that the coefficient is not zero; estimate and sd are averages over all "
+        "subsets",
         inner.result_.message,
     )
     return Table(INCLUSIONS, columns, notes)

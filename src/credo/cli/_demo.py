@@ -15,18 +15,18 @@ from credo.cli._screen import Screen, command_as_typed
 MODELS = ("linear", "ridge", "bayes", "spike-slab", "polynomial", "gp")
 
 
-@click.command(short_help="Run the whole job on a table that comes along.")
+@click.command(short_help="Run `credo fit` on an example table.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False),
-    help="The folder to write to. [default: a new temporary folder]",
+    help="Output folder. [default: a new temporary folder]",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 @debug_option
 def demo(out: str | None, seed: int) -> None:
-    """Write scikit-learn's diabetes table to a CSV file and do with it what `credo fit` does.
+    """Write scikit-learn's diabetes data to a CSV file and run `credo fit` on it.
 
-    442 patients, ten measurements each; the target is how far the disease went within a year.
+    442 patients with ten measurements each; the target is the progression of the disease after a year.
     """
     from credo.cli._files import staging
     from credo.cli._fit import run_and_show
@@ -38,9 +38,7 @@ def demo(out: str | None, seed: int) -> None:
         data = stage.publish()["diabetes.csv"]
     quoted, place = shlex.quote(str(data)), shlex.quote(str(folder))
     names = ",".join(MODELS)
-    screen.say(
-        f"This is what `{command} fit {quoted} --target progression --models {names} --out {place} --seed {seed}` does."
-    )
+    screen.say(f"This runs: {command} fit {quoted} --target progression --models {names} --out {place} --seed {seed}")
     screen.say()
     run_and_show(str(data), "progression", screen, models=MODELS, out=folder, seed=seed)
 

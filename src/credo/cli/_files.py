@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 class Staging:
-    """A hidden folder beside the outputs, in which they are finished before they get their names."""
+    """A hidden folder in which outputs are completed before they are moved into place."""
 
     def __init__(self, target: Path, folder: Path) -> None:
         self.target, self.folder = target, folder
@@ -29,10 +29,10 @@ class Staging:
 
 @contextmanager
 def staging(target: Path) -> Iterator[Staging]:
-    """Make the output folder if need be; leave nothing behind unless files were published.
+    """Create the output folder if needed; leave nothing behind unless files were published.
 
-    The staging folder lies inside the target, on the same file system, so that moving is atomic; and it is
-    made first, so that a folder without permission to write is found before the work, not after it.
+    The staging folder is inside the target, on the same file system, so that moving is atomic; it is created first, so
+    that a missing write permission is found before the work, not after it.
     """
     made = [path for path in (target, *target.parents) if not path.exists()]
     target.mkdir(parents=True, exist_ok=True)
@@ -52,12 +52,12 @@ def refuse_overwriting(inputs: list[Path], outputs: list[Path]) -> None:
     for output in outputs:
         for source in inputs:
             if output.exists() and output.samefile(source):
-                raise ValueError(f"{output} is an input and would be overwritten; choose another place to write to")
+                raise ValueError(f"{output} is an input file and would be overwritten; choose another output")
 
 
 @contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """Ctrl-C and a request to end wait for these few renames, so that the files of one run stay together."""
+    """Delay Ctrl-C and termination during these few renames, so that the files of one run stay together."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

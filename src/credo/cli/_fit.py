@@ -15,7 +15,7 @@ from credo.study._catalogue import known_name, names
 
 
 def model_names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    """The value of `--models` as names; None when the choice is left to the study."""
+    """The value of `--models` as names; None for the default."""
     if value is None:
         return None
     found = tuple(dict.fromkeys(name.strip().lower() for name in value.split(",") if name.strip()))
@@ -42,21 +42,21 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | N
     return time
 
 
-@click.command(short_help="Compare models on a table; write the selected one and a report.")
+@click.command(short_help="Compare models on a table; save the selected one and a report.")
 @click.argument("data", type=data_file)
-@click.option("--target", metavar="NAME", help="The column to predict, of numbers or classes.  [required]")
+@click.option("--target", metavar="NAME", help="The column to predict: numbers or classes.  [required]")
 @click.option(
     "--task",
     type=click.Choice(["regression", "classification"]),
-    help="What the target holds: numbers or classes. [default: found out]",
+    help="Predict numbers or classes. [default: inferred from the target]",
 )
 @click.option(
     "--models",
     "models",
     metavar="A,B,…",
     callback=model_names,
-    help=f"Which models. For numbers: {', '.join(names('regression'))}. For classes: "
-    f"{', '.join(names('classification'))}. [default: all that the time allows]",
+    help=f"Models to compare. For numbers: {', '.join(names('regression'))}. For classes: "
+    f"{', '.join(names('classification'))}. [default: all that fit into the time]",
 )
 @click.option(
     "--time",
@@ -64,33 +64,40 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | N
     default="60",
     callback=seconds,
     show_default=True,
-    help="Time for the whole run, or 'none' for no limit. Cheap models are fitted first.",
+    help="Time budget for the whole run, or 'none' for no limit. Cheap models are fitted first.",
 )
-@click.option("--select", metavar="NAME", help="The model to save, whatever the scores say.")
+@click.option("--select", metavar="NAME", help="Select this model, regardless of the scores.")
 @click.option(
     "--keep",
     type=click.Choice(["selected", "all"]),
     default="selected",
     show_default=True,
-    help="Which fitted models are saved: model.credo alone, or every one as NAME.credo too.",
+    help="Models to save: only the selected one as model.credo, or also every model as NAME.credo.",
 )
-@click.option("--shuffle", is_flag=True, help="Hold out rows at random, although the table is in the order of time.")
-@click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="The folder to write to.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds.")
-@click.option("--folds", "--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds.")
+@click.option("--shuffle", is_flag=True, help="Hold out rows at random even if the table is in time order.")
+@click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="Output folder.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
+@click.option(
+    "--folds",
+    "--cv",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    help="Number of cross-validation folds.",
+)
 @reading_options
 @json_option
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @debug_option
 def fit(data: str, target: str | None, out: str, keep: str, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Compare models on the table DATA by their held-out predictions of the column NAME, and select one.
+    """Compare models on the table DATA by their held-out predictions of the target column, and select one.
 
     DATA is a CSV, Parquet, Excel or JSON lines file, or - for standard input.
 
     Writes model.credo (the selected model, fitted on all rows), report.html, leaderboard.csv and held_out.csv (the
     held-out predictions) into the output folder and, where spike-slab is among the models, inclusions.csv: the
-    probability that each input matters. When the time is up, or on Ctrl-C, the models that are finished are compared
-    and written. Files of these names are replaced when the new ones are complete.
+    probability that each input matters. When the time is up, or on Ctrl-C, the finished models are compared and
+    written. Existing files of these names are replaced once the new ones are complete.
     """
     screen = Screen(as_json=as_json, quiet=quiet)
     reading = reading_arguments(**{key: options.pop(key) for key in READING})
@@ -105,7 +112,7 @@ def _missing_target(data: str, reading: dict[str, Any]) -> str:
 
     columns = read_table(data, **reading).frame.columns
     source = "standard input" if data == "-" else Path(data).name
-    return f"Missing option '--target'. Name the column to predict; {source} has {quoted(columns, most=15)}."
+    return f"Missing option '--target'. Choose the column to predict; {source} has {quoted(columns, most=15)}."
 
 
 def run_and_show(
@@ -120,7 +127,7 @@ def run_and_show(
     shuffle: bool = False,
     **options: Any,
 ) -> None:
-    """Run the study, write its files and show what it found."""
+    """Run the study, write its files and print the results."""
     started = monotonic()
     from credo.cli._files import refuse_overwriting, staging
     from credo.study import dataset, run, write
@@ -145,7 +152,7 @@ def run_and_show(
         outputs = stage.publish()
     for name in OUTPUTS:
         if name not in outputs and (out / name).exists():
-            screen.note(f"Note: {out / name} is from an earlier run; this one wrote no such file.")
+            screen.note(f"Note: {out / name} is from an earlier run; this run did not write it.")
     _show(study, outputs, screen, data)
 
 

@@ -1,4 +1,4 @@
-"""The command group: what `credo` offers, and how its errors reach a person."""
+"""The command group, and how errors are printed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 class Group(click.Group):
-    """Loads a command when it is named, and turns exceptions into a sentence and an exit code."""
+    """Loads commands on demand, and turns exceptions into a message and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order of their use."""
+        """The commands in the order of the help."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -44,7 +44,7 @@ class Group(click.Group):
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except (KeyboardInterrupt, click.Abort):
-            click.echo("Stopped. No file was left half-written.", err=True)
+            click.echo("Stopped. No partial files were left.", err=True)
             ctx.exit(INTERRUPTED)
         except Exception as error:
             if ctx.meta.get("credo.debug"):
@@ -54,12 +54,12 @@ class Group(click.Group):
 
 
 def sentence(error: Exception) -> str:
-    """What went wrong, in words."""
+    """The error message."""
     text = str(error).strip()
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
-        return f"there is not enough memory for this. {text}".strip()
+        return f"not enough memory. {text}".strip()
     if isinstance(error, ImportError | ValueError | OSError) and text:
         return text
     # Nothing that Credo raises on purpose: name the kind, and where to see the rest.
@@ -69,10 +69,10 @@ def sentence(error: Exception) -> str:
 @click.group(
     cls=Group,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 fine, 1 the data or the model can't be used, 2 wrong usage, 130 stopped by Ctrl-C before any "
-    "model was finished.",
+    epilog="Exit codes: 0 success, 1 the data or the model can't be used, 2 wrong usage, 130 stopped by Ctrl-C before "
+    "any model was finished.",
 )
 @click.version_option(__version__, prog_name="credo", message="%(prog)s %(version)s")
 @debug_option
 def credo() -> None:
-    """Regression and classification that say how sure they are."""
+    """Regression and classification with calibrated uncertainty."""

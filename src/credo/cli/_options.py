@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -32,17 +32,22 @@ data_file = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=Tr
 
 
 def reading_options(function: Function) -> Function:
-    """How to read the table; whatever is left out is found out from the file."""
+    """Options for reading the table; by default they are inferred from the file."""
     for option in reversed(_READING):
         function = option(function)
     return function
 
 
 _READING = (
-    click.option("--separator", metavar="CHAR", help="Separator of columns, or 'tab'. [default: found out]"),
-    click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark. [default: found out]"),
-    click.option("--na", "na_words", metavar="WORDS", help="Words for a missing value, separated by commas."),
-    click.option("--encoding", metavar="NAME", help="Encoding of the file. [default: found out]"),
+    click.option("--separator", metavar="CHAR", help="Column separator, or 'tab'. [default: detected]"),
+    click.option("--decimal", type=click.Choice([".", ","]), help="Decimal separator. [default: detected]"),
+    click.option(
+        "--na",
+        "na_words",
+        metavar="WORDS",
+        help="Words for missing values, separated by commas, instead of NA, NaN, null …",
+    ),
+    click.option("--encoding", metavar="NAME", help="File encoding. [default: detected]"),
     click.option("--sheet", metavar="NAME", help="Sheet of an Excel workbook. [default: the first]"),
 )
 
@@ -52,7 +57,7 @@ READING = ("separator", "decimal", "na_words", "encoding", "sheet")
 def reading_arguments(
     separator: str | None, decimal: str | None, na_words: str | None, encoding: str | None, sheet: str | None
 ) -> dict[str, Any]:
-    """The reading options as `credo.io.read_table` takes them."""
+    """The reading options as arguments of `credo.io.read_table`."""
     words = None if na_words is None else [word.strip() for word in na_words.split(",")]
     separator = {"tab": "\t", "\\t": "\t", "space": " "}.get(separator or "", separator)
     return {"separator": separator, "decimal": decimal, "na_words": words, "encoding": encoding, "sheet": sheet}

@@ -13,11 +13,11 @@ from credo.cli._screen import Screen
 LEVEL = 0.95
 
 
-@click.command(short_help="Predict the rows of a table, with intervals or probabilities.")
+@click.command(short_help="Predict the rows of a table with intervals or probabilities.")
 @click.argument("model", type=existing_file)
 @click.argument("data", type=data_file)
-@click.option("--level", type=float, help=f"Probability of the interval of a number. [default: {LEVEL}]")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="The file to write. [default: stdout]")
+@click.option("--level", type=float, help=f"Probability of the intervals. [default: {LEVEL}]")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Output file. [default: stdout]")
 @reading_options
 @json_option
 @click.option("--quiet", is_flag=True, help="Print no notes.")
@@ -25,12 +25,12 @@ LEVEL = 0.95
 def predict(
     model: str, data: str, level: float | None, output: str | None, as_json: bool, quiet: bool, **reading: Any
 ) -> None:
-    """Predict each row of the table DATA with MODEL, a file that `credo fit` wrote. DATA may be - for standard input.
+    """Predict each row of the table DATA with MODEL, a file written by `credo fit`. DATA may be - for standard input.
 
-    The answer is CSV, with the columns row (1 is the first row below the header) and those that identify the rows.
-    For numbers it has mean, std, lower and upper: a new observation is between the last two with the probability of
-    --level. For classes it has predicted (the most probable label) and the probability of each label, as p(spam). The
-    column outside names the values that are outside the training data, where a prediction is an extrapolation.
+    The output is CSV with the column row (1 is the first row below the header) and identifier columns of the table. For
+    numbers it has mean, std, lower and upper: a new observation is between lower and upper with probability --level.
+    For classes it has predicted (the most probable label) and the probability of each label, such as p(spam). The
+    column outside names values outside the training data, where a prediction is an extrapolation.
     """
     if level is not None and not 0 < level < 1:
         raise click.BadParameter(f"{level} is not strictly between 0 and 1.", param_hint="'--level'")
@@ -64,7 +64,7 @@ def _predicted(model_path: Path, data: str, level: float | None, reading: dict[s
     for note in sheet.notes:
         screen.note(f"Note: {note}")
     if level is not None and is_classifier(model):
-        screen.note("Note: --level is for intervals of numbers; for classes the probabilities are written.")
+        screen.note("Note: --level applies to numbers only; for classes, probabilities are written.")
     target = getattr(model, "target", None)
     frame = sheet.frame.drop(columns=[target]) if target in sheet.frame.columns else sheet.frame
     found = predictions(model, frame, level=LEVEL if level is None else level)
@@ -79,7 +79,7 @@ def _predicted(model_path: Path, data: str, level: float | None, reading: dict[s
 
 
 def _identifiers(model: Any) -> list[str]:
-    """The columns that name the rows."""
+    """The identifier columns of the training table."""
     preparation = getattr(model, "preparation_", None)
     columns = () if preparation is None else preparation.columns_
     return [str(column.name) for column in columns if column.kind == "identifier"]

@@ -1,4 +1,4 @@
-"""What a person sees: the answer on stdout; notes and progress on stderr."""
+"""Output: results on stdout, notes and progress on stderr."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 
 class Screen:
-    """The terminal, as `--json` and `--quiet` want it."""
+    """Prints according to `--json` and `--quiet`."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json, self.quiet = as_json, quiet
 
     def say(self, text: str = "") -> None:
-        """A line of the answer."""
+        """Print a line of the results."""
         if not (self.as_json or self.quiet):
             click.echo(visible(text))
 
     def note(self, text: str) -> None:
-        """Something the user should know, beside the answer."""
+        """Print a note on stderr."""
         if not self.quiet:
             click.echo(visible(text), err=True)
 
     def json(self, value: Any) -> None:
-        """The answer as one JSON object, if it was asked for; in ASCII, which every encoding of stdout holds."""
+        """Print the results as one JSON object if requested, in ASCII for any encoding of stdout."""
         if self.as_json:
             click.echo(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False))
 
     def leaderboard(self, comparison: Comparison, selected: str) -> None:
-        """The scores as a table; without colours and lines when stdout is no terminal."""
+        """Print the scores as a table; without colours and lines if stdout is not a terminal."""
         if self.as_json or self.quiet:
             return
         from rich import box
@@ -73,7 +73,7 @@ class Screen:
 
     @contextmanager
     def notes_for_warnings(self) -> Iterator[None]:
-        """Show the warnings of the block as notes, each one once."""
+        """Print the warnings of the block as notes, each once."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             try:
@@ -86,13 +86,13 @@ class Screen:
 
 
 def _fitting(lines: list[tuple[str, ...]], width: int) -> int:
-    """How many columns stand side by side unclipped, with gaps of two between them; leaderboard.csv has them all."""
+    """The number of columns that fit into the width; leaderboard.csv has all of them."""
     used = accumulate(max(len(cell) for cell in column) + 2 for column in zip(*lines, strict=True))
     return max(2, sum(end - 2 <= width for end in used))
 
 
 def command_as_typed() -> str:
-    """How this command was called, so that what is printed can be typed: .venv/bin/credo where it isn't on the path."""
+    """The command as it was called, such as .venv/bin/credo if it isn't on the path."""
     called = Path(sys.argv[0])
     if called.name == "__main__.py":
         return f"{shlex.quote(sys.executable)} -m credo"
@@ -103,7 +103,7 @@ def command_as_typed() -> str:
 
 
 def visible(text: str) -> str:
-    r"""The text with its control characters spelled out: a name in someone's file must not steer the terminal.
+    r"""The text with its control characters escaped, so that names in a file can't control the terminal.
 
     >>> print(visible("\x1b[2Jgone"))
     \x1b[2Jgone
@@ -124,14 +124,14 @@ def cells(score: Score, measures: Sequence[str]) -> tuple[str, ...]:
 
 
 def written(measure: Measure, value: float | None) -> str:
-    """A number of the leaderboard as its kind is written."""
+    """A number of the leaderboard in its format."""
     if measure.is_share:
         return share(value)
     return size(value) if measure.decimals is None else log(value, digits=measure.decimals)
 
 
 def size(value: float | None) -> str:
-    """A positive number to four digits; an exponent only where zeros would be hard to count.
+    """A positive number to four digits, with an exponent only if it is very large or small.
 
     >>> size(31.7), size(54620.31), size(0.00123456), size(1.5e-9)
     ('31.70', '54620', '0.001235', '1.500e-09')
@@ -142,7 +142,7 @@ def size(value: float | None) -> str:
 
 
 def log(value: float | None, *, digits: int) -> str:
-    """A logarithm with a fixed number of decimals, unless it is huge.
+    """A logarithm with a fixed number of decimals, unless it is very large.
 
     >>> log(-5.42051, digits=4), log(-1.5e12, digits=4)
     ('-5.4205', '-1.500e+12')
@@ -151,7 +151,7 @@ def log(value: float | None, *, digits: int) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share in per cent.
+    """A share as a percentage.
 
     >>> share(0.9486)
     '94.9 %'
@@ -164,7 +164,7 @@ def _digits(value: float | None, form: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """The value in types that strict JSON has; numbers that are not finite become null."""
+    """The value in JSON types; numbers that are not finite become null."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

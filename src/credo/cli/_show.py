@@ -18,17 +18,17 @@ from credo.study._catalogue import short_name, steps
 MANY = 20
 
 
-@click.command(short_help="Say what a model file holds.")
+@click.command(short_help="Show the contents of a model file.")
 @click.argument("model", type=existing_file)
-@click.option("--all", "everything", is_flag=True, help="List every column and parameter, however many.")
+@click.option("--all", "everything", is_flag=True, help="List all columns and parameters.")
 @json_option
 @debug_option
 def show(model: str, everything: bool, as_json: bool) -> None:
-    """Say what MODEL holds, a file that `credo fit` or credo.save wrote: kind, columns and parameters.
+    """Show a model file written by `credo fit` or credo.save: type, columns and parameters.
 
-    Of a process: how much each input moves the predictions, and how it bends along it. Of a model over subsets of the
-    columns: the probability that each is in. Of a long list of parameters the surest are shown, those that are largest
-    compared with their intervals; where there are no intervals, those of the largest effect.
+    For a Gaussian process: the effect and length scale of each input. For spike and slab: the inclusion probability of
+    each column. Of a long list of parameters only those that are largest relative to their intervals are shown; without
+    intervals, those with the largest effect.
     """
     from credo.io import load
 
@@ -70,7 +70,7 @@ def _facts(fitted: Any) -> dict[str, Any]:
 
 
 def _error(inner: Any) -> float | None:
-    """The standard error of an evidence that is a sum over more than could be visited, where it is known."""
+    """The standard error of the log evidence where it was estimated by sampling."""
     error = float(getattr(inner, "log_evidence_error_", 0.0))
     return error if 0.0 < error < math.inf else None
 
@@ -81,7 +81,7 @@ def _classes(inner: Any) -> list[Any] | None:
 
 
 def _text(name: str, value: Any) -> str:
-    """A fact as a line shows it."""
+    """A fact as text."""
     if name == "log_evidence":
         return f"{value:.2f}"
     if name == "log_evidence_error":
@@ -95,7 +95,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _noise(inner: Any) -> float | None:
-    """The standard deviation of an observation around a process, where there is one for all."""
+    """The noise standard deviation of a Gaussian process, if it is constant."""
     import numpy as np
 
     variance = getattr(inner, "noise_variance_", None)
@@ -103,7 +103,7 @@ def _noise(inner: Any) -> float | None:
 
 
 def _inputs(fitted: Any) -> Any:
-    """What each input of a process does to the predictions, the strongest first; None where there are no length scales.
+    """The effects and length scales of a Gaussian process, the strongest first; None without length scales.
 
     Length scales are in the units of the prepared columns.
     """
@@ -132,14 +132,14 @@ def _inputs(fitted: Any) -> Any:
         "length scale": (spread / np.asarray(bends))[order].tolist(),
     }
     notes += [
-        "wiggliness: standard deviation / length scale, how much the function bends along an input",
-        "length scale: how far to go along an input until the function has changed its course",
+        "wiggliness: standard deviation / length scale of an input",
+        "length scale: distance over which the function changes noticeably, in units of the input",
     ]
-    return Table("Inputs by what they do to the predictions", columns, tuple(notes))
+    return Table("Inputs by their effect on the predictions", columns, tuple(notes))
 
 
 def _effects(estimator: Any, origins: list[str]) -> tuple[Any, list[str]]:
-    """How much each prepared column's input moves the predictions, and what that means."""
+    """How much each prepared column's input changes the predictions, and an explanation."""
     import warnings
 
     import numpy as np
@@ -157,10 +157,10 @@ def _effects(estimator: Any, origins: list[str]) -> tuple[Any, list[str]]:
         return None, []
     value = {name: found.values[i] for i, members in enumerate(found.members) for name in members}
     what = "class probabilities change" if classes else "prediction changes"
-    notes = [f"effect: how much the {what} over one standard deviation of the input, or with another of its values"]
+    notes = [f"effect: how much the {what} over one standard deviation of the input, or with another value"]
     for members in found.together:
         some = ", ".join(members[:MANY])
-        notes.append(f"{some} go together in the rows, and have the effect of all of them at once")
+        notes.append(f"{some} vary together in the data; the effect is that of changing all of them")
     return np.array([value[name] for name in origins]), notes
 
 
@@ -169,7 +169,7 @@ def _plain(table: Any) -> dict[str, list[Any]] | None:
 
 
 def _columns(fitted: Any) -> list[dict[str, str]]:
-    """The columns that the model reads, with their kinds when it knows them."""
+    """The columns that the model uses, with their kinds if known."""
     preparation = getattr(fitted, "preparation_", None)
     if preparation is not None:
         return [{"name": str(column.name), "kind": column.kind} for column in preparation.columns_]
@@ -187,16 +187,16 @@ def _counted(columns: list[dict[str, str]]) -> str:
 
 
 def _summary(fitted: Any) -> Any:
-    """The table of parameters; a Pipeline doesn't hand on `summary`, and a transformer has none."""
+    """The table of parameters; a Pipeline doesn't forward `summary`, and a transformer has none."""
     from credo.metrics import final_step
 
     return next((m.summary() for m in (fitted, final_step(fitted)) if hasattr(m, "summary")), None)
 
 
 def _steps(fitted: Any) -> Any:
-    """How far each parameter's column moves when parameters are compared; None where nothing is known of the columns.
+    """The change of each column by which parameters are compared; None if the columns are unknown.
 
-    One standard deviation of what is measured; a word or a level is there or not.
+    One standard deviation of a numeric column; 1 for indicators of words and levels.
     """
     import numpy as np
 
@@ -209,7 +209,7 @@ def _steps(fitted: Any) -> Any:
 
 
 def _readable(table: Any, steps: Any, *, everything: bool) -> Any:
-    """The table without columns that are empty, and of a long one the intercept and the surest or largest rows."""
+    """The table without empty columns; of a long one only the intercept and the most important rows."""
     columns = {name: list(values) for name, values in table.columns.items() if not all(map(_is_empty, values))}
     if everything or len(table) <= MANY:
         return replace(table, columns=columns)
@@ -220,7 +220,7 @@ def _readable(table: Any, steps: Any, *, everything: bool) -> Any:
 
 
 def _first(columns: dict[str, list[Any]], steps: Any) -> tuple[list[int], str]:
-    """The rows to show, the surest or, without intervals, those of the largest effect; and a word about the others."""
+    """The rows to show, the most significant or those of the largest effect, and a phrase for the others."""
     import numpy as np
 
     named = [str(name) for name in next(iter(columns.values()))]
@@ -231,9 +231,9 @@ def _first(columns: dict[str, list[Any]], steps: Any) -> tuple[list[int], str]:
     if {"lower", "upper"} <= columns.keys():
         lower, upper = (np.asarray(columns[name], dtype=np.float64) for name in ("lower", "upper"))
         with np.errstate(all="ignore"):
-            strength, word = np.nan_to_num(estimate / (upper - lower), nan=-1.0), ", less sure than these"
+            strength, word = np.nan_to_num(estimate / (upper - lower), nan=-1.0), ", less significant than these"
     else:
-        strength, word = estimate * _each(steps, named), ", of less effect than these"
+        strength, word = estimate * _each(steps, named), ", with smaller effects"
     others = [i for i in range(len(named)) if i not in first and not named[i].endswith(": intercept")]
     order = sorted(others, key=lambda i: -strength[i])
     return [*first, *order[:MANY]], word

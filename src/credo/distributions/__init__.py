@@ -1,19 +1,18 @@
-"""What predictions are: distributions, vectorised over rows.
+"""Predictive distributions, vectorized over rows.
 
     y_i ~ F_i,   i = 1, …, n_rows
 
-A distribution of n rows has `mean`, `std` and `var` of shape (n,), `quantile(q)`, `interval(level)`,
-`cdf(y)`, `log_prob(y)`, `crps(y)`, `sample(n)` of shape (n_draws, n_rows), `len()`, `[rows]` and
-`to_frame()`. It is immutable, checks what it is given, works in logs and keeps its digits in the tails. A
-scale of exactly zero is a point mass.
+A distribution of n rows has `mean`, `std` and `var` of shape (n,), `quantile(q)`, `interval(level)`, `cdf(y)`,
+`log_prob(y)`, `crps(y)`, `sample(n)` of shape (n_draws, n_rows), `len()`, `[rows]` and `to_frame()`. It is immutable,
+validates its arguments, and is accurate in the tails. A scale of exactly zero is a point mass.
 
-Members: `Distribution` (the contract), `Normal`, `StudentT`, `Bernoulli`, `Categorical`, `Mixture`,
-`Empirical`; `t_variance`, the variance of Student's t; `Transformed`, the distribution of y where a `Transform` of y
-(`Log`, `BoxCox`, `YeoJohnson`, `Identity`) has a given one; and `MultivariateNormal`, which is joint over its
-coordinates: marginals, conditionals, affine maps, sums.
+Members: `Distribution` (the base class), `Normal`, `StudentT`, `Bernoulli`, `Categorical`, `Mixture`, `Empirical`;
+`t_variance`, the variance of Student's t; `Transformed`, the distribution of y where a `Transform` of y (`Log`,
+`BoxCox`, `YeoJohnson`, `Identity`) has a given one; and `MultivariateNormal`, a joint distribution with marginals,
+conditionals, affine maps and sums.
 
-What doesn't belong here: scores averaged over a data set (`credo.metrics`), likelihoods with parameters to
-learn (`credo.likelihoods`), priors (`credo.params`).
+What doesn't belong here: scores averaged over a data set (`credo.metrics`), likelihoods (`credo.likelihoods`), priors
+(`credo.params`).
 """
 
 from credo.distributions._bernoulli import Bernoulli

@@ -14,7 +14,7 @@ from credo.distributions._distribution import Distribution
 class Bernoulli(Distribution):
     """An outcome of 0 or 1 for each row, 1 with probability `probs`.
 
-    `log_prob` and `crps` refuse outcomes other than 0 and 1 (booleans count as such). The CRPS is the Brier
+    `log_prob` and `crps` raise an error for outcomes other than 0 and 1 (booleans are accepted). The CRPS is the Brier
     score (probs − y)².
 
     Parameters
@@ -36,7 +36,7 @@ class Bernoulli(Distribution):
 
     def __init__(self, probs: ArrayLike) -> None:
         (probs,) = valid.rows(probs=probs)
-        valid.refuse((probs < 0) | (probs > 1), probs, "probs must lie between 0 and 1")
+        valid.refuse((probs < 0) | (probs > 1), probs, "probs must be between 0 and 1")
         vars(self).update(_probs=probs)
 
     @property
@@ -46,7 +46,7 @@ class Bernoulli(Distribution):
 
     @property
     def mode(self) -> NDArray[np.int64]:
-        """The likelier outcome of each row; 0 when they are equally likely."""
+        """The more probable outcome of each row; 0 if both are equally probable."""
         return (self._probs > 0.5).astype(np.int64)
 
     @property
@@ -95,4 +95,4 @@ class Bernoulli(Distribution):
 
 
 def _refuse_others(y: NDArray[np.float64]) -> None:
-    valid.refuse((y != 0) & (y != 1), y, "a Bernoulli's outcomes are 0 and 1; for other labels use Categorical")
+    valid.refuse((y != 0) & (y != 1), y, "outcomes of a Bernoulli must be 0 or 1; use Categorical for other labels")

@@ -17,14 +17,13 @@ from credo.frames import frame
 class Categorical(Distribution):
     """One of k classes for each row.
 
-    Classes may be labels of any kind: `probs`, `mode`, `log_prob` and `sample` speak of labels. Where the
-    classes are numbers there are moments, cdf and quantiles as well, and the CRPS is the ranked probability
-    score; where they are not, these raise a TypeError.
+    Classes may be labels of any kind. If they are numbers, there are moments, cdf and quantiles as well, and the CRPS
+    is the ranked probability score; if not, these raise a TypeError.
 
     Parameters
     ----------
     probs : array of shape (n_rows, k), or (k,) for a single row
-        Each row sums to one, up to 1e-6; it is normalised.
+        Each row must sum to one, up to 1e-6; it is normalized.
     classes : array of shape (k,), optional
         The labels in the order of the columns; 0, …, k−1 by default.
 
@@ -66,7 +65,7 @@ class Categorical(Distribution):
 
     @property
     def mode(self) -> NDArray[Any]:
-        """The likeliest class of each row; the first one of equals."""
+        """The most probable class of each row; the first if several are equal."""
         return self._classes[self._probs.argmax(axis=1)]
 
     @property
@@ -82,21 +81,21 @@ class Categorical(Distribution):
         return len(self._probs)
 
     def log_prob(self, y: ArrayLike) -> NDArray[np.float64]:
-        """The log of the probability of the labels y, one for each row or one for all."""
+        """The log probability of the labels y, one for each row or one for all."""
         labels = np.asarray(y)
         index = {label: column for column, label in enumerate(self._classes.tolist())}
         columns = np.empty(labels.size, dtype=np.intp)
         for place, label in enumerate(labels.ravel().tolist()):
             if label not in index:
                 known = ", ".join(map(repr, self._classes.tolist()[:10]))
-                raise ValueError(f"y holds {label!r} at index {place}, which is none of the classes {known}")
+                raise ValueError(f"y has {label!r} at index {place}, which is not among the classes {known}")
             columns[place] = index[label]
         table = np.broadcast_to(columns.reshape(labels.shape), self._shape(labels.shape))
         with np.errstate(divide="ignore"):
             return np.log(self._probs)[np.arange(len(self)), table]
 
     def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
-        """As for any distribution; of classes that aren't numbers, the mode and each class's probability."""
+        """As for any distribution; if the classes aren't numbers, the mode and the probability of each class."""
         if self._numeric():
             return super().to_frame(level, backend=backend)
         columns = {str(label): self._probs[:, column] for column, label in enumerate(self._classes.tolist())}
@@ -137,7 +136,7 @@ class Categorical(Distribution):
         if not self._numeric():
             raise TypeError(
                 f"labels such as {self._classes.tolist()[0]!r} have no {what}; use mode, probs and log_prob, "
-                "or give classes that are numbers"
+                "or classes that are numbers"
             )
         return self._classes.astype(np.float64)
 
@@ -152,5 +151,5 @@ def _refuse_unusable(labels: NDArray[Any]) -> None:
     seen: set[Any] = set()
     for label in labels.tolist():
         if label in seen:
-            raise ValueError(f"classes must differ; got {label!r} twice")
+            raise ValueError(f"classes must be distinct; got {label!r} twice")
         seen.add(label)

@@ -1,4 +1,4 @@
-"""The contract of a predictive distribution that is vectorised over rows."""
+"""The base class of predictive distributions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from credo.seeds import generator
 class Distribution(Immutable, ABC):
     """One distribution of a number for each row; immutable.
 
-    A subclass writes the moments and the private methods `_cdf`, `_log_prob`, `_crps`, `_quantile`, `_sample`
-    and `_take`; the public ones here check what comes in. Outcomes `y` broadcast against the rows as NumPy's
-    last axis does: a number, one value for each row, or a stack of those of shape (m, n_rows). A distribution
-    of a single row takes a whole grid.
+    A subclass defines the moments and the private methods `_cdf`, `_log_prob`, `_crps`, `_quantile`, `_sample` and
+    `_take`; the public methods validate their arguments. Outcomes `y` broadcast against the rows along the last axis: a
+    number, one value for each row, or an array of shape (m, n_rows). A distribution of a single row accepts a whole
+    grid.
 
     >>> from credo.distributions import Normal
     >>> Normal([0.0, 10.0], [1.0, 2.0]).interval(0.95)[0].round(2)
@@ -65,12 +65,12 @@ class Distribution(Immutable, ABC):
         levels = valid.numbers("q", q)
         if levels.ndim > 1:
             raise ValueError(f"q must be a number or one-dimensional; got shape {levels.shape}")
-        valid.refuse((levels < 0) | (levels > 1), levels, "q must lie between 0 and 1")
+        valid.refuse((levels < 0) | (levels > 1), levels, "q must be between 0 and 1")
         values = self._quantile(np.atleast_1d(levels))
         return values if levels.ndim else values[:, 0]
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The central interval that holds the outcome with probability `level`: lower and upper ends."""
+        """The central interval that contains the outcome with probability `level`: lower and upper ends."""
         tail = np.array([(1 - valid.fraction("level", level)) / 2])
         lower, upper = self._quantile(tail)[:, 0], self._exceeded(tail)[:, 0]
         return np.minimum(lower, upper), np.maximum(lower, upper)
@@ -80,11 +80,11 @@ class Distribution(Immutable, ABC):
         return self._cdf(self._outcomes(y))
 
     def log_prob(self, y: ArrayLike) -> NDArray[np.float64]:
-        """The natural log of the density (of the probability, where outcomes are discrete) at y."""
+        """The natural log of the density at y (of the probability, if outcomes are discrete)."""
         return self._log_prob(self._outcomes(y))
 
     def crps(self, y: ArrayLike) -> NDArray[np.float64]:
-        """The continuous ranked probability score ∫ (F(x) − 1{y ≤ x})² dx, in the units of y; less is better.
+        """The continuous ranked probability score ∫ (F(x) − 1{y ≤ x})² dx, in the units of y; lower is better.
 
         For a point forecast it is the absolute error. Gneiting & Raftery (2007), section 4.2.
         """
@@ -115,20 +115,20 @@ class Distribution(Immutable, ABC):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} is no array; take its .mean, .quantile(q) or .sample(n)")
+        raise TypeError(f"a {type(self).__name__} is not an array; use .mean, .quantile(q) or .sample(n)")
 
     def _outcomes(self, y: ArrayLike) -> NDArray[np.float64]:
-        """The outcomes as floats of the shape of the answer."""
+        """The outcomes as floats, broadcast to the shape of the result."""
         values = valid.numbers("y", y)
         return np.broadcast_to(values, self._shape(values.shape))
 
     def _shape(self, outcomes: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the answer to outcomes of this shape."""
+        """The shape of the result for outcomes of this shape."""
         try:
             return np.broadcast_shapes(outcomes, (len(self),))
         except ValueError:
             raise ValueError(
-                f"y of shape {outcomes} doesn't fit {len(self)} rows; give one value, or one for each row"
+                f"y of shape {outcomes} doesn't match {len(self)} rows; pass one value, or one for each row"
             ) from None
 
     def _atoms(self) -> NDArray[np.bool_]:
@@ -159,7 +159,7 @@ class Distribution(Immutable, ABC):
     def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
     def _tail(self, y: NDArray[np.float64], upper: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """1 − cdf where `upper`, with its own digits where a subclass can give them; the cdf elsewhere."""
+        """1 − cdf where `upper`, accurate in the tail if the subclass supports it; the cdf elsewhere."""
         below = self._cdf(y)
         return np.where(upper, 1 - below, below)
 
@@ -173,7 +173,7 @@ class Distribution(Immutable, ABC):
     def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
     def _exceeded(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The value that is exceeded with probability p, by p's own digits where a subclass can use them."""
+        """The value that is exceeded with probability p, accurate for small p if the subclass supports it."""
         return self._quantile(1 - p)
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The distribution of stored draws."""
+"""The empirical distribution of draws."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from credo.distributions._distribution import Distribution
 
 
 class Empirical(Distribution):
-    """Draws of equal weight for each row, as Monte-Carlo predictions give them.
+    """Equally weighted draws for each row, as from Monte Carlo predictions.
 
-    The cdf is the step function of the draws, and `quantile` its inverse: always one of the draws (Hyndman &
-    Fan's type 1, not interpolated), so that `quantile(cdf(y))` gives a draw y back. The standard deviation is
-    that of this distribution (divided by the number of draws, not one less). The CRPS is exact, from the
-    sorted draws. There is no density, hence no `log_prob`: a mixture of the densities that the draws came
-    from has one.
+    The cdf is the step function of the draws, and `quantile` its inverse: always one of the draws (Hyndman & Fan's type
+    1, not interpolated), so that `quantile(cdf(y))` gives a draw y back. The standard deviation is that of this
+    distribution (divided by the number of draws, not one less). The CRPS is exact, from the sorted draws. There is no
+    density, hence no `log_prob`; use a mixture of the densities that were drawn from.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class Empirical(Distribution):
         if values.ndim != 2:
             raise ValueError(f"draws must have the shape (n_draws, n_rows); got {np.shape(draws)}")
         if len(values) == 0:
-            raise ValueError("draws must hold at least one draw; got none")
+            raise ValueError("draws must contain at least one draw")
         valid.refuse(np.isinf(values), values, "draws must be finite")
         vars(self).update(_draws=valid.frozen(values))
 
@@ -68,10 +67,10 @@ class Empirical(Distribution):
         return f"Empirical(<{len(self._draws)} draws of {len(self)} rows>)"
 
     def log_prob(self, y: ArrayLike) -> NoReturn:
-        """Refused: finitely many draws have no density."""
+        """Raises a TypeError: finitely many draws have no density."""
         raise TypeError(
-            "an Empirical distribution has no density, so no log_prob; score it with crps, or build a "
-            "Mixture of the densities that the draws came from"
+            "an Empirical distribution has no density, so no log_prob; use crps, or a "
+            "Mixture of the densities that were drawn from"
         )
 
     def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Values that can't be changed once they are built."""
+"""Immutable objects."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, NoReturn
 
 
 class Immutable:
-    """Refuses to set or delete attributes; a constructor writes `vars(self)`."""
+    """Setting or deleting attributes raises an error; a constructor writes `vars(self)`."""
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError(f"a {type(self).__name__} can't be changed; build a new one with another {name}")
+        raise AttributeError(f"a {type(self).__name__} is immutable; create a new one with another {name}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a {type(self).__name__} can't be changed; {name} stays")
+        raise AttributeError(f"a {type(self).__name__} is immutable; {name} can't be deleted")

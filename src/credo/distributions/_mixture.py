@@ -20,19 +20,18 @@ from credo.distributions._root import Inverse
 class Mixture(Distribution):
     """Σ_k weight_k · component_k for each row.
 
-    Quantiles come from a bracketing search that neither separated components nor unequal scales disturb. The
-    CRPS of a mixture of normals is exact (Grimit et al. 2006). That of other components is the mean of theirs, less
-    how far they disagree, which is integrated numerically: right to about 1e-10 of its value for any scales (less
-    when a Student-t has df close to 1/2), at a cost in proportion to the number of components. Rows are drawn
-    independently of each other.
+    Quantiles are found by a bracketing search that is robust to separated components and unequal scales. The CRPS of a
+    mixture of normals is exact (Grimit et al. 2006). That of other components is the mean of theirs minus their
+    disagreement, which is integrated numerically, accurate to about 1e-10 (less if a Student-t has df close to 1/2), at
+    a cost proportional to the number of components. Rows are drawn independently of each other.
 
     Parameters
     ----------
     components : sequence of Distribution
-        Of equal lengths; a component of one row serves all rows. Densities and probabilities don't mix: the
-        components are all discrete (Bernoulli, Categorical of numbers) or none is.
+        Of equal lengths; a component with one row is used for all rows. Either all components are discrete (Bernoulli,
+        Categorical of numbers) or none is.
     weights : array of shape (k,) or (n_rows, k)
-        They sum to one, up to 1e-6; they are normalised.
+        They must sum to one, up to 1e-6; they are normalized.
 
     Examples
     --------
@@ -179,7 +178,7 @@ class Mixture(Distribution):
         return zip(self._weights.T, self._components, strict=True)
 
     def _sum(self, values: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Σ_k weight_k · value_k, where a weight of zero silences even NaN and infinity."""
+        """Σ_k weight_k · value_k, where a weight of zero also removes NaN and infinity."""
         total: Any = 0.0
         for weight, value in zip(self._weights.T, values, strict=True):
             with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""The joint normal distribution of several numbers."""
+"""The multivariate normal distribution."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ _EPS = np.finfo(np.float64).eps
 class MultivariateNormal(Immutable):
     """x ~ N(mean, cov), joint over its coordinates.
 
-    The covariance may be singular: then x lives on a subspace, `sample` stays on it, and `log_prob` is the
-    log density with respect to volume on it, −∞ off it. Whether a matrix is a covariance at all (no negative
-    eigenvalue) is found out when it is first factored. Variances that come out of a conditional or an affine
-    map at the size of rounding errors are zero.
+    The covariance may be singular: then x is in a subspace, and `log_prob` is the log density with respect to volume on
+    it, −∞ elsewhere. Whether the covariance is positive semidefinite is checked when it is first factored. Variances
+    from a conditional or an affine map that are of the size of rounding errors are set to zero.
 
     Parameters
     ----------
@@ -92,7 +91,7 @@ class MultivariateNormal(Immutable):
         if not isinstance(other, MultivariateNormal):
             return NotImplemented
         if len(other) != len(self):
-            raise ValueError(f"vectors of {len(self)} and of {len(other)} coordinates don't add")
+            raise ValueError(f"can't add vectors of {len(self)} and {len(other)} coordinates")
         return type(self)(self._mean + other._mean, self._cov + other._cov)
 
     def marginal(self, indices: Any) -> Self:
@@ -108,15 +107,15 @@ class MultivariateNormal(Immutable):
         indices : int, slice, mask or indices
             Which coordinates are known; at least one must remain.
         values : number or array
-            What they are, in the order of the indices. Where the known coordinates determine one another
-            (singular covariance), the values must agree with that.
+            Their values, in the order of the indices. If the covariance is singular, the values must be possible under
+            it.
         """
         known = self._chosen(indices)
         if np.unique(known).size < known.size:
             raise ValueError(f"indices must not repeat; got {known.tolist()}")
         rest = np.setdiff1d(np.arange(len(self)), known)
         if rest.size == 0:
-            raise ValueError("every coordinate is given, so that nothing is left to have a distribution")
+            raise ValueError("all coordinates are given; at least one must remain")
         given = np.atleast_1d(valid.numbers("values", values))
         if given.shape not in {known.shape, (1,)}:
             raise ValueError(f"values must have the shape {known.shape}, as indices have; got {given.shape}")
@@ -156,8 +155,8 @@ class MultivariateNormal(Immutable):
         n : int, default 1
         random_state : None, int, numpy Generator or RandomState
         method : {"cholesky", "eigh"}, default "cholesky"
-            The root of the covariance. Cholesky is faster; a singular matrix has no Cholesky factor, and then
-            its eigenvectors serve in either case.
+            The root of the covariance. Cholesky is faster; a singular matrix has no Cholesky factor, and its
+            eigenvectors are used in either case.
         """
         if method not in ("cholesky", "eigh"):
             raise ValueError(f'method must be "cholesky" or "eigh"; got {method!r}')
@@ -189,26 +188,26 @@ class MultivariateNormal(Immutable):
         base = self._support()
         if not base.holds(deviation[None])[0]:
             raise ValueError(
-                "these values are impossible: cov is singular, and the known coordinates determine one "
-                "another otherwise; give values that agree with it, or add a noise variance to cov"
+                "these values are impossible: cov is singular, and they violate its linear constraints; "
+                "pass values that satisfy them, or add a noise variance to cov"
             )
         return cross.T @ base.solve(deviation), cross.T @ base.solve(cross)
 
     def _rounded(self, mean: Array, cov: Array, origin: Array) -> Self:
-        """A distribution from a computed covariance, whose entries carry the rounding errors of `origin`."""
+        """A distribution from a computed covariance, whose entries have the rounding errors of `origin`."""
         cov = cov / 2 + cov.T / 2
         lost = np.diagonal(cov) <= 10 * (len(self) + 1) * _EPS * origin
         cov[lost] = cov[:, lost] = 0.0
         return type(self)(mean, cov)
 
     def _factor(self) -> Factor | None:
-        """The Cholesky factor, or None when the covariance is singular; made on first use."""
+        """The Cholesky factor, or None if the covariance is singular; computed on first use."""
         if "_cholesky" not in vars(self):
             vars(self)["_cholesky"] = _regular_factor(self._cov)
         return vars(self)["_cholesky"]
 
     def _support(self) -> Support:
-        """The eigenvectors that carry the distribution; made on first use."""
+        """The eigenvectors of the support; computed on first use."""
         if "_eigen" not in vars(self):
             vars(self)["_eigen"] = support(self._cov)
         return vars(self)["_eigen"]
@@ -217,11 +216,11 @@ class MultivariateNormal(Immutable):
         try:
             return np.atleast_1d(np.arange(len(self))[indices])
         except IndexError as error:
-            raise IndexError(f"indices don't fit {len(self)} coordinates: {error}") from None
+            raise IndexError(f"indices don't match {len(self)} coordinates: {error}") from None
 
 
 def _regular_factor(cov: Array) -> Factor | None:
-    """The Cholesky factor of a covariance that has one by more than the luck of rounding."""
+    """The Cholesky factor of a covariance, None if it is singular up to rounding."""
     try:
         factor = factorize(cov, jitter=0.0, assume_symmetric=True)
     except NotPositiveDefiniteError:

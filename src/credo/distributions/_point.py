@@ -1,4 +1,4 @@
-"""What a location-scale family does when its scale is exactly zero: all probability sits on one point."""
+"""Location-scale families with a scale of exactly zero: point masses."""
 
 from __future__ import annotations
 

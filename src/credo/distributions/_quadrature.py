@@ -1,4 +1,4 @@
-"""Integrals over the outcomes of a distribution, on panels that are as fine as its components are."""
+"""Integrals over the outcomes of a distribution, on panels adapted to the scales of its components."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLOCK = 2**18
 
 
 def disagreement(parts: Sequence[Any], weights: Array) -> Array:
-    """∫ Σ_k w_k (F_k − F)² dx of each row, where F = Σ_k w_k F_k: how far the components disagree.
+    """∫ Σ_k w_k (F_k − F)² dx of each row, where F = Σ_k w_k F_k: the disagreement of the components.
 
     `weights` has the shape (n_rows, k).
     """

@@ -1,4 +1,4 @@
-"""Draws of one among many."""
+"""Categorical draws."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Inverse:
     tail : callable
         `tail(x, upper)` is 1 − F where `upper`, and F elsewhere; x is of shape (k, n_rows).
     q, rest : arrays of shape (k, 1)
-        rest is 1 − q, with its own digits.
+        rest is 1 − q, accurate for q near 1.
     smooth : array of shape (n_rows,)
         Where F is smooth, the search may end as soon as F(x) equals q up to rounding. Elsewhere F may jump, and
         the search ends at the very float at which it does.

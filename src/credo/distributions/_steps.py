@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 def cdf(points: Array, heights: Array, y: Array) -> Array:
-    """The height of the step that y stands on."""
+    """The distribution function at y."""
     return _height(heights, _rank(points, y), y)
 
 

@@ -173,7 +173,7 @@ def _quantile(q: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def _shared(df: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One df for all rows where they have the same, as least squares has it: what hangs on it alone is done once."""
+    """A single df if all rows have the same, as in least squares, so that what depends on it alone is computed once."""
     return df[:1] if (df == df[:1]).all() else df
 
 

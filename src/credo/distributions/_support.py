@@ -15,9 +15,9 @@ _ON_SUPPORT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """The subspace that a normal distribution of covariance C lives on, by the eigenvectors of correlations.
+    """The subspace that supports a normal distribution with covariance C, from the eigenvectors of the correlations.
 
-    Correlations, not covariances: units must not decide what is singular. C = S V W Vᵀ S, where S holds the
+    Correlations, not covariances, because units must not decide what is singular. C = S V W Vᵀ S, where S holds the
     standard deviations (one where they are zero), and V the r eigenvectors whose eigenvalues W exceed
     rounding.
     """
@@ -52,7 +52,7 @@ class Support:
 
 
 def support(cov: Array) -> Support:
-    """The support of a covariance; refused in words when the matrix has a negative eigenvalue."""
+    """The support of a covariance; raises an error if the matrix has a negative eigenvalue."""
     std = np.sqrt(np.diagonal(cov))
     scale = np.where(std > 0, std, 1.0)
     eigenvalues, eigenvectors = eigh(cov / scale[:, None] / scale)

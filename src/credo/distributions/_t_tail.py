@@ -1,4 +1,4 @@
-"""The tails of Student's t, with all their digits."""
+"""The tails of Student's t, accurate to rounding error."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def gamma_step(x: Array) -> Array:
 
 
 def _slip(df: Array, square: Array, tail: Array) -> Array:
-    """What a tail is to be multiplied with, since x = 1/(1+square) was rounded before I_x(ν/2, ½) was taken.
+    """The correction factor of a tail for the rounding of x = 1/(1+square) in I_x(ν/2, ½).
 
     ln I changes by I'/I times what x has lost, and 1 − x, exact in floats, says how much that was.
     """

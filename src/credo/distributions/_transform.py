@@ -16,23 +16,23 @@ _LINE = (-np.inf, np.inf)
 class Transform(ABC):
     """z = g(y), smooth and strictly increasing from the `domain` of y onto the `image` of g; immutable.
 
-    A subclass is a frozen dataclass of its parameters and writes the three maps and `name`. What lies outside the
-    domain or the image is mapped like the end that it is nearest to.
+    A subclass is a frozen dataclass of its parameters and defines the three maps and `name`. Values outside the domain
+    or the image are mapped like its nearest end.
     """
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What tables call it, its parameter included."""
+        """The name in tables, including the parameter."""
 
     @property
     def domain(self) -> tuple[float, float]:
-        """The ends of the values of y that have an image."""
+        """The range of y."""
         return _LINE
 
     @property
     def image(self) -> tuple[float, float]:
-        """The ends of the values that g takes."""
+        """The range of g(y)."""
         return _LINE
 
     @abstractmethod
@@ -45,7 +45,7 @@ class Transform(ABC):
 
     @abstractmethod
     def log_derivative(self, y: ArrayLike) -> Array:
-        """ln g'(y): what a log density gains when it moves from z to y."""
+        """ln g'(y), the log Jacobian from z to y."""
 
     def _tail_index(self, index: Array) -> tuple[Array, Array]:
         """Below which order the moments of the lower and upper tails of y exist, given that order for z."""
@@ -91,7 +91,7 @@ class Identity(Transform):
 
 @dataclass(frozen=True)
 class Log(Transform):
-    """z = ln y, for positive targets whose spread is in proportion to their size.
+    """z = ln y, for positive targets whose spread is proportional to their size.
 
     >>> Log().inverse(Log().forward([1.0, 10.0])).round(12)
     array([ 1., 10.])
@@ -150,9 +150,9 @@ class BoxCox(_Power):
     Parameters
     ----------
     power : float
-        λ; 1 leaves y as it is but for a shift, ½ is a square root, 0 the log.
+        λ; 1 only shifts y, ½ is a square root, 0 the log.
     unit : float, default 1.0
-        Another unit shifts and scales z, nothing else; a typical size of y makes z of the order of one.
+        Only shifts and scales z; with a typical value of y, z is of the order of one.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class YeoJohnson(_Power):
     power : float
         λ; 1 leaves y as it is, 0 is ln(1 + y/unit) for positive y.
     unit : float, default 1.0
-        Far below it the transformation does nothing; far above, it is that of Box and Cox.
+        For y far below it the transformation is linear; far above, it is Box–Cox.
 
     Examples
     --------

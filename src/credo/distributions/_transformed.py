@@ -40,10 +40,10 @@ class Transformed(Distribution):
 
         p(y) = p_base(g(y)) g'(y) / P_base(z is in the image of g)
 
-    Quantiles, intervals, the cdf, the density and draws are exact. Where g takes not all values, as Box–Cox with λ ≠ 0,
-    the base is conditioned on those that it takes, so that the density integrates to one. Mean, standard deviation and
-    CRPS are closed forms for the log of a normal, and otherwise integrated numerically, right to about 1e-8 of their
-    values (less where tails are so heavy that they barely exist).
+    Quantiles, intervals, the cdf, the density and draws are exact. If the image of g is bounded, as for Box–Cox with λ
+    ≠ 0, the base is truncated to it, so that the density integrates to one. Mean, standard deviation and CRPS have
+    closed forms for the log of a normal, and are otherwise integrated numerically, accurate to about 1e-8 (less where
+    tails are so heavy that they barely exist).
 
     A base with Student-t tails has no mean after a log: the mean is then infinite (NaN where both tails diverge), and
     so are standard deviation and CRPS. The median always exists.
@@ -51,7 +51,7 @@ class Transformed(Distribution):
     Parameters
     ----------
     base : Distribution
-        Of g(y); a density, not probabilities of classes.
+        The distribution of g(y); continuous, not over classes.
     transform : Transform
         g.
 
@@ -191,7 +191,7 @@ class Transformed(Distribution):
         return z
 
     def _outside(self) -> _Outside:
-        """What the base has outside and inside the image; found once."""
+        """The base's probabilities outside and inside the image; computed once."""
         if "_mass" not in vars(self):
             vars(self)["_mass"] = _outside(self._base, self._transform.image)
         found: _Outside = vars(self)["_mass"]
@@ -253,7 +253,7 @@ class Transformed(Distribution):
         return np.clip(low, *image), np.clip(high, *image)
 
     def _moments(self) -> tuple[Array, Array]:
-        """Mean and standard deviation; found once."""
+        """Mean and standard deviation; computed once."""
         if "_mean_std" not in vars(self):
             if isinstance(self._transform, Identity):
                 mean, std = self._base.mean, self._base.std

@@ -1,4 +1,4 @@
-"""Checks at the door: every error names the argument, the place and the value."""
+"""Validation of arguments; every error names the argument, the index and the value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
         array = array.astype(np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be real numbers; got {_short(values)}") from None
-    refuse(np.isnan(array), array, f"{name} must not hold NaN")
+    refuse(np.isnan(array), array, f"{name} must not contain NaN")
     return array
 
 
@@ -43,7 +43,7 @@ def rows(**columns: ArrayLike) -> list[NDArray[np.float64]]:
 
 def probabilities(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Non-negative numbers whose last axis sums to one, normalised to do so exactly (up to rounding)."""
-    refuse((values < 0) | (values > 1 + SUM_TOLERANCE), values, f"{name} must lie between 0 and 1")
+    refuse((values < 0) | (values > 1 + SUM_TOLERANCE), values, f"{name} must be between 0 and 1")
     total = values.sum(axis=-1, keepdims=True)
     off = np.abs(total - 1) > SUM_TOLERANCE
     if off.any():
@@ -69,7 +69,7 @@ def count(name: str, value: Any) -> int:
 
 
 def refuse(bad: NDArray[np.bool_], values: NDArray[Any], message: str) -> None:
-    """Raise when anything is bad, saying where the first offender is and what it is."""
+    """Raise if any value is bad, with the index and value of the first."""
     if not bad.any():
         return
     where = tuple(int(i) for i in np.argwhere(bad)[0])

@@ -2,12 +2,12 @@
 
     prior N(0, K) × likelihood → posterior, ln p(y), ∂ ln p(y)/∂θ
 
-`exact` is for Gaussian noise, with the coefficients of the mean integrated out. `laplace`, `ep` and `vi` put one
-Gaussian site (`SiteGaussian`) in the place of each row's likelihood, and differ only in how they choose it; with a
-Gaussian likelihood they equal `exact` to rounding error. Each gives an `Approximation`: the distribution of the latent
-values, ln p(y), and its derivative by the Gram matrix, which a kernel pulls back to its parameters. `softmax_laplace`
-is Laplace for more than two classes. `elliptical_slice` draws latent values instead of approximating their law, and
-`annealed_evidence` finds ln p(y) on the way. Optimisers stand above, in `learning`.
+`exact` is for Gaussian noise, with the coefficients of the mean integrated out. `laplace`, `ep` and `vi` approximate
+each row's likelihood by a Gaussian site (`SiteGaussian`) and differ only in how they choose it; with a Gaussian
+likelihood they equal `exact` to rounding error. Each returns an `Approximation`: the distribution of the latent values,
+ln p(y), and its derivative with respect to the Gram matrix, from which a kernel computes that by its parameters.
+`softmax_laplace` is Laplace for more than two classes. `elliptical_slice` samples latent values, and
+`annealed_evidence` estimates ln p(y) by annealed importance sampling. Optimizers are in `learning`.
 """
 
 from credo.inference.ep import ep

@@ -1,4 +1,4 @@
-"""Anderson's mixing: fixed points z = g(z) of slow maps, from the last few steps taken together.
+"""Anderson mixing: acceleration of fixed-point iterations z = g(z) by the last few steps.
 
 With residuals r = g(z) − z and their differences ΔR over the last steps, the next point is the one whose residual would
 vanish were g affine (Walker & Ni, 2011): z + βr − (ΔZ + βΔR)γ with γ = argmin ‖r − ΔRγ‖.
@@ -48,6 +48,6 @@ class Mixing:
         return ahead - (dZ + self.damping * dR) @ mix
 
     def forget(self) -> None:
-        """Take the next step without the past."""
+        """Forget the previous steps."""
         self._points.clear()
         self._residuals.clear()

@@ -47,7 +47,7 @@ def mode(
     target : callable(f) -> a, f
         Where a full step from f leads.
     guess : pair of arrays, optional
-        a and f, taken as the start if they are higher than zero.
+        a and f, used as the start if their objective is higher than that of zero.
     tolerance : float
         The mode is found when a step gains less than this many nats.
     """

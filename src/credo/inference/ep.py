@@ -1,4 +1,4 @@
-"""Expectation propagation: every site matches the moments that its likelihood makes of the rest.
+"""Expectation propagation: every site matches the moments of its tilted distribution.
 
 All sites are updated in parallel, damped, with Anderson mixing of the last few updates. A row of weight k has one site,
 for the likelihood to that power: k equal sites would be a coarser approximation and converge more slowly. Log-concave
@@ -31,7 +31,7 @@ _GROWTH = 2.0
 
 @dataclass(frozen=True)
 class _Place:
-    """The law at one set of sites, precisions before locations, and how far they want to move."""
+    """The distribution for one set of sites, precisions before locations, and the updates of the sites."""
 
     posterior: SiteGaussian
     z: Array
@@ -49,14 +49,15 @@ def ep(
     start: Sites | None = None,
     tolerance: float = _SETTLED,
 ) -> Approximation:
-    """The normal distribution whose marginals agree with those of each site's likelihood in place of the site.
+    """The normal distribution whose marginals match the moments of the tilted distributions.
 
     Parameters
     ----------
     start : pair of arrays of shape (n,), optional
         First precisions and locations of the sites; Laplace's, unless given.
     tolerance : float
-        Change of its row's mean and variance, in units of the latter, that no site may still want.
+        Largest change of any marginal's mean and variance, in units of its standard deviation and variance, at
+        convergence.
     """
     if (weight != 1.0).any():
         likelihood = Tempered(likelihood, weight)
@@ -121,7 +122,7 @@ def _matched(posterior: SiteGaussian, y: Array, likelihood: Likelihood) -> Sites
 
 
 def _unrest(posterior: SiteGaussian, more: Array, further: Array) -> float:
-    """How far changes of the sites would move their own marginals: the mean in standard deviations, the variance."""
+    """How much changes of the sites change their marginals: means in standard deviations, variances relatively."""
     variance = posterior.variance
     moved = np.sqrt(variance) * np.abs(further - more * posterior.mean)
     return float(max(moved.max(), (variance * np.abs(more)).max()))

@@ -129,7 +129,7 @@ class Conditioned:
         return _log_density(Y, self.alpha, self.factor.logdet, logdet_mean, len(self.coefficients))
 
     def mean_root(self) -> Array:
-        """G of the module's equations: what not knowing the mean takes off the precision."""
+        """G of the module's equations: the reduction of the precision due to the unknown mean."""
         return _MeanTerms(self.alpha, self.coefficients, self.spread, self.mean_factor).root
 
     def mean(self, cross: Array, basis: Array) -> Array:
@@ -141,7 +141,7 @@ class Conditioned:
         return self.factor.half_solve(cross.T)
 
     def mean_slack(self, cross: Array, basis: Array) -> Array:
-        """What not knowing the mean's coefficients adds, as a root: (q, n_new)."""
+        """The contribution of the unknown mean coefficients to the covariance, as a root: (q, n_new)."""
         if self.mean_factor is None:
             return np.zeros((0, len(cross)))
         return self.mean_factor.half_solve((basis - cross @ self.spread).T)
@@ -153,7 +153,7 @@ class Conditioned:
         return np.maximum(inner, 0.0) + np.einsum("ij,ij->j", slack, slack)
 
     def covariance(self, prior: Array, cross: Array, basis: Array) -> Array:
-        """cov f between new rows; what rounding takes from a variance that is nearly used up is given back."""
+        """cov f between new rows; variances that are negative by rounding are corrected."""
         half, slack = self.half(cross), self.mean_slack(cross, basis)
         cov = prior - half.T @ half
         diagonal = np.einsum("ii->i", cov)

@@ -1,7 +1,7 @@
 """Laplace's approximation: the mode of the posterior, and its curvature there.
 
 Newton's method in a = K⁻¹f with a line search (Rasmussen & Williams alg. 3.1), and the evidence with its gradient,
-including how the mode moves (alg. 5.1).
+including the derivative of the mode (alg. 5.1).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def laplace(
     weight : array of shape (n,)
         How often each row was observed.
     start : array of shape (n,), optional
-        A first guess of a = K⁻¹f, taken if it is better than zero.
+        A first guess of a = K⁻¹f, used if it is better than zero.
     tolerance : float
         The mode is found when a step gains less than this many nats.
     """

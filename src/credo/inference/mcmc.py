@@ -1,8 +1,7 @@
-"""Latent values drawn by elliptical slice sampling, and their evidence by annealing.
+"""Elliptical slice sampling of latent values, and annealed importance sampling of the evidence.
 
-Murray, Adams & MacKay (2010), and Neal (2001).
-A draw from N(0, K) and the present state span an ellipse on which the prior is the same everywhere; a slice through the
-likelihood picks the next state from it. There is nothing to tune, and every draw moves.
+Murray, Adams & MacKay (2010), and Neal (2001). The current state and a draw from N(0, K) define an ellipse; a slice of
+the likelihood picks the next state from it. There is nothing to tune, and no proposal is rejected.
 """
 
 from __future__ import annotations

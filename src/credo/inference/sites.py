@@ -1,4 +1,4 @@
-"""A latent Gaussian times one Gaussian site for each row: what Laplace, EP and variational inference share.
+"""A latent Gaussian times one Gaussian site for each row, shared by Laplace, EP and variational inference.
 
     q(f) ∝ N(f | 0, K) Πᵢ exp(−½ τᵢ fᵢ² + νᵢ fᵢ) = N(f | μ, Σ)
     Σ = (K⁻¹ + T)⁻¹,    B = I + T^½ K T^½,    μ = K a,    a = ν − Tμ
@@ -58,7 +58,7 @@ class SiteGaussian:
 
     @cached_property
     def variance(self) -> Array:
-        """The diagonal of Σ: (1 − (B⁻¹)ᵢᵢ)/τᵢ, or Kᵢᵢ − ‖L⁻¹T^½kᵢ‖² where a site is too faint for that."""
+        """The diagonal of Σ: (1 − (B⁻¹)ᵢᵢ)/τᵢ, or Kᵢᵢ − ‖L⁻¹T^½kᵢ‖² where a site's precision is too small for that."""
         prior = np.diagonal(self.K)
         faint = self.precision * prior < _FAINT
         shrunk = 1.0 - self.factor.inverse_diagonal()
@@ -107,10 +107,10 @@ class SiteGaussian:
 
 @dataclass(frozen=True)
 class Approximation:
-    """What a rule found: the distribution of f, ln p(y) as the rule sees it, and how it ended.
+    """The result of an inference method: the distribution of f, its ln p(y), and whether it converged.
 
-    `tilt` is Laplace's u of ∂ ln p/∂K = ½(aaᵀ − R) + ½(uaᵀ + auᵀ): how the mode moves with the kernel. The other rules
-    are stationary in their sites, and have none. `start` is what the same rule may begin with under a kernel nearby.
+    `tilt` is Laplace's u of ∂ ln p/∂K = ½(aaᵀ − R) + ½(uaᵀ + auᵀ): the derivative of the mode by the kernel. The other
+    methods are stationary in their sites and have none. `start` is a warm start for a similar kernel.
     """
 
     posterior: SiteGaussian
@@ -122,7 +122,7 @@ class Approximation:
     start: Any = None
 
     def kernel_weights(self) -> Array:
-        """∂ ln p(y)/∂K, symmetric: what a kernel pulls back to its parameters."""
+        """∂ ln p(y)/∂K, symmetric; kernels turn it into derivatives by their parameters."""
         W = self.posterior.kernel_weights()
         if self.tilt is not None:
             cross = np.outer(self.tilt, self.posterior.alpha)

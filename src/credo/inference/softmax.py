@@ -98,11 +98,11 @@ class SoftmaxApproximation:
 
     @property
     def start(self) -> Array:
-        """What the same rule may begin with under a kernel nearby."""
+        """A warm start for a similar kernel."""
         return self.alpha
 
     def kernel_weights(self) -> Array:
-        """∂ ln p(y)/∂K, with the way that the mode moves (Rasmussen & Williams 5.5 for several classes)."""
+        """∂ ln p(y)/∂K, including the derivative of the mode (Rasmussen & Williams 5.5 for several classes)."""
         q, a = self.posterior, self.alpha
         W = 0.5 * (a.T @ a - q.shrinkage())
         pull = self._pull()
@@ -137,7 +137,7 @@ def softmax_laplace(
     codes : array of shape (n,)
         The class of each row.
     start : array of shape (n_classes, n), optional
-        A first guess of a = K⁻¹f, taken if it is better than zero.
+        A first guess of a = K⁻¹f, used if it is better than zero.
     tolerance : float
         The mode is found when a step gains less than this many nats.
     """

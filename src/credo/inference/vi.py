@@ -1,8 +1,8 @@
 """Variational inference with a full normal distribution, by natural-gradient steps in its sites.
 
 The bound E_q ln p(y|f) − KL[q ‖ N(0, K)] is largest where every site is τ = −2 ∂E/∂var, ν = ∂E/∂mean + τ·mean (Opper &
-Archambeau, 2009), and a step towards those values is one along the natural gradient (Khan & Lin, 2017). Steps are mixed
-with the last few.
+Archambeau, 2009), and a step towards those values is one along the natural gradient (Khan & Lin, 2017). Steps are
+accelerated by Anderson mixing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHORTEST, _ROUNDING = 1e-6, 1e-11
 
 @dataclass(frozen=True)
 class _Place:
-    """The law at one set of sites, precisions before locations; the bound there, and the sites that a step leads to."""
+    """The distribution for one set of sites, precisions before locations; its bound, and the sites after a step."""
 
     q: SiteGaussian
     bound: float
@@ -44,7 +44,7 @@ def vi(
     start: tuple[Array, Array] | None = None,
     tolerance: float = _GAIN,
 ) -> Approximation:
-    """The normal distribution of the highest bound on ln p(y).
+    """The normal distribution that maximizes the lower bound on ln p(y).
 
     Parameters
     ----------

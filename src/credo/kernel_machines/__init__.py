@@ -5,14 +5,14 @@
     KernelPerceptron         f(x) = Σ αᵢ yᵢ k(x, xᵢ),    αᵢ the mistakes made on row i
     SoftNeighborsClassifier  p(c | x) ∝ Σ k(x, xᵢ) over the rows of class c;    bandwidth by exact leave-one-out
 
-`KernelRidge` is `credo.linear.Ridge` in the kernel's feature space and reads everything, the whole path over α
-included, off one eigendecomposition of the Gram matrix, the `Spectrum`. `NadarayaWatson` averages nearby targets with
-weights in logs, so that it has an answer however far the nearest row is; `SoftNeighborsClassifier` lets the same
-weights vote. `KernelPerceptron` visits rows one by one and computes only those rows of the Gram matrix that it needs.
+`KernelRidge` is `credo.linear.Ridge` in the kernel's feature space and computes everything, including the whole path
+over α, from one eigendecomposition of the Gram matrix, the `Spectrum`. `NadarayaWatson` averages nearby targets with
+weights in logs, so that it predicts however far the nearest row is; `SoftNeighborsClassifier` uses the same weights as
+votes. `KernelPerceptron` visits rows one by one and computes only those rows of the Gram matrix that it needs.
 
-`Spectrum`, `Neighbours`, `Spread` and `Votes` are what fitted models, and so model files, hold: their names here are
-part of the file format. Covariance functions live in `kernels`; a kernel machine whose kernel is learned by its
-evidence is a Gaussian process and lives in `gp`.
+`Spectrum`, `Neighbours`, `Spread` and `Votes` are attributes of fitted models: their names are part of the file format.
+Covariance functions are in `kernels`; a kernel machine whose kernel is fitted by maximum evidence is a Gaussian
+process, in `gp`.
 """
 
 from credo.kernel_machines._neighbours import Neighbours as Neighbours

@@ -42,7 +42,7 @@ class Choice:
     def message(self, n_rows: int) -> str:
         """How the choice among so many rows ended."""
         if self.best == 0:
-            return "the largest bandwidth tried was best: the inputs tell little about the target under this kernel"
+            return "the largest bandwidth tried was best: under this kernel the inputs say little about the target"
         if self.best == len(self.bandwidths) - 1:
             return "the smallest bandwidth tried was best: predictions are those of the nearest rows"
         of = "" if len(self.place) == n_rows else f" of {len(self.place)} of the {n_rows} rows"

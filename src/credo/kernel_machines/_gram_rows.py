@@ -1,4 +1,4 @@
-"""Rows of a Gram matrix as they are asked for, of which so many are kept as memory allows."""
+"""Rows of a Gram matrix, computed on request and cached as far as memory allows."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class GramRows:
         block[np.arange(len(index)), index] = self.diagonal[index]
         if not np.isfinite(block).all():
             raise ValueError(
-                f"{self._kernel!r} gives values between the rows that a computer can't hold: bring the columns of X "
-                "to smaller units, for example by StandardScaler"
+                f"{self._kernel!r} overflows for some of the rows: rescale the columns of X, "
+                "for example with StandardScaler"
             )
         self.values[place], self._owner[place], self.slot[index] = block, index, place
         self._next = int(place[-1] + 1) % room

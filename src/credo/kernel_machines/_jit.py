@@ -1,4 +1,4 @@
-"""The inner loop of the kernel perceptron, compiled; `tests/reference/dual_perceptron.py` says it in plain NumPy."""
+"""The compiled inner loop of the kernel perceptron; `tests/reference/dual_perceptron.py` has it in plain NumPy."""
 
 import numpy as np
 from numba import njit
@@ -31,7 +31,7 @@ def dual_perceptron_pass(
 ) -> int:
     """Visit the rows of `order` from place `start` on, and correct f_c = Σᵢ dual_ci k(xᵢ, ·) at each mistake, in place.
 
-    A row is mistaken where f of its own class isn't above that of every other: its copies, `weight` many, then add
+    A row is misclassified if f of its own class isn't above that of every other: its copies, `weight` many, then add
     one k(xᵢ, ·) each to its own class and take one from the strongest rival, in equal parts where several are, until
     it is right (Kesler's construction: Duda, Hart & Stork 2001, §5.12). F holds f at all rows, and is all that a visit
     reads; `late` gathers what averaging needs, the mean over time being dual − late/t; `pocket` keeps the dual that

@@ -1,4 +1,4 @@
-"""ln k(x, x′) of kernels that are never negative, right where k itself is too small for a computer.
+"""ln k(x, x′) of kernels that are never negative, accurate where k itself underflows.
 
     RBF −r²/2,  Exponential −r,  Matérn ln(1 + √3r) − √3r, …;  a product adds logs, a sum adds what they stand for
 
@@ -124,7 +124,7 @@ def _logs_of_values(kernel: Kernel, X: Array, Z: Array) -> Array:
     least = float(values.min(initial=0.0))
     if least < 0 or not np.isfinite(values).all():
         raise ValueError(
-            f"rows are weighed by the kernel, and {kernel!r} gives "
+            f"the kernel's values are weights, and {kernel!r} gives "
             f"{f'{least:.3g}' if least < 0 else 'infinite values'} between some of them: use a kernel that is never "
             "negative, such as credo.kernels.RBF()"
         )

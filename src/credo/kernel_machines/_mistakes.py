@@ -1,4 +1,4 @@
-"""Learning from mistakes: visits of the rows until none is wrong, or until patience ends."""
+"""The perceptron algorithm: passes over the rows until none is misclassified, or n_epochs is reached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Lesson:
-    """What was learned: coefficients (n_classes, n_rows) of the average and of the pocket, and how it went.
+    """The result: coefficients (n_classes, n_rows) of the average and of the pocket, and the number of updates.
 
     `wrong` is the weight of the rows that the pocket has wrong; where it is 0 the pocket holds the last coefficients.
     """

@@ -1,4 +1,4 @@
-"""Locally weighted means, and how far they can be trusted.
+"""Locally weighted means and their variances.
 
     m(x) = Σ pᵢ yᵢ,    pᵢ = wᵢ k(x, xᵢ) / Σ wⱼ k(x, xⱼ)
 
@@ -39,7 +39,7 @@ class Neighbours:
 
     @property
     def alone(self) -> bool:
-        """Whether there is nobody to predict an observation from."""
+        """Whether there is no other observation to predict from."""
         return len(self.rows) == 1 and self.weight[0] <= 1
 
     @property
@@ -48,7 +48,7 @@ class Neighbours:
         return float(np.average(self.target, weights=self.weight))
 
     def mean(self, shares: Array) -> Array:
-        """Σ pᵢ yᵢ, about the overall mean so that an offset costs no digits."""
+        """Σ pᵢ yᵢ, computed about the overall mean for accuracy."""
         return self.y_mean + shares @ (self.target - self.y_mean)
 
     def shares(self, kernel: Kernel, X: Array, *, own: Index | None = None) -> tuple[Array, Array]:
@@ -120,9 +120,9 @@ class Spread:
         vᵢ = eᵢ² / (1 + Σp²)
 
     (smoothed squared residuals: Fan & Yao 1998, Biometrika 85:645), to which the mean of all vᵢ is added with the
-    weight of two residuals; the variance of m(x) is σ²(x) Σp². A row that the kernel hardly reaches is spoken for by
-    nobody with probability exp(−N), N the kernel mass there in units of a tenth of what all but the loneliest 5 % of
-    the training rows have; the scatter of all observations about m(x) then takes the place of the local one.
+    weight of two residuals; the variance of m(x) is σ²(x) Σp². Where the kernel mass is small, the local variance is
+    replaced by that of all observations about m(x) with weight exp(−N), N being the kernel mass in units of a tenth of
+    its 5 % quantile over the training rows.
     """
 
     variances: Array
@@ -157,7 +157,7 @@ class Spread:
         return latent, (1.0 - nobody) * noise + nobody * elsewhere
 
     def unreached(self, mass: Array) -> Array:
-        """The probability that nobody speaks for a row of this log mass."""
+        """The weight exp(−N) of the overall variance at a row with this log kernel mass."""
         with np.errstate(invalid="ignore"):
             count = np.exp(np.minimum(mass - self.log_unit, 700.0))
         return np.where(np.isneginf(mass), 1.0, np.exp(-count))

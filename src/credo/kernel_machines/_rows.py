@@ -1,4 +1,4 @@
-"""Rows against training rows: kernels block by block, distances, and the kernel that was asked for."""
+"""Kernels and distances between new and training rows, block by block, and the default kernel."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Spectrum:
         return max(self.weight - self.centered - len(self.values), 0.0)
 
     def slack(self, alphas: Array) -> Array:
-        """α/(λ + α), what a direction's fit leaves of it: one row for each direction, one column for each α."""
+        """α/(λ + α), the share that the fit leaves in each direction (rows) for each α (columns)."""
         total = self.values[:, None] + alphas
         return np.divide(np.broadcast_to(alphas, total.shape), total, out=np.ones_like(total), where=total > 0)
 
@@ -164,8 +164,8 @@ def _gram(kernel: Kernel, X: Array) -> Array:
     if not np.isfinite(K).all():
         i, j = (int(k) for k in np.argwhere(~np.isfinite(K))[0])
         raise ValueError(
-            f"{kernel!r} gives {K[i, j]} for rows {i} and {j}, beyond what a computer can hold: change the units of "
-            "the columns, for example by StandardScaler"
+            f"{kernel!r} gives {K[i, j]} for rows {i} and {j}, which overflows: rescale "
+            "the columns, for example with StandardScaler"
         )
     return K
 
@@ -201,8 +201,8 @@ def _clean(values: Array, kernel: Kernel, size: float) -> Array:
     least = float(values.min(initial=0.0))
     if least < -_INDEFINITE * size:
         raise NotPositiveDefiniteError(
-            f"{kernel!r} is no kernel on these rows: its Gram matrix has the eigenvalue {least:.3g}; "
-            "credo.kernels.check_kernel says between which rows"
+            f"{kernel!r} is not positive semidefinite: its Gram matrix has the eigenvalue {least:.3g}; "
+            "credo.kernels.check_kernel names the rows"
         )
     return np.where(values > EPS * np.sqrt(len(values)) * size, values, 0.0)
 

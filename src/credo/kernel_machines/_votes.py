@@ -1,4 +1,4 @@
-"""Votes of all training rows for their classes, steadied by a pseudo-count.
+"""Votes of all training rows for their classes, regularized by a pseudo-count.
 
     p(c | x) = (V_c + a π_c) / (Σ V + a),    V_c = g_c Σ wᵢ k(x, xᵢ) over the rows of class c
 
@@ -28,7 +28,7 @@ _LEAST_LOG = -690.0
 
 @dataclass(frozen=True)
 class Votes:
-    """Training rows whose targets are places of classes, and the factor of each class."""
+    """Training rows whose targets are class indices, and the factor of each class."""
 
     neighbours: Neighbours
     factors: Array
@@ -41,7 +41,7 @@ class Votes:
 
     @property
     def prior(self) -> Array:
-        """π, what is said where no row speaks."""
+        """π, the probabilities far from all rows."""
         prior = self.factors * (self.counts + 1.0)
         return prior / prior.sum()
 
@@ -59,7 +59,7 @@ class Votes:
         return np.concatenate(parts)
 
     def left_out(self, kernel: Kernel, place: Index) -> LeftOut:
-        """What the others say of the classes of the training rows at these places, one observation left out."""
+        """Leave-one-out probabilities of these training rows."""
         codes, share, mass = self._codes[place], np.empty(len(place)), np.empty(len(place))
         for part in blocks(len(place), len(self.neighbours.rows)):
             own = place[part]
@@ -103,7 +103,7 @@ class LeftOut:
         return float(logs[best]), float(losses[best])
 
     def _candidates(self) -> Array:
-        """ln a, largest first, in units of what the median row hears.
+        """ln a, largest first, relative to the median row's sum of weights.
 
         The smallest is that of the rule of succession: N observations that agree leave 1/(N + 1) for the rest.
         """

@@ -24,13 +24,14 @@ class NadarayaWatson(Regressor):
 
     With p the normalised weights, a new observation has the normal distribution of mean m(x) and variance σ²(x)(1 +
     Σp²): the noise is the locally weighted mean of the squared leave-one-out residuals, each divided by its own 1 + Σp²
-    (Fan & Yao 1998), steadied by two residuals' worth of their overall mean, and σ²(x) Σp² = σ²(x) Σk²/(Σk)² is the
-    variance of m(x).
+    (Fan & Yao 1998), shrunk to their overall mean with the weight of two residuals, and σ²(x) Σp² = σ²(x) Σk²/(Σk)² is
+    the variance of m(x).
 
-    Weights are computed in logs, so that far from all rows the nearest ones decide. Where a kernel is exactly zero, the
-    rows nearest in Euclidean distance share the weight: m(x) is then the target of the nearest row, or the mean of
-    equally near ones. There the variance grows to that of all observations about m(x): with N the kernel mass at x, in
-    units of a tenth of its 5 % quantile over the training rows, it replaces the local variance with weight exp(−N).
+    Weights are computed in logs, so that far from all rows the nearest ones determine the prediction. Where a kernel is
+    exactly zero, the rows nearest in Euclidean distance share the weight: m(x) is then the target of the nearest row,
+    or the mean of equally near ones. There the variance grows to that of all observations about m(x): with N the kernel
+    mass at x, in units of a tenth of its 5 % quantile over the training rows, it replaces the local variance with
+    weight exp(−N).
 
     Parameters
     ----------
@@ -38,9 +39,9 @@ class NadarayaWatson(Regressor):
         Never negative. By default `RBF()`, whose length scale then is the bandwidth (columns should be in comparable
         units, as after StandardScaler).
     bandwidth : float or "loo", default "loo"
-        What the kernel's free length scales are multiplied by; "loo" takes the factor with the smallest exact
+        Factor of the kernel's free length scales; "loo" uses the one with the smallest exact
         leave-one-out error, among 30 between the distances of nearest and of farthest rows and 10 more around the best.
-        Of tables above 2000 rows an even sample of rows is left out.
+        In tables above 2000 rows only an evenly spaced sample of rows is left out.
 
     Attributes
     ----------

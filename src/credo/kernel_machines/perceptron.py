@@ -30,12 +30,12 @@ _NO_PROBABILITIES = (
 class KernelPerceptron(Classifier):
     """The dual perceptron: f(x) = Σ αᵢ yᵢ k(xᵢ, x), where αᵢ counts the mistakes made on row i.
 
-    Rows are visited one after the other; where yᵢ f(xᵢ) ≤ 0, αᵢ grows by one (Rosenblatt 1958; Aizerman, Braverman &
-    Rozonoer 1964). That is the perceptron on the kernel's features. Once no row is mistaken it stops, after at most
-    (R/γ)² mistakes if the features lie within R and a margin of γ separates the classes (Novikoff 1962). Where that
-    doesn't happen within `n_epochs` it warns, and keeps `solution`.
+    Rows are visited one after the other; if yᵢ f(xᵢ) ≤ 0, αᵢ increases by one (Rosenblatt 1958; Aizerman, Braverman &
+    Rozonoer 1964). That is the perceptron on the kernel's features. It stops when no row is misclassified, after at
+    most (R/γ)² mistakes if the features lie within R and a margin of γ separates the classes (Novikoff 1962). If that
+    doesn't happen within `n_epochs`, it warns and keeps `solution`.
 
-    There is no bias beside the kernel: `kernel + 1.0` adds one. More than two classes have one f each, and the largest
+    There is no intercept; `kernel + 1.0` adds one. More than two classes have one f each, and the largest
     decides; a mistake raises f of the right class and lowers that of its strongest rival (Kesler's construction: Duda,
     Hart & Stork 2001, §5.12), which for two classes is the rule above. There are no probabilities.
 
@@ -51,16 +51,16 @@ class KernelPerceptron(Classifier):
         better where classes overlap, or the f that had the fewest mistakes (Gallant 1990).
     class_weight : mapping from label to factor, or "balanced", optional
     shuffle : bool, default True
-        Visit the rows in a new random order each epoch; equal rows are then taken together, so that neither the order
-        of the table nor whether a row is repeated or weighted shows. False keeps the table's order, and takes equal
-        rows together where they follow one another.
+        Visit the rows in a new random order each epoch; equal rows are then merged, so that the result depends neither
+        on the order of the table nor on whether a row is repeated or weighted. False keeps the table's order, and
+        merges equal rows that follow one another.
     random_state : int, Generator, RandomState or None, default 0
-        Of the order of visits.
+        Seed of the order of visits.
 
     Attributes
     ----------
-    mistakes_ : how often each row of the training table was mistaken at a visit (rows that are taken together share it)
-    support_ : places in the training table of the rows that f is made of
+    mistakes_ : how often each training row was misclassified when visited (merged rows share it)
+    support_ : indices of the training rows with nonzero coefficients
     support_vectors_ : those rows
     dual_coef_ : their αᵢyᵢ, shape (n_support,); with more than two classes (n_support, n_classes)
     kernel_ : the kernel used

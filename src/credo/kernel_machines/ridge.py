@@ -38,12 +38,12 @@ class KernelRidge(Regressor):
         By default an RBF whose length scale is the median distance between distinct rows (columns should then be in
         comparable units, as after StandardScaler).
     alpha : float or "loo", default 1.0
-        The penalty; "loo" takes the value of `alphas` with the smallest exact leave-one-out error.
+        The penalty; "loo" selects the value of `alphas` with the smallest exact leave-one-out error.
     alphas : array, optional
         Candidates for "loo"; by default 200 values from 1000 down to 1e-10 times the largest eigenvalue.
     fit_intercept : bool, default False
-        Add a constant that isn't penalised: K is then centred in feature space. Without it f falls back to zero
-        far from the rows, so that y should be centred first.
+        Add an unpenalized intercept: K is then centred in feature space. Without it f tends to zero far from the rows,
+        so y should be centred first.
 
     Attributes
     ----------
@@ -172,13 +172,13 @@ _NO_PENALTY = (
 
 
 def _candidates(data: Spectrum, alphas: ArrayLike | None) -> Array:
-    """The values of α on trial, largest first."""
+    """The candidate values of α, largest first."""
     if alphas is None:
         largest = float(data.values.max(initial=0.0))
         return largest * np.geomspace(_LARGEST, _SMALLEST, _N_ALPHAS) if largest > 0 else np.array([1.0])
     values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError(f"alphas must be finite numbers that aren't negative, at least one; got {alphas!r}")
+        raise ValueError(f"alphas must be one or more finite, nonnegative numbers; got {alphas!r}")
     return np.sort(values)[::-1]
 
 

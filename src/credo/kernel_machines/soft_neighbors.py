@@ -26,9 +26,9 @@ class SoftNeighborsClassifier(Classifier):
         p(c | x) = (V_c + a π_c) / (Σ V + a),    V_c = Σ k(x, xᵢ) over the rows of class c
 
     Without `smoothing` a this is Nadaraya–Watson regression of the classes' indicators, and Bayes' rule with kernel
-    density estimates of the classes. The pseudo-count a counts for the classes' frequencies π, by Laplace's rule
-    (n_c + 1)/(n + K): no class has probability 0, and far from all rows, where V vanishes, the probabilities tend to
-    π. V is computed in logs; with a = 0 the nearest rows decide there.
+    density estimates of the classes. The pseudo-count a is distributed over the classes by their frequencies π, by
+    Laplace's rule (n_c + 1)/(n + K): no class has probability 0, and far from all rows, where V vanishes, the
+    probabilities tend to π. V is computed in logs; with a = 0 the nearest rows determine the prediction there.
 
     Parameters
     ----------
@@ -36,13 +36,13 @@ class SoftNeighborsClassifier(Classifier):
         Never negative. By default `RBF()`, whose length scale then is the bandwidth (columns should be in comparable
         units, as after StandardScaler).
     bandwidth : float or "loo", default "loo"
-        What the kernel's free length scales are multiplied by; "loo" takes the factor with the smallest exact
+        Factor of the kernel's free length scales; "loo" uses the one with the smallest exact
         leave-one-out log loss, among 30 between the distances of nearest and of farthest rows and 10 more around the
-        best. Of tables above 2000 rows an even sample of rows is left out.
+        best. In tables above 2000 rows only an evenly spaced sample of rows is left out.
     smoothing : float or "loo", default "loo"
-        a, in units of the kernel: under `RBF()` it counts for so many rows at x itself. "loo" takes the value with the
-        smallest leave-one-out log loss at each bandwidth, among 16 from 10 to 1/(n + 1) times the median row's sum of
-        weights of the other rows.
+        The pseudo-count a, in units of the kernel: with `RBF()`, a number of rows at x itself. "loo" uses the value
+        with the smallest leave-one-out log loss at each bandwidth, among 16 from 10 to 1/(n + 1) times the median row's
+        sum of weights of the other rows.
     class_weight : mapping from label to factor, or "balanced", optional
         Multiplies the votes and frequencies of the classes.
 
@@ -108,7 +108,7 @@ class SoftNeighborsClassifier(Classifier):
         return odds[:, 1] if table.shape[1] == 2 else odds
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """Kernel, bandwidth and frequencies, and how the choice went; none of them comes with an interval."""
+        """Kernel, bandwidth, class frequencies and leave-one-out log loss, without intervals."""
         check_is_fitted(self)
         lines: list[tuple[str, Any]] = [
             ("bandwidth", self.bandwidth_),

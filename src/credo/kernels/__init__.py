@@ -2,13 +2,13 @@
 
     gram(X)  cross(X, Z)  diagonal(X)  pullback(X, W) = Σ W∘∂K/∂θ
 
-What makes them fast: a kernel never forms an n×n×p tensor of derivatives. It is given the weights W = ½(ααᵀ − K⁻¹) and
-sums over the pairs of rows itself, in compiled loops over one triangle. A sum passes W on, a product passes on W∘K of
-the other factors, exp passes on W∘K.
+A kernel never forms an n×n×p tensor of derivatives. It receives the weights W = ½(ααᵀ − K⁻¹) and sums over the pairs of
+rows itself, in compiled loops over one triangle. A sum of kernels passes W to its terms, a product passes W∘K of the
+other factors, exp passes W∘K.
 
 Members: the stationary `RBF`, `Exponential`, `Matern32`, `Matern52`, `RationalQuadratic`; `Periodic`; `Linear` and
 `Polynomial`; `Constant`, `White`, `Categorical`; the compositions `Sum`, `Product`, `Exp`, `Columns` that `+`, `*`,
-`.exp()` and `.on()` make; `from_function` and `check_kernel` for one's own. Kernels are immutable, print in natural
+`.exp()` and `.on()` make; `from_function` and `check_kernel` for your own. Kernels are immutable, print in natural
 units, and keep their parameters in a `ParameterTree`. `spectra` turns those that have random features into functions
 that can be evaluated anywhere.
 

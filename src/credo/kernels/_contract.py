@@ -1,4 +1,4 @@
-"""What a kernel is: a positive semidefinite function with named parameters, on clean arrays."""
+"""The base class of kernels: positive semidefinite functions with named parameters."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LENGTHSCALE_WIDTH, VARIANCE_WIDTH = 2.0, 3.0
 class Covariance(Parametrized):
     """A positive semidefinite function k(x, x′) with named parameters.
 
-    A kernel class writes five methods on clean arrays: `_fill` (the triangle of the Gram matrix), `_cross`,
-    `_diagonal`, `_pull` (the gradient with respect to its parameters) and `_pull_inputs`, and keeps its
-    parameters in `tree`; a sixth, `_spectrum`, lets functions of the prior be drawn that can be evaluated anywhere.
-    This base checks shapes and mirrors triangles; `Kernel` adds the algebra.
+    A kernel class defines five methods on validated arrays: `_fill` (the triangle of the Gram matrix), `_cross`,
+    `_diagonal`, `_pull` (the gradient with respect to its parameters) and `_pull_inputs`, and keeps its parameters in
+    `tree`; a sixth, `_spectrum`, makes prior functions available that can be evaluated anywhere. This base class checks
+    shapes and mirrors triangles; `Kernel` adds the algebra.
     """
 
     @abstractmethod
@@ -53,21 +53,21 @@ class Covariance(Parametrized):
         """Σᵢⱼ Wᵢⱼ ∂K/∂X, of X's shape; W is symmetric and given whole."""
 
     def _habits(self, spread: Array) -> Array:
-        """Where each entry of each parameter is expected on data of this spread, one number for each column.
+        """Typical values of each parameter for columns with these spreads, one number for each column.
 
-        Two columns, the logarithm and by how many e-foldings it may be off; NaN and ∞ where the kernel has no idea.
+        Two columns, the logarithm and its standard deviation; NaN and ∞ where nothing is known.
         """
         return np.tile([np.nan, np.inf], (len(self._free()), 1))
 
     def _spectrum(self, center: Array) -> list[Term]:
-        """The kernel as terms of waves and finite maps; `center` is a row near which digits count."""
+        """The kernel as a sum of spectral and finite terms; `center` is a row near which accuracy matters."""
         raise ValueError(
-            f"no path of {self!r} can be drawn, since the kernel has no random features; "
-            "draw its values at the points wanted with sample(X)"
+            f"{self!r} has no random features, so its functions can't be drawn everywhere; "
+            "use sample(X) to draw their values at given points"
         )
 
     def _features(self, center: Array, n: int, rng: np.random.Generator) -> Features:
-        """About n random features φ with E φ(x)ᵀφ(z) = k(x, z), in closed form where there are so few."""
+        """About n random features φ with E φ(x)ᵀφ(z) = k(x, z), exact if the kernel has no more than n features."""
         return random_features(self._spectrum(center), n, rng)
 
     # How tightly the printed form binds: 1 for a sum, 2 for a product, 3 for anything else.
@@ -85,7 +85,7 @@ class Covariance(Parametrized):
         """The matrix k(xᵢ, zⱼ), one row for each row of X."""
         rows, others = self._rows(X), self._rows(Z, name="Z")
         if rows.shape[1] != others.shape[1]:
-            raise ValueError(f"X has {rows.shape[1]} columns and Z has {others.shape[1]}; they must agree")
+            raise ValueError(f"X has {rows.shape[1]} columns and Z has {others.shape[1]}; they must be equal")
         return self.gram(rows) if np.array_equal(rows, others) else self._cross(rows, others)
 
     def diagonal(self, X: ArrayLike) -> Array:
@@ -99,7 +99,7 @@ class Covariance(Parametrized):
         ----------
         X : array of shape (n, n_features)
         W : array of shape (n, n)
-            Weights, such as ½(ααᵀ − K⁻¹) for the log evidence; only the symmetric part counts.
+            Weights, such as ½(ααᵀ − K⁻¹) for the log evidence; only the symmetric part matters.
         """
         rows, weights = self._rows(X), self._weights(W, X)
         return self._pull(rows, weights)[self._free()]
@@ -118,7 +118,7 @@ class Covariance(Parametrized):
         n : int, default 1
         random_state : int, Generator or None
         method : {"cholesky", "eigh"}, default "cholesky"
-            "eigh" is slower and takes matrices of any rank as they are; "cholesky" adds a little jitter to those.
+            "eigh" is slower and works for singular matrices; "cholesky" adds a little jitter to those.
         """
         return draws(self.gram(X), n, random_state=random_state, method=method)
 
@@ -141,7 +141,7 @@ class Covariance(Parametrized):
     def _weights(self, W: ArrayLike, X: ArrayLike) -> Array:
         weights, n = np.asarray(W, dtype=np.float64), len(np.asarray(X))
         if weights.shape != (n, n):
-            raise ValueError(f"W must have shape ({n}, {n}), a weight for each pair of rows; got {weights.shape}")
+            raise ValueError(f"W must have shape ({n}, {n}), one weight for each pair of rows; got {weights.shape}")
         return 0.5 * (weights + weights.T)
 
     def _wrapped(self, binding: int) -> str:

@@ -27,7 +27,7 @@ class Groups:
         whole = all(isinstance(label, int | np.integer) and not isinstance(label, bool) for label in given)
         if not given or not whole or sorted(set(map(int, given))) != list(range(len(set(given)))):
             raise ValueError(
-                "groups must hold one entry for each column: names, or whole numbers that use each of 0, 1, … "
+                "groups must have one entry for each column: names, or integers that include each of 0, 1, … "
                 f"up to the largest; got {given!r}"
             )
         return cls(tuple(map(int, given)))

@@ -1,8 +1,8 @@
-"""The algebra of kernels: a sum, a product, an exponential of kernels is a kernel.
+"""The algebra of kernels: sums, products and exponentials of kernels are kernels.
 
     (k₁ + k₂)  passes W on,    (k₁ k₂)  passes on W∘K₂ and W∘K₁,    exp(k)  passes on W∘exp(K)
 
-Kernel and combinations share one module because each needs the other; what a kernel is says `_contract.py`.
+Kernels and their combinations are in one module because each needs the other; the base class is in `_contract.py`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Array = NDArray[np.float64]
 
 
 class Kernel(Covariance):
-    """A covariance function that adds, multiplies and composes to others.
+    """A covariance function; kernels can be added, multiplied and composed.
 
-    What a kernel class has to write is said by `Covariance`.
+    `Covariance` describes the methods that a kernel class defines.
     """
 
     def exp(self) -> Kernel:
@@ -46,7 +46,7 @@ class Kernel(Covariance):
         Parameters
         ----------
         columns : int, sequence of int, or slice
-            By place, from zero; a kernel knows no names.
+            Column indices from zero; kernels don't know column names.
 
         Examples
         --------
@@ -71,7 +71,7 @@ class Kernel(Covariance):
     __rmul__ = __mul__
 
     def _scaled(self, factor: float) -> Kernel:
-        """This kernel times a positive number: into its variance where it has one."""
+        """This kernel times a positive number, which multiplies its variance if it has one."""
         if "variance" in self.tree:
             return self.with_params(variance=self.params["variance"] * factor)
         return Product(Constant(factor), self)
@@ -88,12 +88,12 @@ def require_kernel(kernel: Any) -> Kernel:
             "and products work the same way; the noise is an argument of the model instead of a WhiteKernel)"
         )
     if callable(kernel):
-        raise TypeError(f"kernel is a function: wrap it by credo.kernels.from_function; got {kernel!r}")
+        raise TypeError(f"kernel is a function: wrap it with credo.kernels.from_function; got {kernel!r}")
     raise TypeError(f"kernel must be a kernel such as credo.kernels.RBF(), or None; got {kernel!r}")
 
 
 class Constant(Kernel):
-    """k(x, x′) = c: functions that are one unknown number.
+    """k(x, x′) = c: constant functions.
 
     >>> Constant(2.0).gram([[0.0], [1.0]])
     array([[2., 2.],
@@ -145,7 +145,7 @@ class _Composed(Kernel):
         flat: list[Kernel] = []
         for term in terms:
             if not isinstance(term, Kernel):
-                raise TypeError(f"kernels combine with kernels and numbers; got {term!r}")
+                raise TypeError(f"kernels can be combined with kernels and numbers; got {term!r}")
             flat += term.terms if isinstance(term, type(self)) else [term]
         self.terms = flat
         self.tree = ParameterTree(dict(zip(labels(flat), [term.tree for term in flat], strict=True)))
@@ -205,7 +205,7 @@ class Sum(_Composed):
 
 
 class Product(_Composed):
-    """k₁ · k₂ · …: similar only where all factors are large."""
+    """k₁ · k₂ · …: large only where all factors are."""
 
     _binding = 2
 
@@ -258,7 +258,7 @@ class Product(_Composed):
 
 
 class Exp(Kernel):
-    """exp(k): all powers of a kernel at once."""
+    """exp(k): a sum of all powers of a kernel."""
 
     _fields = ("kernel", "tree")
 
@@ -311,7 +311,7 @@ class Exp(Kernel):
 
 
 class Columns(Kernel):
-    """A kernel that looks at some columns only."""
+    """A kernel that uses some columns only."""
 
     _fields = ("kernel", "columns", "tree")
 
@@ -320,8 +320,8 @@ class Columns(Kernel):
             given = np.asarray(columns)
             if given.size == 0 or not np.issubdtype(given.dtype, np.integer):
                 raise TypeError(
-                    f"columns are chosen by their places, such as .on(0) or .on([0, 2]); got {columns!r}. "
-                    "A frame's column has the place X.columns.get_loc(name)"
+                    f"columns are chosen by index, such as .on(0) or .on([0, 2]); got {columns!r}. "
+                    "The index of a frame's column is X.columns.get_loc(name)"
                 )
         self.kernel, self.columns = kernel, columns
         self.tree = kernel.tree
@@ -335,7 +335,7 @@ class Columns(Kernel):
             return self.columns
         index = np.atleast_1d(self.columns)
         if index.size and (index.max() >= n_columns or index.min() < -n_columns):
-            raise ValueError(f"the kernel looks at columns {index.tolist()}, but X has only {n_columns}")
+            raise ValueError(f"the kernel uses columns {index.tolist()}, but X has only {n_columns}")
         return index
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:

@@ -1,4 +1,4 @@
-"""Named parameters on an immutable value: look, replace, fix, bound, put a prior on."""
+"""Named parameters of an immutable object: replace, fix, bound, set priors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from credo.params import LogInterval, Parameter, ParameterTree, Prior
 
 
 class Parametrized(ABC):
-    """A value whose parameters live in `tree`; every change gives a new value."""
+    """An object whose parameters are in `tree`; every change returns a new one."""
 
     tree: ParameterTree
     # The attributes that make the value.
@@ -24,7 +24,7 @@ class Parametrized(ABC):
 
     @abstractmethod
     def _with_tree(self, tree: ParameterTree) -> Self:
-        """The same thing with these parameters."""
+        """The same object with these parameters."""
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -37,7 +37,7 @@ class Parametrized(ABC):
         return self.tree.names
 
     def entries(self, columns: Sequence[str]) -> list[tuple[str, float]]:
-        """Name and value of every number; one for each column, or group of columns, has their name."""
+        """Name and value of every parameter entry; entries for a column or group of columns are named after it."""
         lines = []
         for path, value in self.params.items():
             if not np.ndim(value):
@@ -64,15 +64,15 @@ class Parametrized(ABC):
         return {}
 
     def with_params(self, **values: Any) -> Self:
-        """The kernel at other parameter values; "a__b" stands for the parameter "a.b" of a composed kernel."""
+        """The kernel with other parameter values; "a__b" is the parameter "a.b" of a composed kernel."""
         return self._with_tree(self.tree.with_values({_path(name): value for name, value in values.items()}))
 
     def fix(self, *names: str) -> Self:
-        """The kernel with these parameters (all, when none is named) kept where they are while others are learned."""
+        """The kernel with these parameters (by default all) fixed during fitting."""
         return self._with_tree(self.tree.fix(*map(_path, names or self.tree.paths)))
 
     def free(self, *names: str) -> Self:
-        """The kernel with these parameters (all, when none is named) free to be learned."""
+        """The kernel with these parameters (by default all) free to be fitted."""
         return self._with_tree(self.tree.free(*map(_path, names or self.tree.paths)))
 
     def with_prior(self, name: str, prior: Prior | None) -> Self:
@@ -80,18 +80,18 @@ class Parametrized(ABC):
         return self._with_tree(self.tree.replace(_path(name), prior=prior))
 
     def with_bounds(self, name: str, lower: float, upper: float) -> Self:
-        """The kernel with one positive parameter kept between two values."""
+        """The kernel with one positive parameter bounded between two values."""
         return self._with_tree(self.tree.replace(_path(name), bijector=LogInterval(lower, upper)))
 
     def to_fields(self) -> dict[str, Any]:
-        """What model files keep: the attributes named in `_fields`."""
+        """The attributes named in `_fields`, which model files store."""
         return {name: getattr(self, name) for name in self._fields}
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """The value that `to_fields` described."""
+        """The object from the fields of `to_fields`."""
         if set(fields) != set(cls._fields):
-            raise ValueError(f"a {cls.__name__} is made of {', '.join(cls._fields)}; got {', '.join(fields)}")
+            raise ValueError(f"a {cls.__name__} has the fields {', '.join(cls._fields)}; got {', '.join(fields)}")
         value = cls.__new__(cls)
         vars(value).update(fields)
         return value
@@ -103,12 +103,12 @@ class Parametrized(ABC):
         return np.concatenate(marks) if marks else np.empty(0, dtype=bool)
 
     def _label(self) -> str:
-        """What the thing is called among others of a composition."""
+        """The name of the object within a composition."""
         return type(self).__name__.lower()
 
 
 def labels(terms: Sequence[Parametrized]) -> list[str]:
-    """A name for each term: its class in small letters, numbered from the second of its kind on."""
+    """A name for each term: its class in lower case, numbered from the second of its kind on."""
     seen: Counter[str] = Counter()
     names = []
     for term in terms:

@@ -1,9 +1,8 @@
-"""Rows as the compiled loops want them: in tiles, and in parts that threads share.
+"""Rows for the compiled loops: in tiles, shared among threads.
 
-Python threads that sleep between calls take the place of numba's own pool, whose waiting threads would spin against
-those of the BLAS: nothing global is set, and no environment variable is asked for. For some hundredths of a second
-after a call, the threads of the BLAS still spin on their cores, and the system wakes ours on the core of their caller,
-where the two would take turns; so they step aside first.
+Python threads that sleep between calls replace numba's own pool, whose waiting threads would compete with those of
+BLAS; no global setting or environment variable is needed. For some hundredths of a second after a call, BLAS threads
+still spin on their cores, and the system may wake ours on the core of their caller, so they move to other cores first.
 """
 
 from __future__ import annotations

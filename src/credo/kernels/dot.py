@@ -1,4 +1,4 @@
-"""Kernels of the inner product: Bayesian linear and polynomial regression as Gaussian processes."""
+"""Dot-product kernels: Bayesian linear and polynomial regression as Gaussian processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MANY_MONOMIALS = 500
 
 
 class Linear(Kernel):
-    """Σ_d variance_d x_d x′_d: linear functions through the origin; a vector variance is one for each column.
+    """Σ_d variance_d x_d x′_d: linear functions through the origin; `variance` may have one entry for each column.
 
     Equivalent to `BayesianLinearRegression` with prior precision 1/variance and no intercept.
 
@@ -83,7 +83,7 @@ class Polynomial(Kernel):
 
     def __init__(self, degree: int = 2, *, offset: float = 1.0, variance: float = 1.0) -> None:
         if int(degree) != degree or degree < 1:
-            raise ValueError(f"degree must be a whole number of at least 1; got {degree!r}")
+            raise ValueError(f"degree must be an integer of at least 1; got {degree!r}")
         self.degree = int(degree)
         self.tree = ParameterTree({"offset": Parameter(offset), "variance": Parameter(variance)})
 

@@ -1,4 +1,4 @@
-"""A user's own function as a kernel, and whether it is one."""
+"""Kernels from user functions, and a check that they are kernels."""
 
 from __future__ import annotations
 
@@ -40,10 +40,12 @@ class Function(Kernel):
     def _values(self, X: Array, Z: Array) -> Array:
         values = np.array([[self.function(x, z) for z in Z] for x in X], dtype=np.float64)
         if values.shape != (len(X), len(Z)):
-            raise ValueError(f"the function must give a number for two rows; it gave an array of {values.shape[2:]}")
+            raise ValueError(
+                f"the function must return a number for two rows; it returned an array of shape {values.shape[2:]}"
+            )
         if not np.isfinite(values).all():
             i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
-            raise ValueError(f"the function gave {values[i, j]} for rows {i} and {j}")
+            raise ValueError(f"the function returned {values[i, j]} for rows {i} and {j}")
         return values
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:
@@ -74,10 +76,10 @@ class Function(Kernel):
 
 
 def from_function(function: Callable[[Array, Array], float], *, variance: float = 1.0) -> Function:
-    """A kernel of a function f(x, x′) of two rows, times a variance that can be learned.
+    """A kernel from a function f(x, x′) of two rows, times a variance that can be fitted.
 
-    The function must be symmetric and positive semidefinite; `check_kernel` says whether it is, and a Gram matrix
-    that shows it isn't is refused.
+    The function must be symmetric and positive semidefinite; `check_kernel` tests that on given rows, and a Gram matrix
+    that is not raises an error.
 
     >>> from_function(lambda x, z: min(x[0], z[0])).gram([[1.0], [2.0]])  # Brownian motion
     array([[1., 1.],
@@ -88,9 +90,10 @@ def from_function(function: Callable[[Array, Array], float], *, variance: float 
 
 @dataclass(frozen=True)
 class KernelCheck:
-    """Whether a function is a kernel on some rows; true or false like a bool, with the reasons.
+    """The result of `check_kernel`: works as a bool, and has the reason.
 
-    `worst_eigenvalue` is the smallest of the Gram matrix, and `where` the rows that weigh most in its direction.
+    `worst_eigenvalue` is the smallest of the Gram matrix, and `where` the rows with the largest entries of its
+    eigenvector.
     """
 
     symmetric: bool

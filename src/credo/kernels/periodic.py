@@ -1,4 +1,4 @@
-"""Functions that repeat."""
+"""The periodic kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 class Periodic(Kernel):
     """variance · exp(−2 Σ_d sin²(π(x_d − x′_d)/period_d)/lengthscale_d²) (Rasmussen & Williams 4.31).
 
-    The length scale is in units of the circle, not of x: 1 is smooth, 0.3 is wiggly.
+    The length scale is relative to the period, not in units of x: 1 is smooth, 0.3 is wiggly.
 
     >>> Periodic(period=12.0).gram([[0.0], [12.0]]).round(6)
     array([[1., 1.],
@@ -38,7 +38,7 @@ class Periodic(Kernel):
         self.tree = ParameterTree({**parameters, "variance": Parameter(variance)})
 
     def _vectors(self, n_columns: int) -> tuple[Array, Array]:
-        """Length scales and periods, one for each column."""
+        """Length scales and periods of each column."""
         vectors = []
         for name in ("lengthscale", "period"):
             value = self.params[name]

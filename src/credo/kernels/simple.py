@@ -1,4 +1,4 @@
-"""White noise, and a kernel for codes of categories."""
+"""White noise, and a kernel for category codes."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class White(Kernel):
 
     def _spectrum(self, center: Array) -> list[Term]:
         raise ValueError(
-            f"no path can be drawn of a kernel that holds {self!r}: noise belongs to an observation and has no value "
-            "at a place; leave it to the noise of the model, or draw at the points wanted with sample(X)"
+            f"functions of a kernel with {self!r} can't be drawn everywhere: noise belongs to observations, not to "
+            "points; use the model's noise instead, or draw values at given points with sample(X)"
         )
 
     def _with_tree(self, tree: ParameterTree) -> Self:
@@ -69,7 +69,7 @@ class White(Kernel):
 
 
 class Categorical(Kernel):
-    """variance · Π_d (1 if x_d = x′_d else correlation): columns that hold codes of categories.
+    """variance · Π_d (1 if x_d = x′_d else correlation): for columns of category codes.
 
     >>> Categorical(correlation=0.25).gram([[0], [1], [1]])
     array([[1.  , 0.25, 0.25],
@@ -123,7 +123,7 @@ class Categorical(Kernel):
 
 
 def _code(column: int, X: Array) -> Array:
-    """A whole number for each category: its code, or the scrambled bits of a code that isn't whole."""
+    """An integer for each category: its code, or a hash of a code that isn't an integer."""
     # Adding zero makes −0 and 0, which are equal, of equal bits.
     values = X[:, column, None] + 0.0
     scrambled = (values.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)

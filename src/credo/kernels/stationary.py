@@ -41,7 +41,7 @@ class Stationary(Kernel):
         One number for all columns, one for each column, or one for each group.
     variance : float, default 1.0
     groups : sequence of int or str, optional
-        The group of each column. Columns of one group share a length scale. Names count in order of first appearance.
+        The group of each column. Columns of one group share a length scale. Names are numbered by first appearance.
     """
 
     _family: ClassVar[int]
@@ -73,9 +73,9 @@ class Stationary(Kernel):
         return 1.0
 
     def _scaled_columns(self, *tables: Array) -> list[Array]:
-        """The columns as rows, centred (so that offsets cost no digits) and in units of the length scale.
+        """The columns as rows, centred (for accuracy) and divided by the length scale.
 
-        The last table says the centre: training rows come last, and no new row may spoil the digits of another.
+        The last table defines the centre: training rows come last, so that no new row affects the accuracy of another.
         """
         scales = self.column_lengthscales(tables[0].shape[1])
         center = tables[-1].mean(axis=0)
@@ -157,7 +157,7 @@ class Stationary(Kernel):
         return [Term(float(self.params["variance"]), (waves,))]
 
     def _placed(self, center: Array, X: Array) -> Array:
-        """Rows seen from the centre, in units of the length scale."""
+        """Rows relative to the centre, divided by the length scale."""
         return self._scaled_columns(X, center[None, :])[0].T
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The optional libraries of this room, imported when first needed and missed in words."""
+"""Optional libraries of this package, imported when first needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws of hyperparameters, and the numbers that say whether to believe them."""
+"""Posterior draws of hyperparameters, with convergence diagnostics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DIVERGENT_SHARE = 0.005
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Draws of several chains from one posterior, and how well the chains agree.
+    """Draws of several chains from one posterior, with convergence diagnostics.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ class Draws:
     log_density : array of shape (n_chains, n_draws)
         The objective at each draw.
     divergent : bool array of shape (n_chains, n_draws)
-        Whether the path to a draw ran into a place where the density can't be followed.
+        Whether the trajectory to a draw diverged.
     r_hat, ess_bulk, ess_tail : arrays of shape (n_parameters,)
-        Rank-normalised split R-hat, and how many independent draws would say as much about the centre and about the
-        5 % and 95 % quantiles (Vehtari et al., 2021).
+        Rank-normalized split R-hat, and the effective sample sizes for the centre and for the 5 % and 95 % quantiles
+        (Vehtari et al., 2021).
     n_evaluations : int
-        Of the objective, tuning included.
+        Evaluations of the objective, including tuning.
     """
 
     values: Array
@@ -54,34 +54,36 @@ class Draws:
 
     @property
     def n_chains(self) -> int:
-        """How many chains there are."""
+        """Number of chains."""
         return self.values.shape[0]
 
     @property
     def n_draws(self) -> int:
-        """How many draws each chain has."""
+        """Number of draws per chain."""
         return self.values.shape[1]
 
     @property
     def n_divergent(self) -> int:
-        """How many steps ran into a place where the density can't be followed."""
+        """Number of divergent steps."""
         return int(self.divergent.sum())
 
     @property
     def converged(self) -> bool:
-        """Whether the draws can stand for the posterior: R-hat ≤ 1.01, ESS ≥ 100 a chain, divergences ≤ 0.5 %."""
+        """Whether the chains converged: R-hat ≤ 1.01, ESS ≥ 100 per chain, divergences ≤ 0.5 %."""
         return not self._complaints()
 
     @property
     def message(self) -> str:
-        """How it went, and what to do where it didn't go well."""
+        """The diagnostics in a sentence, with what to do if the chains have not converged."""
         size = f"{self.n_chains} chains of {self.n_draws} draws"
         complaints = self._complaints()
         if complaints:
-            return f"{size} can't be trusted yet: {'; '.join(complaints)}"
+            return f"{size} did not converge: {'; '.join(complaints)}"
         some = f", {self.n_divergent} divergent" if self.n_divergent else ""
         least = min(self.ess_bulk.min(), self.ess_tail.min())
-        return f"{size} agree: R-hat is at most {self.r_hat.max():.3f}, effective draws are at least {least:.0f}{some}"
+        return (
+            f"converged; {size}, R-hat at most {self.r_hat.max():.3f}, effective sample size at least {least:.0f}{some}"
+        )
 
     def thinned(self, n: int) -> Array:
         """n draws evenly spaced over all chains, or all if there are no more: shape (n, n_parameters)."""
@@ -92,7 +94,7 @@ class Draws:
         return flat[(2 * np.arange(n) + 1) * len(flat) // (2 * n)]
 
     def to_arviz(self) -> Any:
-        """The draws as ArviZ takes them: an InferenceData, or a DataTree from ArviZ 1.0 on."""
+        """The draws for ArviZ: an InferenceData, or a DataTree from ArviZ 1.0 on."""
         az = extra("arviz", "exporting draws to ArviZ")
         posterior, dims, coords = _variables(self.names, self.values)
         groups = {"posterior": posterior, "sample_stats": {"diverging": self.divergent, "lp": self.log_density}}
@@ -101,15 +103,15 @@ class Draws:
         return az.from_dict(groups, dims=dims, coords=coords)
 
     def _complaints(self) -> list[str]:
-        """What speaks against the draws, each with a remedy."""
+        """Problems of the draws, each with a remedy."""
         found = []
         # A chain that never moved has no R-hat.
         r_hat = np.where(np.isnan(self.r_hat), np.inf, self.r_hat)
         worst = int(np.argmax(r_hat))
         if r_hat[worst] > _R_HAT:
             found.append(
-                f"the chains disagree about {self.names[worst]} (R-hat {r_hat[worst]:.2f}, wanted {_R_HAT} at most): "
-                "tune and draw longer, or narrow the priors if there are several summits"
+                f"R-hat of {self.names[worst]} is {r_hat[worst]:.2f} (should be at most {_R_HAT}): increase n_tune and "
+                "n_draws, or use narrower priors if there are several modes"
             )
         ess = np.fmin(self.ess_bulk, self.ess_tail)
         ess = np.where(np.isnan(ess), 0.0, ess)
@@ -118,20 +120,20 @@ class Draws:
         if ess[least] < wanted and not found:
             longer = 50 * math.ceil(self.n_draws * wanted / max(ess[least], 1.0) / 50)
             found.append(
-                f"{self.names[least]} has {ess[least]:.0f} effective draws (wanted {wanted}): "
-                f"take n_draws={longer} or so"
+                f"the effective sample size of {self.names[least]} is {ess[least]:.0f} (should be {wanted}): "
+                f"set n_draws to about {longer}"
             )
         allowed = _DIVERGENT_SHARE * self.divergent.size
         if self.n_divergent > allowed:
             found.append(
-                f"{self.n_divergent} of {self.divergent.size} steps diverged (allowed {allowed:.0f}): "
-                "narrow the priors, or raise n_tune and target_accept"
+                f"{self.n_divergent} of {self.divergent.size} steps diverged (at most {allowed:.0f} are acceptable): "
+                "use narrower priors, or increase n_tune and target_accept"
             )
         return found
 
 
 def _variables(names: Sequence[str], values: Array) -> tuple[dict[str, Array], dict[str, list[str]], dict[str, Any]]:
-    """Variables by name, with the entries of a vector gathered; their dimensions; and the entries' numbers."""
+    """Variables by name, with the entries of a vector combined; their dimensions; and coordinates."""
     columns: dict[str, dict[int | None, int]] = {}
     for column, name in enumerate(names):
         entry = re.fullmatch(r"(.+)\[(\d+)\]", name)

@@ -1,13 +1,13 @@
-"""The evidence of a Gaussian linear model and the precisions that maximise it.
+"""The evidence of a Gaussian linear model and the precisions that maximize it.
 
 With w ~ N(0, α⁻¹I), noise N(0, β⁻¹) and centred data with eigenvalues λᵢ = sᵢ², projections qᵢ and residual
 sum of squares rss (Bishop 3.77–3.86, rotated to the singular basis),
 
     ln p(y|α,β) = ½ν ln(β/2π) − ½ Σ ln(1 + βλᵢ/α) − ½β [rss + Σ qᵢ²/(1 + βλᵢ/α)] − ½ ln n
 
-with ν = n − 1 where a flat intercept was integrated out and ν = n (and no last term) where there is none.
-In terms of the ratio ρ = α/β the bracket is D(ρ) = rss + Σ qᵢ² ρ/(ρ + λᵢ) and the best β is ν/D(ρ), so
-that maximising over both precisions is a search along one line, to rounding error by `highest`.
+with ν = n − 1 where a flat intercept was integrated out and ν = n (and no last term) where there is none. In terms of
+the ratio ρ = α/β the bracket is D(ρ) = rss + Σ qᵢ² ρ/(ρ + λᵢ) and the best β is ν/D(ρ), so that maximizing over both
+precisions is a one-dimensional search, solved to rounding error by `highest`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Gamma:
 
     @property
     def log_constant(self) -> float:
-        """The log of what the density β^(shape−1) e^(−rate·β) is multiplied by."""
+        """The log normalizing constant of the density β^(shape−1) e^(−rate·β)."""
         return 0.0 if self.is_improper else self.shape * math.log(self.rate) - math.lgamma(self.shape)
 
 
@@ -70,8 +70,8 @@ class Gamma:
 class Precisions:
     """Prior and noise precision, and how the search for them ended.
 
-    With β integrated out `prior` is the ratio ρ, for the weights' prior is then N(m₀, (ρβ)⁻¹ I), and `noise` is
-    β's posterior mean. `noiseless` says that the evidence grows without end as the noise vanishes.
+    With β integrated out, `prior` is the ratio ρ, because the coefficients' prior is then N(m₀, (ρβ)⁻¹ I), and `noise`
+    is the posterior mean of β. `noiseless` means that the evidence grows without bound as the noise goes to zero.
     """
 
     prior: float
@@ -102,7 +102,7 @@ class Line:
         return float(self.projections @ (slack * (self.eigenvalues / (ratio + self.eigenvalues))))
 
     def complexity(self, ratio: float) -> float:
-        """½ Σ ln(1 + λᵢ/ρ), the price of the freedom that the weights have."""
+        """½ Σ ln(1 + λᵢ/ρ), the complexity penalty."""
         # In logs, where λ/ρ can't overflow.
         return 0.5 * float(np.logaddexp(0.0, np.log(self.eigenvalues) - math.log(ratio)).sum())
 
@@ -135,7 +135,7 @@ def log_evidence_gradient(line: Line, *, prior: float, noise: float) -> tuple[fl
 
 
 def maximize_precisions(line: Line, *, prior: float | None, noise: float | Gamma | None) -> Precisions:
-    """The precisions of largest evidence; a number is kept as it is, None is maximised over."""
+    """The precisions that maximize the evidence; a given number is kept, None is maximized over."""
     if prior is not None and noise is None:
         top = highest(_noise_value(line, prior), _noise_slope(line, prior), _noise_grid(line))
         return Precisions(prior, math.exp(top.place), top.n_iter, _NOISE_MESSAGES[top.kind])
@@ -163,10 +163,9 @@ def gamma_posterior(line: Line, prior: Gamma, ratio: float) -> tuple[float, floa
 
 
 def _is_noiseless(line: Line, ratio: float) -> bool:
-    """Whether weights enough for every observation leave noise of the size that rounding gives it.
+    """Whether the model fits all targets exactly, so that the residuals are rounding errors.
 
-    With no residuals the evidence runs up to a plateau, on which the rounding error of the targets, which is all
-    that rss holds, decides where the maximum is.
+    Without residuals the evidence rises to a plateau, where rounding errors of the targets decide on the maximum.
     """
     total = line.rss + float(line.projections.sum())
     return line.dof <= len(line.eigenvalues) and line.misfit(ratio) < _NOISELESS * total
@@ -190,7 +189,7 @@ def _ratio_value(line: Line, noise: float | Gamma | None) -> _Function:
 
 
 def _ratio_slope(line: Line, noise: float | Gamma | None) -> Callable[[float], float]:
-    """The derivative of `_ratio_value`: half the effective weights less half the growth of the misfit."""
+    """The derivative of `_ratio_value`: half the effective number of parameters minus half the growth of the misfit."""
 
     def slope(u: float) -> float:
         ratio = math.exp(u)

@@ -1,4 +1,4 @@
-"""Maximising a log posterior over hyperparameters: L-BFGS from several starts, first on a few rows, then on all.
+"""Maximizing a log posterior over hyperparameters: L-BFGS from several starts, first on a few rows, then on all.
 
 The objective is a function of the flat, unconstrained vector of a `ParameterTree`. Starts are tried on a subset of the
 rows, where an evaluation is cheap. The best of them is refined on larger subsets and then on all rows, where only a few
@@ -182,10 +182,10 @@ def search(
     Parameters
     ----------
     objective : callable() -> (callable(vector) -> value, gradient)
-        Makes the objective of one climb. Several run at once, each in a thread of its own.
+        Makes the objective of one L-BFGS run. Several run at once, each in a thread of its own.
     starts : sequence of vectors
     rehearsals : sequence of (callable, float)
-        The same on subsets of the rows, from the smallest to the largest, with the factor by which all rows are more.
+        The same on subsets of the rows, from the smallest to the largest, with the ratio of all rows to theirs.
         All starts are tried on the first. The best end is refined on the others and then on all rows, in the metric of
         the curvature that the first has there.
     tolerance : float
@@ -223,7 +223,7 @@ def search(
 def _ends(
     objective: Fresh, starts: Sequence[Array], tolerance: float, max_evaluations: int, *, parallel: bool
 ) -> list[Maximum]:
-    """Where the starts end, the highest first; of many, only those that look best after a heat are continued."""
+    """Where the starts end, the highest first; of many, only the best after a short run are continued."""
     cancelled = Event()
 
     def ahead(start: Array, tolerance: float = tolerance, max_evaluations: int = max_evaluations) -> Maximum:
@@ -257,12 +257,12 @@ def _ends(
 
 
 def _joined(first: Maximum, last: Maximum) -> Maximum:
-    """Two stretches of one climb."""
+    """Combine two consecutive parts of one run."""
     return replace(last, n_evaluations=first.n_evaluations + last.n_evaluations, trace=first.trace + last.trace)
 
 
 def _nearer(objective: Objective, end: Maximum, origin: Array) -> Array:
-    """The end of a climb, with parameters on a plateau moved back to where the gradient isn't lost in rounding.
+    """The end of a run, with parameters on a plateau moved back to where the gradient isn't lost in rounding.
 
     On a few rows a length scale of a thousand times the spread of its column costs nothing. The gradient on all rows
     that would bring it back is lost in the last digits out there.

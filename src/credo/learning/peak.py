@@ -1,6 +1,6 @@
-"""The highest point of a function of one number that knows its slope.
+"""The global maximum of a function of one variable with a known derivative.
 
-A scan finds every peak that is wider than its strides, a root of the slope the top of each.
+A scan finds every local maximum that is wider than the grid spacing, root finding of the derivative refines it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class Peak:
-    """Where a function is highest, after how many steps, and what `kind` of place that is.
+    """Where the maximum is, after how many steps, and what `kind` of maximum it is.
 
-    "inner" is the only maximum, "several" the highest of more; "low" and "high" are ends of a range towards which the
-    function rises; a "flat" range is a point.
+    "inner" is the only local maximum, "several" the highest of more; "low" and "high" are ends of the range; "flat"
+    means that the range is a single point.
     """
 
     place: float
@@ -35,15 +35,15 @@ class Peak:
 def highest(
     value: Callable[[Array], Array], slope: Callable[[float], float], grid: Array, *, precision: float = 1e-14
 ) -> Peak:  # fmt: skip
-    """The highest point between the ends of a rising grid.
+    """The maximum between the ends of an increasing grid.
 
     Parameters
     ----------
-    value : the function, at many points at once
-    slope : its derivative, at one
-    grid : array of points, rising, at which to look
+    value : callable, the function at an array of points
+    slope : callable, its derivative at one point
+    grid : array of increasing points to scan
     precision : float
-        How far a top is pinned down.
+        Accuracy of the maximum's position.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Drawing hyperparameters from their posterior by NUTS, from overdispersed starts.
+"""Sampling hyperparameters from their posterior by NUTS, from overdispersed starting points.
 
-The objective is the one that `hyperparameters` maximises: a log density of the flat, unconstrained vector, and its
+The objective is the one that `hyperparameters` maximizes: a log density of the flat, unconstrained vector, and its
 gradient. nutpie, an optional extra, runs the chains; ArviZ's formulas compare them.
 """
 
@@ -37,10 +37,10 @@ def scatter(
     metric: ArrayLike | None = None,
     random_state: Any = None,
 ) -> Array:
-    """Overdispersed starts, one for each chain, in turn around one or several maxima.
+    """Overdispersed starting points, one for each chain, around one or several maxima in turn.
 
-    Twice as wide as the posterior that the metric describes; a start where the objective is −∞ moves halfway back to
-    its maximum until it is finite.
+    Their spread is twice that of the posterior described by the metric; a point where the objective is −∞ is moved
+    halfway back to its maximum until it is finite.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def scatter(
     modes : array of shape (n_parameters,) or (n_modes, n_parameters)
     n_chains : int, default 4
     metric : array of shape (n_parameters, n_parameters), optional
-        A root of the inverse curvature, as for `sample`; else every parameter has width 1.
+        A root of the inverse curvature, as for `sample`; by default every parameter has standard deviation 1.
     random_state : int, Generator or None
 
     Examples
@@ -95,19 +95,18 @@ def sample(
         A log density on the whole real space, known up to a constant. A step to where the value is −∞, or either
         isn't finite, is rejected and counts as divergent.
     starts : array of shape (n_chains, n_parameters)
-        Where each chain begins; `scatter` makes them. R-hat is only as good as they are far apart.
+        Starting point of each chain, as `scatter` makes them. They should be overdispersed for R-hat to be informative.
     names : sequence of str
-        Of the parameters.
+        Names of the parameters.
     n_draws, n_tune : int, default 500 and 150
-        For each chain: draws that are kept, and steps before them that choose step size and scales.
+        For each chain: draws that are kept, and tuning steps before them.
     metric : array of shape (n_parameters, n_parameters), optional
         The chains move in u, with vector = start + metric·u; a root of the inverse curvature at the
-        maximum. On Gaussian-process posteriors it gave three times as many effective draws for an evaluation.
+        maximum. On Gaussian-process posteriors it gave three times as many effective draws per evaluation.
     target_accept : float, default 0.8
-        Nearer to 1 the steps are shorter, which helps where some diverge.
+        Target acceptance rate; values closer to 1 give shorter steps, which helps against divergences.
     n_jobs : int, default 1
-        Chains that run at the same time. More than one needs an objective that several threads may call at once; the
-        draws are the same.
+        Number of chains that run at the same time. More than one needs a thread-safe objective; the draws are the same.
     random_state : int, Generator or None
 
     Examples
@@ -154,7 +153,7 @@ class _Walk:
         self.error: Exception | None = None
 
     def run(self, nutpie: Any, *, seed: int, **settings: Any) -> None:
-        """Walk, and keep the draws."""
+        """Run the sampler and keep the draws."""
         n = len(self.start)
         model = nutpie.compiled_pyfunc.from_pyfunc(
             n,
@@ -173,7 +172,7 @@ class _Walk:
         self.divergent = trace.sample_stats["diverging"].values[0]
 
     def density(self, u: Array) -> tuple[float, Array]:
-        """What nutpie follows. It must not raise: an error ends the walk in rejected steps, and is raised behind it."""
+        """The log density for nutpie. After an error all steps are rejected, and the error is raised at the end."""
         if self.stopped:
             return -math.inf, np.zeros_like(u)
         self.n_evaluations += 1
@@ -190,7 +189,7 @@ class _Walk:
 
 
 def _draws(walks: Sequence[_Walk], names: tuple[str, ...]) -> Draws:
-    """The chains, and their comparison."""
+    """The chains with their diagnostics."""
     stats = extra("arviz_stats.base", "judging chains").array_stats
     values = np.stack([walk.values for walk in walks])
     axes = {"chain_axis": 0, "draw_axis": 1}
@@ -221,22 +220,21 @@ def _finite(objective: Objective, vector: Array) -> tuple[float, Array]:
 
 
 def _checked_starts(objective: Objective, starts: ArrayLike, names: Sequence[str]) -> Array:
-    """The starts as an array, each in a place where the chain can begin."""
+    """The starting points as an array, checked to have a finite log density."""
     points = np.array(starts, dtype=np.float64, ndmin=2)
     if points.ndim != 2 or points.shape[1] != len(names) or not len(names):
         raise ValueError(
-            f"starts must hold one vector of {len(names)} parameters (there are that many names) for each chain; "
-            f"got shape {points.shape}"
+            f"starts must have shape (n_chains, {len(names)}), one column for each name; got shape {points.shape}"
         )
     if len(points) < 2:
         raise ValueError(
-            "starts must hold the starts of at least two chains, because convergence is judged by comparing chains"
+            "starts must have at least two rows (chains), because convergence is judged by comparing chains"
         )
     for chain, point in enumerate(points):
         if not (np.isfinite(point).all() and math.isfinite(_finite(objective, point)[0])):
             raise ValueError(
                 f"the log density isn't finite at the start of chain {chain}, {point.round(4).tolist()}: "
-                "begin where it can be evaluated, as `scatter` does"
+                "use starting points from `scatter`"
             )
     return points
 
@@ -249,5 +247,5 @@ def _root(metric: ArrayLike | None, n: int) -> Array:
     if root.shape != (n, n):
         raise ValueError(f"metric must have the shape ({n}, {n}) of {n} parameters; got {root.shape}")
     if not np.isfinite(root).all() or np.linalg.matrix_rank(root) < n:
-        raise ValueError("metric must be finite and invertible: otherwise chains can't move in every direction")
+        raise ValueError("metric must be finite and invertible")
     return root

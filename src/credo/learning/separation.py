@@ -1,11 +1,11 @@
-"""Whether classes can be told apart without error by linear scores, decided by linear programming.
+"""Linear separability of classes, decided by linear programming.
 
     d separates:    aᵢᵀd ≥ 0 for all i,    Σ aᵢᵀd > 0,    aᵢ = yᵢ(xᵢ, 1)
 
 for two classes coded ±1; for more, a row gives one a for each class that isn't its own. Scaling such a d up never
-lowers the likelihood of logits and always raises some of it, so that a maximum exists just where no d separates (Albert
-& Anderson 1984). The program maximises Σ aᵢᵀd over |d| ≤ 1 (Konis 2007) on few of the constraints, and takes on those
-that its answer violates: a zero on few is a zero on all of them, and an answer that violates none is a certificate.
+lowers the likelihood, so that its maximum exists if and only if no d separates (Albert & Anderson 1984). The program
+maximizes Σ aᵢᵀd over |d| ≤ 1 (Konis 2007) on a few of the constraints, and adds those that its solution violates: a
+maximum of zero on a few is zero on all of them, and a solution that violates none is a certificate.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIRST, _MOST_ROUNDS = 200, 60
 
 @dataclass(frozen=True)
 class Separation:
-    """A separating direction, or None where there is provably none; `decided` is False where the solver gave up."""
+    """A separating direction, or None if there is provably none; `decided` is False if the solver failed."""
 
     direction: Array | None
     decided: bool
@@ -41,8 +41,8 @@ def separation(
     ----------
     leads : callable(d) -> array of shape (n_constraints,)
         aᵢᵀd for all constraints, each aᵢ of unit length.
-    constraints : callable(places) -> array of shape (n_places, n)
-        The aᵢ at these places.
+    constraints : callable(indices) -> array of shape (n_indices, n)
+        The aᵢ at these indices.
     total : array of shape (n,)
         Σ aᵢ, or any sum of them with positive weights.
 
@@ -80,14 +80,14 @@ def separation(
 def margin(
     leads: Callable[[Array], Array], constraints: Callable[[NDArray[np.intp]], Array], direction: Array
 ) -> float:
-    """The largest least lead of any direction with |d| ≤ 1: positive where all rows can be told apart, without ties.
+    """The largest margin of any direction with |d| ≤ 1: positive if all rows can be separated without ties.
 
-    Zero where the solver gives up, too.
+    Also zero if the solver fails.
 
     Parameters
     ----------
     direction : array of shape (n,)
-        Where to begin: one that separates, as `separation` finds it.
+        Starting point: a separating direction, as `separation` returns it.
 
     Examples
     --------

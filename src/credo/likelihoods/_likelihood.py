@@ -1,4 +1,4 @@
-"""What a likelihood is."""
+"""The base class of likelihoods."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Array = NDArray[np.float64]
 class Likelihood(ABC):
     """p(y | f) of one observation given one latent value; immutable, vectorised over rows.
 
-    A subclass writes `log_prob` and `derivatives`. The integrals are then done by quadrature, unless it knows them in
-    closed form. ln p must be concave in f.
+    A subclass defines `log_prob` and `derivatives`. The integrals are computed by quadrature unless it overrides them.
+    ln p must be concave in f.
     """
 
     # Values of f around which ln p bends, for the quadrature.

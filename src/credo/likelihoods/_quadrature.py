@@ -2,8 +2,8 @@
 
     ∫ g(f) N(f | mean, var) df  by Gauss–Legendre between edges
 
-The edges are those of the normal distribution (every few standard deviations) together with the places where the
-likelihood bends, so that neither a wide law over a sharp likelihood nor a narrow one is seen too coarsely.
+The edges are those of the normal distribution (every few standard deviations) and the points where the likelihood
+bends, so that both wide and narrow distributions are resolved.
 """
 
 from __future__ import annotations

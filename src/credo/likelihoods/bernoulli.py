@@ -41,7 +41,7 @@ class Bernoulli(Likelihood):
         return log_ndtr(z) if self.link == "probit" else -np.logaddexp(0.0, -z)
 
     def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
-        """By f (Rasmussen & Williams 3.15, 3.16 and their next)."""
+        """With respect to f (Rasmussen & Williams 3.15, 3.16), and the third derivative."""
         z = y * f
         if self.link == "logit":
             up, down = expit(z), expit(-z)
@@ -60,7 +60,7 @@ class Bernoulli(Likelihood):
         return log_ndtr(z), y * r / np.sqrt(width), -r * (z + r) / width
 
     def log_odds(self, mean: Array, var: Array) -> Array:
-        """ln P(y = +1) − ln P(y = −1) where f ~ N(mean, var), with digits in both tails."""
+        """ln P(y = +1) − ln P(y = −1) where f ~ N(mean, var), accurate in both tails."""
         if self.link == "probit":
             z = mean / np.sqrt(1.0 + var)
             return log_ndtr(z) - log_ndtr(-z)
@@ -74,5 +74,5 @@ class Bernoulli(Likelihood):
 
 
 def _hazard(z: Array) -> Array:
-    """N(z)/Φ(z), which grows like −z on the left, where both are too small for a computer."""
+    """N(z)/Φ(z), which grows like −z on the left, where both underflow."""
     return _ROOT_TWO_OVER_PI / erfcx(-z * _ROOT_HALF)

@@ -1,4 +1,4 @@
-"""Normal noise, with which every rule of inference is exact."""
+"""Normal noise, for which every inference method is exact."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Class probabilities averaged over what isn't known of the log odds.
+"""Class probabilities averaged over normally distributed log odds.
 
     p(y = 1) = ∫ σ(a) N(a | m, v) da                two classes
     p(y = k) = ∫ softmax_k(Cf) N(f | m, Σ) df       more
 
-The average lies nearer to ½ than σ(m) does: a model that isn't sure of its weights says so ("moderation", MacKay
-1992). For two classes the integral is done to rounding error; for more, on stored points of a normal distribution.
+The average is closer to ½ than σ(m): uncertainty about the coefficients makes probabilities less extreme ("moderation",
+MacKay 1992). For two classes the integral is accurate to rounding error; for more, it is a mean over fixed quasi-random
+points.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _SLOPES = np.array(
 def averaged(mean: Array, var: Array) -> Array:
     """E σ(a) for a ~ N(mean, var), to about 10⁻¹³; the probabilities of both classes, shape (n, 2).
 
-    The smaller of the two is what is integrated, so that it keeps digits of its own.
+    The smaller of the two is integrated, so that it keeps its relative accuracy.
 
     >>> averaged(np.array([0.0, 2.0]), np.array([5.0, 0.0]))[:, 1].round(6)
     array([0.5     , 0.880797])
@@ -133,7 +134,7 @@ def softmax_interval(
 def normal_points(n_dims: int, *, log2: int = 12) -> Array:
     """2^log2 points that fill a standard normal distribution evenly, in pairs of opposite sign: shape (2^log2, n_dims).
 
-    Half of them are Sobol' points, scrambled once and for all and taken through the normal quantile function.
+    Half of them are Sobol' points, scrambled with a fixed seed and mapped by the normal quantile function.
     """
     cube = qmc.Sobol(n_dims, scramble=True, rng=np.random.default_rng(20)).random_base2(log2 - 1)
     half = ndtri(np.clip(cube, 1e-12, 1.0 - 1e-12))

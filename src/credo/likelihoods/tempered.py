@@ -1,4 +1,4 @@
-"""A likelihood to a power: an observation that counts more or less than once."""
+"""A likelihood raised to a power: an observation that counts more or less than once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a matrix has no Cholesky factor, in words. Nothing here runs unless a factorization has failed."""
+"""Error messages for matrices without a Cholesky factor. Nothing here runs unless a factorization has failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
-    """The matrix has no Cholesky factor; the message says what is wrong with it and what to do."""
+    """Raised if a matrix has no Cholesky factor; the message says what is wrong with it and what to do."""
 
 
 def diagnosis(A: Array, *, jitter: float = 0.0) -> str:
@@ -32,8 +32,8 @@ def _not_finite(A: Array) -> str | None:
         return None
     i, j = np.unravel_index(np.argmax(bad), A.shape)
     return (
-        f"the matrix holds {A[i, j]} at row {i}, column {j} ({_count(int(bad.sum()), 'such entry')} in all). "
-        "Look for missing values or overflow in what it was computed from"
+        f"the matrix has the entry {A[i, j]} at row {i}, column {j} ({_count(int(bad.sum()), 'such entry')} in all). "
+        "Check for missing values or overflow in what it was computed from"
     )
 
 
@@ -43,9 +43,9 @@ def _not_symmetric(A: Array) -> str | None:
     difference = np.abs(A - A.T)
     i, j = np.unravel_index(np.argmax(difference), A.shape)
     return (
-        f"the matrix is not symmetric: row {i}, column {j} holds {A[i, j]:.6g}, row {j}, column {i} holds "
-        f"{A[j, i]:.6g}, and their difference {difference[i, j]:.3g} is the largest. If this is rounding, "
-        "pass (A + A.T) / 2; if not, look at how the matrix is built"
+        f"the matrix is not symmetric: entry ({i}, {j}) is {A[i, j]:.6g} and entry ({j}, {i}) is "
+        f"{A[j, i]:.6g}, the largest difference being {difference[i, j]:.3g}. If this is rounding, "
+        "pass (A + A.T) / 2; if not, check how the matrix is computed"
     )
 
 
@@ -57,8 +57,8 @@ def _not_positive_diagonal(A: Array) -> str | None:
     return (
         f"the diagonal is {diagonal[row]:.6g} at row {row} "
         f"({_count(int((diagonal <= 0).sum()), 'such entry')} in all), and that "
-        "of a positive definite matrix is positive. A variance of zero or below got in, perhaps of a "
-        "constant column: drop that row and column, or correct it"
+        "of a positive definite matrix is positive. A variance is zero or negative, perhaps that of a "
+        "constant column: remove that row and column, or correct it"
     )
 
 
@@ -83,8 +83,8 @@ def _impossible_entry(A: Array) -> str | None:
     if correlation[i, j] <= 1 + SYMMETRY_TOLERANCE:
         return None
     return (
-        f"The entry at row {i}, column {j} is {correlation[i, j]:.6g} times the most that its diagonal "
-        "entries allow, so this is no covariance: correct that entry, or the kernel that gave it"
+        f"The entry at row {i}, column {j} is {correlation[i, j]:.6g} times the largest value that its diagonal "
+        "entries allow, so this is not a covariance matrix: correct that entry, or the kernel it comes from"
     )
 
 
@@ -100,20 +100,20 @@ def _duplicate_rows(A: Array) -> str | None:
         return None
     more = f" (and {_count(len(pairs) - 1, 'more pair')})" if len(pairs) > 1 else ""
     return (
-        f"Rows {pairs[0][0]} and {pairs[0][1]} are duplicates{more}. Drop one of each pair from the data, or "
+        f"Rows {pairs[0][0]} and {pairs[0][1]} are duplicates{more}. Remove one of each pair from the data, or "
         "add a noise variance to the diagonal"
     )
 
 
 def _dependence(A: Array, lowest: float) -> str:
-    """Advice when no pair of rows explains the failure: rounding, or no covariance at all."""
+    """Advice if no pair of rows explains the failure: rounding, or not a covariance matrix at all."""
     if lowest > -1e-6 * np.diagonal(A).mean():
         return (
-            "That is within rounding of singular: some rows are combinations of others. Drop columns of the "
-            'data that others determine, add a noise variance to the diagonal, or let jitter="auto" do it'
+            "The matrix is singular up to rounding: some rows are linear combinations of others. Remove redundant "
+            'columns of the data, add a noise variance to the diagonal, or use jitter="auto"'
         )
     return (
-        "That is beyond rounding, so this is no covariance: look for a kernel that is not positive "
+        "That is more than rounding, so this is not a covariance matrix: check for a kernel that is not positive "
         "semidefinite, or for covariances that were each estimated from different rows"
     )
 

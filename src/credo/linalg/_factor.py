@@ -22,7 +22,7 @@ from credo.linalg._triangles import asymmetric, clear_upper
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Factor:
-    """A = L Lᵀ, held as L. Immutable: updates give new factors.
+    """A = L Lᵀ, stored as L. Immutable: updates return new factors.
 
     Parameters
     ----------
@@ -96,12 +96,12 @@ class Factor:
         return triangular_solve(self.L, self._columns("b", b), transpose=transpose, overwrite=overwrite)
 
     def inverse_diagonal(self) -> NDArray[np.float64]:
-        """The diagonal of A⁻¹: (A⁻¹)ᵢᵢ = Σₖ (L⁻¹)ₖᵢ², at half the work of the inverse."""
+        """The diagonal of A⁻¹: (A⁻¹)ᵢᵢ = Σₖ (L⁻¹)ₖᵢ², at half the cost of the inverse."""
         half = triangular_inverse(self.L)
         return np.einsum("ki,ki->i", half, half)
 
     def inverse(self) -> NDArray[np.float64]:
-        """A⁻¹ as a full matrix, for those who need every entry of it (a covariance to show, a gradient)."""
+        """A⁻¹ as a full matrix, for cases where every entry is needed (a covariance to print, a gradient)."""
         return inverse_from_factor(self.L)
 
     def update(self, V: ArrayLike) -> Factor:
@@ -122,7 +122,7 @@ class Factor:
         return Factor(U.T, jitter=self.jitter)
 
     def downdate(self, V: ArrayLike) -> Factor:
-        """The factor of A − VVᵀ, in O(n²k); an error when that is not positive definite.
+        """The factor of A − VVᵀ, in O(n²k); raises an error if that is not positive definite.
 
         Parameters
         ----------
@@ -140,8 +140,8 @@ class Factor:
             row = int(np.argmin(kept))
         if row >= 0:
             raise NotPositiveDefiniteError(
-                f"A − VVᵀ is not positive definite: nothing is left of the pivot in row {row}. V takes away "
-                "more than A holds: check that it was added before, or factorize the difference with jitter"
+                f"A − VVᵀ is not positive definite: the pivot in row {row} is not positive. Check that "
+                "VVᵀ was added before, or factorize the difference with jitter"
             )
         return Factor(U.T, jitter=self.jitter)
 
@@ -178,9 +178,9 @@ class Factor:
         least = np.diagonal(rest).min(initial=np.inf)
         if not (cholesky_in_place(rest) and resolved(rest, corner.diagonal(), n=n + m).all()):
             raise NotPositiveDefiniteError(
-                "the extended matrix is not positive definite: given the old rows, nothing is left of the "
-                f"new ones (smallest remaining diagonal {least:.3g}). If new rows are duplicates, leave them "
-                "out; if not, factorize the whole matrix with jitter"
+                "the extended matrix is not positive definite: the new rows are linear combinations of the "
+                f"old ones (smallest remaining diagonal {least:.3g}). If new rows are duplicates, remove "
+                "them; if not, factorize the whole matrix with jitter"
             )
         clear_upper(rest)
         L = np.zeros((n + m, n + m), order="F")
@@ -211,5 +211,5 @@ def _finite(name: str, array: NDArray[np.float64]) -> NDArray[np.float64]:
     if bad.any():
         row, *column = np.argwhere(bad)[0]
         place = f"row {row}, column {column[0]}" if column else f"row {row}"
-        raise ValueError(f"{name} must be finite; it holds {array[bad][0]} at {place}")
+        raise ValueError(f"{name} must be finite; it has {array[bad][0]} at {place}")
     return array

@@ -1,4 +1,4 @@
-"""The one place where a matrix is factored, and the jitter ladder that it may need."""
+"""Cholesky factorization with increasing jitter."""
 
 from __future__ import annotations
 
@@ -26,21 +26,20 @@ def factorize(
 ) -> Factor:
     """The Cholesky factor of a symmetric positive definite matrix.
 
-    A matrix that is positive definite but for rounding gets the smallest jitter on its diagonal that helps:
-    0, then 10⁻¹², 10⁻¹¹, … 10⁻⁶ of the mean diagonal. What was added is in the factor's `jitter`.
-    A pivot that is mere rounding counts as none, so that the answer doesn't hang on its sign.
+    A matrix that is positive definite up to rounding gets the smallest jitter on its diagonal that suffices: 0, then
+    10⁻¹², 10⁻¹¹, … 10⁻⁶ of the mean diagonal. The factor's `jitter` is what was added. A pivot as small as rounding
+    errors counts as not positive, so that the result doesn't depend on its sign.
 
     Parameters
     ----------
     A : array of shape (n, n)
-        Differences between aᵢⱼ and aⱼᵢ below 10⁻⁸·√(aᵢᵢaⱼⱼ) are taken as rounding.
+        Differences between aᵢⱼ and aⱼᵢ below 10⁻⁸·√(aᵢᵢaⱼⱼ) are treated as rounding.
     jitter : "auto" or float, default "auto"
-        A number is added to the diagonal as it is, and no other is tried; 0.0 leaves the matrix alone.
+        A number is added to the diagonal as it is, and no other is tried; 0.0 leaves the matrix unchanged.
     overwrite : bool, default False
-        Let the factor take A's memory, where A is a writable contiguous float64 array. Whatever happens, A's
-        contents are lost.
+        Store the factor in A's memory if A is a writable contiguous float64 array. In any case, A's contents are lost.
     assume_symmetric : bool, default False
-        Spare the comparison of A with its transpose, for callers who built A symmetric.
+        Skip the comparison of A with its transpose.
 
     Returns
     -------
@@ -49,7 +48,7 @@ def factorize(
     Raises
     ------
     NotPositiveDefiniteError
-        Says what is wrong with the matrix, and where.
+        If there is no factor; the message says what is wrong with the matrix, and where.
 
     Examples
     --------
@@ -88,7 +87,7 @@ def _workspace(A: NDArray[np.float64], *, overwrite: bool) -> NDArray[np.float64
 
 
 def jitter_amounts(diagonal: NDArray[np.float64], jitter: float | Literal["auto"]) -> tuple[float, ...]:
-    """What to try adding to the diagonal, in this order."""
+    """The jitters to try, in order."""
     if isinstance(jitter, str):
         if jitter != "auto":
             raise ValueError(f'jitter must be "auto" or a number that is not negative; got {jitter!r}')

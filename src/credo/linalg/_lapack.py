@@ -22,9 +22,9 @@ def real_array(name: str, value: ArrayLike) -> Array:
 
 
 def cholesky_in_place(A: Array) -> bool:
-    """Overwrite the lower triangle of Fortran-ordered A with its Cholesky factor; False when it has none.
+    """Overwrite the lower triangle of Fortran-ordered A with its Cholesky factor; False if it has none.
 
-    A factor with a pivot that is mere rounding counts as none. The strict upper triangle is neither read nor
+    A factor with a pivot as small as rounding errors counts as none. The strict upper triangle is neither read nor
     written, so that a caller can restore A from it.
     """
     if A.shape[0] == 0:
@@ -32,7 +32,7 @@ def cholesky_in_place(A: Array) -> bool:
     diagonal = np.diagonal(A).copy()
     _, info = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
     if info < 0:
-        raise ValueError(f"LAPACK's dpotrf refused its argument number {-info}")
+        raise ValueError(f"LAPACK's dpotrf rejected its argument number {-info}")
     return info == 0 and bool(resolved(A, diagonal, n=len(A)).all())
 
 

@@ -1,4 +1,4 @@
-"""How many threads to use, and how to keep the BLAS from using too many."""
+"""The number of threads to use, and a limit on BLAS threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def n_threads() -> int:
 
 
 class _Limit:
-    """One limit for the process, held by as many callers as are inside: the last one out lifts it."""
+    """One limit for the process, shared by all callers inside: the last one to leave removes it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -45,11 +45,11 @@ _LIMIT = _Limit()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let the BLAS work in the calling threads alone, and restore what was before.
+    """Restrict BLAS to the calling threads, and restore the previous limit afterwards.
 
-    The BLAS' own threads wait by spinning. Where a matrix of some hundred rows is factored again and again, or
-    several callers work side by side, they cost more than they give: on a busy machine a hundred times more. The limit
-    is one of the whole process; where several threads ask for it, it lasts until the last of them has left.
+    BLAS threads wait by spinning. If a matrix of a few hundred rows is factored again and again, or several callers run
+    in parallel, they cost more time than they save: on a busy machine a hundred times more. The limit applies to the
+    whole process; if several threads set it, it lasts until the last of them has left.
     """
     _LIMIT.take()
     try:

@@ -20,7 +20,7 @@ _FEW_COLUMNS = 8
 
 
 class Workspace:
-    """Memory for a symmetric matrix that an optimiser visits many times, never copied.
+    """Memory for a symmetric matrix that is factored many times, never copied.
 
     The matrix lives in the triangle i ≤ j of `A`, in C order, which LAPACK knows as the lower triangle in Fortran
     order. `factor` overwrites it with its Cholesky factor, `invert` that with the inverse; the other triangle is
@@ -44,12 +44,12 @@ class Workspace:
         self.logdet = 0.0
 
     def factor(self, fill: Callable[[Array], None]) -> None:
-        """Fill and factor, with the smallest jitter on the diagonal that helps.
+        """Fill and factor, with the smallest jitter on the diagonal that suffices.
 
         Parameters
         ----------
         fill : callable(A)
-            Writes the triangle i ≤ j of A; called again for each rung of the jitter ladder.
+            Writes the triangle i ≤ j of A; called again for each jitter that is tried.
         """
         fill(self.A)
         diagonal = np.diagonal(self.A).copy()

@@ -1,25 +1,24 @@
-"""How good predictive distributions are, measured on outcomes that the model did not see.
+"""Scores and calibration of predictive distributions on held-out outcomes.
 
     log score   (1/n) Σ ln p(yᵢ | xᵢ)                         higher is better
     CRPS        (1/n) Σ ∫ (Fᵢ(t) − 1{t ≥ yᵢ})² dt             lower is better, in the units of y
     coverage    (1/n) Σ 1{lowerᵢ ≤ yᵢ ≤ upperᵢ}                should equal the level of the interval
     PIT         Fᵢ(yᵢ)                                         should be uniform on (0, 1)
 
-    of classes:
+    for classes:
     Brier       (1/n) Σ Σₖ (pᵢₖ − 1{yᵢ = k})²                 lower is better (half of it for two classes)
     accuracy    (1/n) Σ 1{yᵢ is the likeliest class}          higher is better
-    calibration mean |probability − observed share|           should be what chance leaves
+    calibration mean |probability − observed share|           should be explained by chance
 
-Log score, CRPS and Brier are proper scores: nobody gains by reporting a distribution that they don't believe
-(Gneiting and Raftery 2007). Coverage and PIT say in which way a distribution is wrong.
+Log score, CRPS and Brier score are proper scoring rules: the true distribution has the best expected score
+(Gneiting and Raftery 2007). Coverage and PIT show in which way a distribution is miscalibrated.
 
-Contract: every function takes the outcomes `y`, then a distribution with one row for each outcome, as
-`predict_dist` returns it. `forecast` reads the classes and their probabilities off one. `scorer` turns a score into a
-scikit-learn scorer, greater is better, and `predictive` is the one place that knows how to ask a model (also a
-Pipeline or a fitted search) for its distribution; `point` is its best single number. `influence` measures how much
-each input moves the predictions, in their own units.
+Contract: every function takes the outcomes `y`, then a distribution with one row for each outcome, as `predict_dist`
+returns it. `forecast` extracts classes and probabilities. `scorer` turns a score into a scikit-learn scorer, greater is
+better, and `predictive` returns the predictive distribution of any model, also of a Pipeline or a fitted search;
+`point` is its mean or median. `influence` measures how much each input changes the predictions, in their own units.
 
-Not here: splitting into folds and comparing models (`credo.selection`), pictures (`credo.plots`), and
+Not here: splitting into folds and comparing models (`credo.selection`), figures (`credo.plots`), and
 the formulas of the single distributions (`credo.distributions`).
 """
 

@@ -1,4 +1,4 @@
-"""Whether the stated probabilities come true: coverage, PIT and the calibration curve."""
+"""Calibration of intervals: coverage, PIT and the calibration curve."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from credo.seeds import generator
 
 
 def coverage(y: ArrayLike, dist: Distribution, *, level: float = 0.95, sample_weight: ArrayLike | None = None) -> float:
-    """Share of the outcomes that lie within the central interval of the given level (ends included).
+    """Share of the outcomes inside the central interval of the given level (ends included).
 
     Parameters
     ----------
@@ -41,18 +41,18 @@ def pit(
     *,
     random_state: int | np.random.Generator | None = None,
 ) -> NDArray[np.float64]:
-    """Probability integral transform F(y) of each outcome; uniform when the distributions are right.
+    """Probability integral transform F(y) of each outcome; uniform if the distributions are calibrated.
 
-    Where F jumps at y (a point mass, a discrete distribution, draws), F(y) alone can't be uniform. Then the
-    middle of the jump is taken, ½ (F(y−) + F(y)), the mid-PIT; or, when `random_state` is given, a uniform
-    point of the jump, the randomised PIT (Czado, Gneiting and Held 2009), which is exactly uniform.
+    Where F jumps at y (a point mass, a discrete distribution, draws), F(y) alone can't be uniform. The result is then
+    the mid-PIT ½ (F(y−) + F(y)) or, if `random_state` is given, the randomized PIT (Czado, Gneiting and Held 2009), a
+    uniform point of the jump, which is exactly uniform.
 
     Parameters
     ----------
     y : array of shape (n_samples,)
     dist : Distribution with n_samples rows
     random_state : int or Generator, optional
-        None gives the mid-PIT, which has no randomness.
+        None gives the mid-PIT, which is deterministic.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def calibration_curve(
     -------
     levels : array of shape (k,)
     observed : array of shape (k,)
-        Below the level: the distributions are too narrow. Above: too wide.
+        Below the level: overconfident, the distributions are too narrow. Above: underconfident, too wide.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def calibration_curve(
 
 
 class Bars(NamedTuple):
-    """A histogram of PIT values, and the range of counts, ends included, that all bars of an honest model keep to."""
+    """A histogram of PIT values, and the range of counts, ends included, for all bars of a calibrated model."""
 
     counts: NDArray[np.intp]
     edges: NDArray[np.float64]
@@ -123,15 +123,15 @@ class Bars(NamedTuple):
 
     @property
     def outside(self) -> NDArray[np.bool_]:
-        """The bars that leave the range."""
+        """The bars that are outside the range."""
         return (self.counts < self.low) | (self.counts > self.high)
 
 
 def pit_bars(values: NDArray[np.float64], *, bins: int | None = None, level: float = 0.99) -> Bars:
     """PIT values in bars of equal width, by default 5 below 50 rows, 10 below 1000 and 20 above.
 
-    With probability `level` or more no bar of an honest model is outside. By Bonferroni: any of k bars leaves a range
-    of probability 1 − a/k with a probability of at most a.
+    With probability `level` or more no bar of a calibrated model is outside, by Bonferroni: if each of k bars is in its
+    range with probability 1 − a/k, all are with probability 1 − a or more.
 
     >>> bars = pit_bars(np.repeat([0.05, 0.25, 0.5, 0.7, 0.95], [30, 5, 5, 5, 5]), bins=5)
     >>> bars.low, bars.high, bars.outside.tolist()

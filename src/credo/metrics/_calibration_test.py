@@ -1,4 +1,4 @@
-"""Tests of calibration: whether held-out outcomes are what the predictive distributions said, beyond chance."""
+"""Tests of calibration: whether held-out outcomes differ from the predictive distributions by more than chance."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Bars:
-    """A histogram of PIT values, and how many of its bars leave the range that all of an honest model keep to.
+    """A histogram of PIT values, and how many of its bars are outside the range for a calibrated model.
 
-    They do so at least 99 times in 100. `p` is that of the chi-square test for level bars.
+    All bars of a calibrated model are inside with probability 0.99 or more. `p` is the p-value of the chi-square test
+    of a flat histogram.
     """
 
     n: int
@@ -49,7 +50,7 @@ class Bars:
 
     @property
     def are_level(self) -> bool:
-        """Whether chance explains how they differ."""
+        """Whether chance explains the differences."""
         return self.outside == 0 and self.p >= ALARM
 
 
@@ -57,11 +58,11 @@ class Bars:
 class Uniformity:
     """How far PIT values are from uniform.
 
-    `bias` is their standardised mean: positive means observations above their predictions. `spread` is the
-    standardised variance of their normal scores: positive means observations out in the tails. `middle` is the
-    standardised number of those in the middle half, `central` their share, and `coverage` counts those outside the
-    outermost 5 %; where there is a bias, the middle is that of the values. `above` is the share above ½, and `distance`
-    Kolmogorov's, the largest difference between a stated and an observed probability.
+    `bias` is their standardized mean: positive means observations above their predictions. `spread` is the standardized
+    variance of their normal scores: positive means more observations in the tails than expected. `middle` is the
+    standardized number of values in the middle half, `central` their share, and `coverage` counts those inside the
+    central 95 %; if there is a bias, the middle is that of the values. `above` is the share above ½, and `distance` the
+    Kolmogorov distance, the largest difference between a stated and an observed probability.
     """
 
     n: int
@@ -76,21 +77,21 @@ class Uniformity:
 
     @property
     def too_wide(self) -> bool:
-        """Whether the distributions are wider than what happened, by any of three tests."""
+        """Whether the distributions are too wide, by any of three tests."""
         return self.spread < -ALARM_Z or self.middle > ALARM_Z or self.coverage.inside > self.coverage.high
 
     @property
     def too_narrow(self) -> bool:
-        """Whether they are narrower. Both are true where they are too wide for most rows and too narrow for some."""
+        """Whether the distributions are too narrow; they can be too wide for most rows and too narrow for some."""
         return self.spread > ALARM_Z or self.middle < -ALARM_Z or self.coverage.inside < self.coverage.low
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """How sure a model was of the labels it named, on average, and how often it was right.
+    """The mean probability of the predicted labels, and how often they were right.
 
-    Were its probabilities true, the number of right labels would have the mean Σ cᵢ and the variance Σ cᵢ(1 − cᵢ): `z`
-    is the standardised difference, negative where the model was too sure.
+    Under calibrated probabilities cᵢ, the number of correct labels has mean Σ cᵢ and variance Σ cᵢ(1 − cᵢ): `z` is the
+    standardized difference, negative if the model is overconfident.
     """
 
     n: int
@@ -100,7 +101,7 @@ class Confidence:
 
     @property
     def share(self) -> float:
-        """The share of right labels."""
+        """The share of correct labels."""
         return self.right / self.n
 
     @property
@@ -111,7 +112,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Mean difference between predicted and observed shares over groups of rows, and what chance alone would leave.
+    """Mean difference between predicted and observed shares over groups of rows, and what is expected by chance.
 
     `z` measures the excess over chance in standard deviations.
     """
@@ -128,9 +129,9 @@ class Calibration:
 
     @property
     def verdict(self) -> str:
-        """The one judgement of the probabilities: "", "too sure", "too unsure", "off" or "slightly off".
+        """The verdict on the probabilities: "", "too sure" (overconfident), "too unsure", "off" or "slightly off".
 
-        Nothing is said where chance explains both the error in groups of rows and the share of right labels.
+        Empty if chance explains both the error in groups of rows and the share of correct labels.
         """
         if self.confidence.n < FEW or (self.by_chance and self.confidence.honest):
             return ""
@@ -149,8 +150,8 @@ def coverage_test(inside: NDArray[np.bool_]) -> Coverage:
 def uniformity(pit: Vector) -> Uniformity:
     """Tests of PIT values against the uniform distribution.
 
-    Of U uniform on (0, 1): Var U = 1/12, and Φ⁻¹(U) is standard normal, so that its sample variance about its
-    own mean (a bias is no matter of spread) has mean 1 and variance 2/n.
+    Of U uniform on (0, 1): Var U = 1/12, and Φ⁻¹(U) is standard normal, so that its sample variance about its own mean
+    has mean 1 and variance 2/n.
     """
     values = np.clip(pit[np.isfinite(pit)], 0.0, 1.0)
     n = len(values)
@@ -173,13 +174,13 @@ def uniformity(pit: Vector) -> Uniformity:
 
 
 def bars(values: Vector) -> Bars:
-    """What can be said of the histogram that is drawn."""
+    """Test of the PIT histogram against a flat one."""
     drawn = pit_bars(values, level=1 - ALARM)
     return Bars(len(drawn.counts), int(drawn.outside.sum()), float(chisquare(drawn.counts).pvalue))
 
 
 def confidence(y: ArrayLike, dist: Distribution) -> Confidence:
-    """How sure the model was, and how often right."""
+    """The mean probability of the predicted labels and the share of correct ones."""
     found = forecast(y, dist)
     stated, right = found.table.max(axis=1), found.named == found.codes
     spread = float(np.sqrt(np.sum(stated * (1 - stated))))
@@ -190,10 +191,10 @@ def confidence(y: ArrayLike, dist: Distribution) -> Confidence:
 
 
 def class_calibration(y: ArrayLike, dist: Distribution) -> Calibration:
-    """The calibration error beside that of honest probabilities.
+    """The calibration error, and that of calibrated probabilities by chance alone.
 
-    In a group the events differ from their probabilities' sum by about a normal number of variance v = Σ p(1 − p): its
-    size has the mean √(2v/π) and the variance (1 − 2/π) v.
+    In a group the number of events minus the sum of probabilities is about normal with variance v = Σ p(1 − p): its
+    absolute value has mean √(2v/π) and variance (1 − 2/π) v.
     """
     probability, happened = forecast(y, dist).event
     group = groups(probability)

@@ -19,7 +19,7 @@ _GROUPS, _ROWS_A_GROUP = 10, 20
 
 @dataclass(frozen=True)
 class Forecast:
-    """Labels as places in `classes`, beside the probability of each class, of shape (n_samples, n_classes)."""
+    """Labels as indices into `classes`, and the probability of each class, of shape (n_samples, n_classes)."""
 
     codes: NDArray[np.intp]
     table: Vector
@@ -27,19 +27,19 @@ class Forecast:
 
     @property
     def actual(self) -> Vector:
-        """The probability that each row's own label had."""
+        """The predicted probability of each row's actual label."""
         return self.table[np.arange(len(self.codes)), self.codes]
 
     @property
     def named(self) -> NDArray[np.intp]:
-        """The likeliest class of each row; the first of equals."""
+        """The most probable class of each row; the first if several are equal."""
         return self.table.argmax(axis=1)
 
     @property
     def event(self) -> tuple[Vector, NDArray[np.bool_]]:
-        """The probability of an event, and where it came true.
+        """The probability of an event, and whether it occurred.
 
-        Of two classes the event is the second one; of more, that the likeliest class is the right one.
+        With two classes the event is the second one; with more, that the most probable class is the actual one.
         """
         if len(self.classes) == 2:
             return self.table[:, 1], self.codes == 1
@@ -47,7 +47,7 @@ class Forecast:
 
 
 def forecast(y: ArrayLike, dist: Distribution) -> Forecast:
-    """Labels beside the probabilities that a Bernoulli or Categorical gave them.
+    """Labels with their probabilities under a Bernoulli or Categorical.
 
     Examples
     --------
@@ -62,13 +62,13 @@ def forecast(y: ArrayLike, dist: Distribution) -> Forecast:
     elif isinstance(dist, Categorical):
         table, classes = dist.probs, dist.classes
     else:
-        raise TypeError(f"class probabilities come as a Bernoulli or a Categorical; got a {type(dist).__name__}")
+        raise TypeError(f"class probabilities must be a Bernoulli or a Categorical; got a {type(dist).__name__}")
     place = {label: i for i, label in enumerate(classes.tolist())}
     codes = np.empty(len(values), dtype=np.intp)
     for row, label in enumerate(values.tolist()):
         if label not in place:
             known = ", ".join(map(repr, classes.tolist()[:10]))
-            raise ValueError(f"y holds {label!r} at index {row}, which is none of the classes {known}")
+            raise ValueError(f"y[{row}] is {label!r}, which is not among the classes {known}")
         codes[row] = place[label]
     return Forecast(codes, table, classes)
 
@@ -76,7 +76,8 @@ def forecast(y: ArrayLike, dist: Distribution) -> Forecast:
 def brier(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean squared error of the class probabilities; lower is better.
 
-    Of two classes (p − 1{y = second})², between 0 and 1; of more, Σₖ (pₖ − 1{y = k})², between 0 and 2 (Brier 1950).
+    With two classes (p − 1{y = second})², between 0 and 1; with more, Σₖ (pₖ − 1{y = k})², between 0 and 2 (Brier
+    1950).
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def brier(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None =
 
 
 def accuracy(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None = None) -> float:
-    """Share of the rows whose likeliest class was the right one.
+    """Share of the rows whose most probable class is the actual one.
 
     Parameters
     ----------
@@ -116,11 +117,12 @@ def accuracy(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | Non
 
 
 def calibration_error(y: ArrayLike, dist: Distribution) -> float:
-    """How far predicted probabilities are from what came true, on average over the rows.
+    """Mean difference between predicted probabilities and observed frequencies.
 
-    Rows are put into ten groups of about equal size by the probability of an event (fewer below 200 rows): of two
-    classes the second one, of more that the likeliest is right. Σ (rows of a group / n) |mean probability − share of
-    events|. Honest probabilities don't reach zero: chance alone moves a group of m rows by about √(p(1 − p)/m).
+    Rows are put into ten groups of about equal size by the probability of an event (fewer below 200 rows): with two
+    classes the second one, with more that the most probable one is correct. The result is Σ (rows of a group / n) |mean
+    probability − share of events|. It is not zero for calibrated probabilities: by chance a group of m rows differs by
+    about √(p(1 − p)/m).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How much each input moves a model's predictions: by changing its values, inputs that go together at once."""
+"""How much each input changes a model's predictions; strongly correlated inputs are changed together."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _ROWS = 500
 
 @dataclass(frozen=True)
 class Influence:
-    """How much the prediction changes with each input, by root mean square over the rows.
+    """How much the prediction changes with each input, root mean square over the rows.
 
-    `members` has a list for each entry: one input, or those that go together, so that no row tells what one of them
-    does. Of an input that is `measured` the change is that over one standard deviation, half of it to either side of
-    each row. Of levels, and of inputs that go together: when rows exchange theirs, divided by √2, which for a linear
-    model is the same.
+    `members` has a list for each entry: one input, or several that vary together so strongly that their effects can't
+    be separated. For an input that is `measured` it is the change over one standard deviation, half of it to either
+    side of each row. For categorical inputs and inputs that vary together it is the change when rows exchange their
+    values, divided by √2, which is the same for a linear model.
     """
 
     members: list[list[str]]
@@ -44,28 +44,28 @@ class Influence:
 
     @property
     def together(self) -> list[list[str]]:
-        """The groups of inputs that can't be told apart."""
+        """The groups of inputs whose effects can't be separated."""
         return [members for members in self.members if len(members) > 1]
 
 
 def influence(
     predict: Predict, X: NDArray[np.float64], columns: Sequence[Any], *, spread: float = np.inf
 ) -> Influence | None:
-    """How much each input moves the predictions; None where they are no numbers.
+    """How much each input changes the predictions; None if these are not finite.
 
-    Values are moved not far from where they are, since inputs that go together, as the parts of a mixture do, have no
-    rows where one of them alone is changed by much: those are moved together.
+    Values are changed by little, because far from the rows the model extrapolates. Inputs that determine each other,
+    such as the parts of a mixture, are changed together.
 
     Parameters
     ----------
     predict : callable(rows)
-        Gives a number for each row, or a table of class probabilities: then the change is the part of them that moves
+        Returns a number for each row, or a table of class probabilities; then the change is the probability that moves
         to other classes.
     X : array of shape (n_samples, n_features), n_samples at least 2
     columns : sequence of n_features labels
         The input that each feature belongs to: the levels of a category are one input.
     spread : float, default ∞
-        The standard deviation of the target. Probabilities can't move too far, so that classes need none.
+        The standard deviation of the target; not needed for class probabilities, which are bounded.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def influence(
 
 
 def _groups(X: Vector, blocks: list[list[int]], too_much: NDArray[np.bool_]) -> list[list[int]]:
-    """The inputs as lists of those that go together, in their order."""
+    """The inputs in their order, as lists of those that vary together."""
     n = len(blocks)
     told = [_telling(X, blocks, i) for i in range(n)]
     bound = too_much | np.array([weight is not None for weight in told])
@@ -128,9 +128,9 @@ def _groups(X: Vector, blocks: list[list[int]], too_much: NDArray[np.bool_]) -> 
 
 
 def _telling(X: Vector, blocks: list[list[int]], i: int) -> Vector | None:
-    """How much each other input does to tell this one, where a linear function of them tells it almost exactly.
+    """The share of each other input in predicting this one, if a linear function of them predicts it almost exactly.
 
-    Of levels the first is asked for: where that is told by other inputs, so are rows that exchange theirs alone.
+    For a categorical input this is tested on its first level.
     """
     block = blocks[i]
     kept = np.setdiff1d(np.arange(X.shape[1]), block)
@@ -147,7 +147,7 @@ def _telling(X: Vector, blocks: list[list[int]], i: int) -> Vector | None:
 
 
 def _correlations(values: Vector) -> Vector:
-    """The sizes of the correlations; none with a column that doesn't vary."""
+    """Absolute correlations; zero for a constant column."""
     spread = values.std(axis=0)
     scaled = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     return np.abs(scaled.T @ scaled) / len(values)
@@ -170,6 +170,6 @@ def _exchanged(predict: Predict, X: Vector, picked: NDArray[np.intp], block: lis
 
 
 def _change(new: Any, old: Any) -> Vector:
-    """The change of each row's prediction; of class probabilities the part of them that moves to other classes."""
+    """The change of each row's prediction; for class probabilities, the probability that moves to other classes."""
     difference = np.asarray(new) - np.asarray(old)
     return np.abs(difference).sum(axis=1) / 2 if difference.ndim == 2 else difference

@@ -1,4 +1,4 @@
-"""Checks at the door: outcomes that match the rows of a distribution, and the weights of a mean."""
+"""Validation of outcomes, which must match the rows of a distribution, and of sample weights."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def numbers(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
         first = f"the first is {array[bad[0]]} at index {bad[0]}"
-        raise ValueError(f"{name} has {bad.size} values that are not finite, {first}; leave those rows out")
+        raise ValueError(f"{name} has {bad.size} values that are not finite, {first}; remove those rows")
     return array
 
 
@@ -52,11 +52,11 @@ def average(values: NDArray[Any], sample_weight: ArrayLike | None) -> float:
         raise ValueError(f"sample_weight must not be negative; got {weight.min()} at index {weight.argmin()}")
     used = weight > 0
     if not used.any():
-        raise ValueError("every sample_weight is zero, so there is nothing to average")
+        raise ValueError("all sample weights are zero")
     # Rows of weight zero are left out first: 0 · (−∞) would be no number.
     return float(np.average(values[used], weights=weight[used]))
 
 
 def _one_dimension(array: NDArray[Any], *, name: str) -> None:
     if array.ndim != 1:
-        raise ValueError(f"{name} must have one dimension; got shape {array.shape}. For a column: ravel() it")
+        raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}. Use ravel() for a single column")

@@ -1,4 +1,4 @@
-"""Asking any model for its predictive distribution, through the wrappers that scikit-learn puts around it."""
+"""The predictive distribution of any model, also inside scikit-learn's pipelines and searches."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from credo.distributions import Bernoulli, Categorical, Distribution, Normal
 
 
 class NoDistribution(TypeError):
-    """A model was asked for a distribution and predicts none."""
+    """Raised if a model predicts no distribution."""
 
 
 def predictive(model: Any, X: Any) -> Distribution:
     """The predictive distribution of a fitted model at the rows of X.
 
-    A scikit-learn Pipeline doesn't hand on `predict_dist`, and neither does a search such as GridSearchCV:
-    here X goes through all steps but the last, and the last is asked.
+    A scikit-learn Pipeline doesn't forward `predict_dist`, and neither does a search such as GridSearchCV: this
+    function transforms X by all steps but the last and calls `predict_dist` of the last.
 
     Parameters
     ----------
     model : fitted estimator
-        Has `predict_dist`, or is a Pipeline or a fitted search around one that has. Of scikit-learn's own estimators,
-        classifiers with `predict_proba` are asked for that, and regressors whose `predict` takes `return_std`, such as
-        BayesianRidge, count as normal with that standard deviation. It includes the noise in BayesianRidge and
-        ARDRegression, and in GaussianProcessRegressor only if the kernel has a WhiteKernel.
+        Has `predict_dist`, or is a Pipeline or a fitted search around a model that has. scikit-learn's own estimators
+        work if they are classifiers with `predict_proba`, or regressors whose `predict` takes `return_std`, such as
+        BayesianRidge: their predictions are treated as normal. The standard deviation includes the noise in
+        BayesianRidge and ARDRegression, and in GaussianProcessRegressor only if the kernel has a WhiteKernel.
     X : array, frame or sparse matrix of shape (n_samples, n_features)
 
     Raises
     ------
     NoDistribution
-        Of a model that has none, such as a perceptron; it is a TypeError.
+        If the model has none, such as a perceptron; a subclass of TypeError.
     """
     if hasattr(model, "predict_dist"):
         return model.predict_dist(X)
@@ -51,7 +51,7 @@ def predictive(model: Any, X: Any) -> Distribution:
         return Normal(*model.predict(X, return_std=True))
     raise NoDistribution(
         f"{type(model).__name__} has no predict_dist, so it predicts no distribution; "
-        "use a model that says how sure it is, as most of Credo's do, or a Pipeline that ends in one"
+        "use one of Credo's models that has it, or a Pipeline that ends in one"
     )
 
 
@@ -62,9 +62,9 @@ def _of_classes(table: NDArray[np.float64], classes: NDArray[Any]) -> Distributi
 
 
 def point(dist: Distribution) -> NDArray[np.float64]:
-    """The best single number of each row: its mean, or its median where there is no mean.
+    """The point prediction of each row: the mean, or the median if there is no mean.
 
-    A Student t of one degree of freedom, which is what three rows leave to a line, has a centre but no mean.
+    A Student's t with one degree of freedom, as from a straight line fitted to three rows, has a median but no mean.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def point(dist: Distribution) -> NDArray[np.float64]:
 
 
 def final_step(model: Any) -> Any:
-    """The estimator inside Pipelines and fitted searches: the one that holds coefficients and evidence."""
+    """The final estimator inside Pipelines and fitted searches, which has the coefficients and the evidence."""
     if isinstance(model, Pipeline):
         return final_step(model[-1])
     if hasattr(model, "best_estimator_"):

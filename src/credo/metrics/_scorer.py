@@ -24,7 +24,7 @@ _SCORES = {
 
 @dataclass(frozen=True)
 class Scorer:
-    """A score as scikit-learn calls it: `scorer(estimator, X, y)`, greater is better."""
+    """A scikit-learn scorer: `scorer(estimator, X, y)`, greater is better."""
 
     name: str
 
@@ -35,12 +35,12 @@ class Scorer:
 
 
 def scorer(name: str) -> Scorer:
-    """A scikit-learn scorer, for `scoring=` in cross_val_score, GridSearchCV and their kin.
+    """A scikit-learn scorer, for `scoring=` in cross_val_score, GridSearchCV and similar functions.
 
     Parameters
     ----------
     name : {"log_score", "crps", "rmse", "brier", "accuracy"}
-        CRPS, RMSE and Brier come with a minus sign, so that greater is better; the last two are of classes.
+        CRPS, RMSE and Brier score are negated, so that greater is better; the last two are for classes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Proper scores of predictive distributions, and the error of their means."""
+"""Proper scoring rules for predictive distributions, and the error of their means."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from credo.metrics._predictive import point
 def log_score(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean log predictive density of the outcomes; higher is better.
 
-    (1/n) Σ ln p(yᵢ | xᵢ), in nats. It is −∞ as soon as one outcome was held to be impossible.
+    (1/n) Σ ln p(yᵢ | xᵢ), in nats. It is −∞ if any outcome has density zero.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def rmse(y: ArrayLike, prediction: Distribution | ArrayLike, *, sample_weight: A
     ----------
     y : array of shape (n_samples,)
     prediction : Distribution or array of shape (n_samples,)
-        Predictive distributions, whose means are taken (the median of one without a mean), or the means.
+        Predictive distributions, of which the means are used (the median of one without a mean), or predicted values.
     sample_weight : array of shape (n_samples,), optional
 
     Examples

@@ -1,18 +1,18 @@
-"""Named parameters: natural units for people, one unconstrained vector for optimisers.
+"""Named parameters: values in natural units for users, one unconstrained vector for optimizers.
 
     x = forward(u),    log p(u) = log p(x) + log dx/du
 
-A `Parameter` is a value in its natural units (a number, or a vector such as one length scale a column), the
-bijector that maps the real line onto its domain, and perhaps a prior. A `ParameterTree` nests them under
-names: `flatten()` gives the vector u of all that is free, `unflatten(u)` gives the tree back, and
-`log_prior(u)` its log density and gradient. Everything is immutable; changes give new trees.
+A `Parameter` has a value in its natural units (a number, or a vector such as one length scale per column), the bijector
+that maps the real line onto its domain, and optionally a prior. A `ParameterTree` nests them under names: `flatten()`
+returns the vector u of all free parameters, `unflatten(u)` the tree, and `log_prior(u)` the log prior density and its
+gradient. Trees are immutable; changes return new trees.
 
 Members: `Parameter`, `ParameterTree`, `UnknownParameterError`; the bijectors `Identity`, `Positive`,
 `Softplus`, `Interval`, `LogInterval`; the priors `Normal`, `HalfNormal`, `LogNormal`, `Gamma`,
 `InverseGamma`, `Uniform`; their bases `Bijector` and `Prior`.
 
-What does not belong here: optimisers and samplers (learning), distributions of predictions (distributions),
-and whatever knows what a parameter means.
+What does not belong here: optimizers and samplers (learning), distributions of predictions (distributions), and the
+meaning of a parameter.
 """
 
 from credo.params._bijectors import Bijector, Identity, Interval, LogInterval, Positive, Softplus

@@ -1,7 +1,7 @@
 """Increasing maps from the real line onto the domain of a parameter.
 
-Each saturates before float64 does, just inside its domain, so that an optimiser's wildest step still gives a
-parameter that is finite and allowed.
+Each saturates just inside its domain before float64 overflows, so that any step of an optimizer gives a finite, valid
+parameter.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _POSITIVE = f"positive (between {_SMALLEST:g} and {_LARGEST:g})"
 class Bijector(ABC):
     """A smooth increasing map x = forward(u) from the real line onto an open interval, entry by entry.
 
-    A subclass names the ends of the interval and writes four methods.
+    A subclass defines the ends of the interval and four methods.
     """
 
     lower: float
@@ -51,7 +51,7 @@ class Bijector(ABC):
 
     @abstractmethod
     def _forward(self, u: Array) -> Array:
-        """The map itself; what rounding puts on or past an end, `forward` puts back inside."""
+        """The map itself; `forward` moves values on or beyond an end, due to rounding, back inside."""
 
     @abstractmethod
     def inverse(self, x: ArrayLike) -> Array:
@@ -59,7 +59,7 @@ class Bijector(ABC):
 
     @abstractmethod
     def log_derivative(self, u: ArrayLike) -> Array:
-        """log dx/du: what a log density gains when it moves from x to u."""
+        """log dx/du, the log Jacobian of a change of variables from x to u."""
 
     @abstractmethod
     def log_derivative_slope(self, u: ArrayLike) -> Array:
@@ -156,7 +156,7 @@ class Interval(Bijector):
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.upper - self.lower) and self.lower < self.upper):
-            raise ValueError(f"an interval needs finite lower < upper; got lower={self.lower!r}, upper={self.upper!r}")
+            raise ValueError(f"Interval needs finite lower < upper; got lower={self.lower!r}, upper={self.upper!r}")
 
     def _forward(self, u: Array) -> Array:
         # A weighted mean is exact at both ends, where lower + (upper − lower)·σ(u) is off by rounding.
@@ -189,7 +189,7 @@ class LogInterval(Bijector):
     def __post_init__(self) -> None:
         if not 0 < self.lower < self.upper < np.inf:
             raise ValueError(
-                f"a log interval needs 0 < lower < upper < inf; got lower={self.lower!r}, upper={self.upper!r}"
+                f"LogInterval needs 0 < lower < upper < inf; got lower={self.lower!r}, upper={self.upper!r}"
             )
         object.__setattr__(self, "_logs", Interval(float(np.log(self.lower)), float(np.log(self.upper))))
 

@@ -14,18 +14,18 @@ from credo.params._priors import Prior
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Parameter:
-    """A value in natural units with its bijector, and perhaps a prior. Immutable.
+    """A value in natural units with its bijector and an optional prior. Immutable.
 
     Parameters
     ----------
     value : float or array of shape (k,)
-        A vector is k quantities of one kind, such as a length scale for each column.
+        A vector stands for k parameters of one kind, such as a length scale for each column.
     bijector : Bijector, default Positive()
-        The map from the real line onto the values that are allowed.
+        The map from the real line onto the allowed values.
     prior : Prior, optional
-        Holds for each entry of a vector, independently. Without one, any value is as good as another.
+        Applies to each entry of a vector independently. Without one, the prior is flat.
     fixed : bool, default False
-        A fixed parameter keeps its value: optimisers don't see it.
+        A fixed parameter keeps its value and is not optimized.
 
     Examples
     --------
@@ -63,11 +63,11 @@ class Parameter:
 
     @property
     def unconstrained(self) -> NDArray[np.float64]:
-        """The entries on the real line, where optimisers work."""
+        """The entries on the unconstrained scale."""
         return self.bijector.inverse(self.entries)
 
     def with_unconstrained(self, u: NDArray[np.float64]) -> Parameter:
-        """The same parameter at other entries, given on the real line."""
+        """The same parameter with other entries, given on the unconstrained scale."""
         entries = self.bijector.forward(u)
         return self.replace(value=entries if np.ndim(self.value) else entries[0])
 
@@ -106,7 +106,7 @@ class Parameter:
 
 
 def number_text(value: Any) -> str:
-    """A number or vector as people write it, to six digits."""
+    """A number or vector as text, to six digits."""
     if np.ndim(value):
         return f"[{', '.join(f'{entry:.6g}' for entry in value)}]"
     return f"{value:.6g}"

@@ -1,4 +1,4 @@
-"""Dotted paths such as "left.lengthscale", and what to say about one that isn't there."""
+"""Dotted paths such as "left.lengthscale", and the error for an unknown one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 class UnknownParameterError(KeyError, ValueError):
-    """No parameter has that name; the message suggests the nearest."""
+    """Raised for an unknown parameter name; the message suggests the nearest."""
 
     # KeyError would print the message in quotes.
     def __str__(self) -> str:
@@ -15,7 +15,7 @@ class UnknownParameterError(KeyError, ValueError):
 
 
 def check_name(name: object) -> str:
-    """The name, which must be usable as a keyword argument and as a part of a path."""
+    """The name, checked to be usable as a keyword argument and as a part of a path."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"a parameter's name must be one word of letters, digits and underscores; got {name!r}")
     return name
@@ -31,7 +31,7 @@ def unknown(path: str, known: Iterable[str]) -> UnknownParameterError:
     names = list(known)
     if path.endswith("]") and path.partition("[")[0] in names:
         whole = path.partition("[")[0]
-        return UnknownParameterError(f"{path!r} is one entry of {whole!r}: name the whole parameter, {whole!r}")
+        return UnknownParameterError(f"{path!r} is one entry of {whole!r}; use the whole parameter, {whole!r}")
     nearest = get_close_matches(path, names, n=1, cutoff=0.5)
     # A bare leaf name is the commonest slip in a nested tree.
     nearest = nearest or [name for name in names if name.rpartition(".")[2] == path][:1]

@@ -1,4 +1,4 @@
-"""Priors of parameters: normalised log densities in natural units, and their gradients, entry by entry."""
+"""Priors of parameters: normalized log densities in natural units and their gradients, elementwise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 class Prior(ABC):
-    """A density over a parameter's natural value. For a vector it holds for each entry, independently.
+    """A density over a parameter's natural value; for a vector, over each entry independently.
 
     A subclass writes `_log_prob` and `_gradient`, for values inside its support.
     """
@@ -39,7 +39,7 @@ class Prior(ABC):
             return np.where(inside, self._gradient(values), np.where(np.isnan(x), np.nan, 0.0))
 
     def _split(self, x: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
-        """The values, with a harmless one in place of those outside, and which are inside."""
+        """The values, with those outside the support replaced by a valid one, and a mask of those inside."""
         values = np.asarray(x, dtype=np.float64)
         inside = (values > self.lower) & (values < self.upper)
         if self._closed:
@@ -77,7 +77,7 @@ class Normal(Prior):
 
 @dataclass(frozen=True)
 class HalfNormal(Prior):
-    """The positive half of N(0, scale²): small values are likely, far larger ones than the scale are not."""
+    """The positive half of N(0, scale²)."""
 
     scale: float = 1.0
 
@@ -124,7 +124,7 @@ class LogNormal(Prior):
 
 @dataclass(frozen=True)
 class Gamma(Prior):
-    """p(x) = rateˢ xˢ⁻¹ exp(−rate·x) / Γ(s), s the shape; its mean is shape / rate."""
+    """p(x) = rateˢ xˢ⁻¹ exp(−rate·x) / Γ(s), s the shape; the mean is shape / rate."""
 
     shape: float
     rate: float = 1.0
@@ -146,7 +146,7 @@ class Gamma(Prior):
 
 @dataclass(frozen=True)
 class InverseGamma(Prior):
-    """p(x) = scaleˢ x⁻ˢ⁻¹ exp(−scale/x) / Γ(s), s the shape; it keeps a length scale away from zero."""
+    """p(x) = scaleˢ x⁻ˢ⁻¹ exp(−scale/x) / Γ(s), s the shape; useful to keep a length scale away from zero."""
 
     shape: float
     scale: float = 1.0
@@ -168,7 +168,7 @@ class InverseGamma(Prior):
 
 @dataclass(frozen=True)
 class Uniform(Prior):
-    """The same density everywhere between lower and upper."""
+    """The uniform density between lower and upper."""
 
     lower: float
     upper: float

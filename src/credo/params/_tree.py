@@ -1,4 +1,4 @@
-"""Parameters under names, and the flat vector that an optimiser sees."""
+"""Trees of named parameters, and their flat vector for optimizers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from credo.params._paths import check_name, join, unknown
 class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
     """Named parameters, nested; immutable.
 
-    A path names a parameter ("left.lengthscale") or a branch ("left"). The flat vector holds the entries of
-    every parameter that is not fixed, on the real line, in the order of `names`.
+    A path names a parameter ("left.lengthscale") or a branch ("left"). The flat vector contains the entries of every
+    parameter that is not fixed, on the unconstrained scale, in the order of `names`.
 
     Parameters
     ----------
@@ -83,12 +83,12 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         return "\n".join(f"{path:{widths[0]}}  {text:{widths[1]}}  {note}" for path, text, note in rows)
 
     def to_fields(self) -> dict[str, Any]:
-        """What model files keep of the tree."""
+        """The fields that model files store."""
         return {"children": dict(self._children)}
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> ParameterTree:
-        """The tree that `to_fields` described."""
+        """The tree from the fields of `to_fields`."""
         return cls(fields["children"])
 
     @property
@@ -98,7 +98,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
 
     @cached_property
     def names(self) -> list[str]:
-        """What each entry of the flat vector is called."""
+        """The name of each entry of the flat vector."""
         return [
             f"{path}[{i}]" if np.ndim(leaf.value) else path
             for path, leaf in self._leaves()
@@ -112,11 +112,11 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         return {path: leaf.value for path, leaf in self._leaves()}
 
     def flatten(self) -> NDArray[np.float64]:
-        """The free entries on the real line, as one vector."""
+        """The free entries on the unconstrained scale, as one vector."""
         return np.concatenate([leaf.unconstrained for leaf in self._free.values()] or [np.empty(0)])
 
     def unflatten(self, vector: ArrayLike) -> ParameterTree:
-        """The tree whose flat vector this is; fixed parameters stay as they are."""
+        """The tree with this flat vector; fixed parameters keep their values."""
         pieces = self._split(vector)
         return self._with_leaves({path: self._free[path].with_unconstrained(u) for path, u in pieces.items()})
 
@@ -147,7 +147,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         return float(sum(value for value, _ in terms)), gradient
 
     def with_values(self, values: Mapping[str, ArrayLike]) -> ParameterTree:
-        """The tree with other natural values at these paths; everything else about them stays.
+        """The tree with other natural values at these paths.
 
         >>> from credo.params import Parameter
         >>> ParameterTree({"noise": Parameter(0.1)}).with_values({"noise": 0.5}).natural
@@ -202,7 +202,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
         place = self[path]
         if isinstance(place, ParameterTree):
             below = ", ".join(name for name, _ in place._leaves(path)) or "it has none"
-            raise ValueError(f"{path!r} is a branch; name one of its parameters: {below}")
+            raise ValueError(f"{path!r} is a branch; choose one of its parameters: {below}")
         return place
 
     @cached_property

@@ -1,21 +1,20 @@
-"""Which of several models to believe: held-out predictions, the evidence of each, and what each costs.
+"""Comparing models by held-out predictions, evidence and information criteria, and selecting one.
 
     held-out log score    (1/n) Σ ln p(yᵢ | xᵢ, the rows of the other folds)
-    model probability     p(model | y) ∝ p(y | model) among models of one evidence base, equally probable beforehand
+    model probability     p(model | y) ∝ p(y | model) among models of one evidence base, with equal prior probabilities
     BIC                   −2 ln p(y | θ̂) + k ln n
     description length    −log₂ p(y | θ̂) + (k/2) log₂ n  bits
 
-Contract: `compare` takes named, unfitted models, all of them regressors or all classifiers, and returns a
-`Comparison`: the scores, best first, the held-out predictive distributions row by row, and every model fitted on all
-rows. All models see the same folds. A model that fails is reported with a sentence and doesn't stop the others. Which
-model to use is decided in `_select` and nowhere else; a baseline that looks at no column is always among them. `bic`
-and `description_length` take a fitted model. What a number of the leaderboard is called and how it is written is in
-`MEASURES`.
+Contract: `compare` takes named, unfitted models, all of them regressors or all classifiers, and returns a `Comparison`:
+the scores, best first, the held-out predictive distributions row by row, and every model fitted on all rows. All models
+see the same folds. A model that fails is reported with its error and doesn't stop the others. The selection rule is in
+`_select` and nowhere else; a baseline that uses no column always takes part. `bic` and `description_length` take a
+fitted model. `MEASURES` has the names and formats of the leaderboard's columns.
 
 Members: `compare`, `Comparison`, `Score`, `HeldOut`, `Selection`, `gap`, `Gap`, `Measure`, `MEASURES`, `bic`,
 `description_length`.
 
-Not here: the scores themselves (`credo.metrics`), averaging of models (`credo.ensemble`), pictures.
+Not here: the scores themselves (`credo.metrics`), averaging of models (`credo.ensemble`), figures.
 """
 
 from credo.selection._compare import compare

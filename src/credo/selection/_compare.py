@@ -34,27 +34,27 @@ def compare(
     random_state: int | np.random.Generator | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare models by their predictive distributions for rows that they did not see.
+    """Compare models by their predictive distributions of held-out rows.
 
-    A baseline takes part: always the mean of the targets, or the class frequencies. A model that doesn't beat it is
-    never selected. The rows are shuffled and cut into `cv` folds, the same for all models, and where they are
-    classifiers with the classes spread evenly. Each fold is predicted by models fitted on the others; then each model
-    is fitted on all rows, for its evidence and its time.
+    A baseline is included: the mean of the targets, or the class frequencies. A model that doesn't beat it is never
+    selected. The rows are shuffled and split into `cv` folds, the same for all models, stratified by class for
+    classifiers. Each fold is predicted by models fitted on the others; then each model is fitted on all rows, for its
+    evidence and its time.
 
     Parameters
     ----------
     models : dict of name to unfitted estimator
-        Each has `predict_dist`, or is a Pipeline that ends in one that has; of others, such as a perceptron, only the
-        error or accuracy is measured. They are cloned. Either all of them are classifiers or none.
+        Each has `predict_dist`, or is a Pipeline that ends in one that has; for others, such as a perceptron, only the
+        RMSE or accuracy is computed. They are cloned. Either all of them are classifiers or none.
     X : array, frame or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
         Numbers, or for classifiers labels of any kind.
     cv : int, splitter or pairs of rows, default 5
-        Number of folds (with fewer rows than folds, one fold a row), a scikit-learn splitter such as
+        Number of folds (with fewer rows than folds, one row per fold), a scikit-learn splitter such as
         `TimeSeriesSplit()`, or pairs of training and held-out rows.
     groups : array of shape (n_samples,), optional
-        Rows of equal label stay in one fold: copies of a row, repeats of a measurement, visits of a patient. What is
-        learned from one of them would otherwise be tested on another.
+        Rows with the same label stay in one fold: copies of a row, repeated measurements, visits of a patient.
+        Otherwise a model would be tested on rows that it has practically seen.
     random_state : int or Generator, optional
         Shuffles the rows, and seeds those models whose own `random_state` is None. An int gives the same
         comparison every time.
@@ -64,7 +64,7 @@ def compare(
     Returns
     -------
     Comparison
-        A model that fails has a line whose `error` says why; one without distributions has a note that says so.
+        The score of a model that failed has the reason in `error`; a note names models without distributions.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def compare(
     >>> sorted(score.name for score in comparison.scores)
     ['baseline', 'bayes', 'least squares']
 
-    Classes are compared by the same call.
+    Classifiers are compared by the same call.
 
     >>> from credo.linear import LinearDiscriminant, LogisticRegression
     >>> models = {"discriminant": LinearDiscriminant(), "logistic": LogisticRegression(alpha=0.1)}
@@ -105,13 +105,13 @@ def compare(
 
 
 def with_baseline(models: Mapping[str, Any], task: Task) -> dict[str, Any]:
-    """The models, and the baseline as the simplest of them."""
+    """The baseline, which counts as the simplest, followed by the models."""
     baseline = BaselineClassifier() if task is CLASSIFICATION else BaselineRegressor()
     return {BASELINE: baseline} | dict(models)
 
 
 def comparison_of(trials: Sequence[Trial], notes: Sequence[str], *, n_folds: int) -> Comparison:
-    """What finished trials of the same folds amount to; notes of each model follow those given."""
+    """The comparison of finished trials on the same folds; the notes of each model follow those given."""
     every = [*notes, *(note for trial in trials for note in trial.notes)]
     return _comparison(list(trials), every, n_folds, trials[0].task)
 
@@ -124,7 +124,7 @@ def _comparison(trials: list[Trial], notes: list[str], n_folds: int, task: Task)
     sign = MEASURES[task.bare].sign
 
     def place(score: Score) -> tuple[bool, bool, float]:
-        """Best first, by the log score or, of models without one, by what they have; failures come last."""
+        """Best first, by the log score or, without one, by the plain score; failures come last."""
         known = held.get(score.name)
         worth = sign * score.held_out.get(task.bare, 0.0) if known is None else float(np.mean(known.log_score))
         return score.error is not None, known is None, -worth
@@ -143,15 +143,15 @@ def _comparison(trials: list[Trial], notes: list[str], n_folds: int, task: Task)
 
 def _task(models: Mapping[str, Any]) -> Task:
     if not models:
-        raise ValueError("there is no model to compare: pass a dict of name to estimator")
+        raise ValueError("no models were given: pass a dict of name to estimator")
     classifiers = [name for name, model in models.items() if is_classifier(model)]
     if not classifiers:
         return REGRESSION
     others = [name for name in models if name not in classifiers]
     if others:
         raise ValueError(
-            f"{classifiers[0]!r} predicts classes and {others[0]!r} doesn't: their scores have no common scale, so "
-            "compare one kind at a time"
+            f"{classifiers[0]!r} is a classifier and {others[0]!r} is not: their scores are not comparable, so "
+            "compare them separately"
         )
     return CLASSIFICATION
 
@@ -169,13 +169,13 @@ def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
     values = values.astype(str) if values.dtype.kind == "O" else values
     known = np.unique(values)
     if len(known) < 2:
-        raise ValueError(f"every label in y is {known[0].item()!r}: there is nothing to tell apart")
+        raise ValueError(f"y has only one class, {known[0].item()!r}; at least two are needed")
     return values
 
 
 def _check_rows(X: Any, values: NDArray[Any]) -> None:
     n_samples = _num_samples(X)
     if values.shape != (n_samples,):
-        raise ValueError(f"y needs one value for each of the {n_samples} rows of X; got shape {values.shape}")
+        raise ValueError(f"y must have one value for each of the {n_samples} rows of X; got shape {values.shape}")
     if n_samples < 2:
-        raise ValueError(f"a comparison holds rows out, so it needs at least 2 of them; got {n_samples}")
+        raise ValueError(f"a comparison needs at least 2 rows, because it holds rows out; got {n_samples}")

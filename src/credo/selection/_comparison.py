@@ -1,4 +1,4 @@
-"""What a comparison of models found."""
+"""The result of a comparison of models."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _CRITERIA = ("model_probability", "bic", "description_length")
 
 @dataclass(frozen=True)
 class Score:
-    """One line of the leaderboard. All numbers are None when the model failed, and `error` says why.
+    """One line of the leaderboard. If the model failed, all numbers are None and `error` says why.
 
-    `held_out` are scores of predictions for rows that the model had not seen, by name: of numbers `log_score`, `rmse`,
-    `crps` and `coverage` (of the 95 % interval), of classes `log_loss`, `brier`, `accuracy` and `calibration_error`; of
-    a model that predicts no distribution only `rmse` or `accuracy`. The rest is of the fit on all rows.
-    `model_probability` is p(model | data) among the models whose log evidence has the same `evidence_base`, all of them
-    equally probable beforehand; a model alone in its base has none. `description_length` is in bits.
+    `held_out` has the scores on held-out rows by name: for regression `log_score`, `rmse`, `crps` and `coverage` (of
+    the 95 % interval), for classification `log_loss`, `brier`, `accuracy` and `calibration_error`; for a model that
+    predicts no distribution only `rmse` or `accuracy`. The other numbers are those of the fit on all rows.
+    `model_probability` is p(model | data) among the models whose log evidence has the same `evidence_base`, with equal
+    prior probabilities; a model alone in its base has none. `description_length` is in bits.
     """
 
     name: str
@@ -46,10 +46,10 @@ class Score:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions of rows by models that were fitted without them, in the order of the rows.
+    """Predictions of held-out rows, in the order of the rows.
 
-    `rows` are their places in the table: all of them, unless the folds leave some out, as folds in the order of time
-    do with the earliest.
+    `rows` are their positions in the table: all of them, unless the folds leave some out, as folds in time order do
+    with the earliest.
     """
 
     y: NDArray[Any]
@@ -62,29 +62,29 @@ class HeldOut:
 
     @cached_property
     def log_score(self) -> NDArray[np.float64]:
-        """The log predictive density, or probability, of each outcome."""
+        """The log predictive density (or probability) of each outcome."""
         return self.dist.log_prob(self.y)
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The scores of several models, best held-out log score first; then those that have none, failed ones last.
+    """The scores of several models, best held-out log score first; then models without one, failed ones last.
 
-    "baseline" is always among them: the mean of the targets with their spread, or the class frequencies.
+    "baseline" is always among them: the mean and spread of the targets, or the class frequencies.
 
     Attributes
     ----------
     scores : list of Score
     held_out : dict of name to HeldOut
-        Of the models that did not fail and predict distributions.
+        For the models that did not fail and predict distributions.
     fitted : dict of name to model
         The models that did not fail, fitted on all rows.
     notes : sequence of str
-        What the user should know: warnings of the fits, a reduced number of folds.
+        Warnings of the fits, a reduced number of folds, and the like.
     n_folds : int
     task : "regression" or "classification"
     references : sequence of str
-        Models that are shown beside the others and never selected.
+        Models that are shown for reference and never selected.
     """
 
     scores: Sequence[Score]
@@ -97,12 +97,12 @@ class Comparison:
 
     @cached_property
     def selection(self) -> Selection:
-        """The model to use and why; `credo.selection._select` has the rule."""
+        """The model to use and why, by the rule of `credo.selection._select`."""
         self._require_a_model()
         held = {name: held for name, held in self.held_out.items() if name not in self.references}
         if not held:
             first = next(score.name for score in self.scores if score.name not in self.references)
-            return Selection(first, [first], "No model here predicts a distribution; it has the smallest error.")
+            return Selection(first, [first], "No model predicts a distribution; it has the smallest error.")
         return select([Candidate(name, held.y, held.dist, self[name].held_out) for name, held in held.items()])
 
     @property
@@ -121,26 +121,28 @@ class Comparison:
         return list(self.selection.tied)
 
     def gap(self, first: str, second: str) -> Gap:
-        """How far one model's held-out log score is ahead of another's, row by row."""
+        """The paired difference of two models' held-out log scores, with its standard error."""
         return gap(self.held_out[first].log_score, self.held_out[second].log_score)
 
     def __getitem__(self, name: str) -> Score:
-        """The line of a model."""
+        """The score of a model."""
         for score in self.scores:
             if score.name == name:
                 return score
-        raise KeyError(f"no model is called {name!r}; there are {', '.join(repr(score.name) for score in self.scores)}")
+        raise KeyError(
+            f"there is no model {name!r}; choose from {', '.join(repr(score.name) for score in self.scores)}"
+        )
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The names of the held-out scores; none where no model has any."""
+        """The names of the held-out scores; empty if no model has any."""
         found = {name for score in self.scores for name in score.held_out}
         # Those that a task doesn't know follow those that it does.
         known = [*REGRESSION.measures, *CLASSIFICATION.measures]
         return tuple(name for name in [*known, *sorted(found.difference(known))] if name in found)
 
     def records(self) -> list[dict[str, Any]]:
-        """The leaderboard as flat records, one for each model; None where it has no such number."""
+        """The leaderboard as flat records, one for each model; None where a model has no such number."""
         lines = []
         for score in self.scores:
             fields = asdict(score)
@@ -170,14 +172,14 @@ class Comparison:
         return self.table().to_frame(backend=backend)
 
     def table(self) -> Table:
-        """The leaderboard as a table that a person reads."""
+        """The leaderboard as a printable table."""
         lines = self.records()
         held = ["log_evidence", "evidence_method", *_CRITERIA, "seconds"]
         shown = [key for key in held if key not in _CRITERIA or any(line[key] is not None for line in lines)]
         columns = {"model": [line["name"] for line in lines]}
         for key in [*self.measures, *shown]:
             columns[MEASURES[key].title if key in MEASURES else key] = [line[key] for line in lines]
-        failed = [f"{score.name} failed. {score.error}" for score in self.scores if score.error is not None]
+        failed = [f"{score.name} failed: {score.error}" for score in self.scores if score.error is not None]
         chosen = [] if all(score.error is not None for score in self.scores) else [self.reason]
         return Table(
             f"Held out in {self.n_folds} folds", columns, (*chosen, *failed, *base_notes(self.scores), *self.notes)

@@ -1,4 +1,4 @@
-"""What a model costs: the Bayesian information criterion, and the length of a description in bits."""
+"""The Bayesian information criterion and the description length of a fitted model."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class _Likelihood(NamedTuple):
 def bic(model: Any) -> float:
     """Schwarz's criterion −2 ln p(y | X, θ̂) + k ln n of a fitted model; smaller is better.
 
-    −½ of it is the log evidence, up to a constant that doesn't grow with n (Schwarz 1978): what a model with k free
-    parameters may be expected to predict. θ̂ is the maximum of the likelihood, or near it: a strong penalty makes the
-    criterion too large.
+    −½ BIC approximates the log evidence of a model with k free parameters, up to a term that doesn't grow with n
+    (Schwarz 1978). θ̂ should be the maximum likelihood estimate, or close to it: a strong penalty makes the criterion
+    too large.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def bic(model: Any) -> float:
 
 
 def description_length(model: Any) -> float:
-    """The bits that it takes to tell the parameters of a fitted model, and then the targets by its probabilities.
+    """Two-part description length: the bits that encode the parameters, and then the targets given them.
 
         −log₂ p(y | X, θ̂) + (k/2) log₂ n  =  bic / (2 ln 2)                          (Rissanen 1978)
 
-    A parameter is told to a precision of 1/√n, which is as well as n observations know it: ½ log₂ n bits. Of labels
-    the first term is the length of a code for them; of numbers it is that up to a constant, which hangs on their unit.
+    A parameter is encoded to a precision of 1/√n, its standard error up to a constant: ½ log₂ n bits. For labels the
+    first term is the length of their code; for numbers it is so up to a constant that depends on their unit.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def description_length(model: Any) -> float:
 
 
 def has_likelihood(model: Any) -> bool:
-    """Whether a fitted model says how probable it holds what it was fitted to."""
+    """Whether a fitted model has a likelihood and counts of parameters and observations."""
     try:
         _likelihood(model)
     except TypeError:
@@ -72,7 +72,7 @@ def _likelihood(model: Any) -> _Likelihood:
     fitted = final_step(model)
     if not hasattr(fitted, "log_likelihood_"):
         raise TypeError(
-            f"{type(fitted).__name__} has no log_likelihood_ with n_parameters_ and n_observations_: the criterion is "
-            "one of fitted models with a maximal likelihood, such as LinearRegression or LogisticRegression"
+            f"{type(fitted).__name__} has no log_likelihood_ with n_parameters_ and n_observations_: use a "
+            "maximum likelihood model, such as LinearRegression or LogisticRegression"
         )
     return _Likelihood(float(fitted.log_likelihood_), float(fitted.n_parameters_), float(fitted.n_observations_))

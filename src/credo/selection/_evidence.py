@@ -1,4 +1,4 @@
-"""Model probabilities, among models whose log evidences have one base."""
+"""Posterior model probabilities among models with the same evidence base."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def weighed(scores: Sequence[Score]) -> list[Score]:
 
 
 def base_notes(scores: Sequence[Score]) -> list[str]:
-    """Which models share a base, where there is more than one."""
+    """A note on which models share a base, if there is more than one."""
     found = _groups(scores)
     if len(found) < 2:
         return []
     parts = [f"{', '.join(names)} ({_words(base, alone=len(names) == 1)})" for base, names in found.items()]
-    return [f"Log evidences and model probabilities compare only within one evidence base: {'; '.join(parts)}."]
+    return [f"Log evidences and model probabilities are comparable only within one evidence base: {'; '.join(parts)}."]
 
 
 def _groups(scores: Sequence[Score]) -> dict[str | None, list[str]]:

@@ -22,7 +22,7 @@ def splits(
     groups: ArrayLike | None = None,
     classes: bool = False,
 ) -> tuple[list[Split], list[str]]:
-    """The training and the held-out rows of each fold, and a note where there are fewer folds than asked for.
+    """The training and held-out rows of each fold, and a note if there are fewer folds than requested.
 
     `cv` is a number of folds, a scikit-learn splitter, or pairs of training and held-out rows.
     """
@@ -52,7 +52,7 @@ def shuffled(
     labels = np.arange(n_samples) if groups is None else _labels(groups, n_samples)
     sizes = np.bincount(labels)
     n_folds, what = min(int(cv), len(sizes)), "row" if len(sizes) == n_samples else "group"
-    notes = [f"{len(sizes)} {what}s make {n_folds} folds of one {what}, not {cv}."] if n_folds < cv else []
+    notes = [f"Using {n_folds} folds instead of {cv}: there are only {len(sizes)} {what}s."] if n_folds < cv else []
     order = rng.permutation(len(sizes))
     if classes is None and what == "row":
         return [np.sort(fold) for fold in np.array_split(order, n_folds)], notes
@@ -69,8 +69,8 @@ def shuffled(
 def forward(order: ArrayLike, cv: int) -> list[Split]:
     """Blocks of rows in the order of time, each predicted from all rows before it.
 
-    The rows are cut into `cv + 1` blocks; the first is never held out. `order` are the rows from the earliest to
-    the latest. Equivalent to scikit-learn's `TimeSeriesSplit` on sorted rows.
+    The rows are split into `cv + 1` blocks; the first is never held out. `order` has the rows from the earliest to the
+    latest. Equivalent to scikit-learn's `TimeSeriesSplit` on sorted rows.
 
     >>> [(train.tolist(), test.tolist()) for train, test in forward([0, 1, 2, 3, 4, 5], 2)]
     [([0, 1], [2, 3]), ([0, 1, 2, 3], [4, 5])]
@@ -90,7 +90,7 @@ def _checked(pairs: Iterable[tuple[Any, Any]], n_samples: int) -> list[Split]:
 
 
 def _class_of_groups(classes: NDArray[Any], labels: Rows) -> Rows:
-    """The class of each group's first row; every class must have two groups, one to learn from and one to hold out."""
+    """The class of each group's first row; every class must have at least two groups, for training and for testing."""
     known, codes = np.unique(classes, return_inverse=True)
     pairs = np.unique(np.column_stack([codes.ravel(), labels]), axis=0)
     few = np.flatnonzero(np.bincount(pairs[:, 0]) < 2)
@@ -98,8 +98,8 @@ def _class_of_groups(classes: NDArray[Any], labels: Rows) -> Rows:
         n = int(np.sum(codes == few[0]))
         rows = "one row only" if n == 1 else f"{n} rows, all of one group"
         raise ValueError(
-            f"the class {known[few[0]].item()!r} has {rows}, which can't be learned from and held out at once: leave "
-            "it out, or join it to another class"
+            f"the class {known[few[0]].item()!r} has {rows}, which can't be split into training and held-out rows: "
+            "remove it, or merge it with another class"
         )
     return codes.ravel()[np.unique(labels, return_index=True)[1]]
 
@@ -107,8 +107,8 @@ def _class_of_groups(classes: NDArray[Any], labels: Rows) -> Rows:
 def _labels(groups: ArrayLike, n_samples: int) -> Rows:
     values = np.asarray(groups)
     if values.shape != (n_samples,):
-        raise ValueError(f"groups needs one label for each of the {n_samples} rows of X; got shape {values.shape}")
+        raise ValueError(f"groups must have one label for each of the {n_samples} rows of X; got shape {values.shape}")
     labels = np.unique(values, return_inverse=True)[1].ravel()
     if n_samples > 1 and not labels.any():
-        raise ValueError("all rows carry the same label in groups, so that none can be held out from the others")
+        raise ValueError("groups has only one label; at least two groups are needed")
     return labels

@@ -1,4 +1,4 @@
-"""How far one model is ahead of another, and whether chance alone could explain it: the one rule."""
+"""Paired differences between the scores of two models, and whether chance explains them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Gap:
 
     @property
     def clear(self) -> bool:
-        """Whether the difference is larger than chance would explain: more than two standard errors.
+        """Whether the difference is larger than two standard errors.
 
-        An infinite one is, too: one of the two models held impossible what then happened.
+        An infinite difference is clear too: one of the models gave an outcome probability zero.
 
         >>> Gap(0.30, 0.16).clear, Gap(0.35, 0.16).clear, Gap(float("inf"), float("nan")).clear
         (False, True, True)
@@ -33,7 +33,7 @@ class Gap:
 def gap(first: NDArray[np.float64], second: NDArray[np.float64]) -> Gap:
     """The paired difference of two models' scores, row by row.
 
-    Equal scores differ by nothing, infinite ones too: two point masses that both hit are equally good.
+    Equal scores have difference zero, also if they are infinite.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is measured on held-out rows, of numbers and of classes: what it is called, and how it is found."""
+"""The scores computed on held-out rows for regression and classification: names, formats, functions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of the leaderboard: what a table calls it, `brief` where room is short, and which way is better.
+    """A column of the leaderboard: its title, a `brief` one for narrow tables, and which direction is better.
 
-    `sign` is 1 where higher is better, −1 where lower is, and 0 where neither. Of a logarithm the difference counts,
-    whatever its size: it has a fixed number of `decimals`. A share is written in per cent, anything else by its size.
+    `sign` is 1 if higher is better, −1 if lower is, and 0 if neither. Logarithms have a fixed number of `decimals`,
+    because their differences matter. Shares are written in per cent, other numbers with significant digits.
     """
 
     title: str
@@ -59,8 +59,8 @@ MEASURES: Mapping[str, Measure] = {
 class Task:
     """What is predicted, and its `measures`.
 
-    `rows` gives numbers for each row of a fold, `scores` the means over all held-out rows. A model that predicts no
-    distribution has only the score `bare`, for a reason that `lacking` says.
+    `rows` returns the scores of each row of a fold, `scores` the means over all held-out rows. A model that predicts no
+    distribution has only the score `bare`; `lacking` says what it lacks.
     """
 
     name: str
@@ -119,7 +119,7 @@ REGRESSION = Task(
     "regression",
     ("log_score", "rmse", "crps", "coverage"),
     "rmse",
-    "numbers without saying how sure it is",
+    "numbers without uncertainty",
     _of_numbers,
     _number_scores,
 )

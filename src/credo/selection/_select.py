@@ -1,14 +1,14 @@
-"""Which of the compared models to use: one rule, and the sentence that says why.
+"""The selection rule, and the sentence that gives the reason.
 
 1. A model must beat the baseline: a better log score, by more than one standard error, and an RMSE (or accuracy) that
    is no worse. If none does, the baseline is selected.
-2. The leader has the best held-out log score. If another model's RMSE is clearly and by a tenth lower (its accuracy
-   clearly higher), the two scores contradict each other, and the CRPS (Brier score) decides.
+2. The leader has the best held-out log score. If another model's RMSE is clearly lower, by a tenth or more (its
+   accuracy clearly higher), the two scores contradict each other, and the CRPS (Brier score) decides.
 3. Models are tied with the leader if the paired difference of their log scores is negligible, or small and within one
-   standard error (half of one where the leader is at least as good on every measure). Of these the simplest is selected, the one named
-   first.
-4. A model whose calibration is rejected, in a way that matters, is passed over while a calibrated one is left, unless
-   all of those predict much worse.
+   standard error (half of one where the leader is at least as good on every measure). Of these the simplest is
+   selected, the one named first.
+4. A model whose calibration is rejected, by enough to matter, is passed over if a calibrated one is left that doesn't
+   predict much worse.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SPELLED = ("", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", 
 class Selection:
     """The model to use, the models that are statistically tied with the leader, and why.
 
-    `why` follows the model's name in a sentence; `notes` say what else has to be known about the choice.
+    `why` follows the model's name in `reason`; `notes` are further remarks on the choice.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Selection:
 
     @property
     def reason(self) -> str:
-        """The choice as a sentence or two."""
+        """The selected model and why, in a sentence or two."""
         return f"Selected: {self.name}. {self.why}"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model's held-out predictions, seen as the selection sees them."""
+    """One model's held-out predictions, with what the rule needs."""
 
     name: str
     y: NDArray[Any]
@@ -94,7 +94,7 @@ class Candidate:
 
     @cached_property
     def is_rejected(self) -> bool:
-        """Whether its calibration is off by more than chance, and by enough to matter."""
+        """Whether it is miscalibrated by more than chance, and by enough to matter."""
         if self.is_classifier:
             return class_calibration(self.y, self.dist).verdict in ("too sure", "too unsure", "off")
         if len(self.y) < 20:
@@ -145,7 +145,7 @@ class Candidate:
 
 
 def select(candidates: Sequence[Candidate]) -> Selection:
-    """The model to use, of candidates in the order of their simplicity; "baseline" is the one to beat."""
+    """Select one of the candidates, which are ordered by simplicity; "baseline" is the one to beat."""
     baseline = next((c for c in candidates if c.name == BASELINE), None)
     others = [c for c in candidates if c is not baseline]
     eligible = better = [c for c in others if baseline is None or c.beats(baseline)]
@@ -191,8 +191,8 @@ def select(candidates: Sequence[Candidate]) -> Selection:
 def _ties(other: Candidate, leader: Candidate) -> bool:
     """Whether the leader's lead is within one standard error and small, and not on every measure.
 
-    A single row that a model held nearly impossible makes a lead of one standard error, whatever its size: so a lead
-    has to be small as well.
+    A single row to which a model gave almost no probability makes a lead of one standard error, whatever its size: so a
+    lead has to be small as well.
     """
     lead = gap(leader.log_score, other.log_score)
     loss = -float(leader.log_score.mean()) if leader.is_classifier else 0.0
@@ -207,7 +207,7 @@ def _ties(other: Candidate, leader: Candidate) -> bool:
 def _ties_as_baseline(baseline: Candidate, leader: Candidate) -> bool:
     """Whether the leader's lead over guessing is no more than one standard error.
 
-    Of several models one is often a little better than guessing by chance, on every measure.
+    Among several models one is often a little better than guessing by chance, on every measure.
     """
     lead = gap(leader.log_score, baseline.log_score)
     return np.isfinite(lead.mean) and not lead.mean > lead.error

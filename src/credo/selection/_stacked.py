@@ -15,9 +15,9 @@ Part = tuple[Rows, Distribution]
 
 
 def stacked(parts: Sequence[Part], n_rows: int) -> Distribution:
-    """One distribution of `n_rows` rows, of parts that say which rows are theirs.
+    """One distribution of `n_rows` rows, from parts with their row numbers.
 
-    Classes are those that any part knows; one that a part had not seen has the probability 0 in its rows.
+    The classes are those of all parts together; a class that a part doesn't have gets probability 0 in its rows.
     """
     dists = [dist for _, dist in parts]
     if all(isinstance(dist, Bernoulli) for dist in dists):
@@ -28,7 +28,7 @@ def stacked(parts: Sequence[Part], n_rows: int) -> Distribution:
 
 
 class Stacked(Distribution):
-    """Distributions of any kind for some rows each, as one for all rows."""
+    """Distributions of any kind for parts of the rows, as one for all rows."""
 
     _parts: tuple[Part, ...]
     _n_rows: int
@@ -36,7 +36,7 @@ class Stacked(Distribution):
     def __init__(self, parts: Sequence[Part], n_rows: int) -> None:
         rows = np.concatenate([rows for rows, _ in parts]) if parts else np.empty(0, dtype=np.intp)
         if not np.array_equal(np.sort(rows), np.arange(n_rows)):
-            raise ValueError(f"the parts must have each of the {n_rows} rows once")
+            raise ValueError(f"the parts must contain each of the {n_rows} rows exactly once")
         vars(self).update(_parts=tuple(parts), _n_rows=n_rows)
 
     @property
@@ -102,7 +102,7 @@ class Stacked(Distribution):
 
 
 def _filled(parts: Sequence[Part], n_rows: int, answer: Callable[[Distribution], NDArray[Any]]) -> NDArray[Any]:
-    """The answers of all parts, each in its rows."""
+    """The values of all parts, each in its rows."""
     found = [np.asarray(answer(dist)) for _, dist in parts]
     values = np.empty((n_rows, *found[0].shape[1:]), dtype=np.result_type(*found))
     for (rows, _), value in zip(parts, found, strict=True):

@@ -1,4 +1,4 @@
-"""One model on its way through the folds and the fit on all rows."""
+"""Fits of one model to the folds and to all rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from credo.selection._stacked import Part, stacked
 
 @dataclass
 class Parts:
-    """Rows of a table, taken once for all models, so that what they prepare can be shared."""
+    """Subsets of a table's rows, made once for all models, so that prepared columns can be shared."""
 
     X: Any
     taken: dict[int, tuple[NDArray[np.intp], Any]] = field(default_factory=dict)
@@ -99,13 +99,13 @@ class Trial:
         bad = np.flatnonzero(np.isnan(values).any(axis=1) | ~np.isfinite(values[:, 0]))
         if bad.size:
             first = f"the first is row {test[bad[0]]} of X"
-            raise ValueError(f"the predictions of {bad.size} rows are no numbers, {first}")
+            raise ValueError(f"the predictions of {bad.size} rows are not finite, {first}")
         self.parts.append((test, dist))
         self.measured.append(rows)
 
     @property
     def notes(self) -> list[str]:
-        """What the fits warned of; the fit on all rows speaks for the folds."""
+        """The warnings of the fits; those of the folds only if the fit on all rows has none."""
         if self.error is not None:
             return []
         bare = [self.task.note(self.name)] if self.plain else []
@@ -117,7 +117,7 @@ class Trial:
         return [*bare, f"{self.name}, in {len(messages)} of {self.n_fits - 1} folds: {messages[0][0]}"]
 
     def held_out(self) -> HeldOut | None:
-        """The predictions of all folds; None of a model that predicts no distribution."""
+        """The predictions of all folds; None if the model predicts no distribution."""
         if self.plain:
             return None
         rows = self._tested
@@ -130,7 +130,7 @@ class Trial:
         return np.sort(np.concatenate([rows for rows, _ in self.parts]))
 
     def score(self, held: HeldOut | None) -> Score:
-        """The line of the leaderboard; the model's probability is known when all have theirs."""
+        """The line of the leaderboard, without the model probability, which needs all models."""
         if self.error is not None:
             return Score(self.name, error=self.error)
         evidence = next((m for m in (self.fitted, final_step(self.fitted)) if hasattr(m, "log_evidence_")), None)
@@ -152,7 +152,7 @@ class Trial:
         return self.task.bare_score(self.y[rows], np.concatenate([values for _, values in self.plain]))
 
     def _rows(self) -> dict[str, NDArray[np.float64]]:
-        """What was measured in the folds, in the order of the rows."""
+        """The scores of the held-out rows, in the order of the rows."""
         order = np.argsort(np.concatenate([rows for rows, _ in self.parts]))
         return {name: np.concatenate([part[name] for part in self.measured])[order] for name in self.measured[0]}
 
@@ -167,7 +167,7 @@ def _seeded(model: Any, seed: int | None) -> Any:
 
 
 def _sentence(error: Exception) -> str:
-    """The error's own words on one line; its kind in front when it isn't one that Credo writes."""
+    """The error message on one line, preceded by the type of the error unless it is a ValueError or TypeError."""
     text = " ".join(str(error).split())
     if isinstance(error, ValueError | TypeError) and text:
         return text

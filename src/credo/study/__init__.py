@@ -1,11 +1,11 @@
-"""The analysis of a table, end to end: what the columns and the target are, which models to fit, which one to use.
+"""The analysis of a table from end to end: understand the columns, fit models, select one.
 
     analyze(data, target) -> Study        Study: leaderboard, selected, predict, explain, report, save
 
 Contract: everything that `credo fit` decides and computes is here, so that the command line, the lab and a notebook
-give the same answer. A study keeps to its time budget: models are fitted in the order of their cost, one that would
-take too long is named in the notes, and what is finished when the time is up or Ctrl-C arrives is compared and
-reported. Notes are values; nothing is printed except progress on stderr, and nothing depends on global state.
+give the same answer. A study keeps to its time budget: models are fitted in the order of their cost, those that would
+take too long are named in the notes, and when the time is up, or on Ctrl-C, the finished models are compared and
+reported. Notes are values; nothing is printed except progress on stderr, and there is no global state.
 
 Members: `analyze`, `Study`; `Dataset` and `dataset` (a table with its target and folds), `Card` and `CARDS` (the
 models), `run` (the models on a data set), `write` (the files of a study).

@@ -1,4 +1,4 @@
-"""The one call: from a table to a study."""
+"""`analyze`: from a table to a study."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def analyze(
     ----------
     data : data frame (pandas, polars, pyarrow), dict of columns, or path of a CSV, Parquet, Excel or JSON lines file
     target : str
-        The column to predict, of numbers or classes.
+        The column to predict; numbers or classes.
     models : sequence of str, optional
-        Names of models; by default all that suit the table, as far as the time allows.
+        Names of models; by default all that suit the table and fit into the time.
     time : float or None, default 60
-        Seconds that the models and the report may take together; None for no limit. Models are fitted in the order of
-        their cost, and those that don't fit in are named in the notes.
+        Time budget in seconds for models and report together; None for no limit. Models are fitted in the order of
+        their cost, and those that don't fit into the budget are named in the notes.
     folds : int, optional
         Number of folds; by default 5.
     task : {"regression", "classification"}, optional
-        What the target holds; by default it is found out.
+        By default inferred from the target.
     select : str, optional
-        The model to use, whatever the scores say.
+        The model to select, regardless of the scores.
     time_order : bool, optional
-        False holds rows out at random although they are in the order of time; by default each fold of such a table is
+        False holds out rows at random even if the table is in time order; by default each fold of such a table is
         predicted from the rows before it.
     random_state : int, default 0
         Seed of the folds and of the models.
     progress : bool, default True
-        Whether a leaderboard is shown on stderr while the models are fitted.
+        Whether to show a live leaderboard on stderr.
     **reading
         Options of `credo.io.read_table` for a path.
 
@@ -101,9 +101,9 @@ def run(
     report: Report | None = None,
     started: float | None = None,
 ) -> Study:
-    """Fit the models to a data set and select one of them; `analyze` says what the arguments are.
+    """Fit the models to a data set and select one of them; see `analyze` for the arguments.
 
-    `started` is the time of the monotonic clock from which the time is counted.
+    `started` is the time of the monotonic clock at which the time budget starts.
     """
     names = [models] if isinstance(models, str) else models
     cards, card_notes = chosen_cards(data.size, names, data.transformation)
@@ -115,7 +115,7 @@ def run(
         kind = {"log": "the logarithm", "box-cox": "a Box–Cox transformation"}.get(data.transformation)
         card_notes.append(
             f"{data.target!r} is skewed, and {kind or 'a Yeo–Johnson transformation'} of it is easier to predict: "
-            f"names that end in {SUFFIXES[data.transformation]} are models of that. All scores are on the scale of "
+            f"models whose names end in {SUFFIXES[data.transformation]} predict that. All scores are on the scale of "
             f"{data.target!r} itself."
         )
     splits, fold_notes = data.splits(FOLDS if folds is None else folds, seed)
@@ -134,7 +134,7 @@ def run(
     ]
     found = replace(found, scores=scores, references=references)
     selected = found.selected if select is None else select
-    reason = found.reason if select is None else f"Selected: {select}, as asked for. {_otherwise(found, select)}"
+    reason = found.reason if select is None else f"Selected: {select}, as requested. {_otherwise(found, select)}"
     if selected not in fitted:
         raise ValueError(f"the model {selected!r} was not finished: {' '.join(work.notes) or found[selected].error}")
     notes = [
@@ -149,4 +149,4 @@ def run(
 
 
 def _otherwise(found: Any, select: str) -> str:
-    return "" if found.selected == select else f"By the held-out scores it would be {found.selected}."
+    return "" if found.selected == select else f"By the held-out scores, {found.selected} would be selected."

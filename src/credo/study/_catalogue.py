@@ -1,4 +1,4 @@
-"""The models of a study: one card each, the simplest first."""
+"""The models of a study, one card each, the simplest first."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ LATER = 10
 
 @dataclass(frozen=True)
 class Card:
-    """One model: its name, what it is in words, and what it costs.
+    """One model: its name, a description, and its cost.
 
-    `cost` orders the models: those of lower cost are fitted first. `limit` says why a table of some size can't be
-    fitted at all. `loops` is the module whose functions numba compiles on first use. A `reference` is compared with the
-    others but never selected, because it can't be saved. `standardize` says whether its columns have mean 0 and
-    standard deviation 1, or their own units.
+    `cost` orders the models: those of lower cost are fitted first. `limit` returns why a table of some size can't be
+    used, or None. `loops` is the module whose functions numba compiles on first use. A `reference` is compared with the
+    others but never selected, because it can't be saved. `standardize` is whether columns are standardized.
     """
 
     name: str
@@ -56,7 +55,7 @@ class Card:
 
 
 def names(task: str | None = None) -> tuple[str, ...]:
-    """The names of the models of a task, or of both; the baseline is always compared and has no say here."""
+    """The names of the models of a task, or of both; without the baseline, which always takes part."""
     tasks = CARDS if task is None else {task: CARDS[task]}
     return tuple(dict.fromkeys(card.name for cards in tasks.values() for card in cards if card.cost >= 0))
 
@@ -64,10 +63,10 @@ def names(task: str | None = None) -> tuple[str, ...]:
 def chosen_cards(
     size: Size, models: Sequence[str] | None, transformation: str = "identity"
 ) -> tuple[list[Card], list[str]]:
-    """The cards of the named models, or of all, and notes about those that the table's size rules out.
+    """The cards of the named models, or of all, and notes about those that the table's size excludes.
 
-    `transformation` is the one under which the target is best predicted: where no models are named, those of the
-    transformed target join, right behind those of the plain one, which are fitted later.
+    `transformation` is the one under which the target is best predicted: if no models are named, models of the
+    transformed target are added, and those of the plain target are fitted later.
     """
     known = CARDS[size.task]
     if models is not None:
@@ -82,11 +81,11 @@ def chosen_cards(
             known = tuple(card if card.cost < 1 or _is_varied(card) else card.later() for card in joined)
     if all(card.reference or card.cost < 0 for card in known):
         named = ", ".join(card.name for card in known if card.reference)
-        raise ValueError(f"{named} is compared with other models and can't be selected: name another model beside it")
+        raise ValueError(f"{named} is fitted for reference only and can't be selected: name at least one other model")
     reasons = {card.name: reason for card in known if (reason := card.limit(size)) is not None}
     if models is not None and reasons:
         name, reason = next(iter(reasons.items()))
-        raise ValueError(f"the model {name!r} can't be used here: {reason}; leave it out")
+        raise ValueError(f"the model {name!r} can't be used for this table: {reason}")
     notes = _left_out({name: reason for name, reason in reasons.items() if name not in _SELDOM})
     return [card for card in known if card.name not in reasons], notes
 
@@ -114,7 +113,7 @@ def with_variants(cards: Sequence[Card], *transformations: str) -> list[Card]:
 
 
 def known_name(name: str, task: str | None = None) -> str:
-    """The name, if a model is called so; otherwise an error that suggests the nearest."""
+    """The name if there is such a model; otherwise an error that suggests the nearest."""
     every = names(task)
     if name in every or name in _VARIANTS:
         return name
@@ -129,7 +128,7 @@ def _check_names(models: Sequence[str], task: str) -> None:
         if name not in names(task) and not (task == "regression" and name in _VARIANTS):
             what = "numbers" if task == "regression" else "classes"
             raise ValueError(
-                f"the model {name!r} doesn't predict {what}, which is what the target holds: choose from "
+                f"the model {name!r} doesn't predict {what}, and the target has {what}: choose from "
                 f"{', '.join(names(task))}, or set the task"
             )
 

@@ -1,4 +1,4 @@
-"""A table, what to predict in it, and what there is to know before any model is fitted."""
+"""A table with its target, folds, and notes from before any model is fitted."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class Note:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A table whose target is set apart, the folds that it is cut into, and notes about both.
+    """A table with its target separated, its folds, and notes about both.
 
-    `groups` are labels of rows that share a fold; `time` is the order of the rows in time where there is one; `labels`
-    is the index of a frame that was given.
+    `groups` labels rows that share a fold; `time` is the time column if the rows are in time order; `labels` is the
+    index of the given frame.
     """
 
     source: str
@@ -81,7 +81,7 @@ class Dataset:
         return f"{plural(rows, 'row')}, {plural(columns, 'column')}"
 
     def splits(self, folds: int, seed: int) -> tuple[list[Split], list[str]]:
-        """Training and held-out rows of each fold: blocks in the order of time, or shuffled."""
+        """Training and held-out rows of each fold: blocks in time order, or shuffled."""
         if self.time is not None:
             return forward(self.time.order, min(folds, len(self.y) // 4)), []
         labels = self.y if self.task == "classification" else None
@@ -98,7 +98,7 @@ def dataset(
     reading: Mapping[str, Any] | None = None,
     time_order: bool | None = None,
 ) -> Dataset:
-    """Read the table, or take the frame; find out what the target holds unless `task` says it."""
+    """Read the table or use the frame, and infer the task unless it is given."""
     if isinstance(data, str | os.PathLike):
         sheet = read_table(data, **(reading or {}))
         table, notes, source = sheet.frame, list(sheet.notes), "standard input" if str(data) == "-" else Path(data).name
@@ -141,7 +141,7 @@ def dataset(
 
 
 def task_note(target: str, found: Task) -> str:
-    """What the target was taken for, why, and how to say otherwise."""
+    """How the target is treated, why, and how to change that."""
     if found.name == "classification":
         other = "; task='regression' (--task regression) predicts it as a number" if found.open else ""
         return f"The target {target!r} is predicted as classes, because {found.why}{other}."
@@ -154,9 +154,9 @@ def task_note(target: str, found: Task) -> str:
 def copies(frame: Any) -> NDArray[np.intp] | None:
     """A label for each row that rows with equal inputs share; None where they should not share a fold.
 
-    A copied row would be predicted from itself, so copies share a fold. The target has no say in it: rows held out
-    together because of their target would bias the training rows. Where distinct rows are few, as with a handful of
-    discrete columns, equal inputs are the rule, and every fold should see each of them: None.
+    A copied row would be predicted from itself, so copies share a fold. The target is ignored: holding rows out
+    together because of their target would bias the training rows. If distinct rows are few, as with a handful of
+    discrete columns, equal inputs are normal, and the result is None.
     """
     cells = pandas().util.hash_pandas_object(frame, index=False).to_numpy()
     labels = np.unique(cells, return_inverse=True)[1].ravel()
@@ -174,7 +174,7 @@ def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
 
 
 def leak_notes(data: Dataset) -> list[Note]:
-    """A question about columns that alone nearly determine the target."""
+    """A warning about columns that alone nearly determine the target."""
     if data.frame.shape[1] < 2 or data.time is not None:
         return []
     found = leaks(data.frame, data.y, classes=data.task == "classification")
@@ -186,14 +186,14 @@ def leak_notes(data: Dataset) -> list[Note]:
     return [
         Note(
             f"{names} alone {verb} {share} of {data.target!r}. {it} another form of the target, or known only "
-            "afterwards? If so, leave the column out and run again.",
+            "afterwards? If so, remove the column and run again.",
             important=True,
         )
     ]
 
 
 def time_notes(time: TimeColumn | None, *, in_order: bool) -> list[str]:
-    """What a column of times means for the folds."""
+    """How a time column affects the folds."""
     if time is None:
         return []
     if in_order:
@@ -204,8 +204,9 @@ def time_notes(time: TimeColumn | None, *, in_order: bool) -> list[str]:
         ]
     if time.repeated:
         return [
-            f"Every value of {time.name!r} has several rows. Rows are held out at random, so the scores are about rows "
-            "from known times, not about forecasts."
+            f"Every value of {time.name!r} has several rows. Rows are held out at random, so the scores measure "
+            "predictions "
+            "at known times, not forecasts."
         ]
     return []
 
@@ -226,7 +227,7 @@ def _times(time: TimeColumn, preparation: Preparation) -> Times:
 
 
 def best_transformation(rows: Any, y: NDArray[np.float64]) -> str:
-    """The transformation under which a linear model predicts held-out targets best, of targets that are skewed."""
+    """The transformation of the target under which a linear model predicts held-out rows best."""
     if len(y) < _FEWEST or len(np.unique(y)) < _FEWEST:
         return "identity"
     found = choose_transform(rows, y, random_state=0)
@@ -235,7 +236,7 @@ def best_transformation(rows: Any, y: NDArray[np.float64]) -> str:
 
 
 def target_notes(data: Dataset) -> list[str]:
-    """What a count or a bounded target means for the intervals."""
+    """How a count or a bounded target affects the intervals."""
     if data.task == "classification" or data.time is not None:
         return []
     y = data.y
@@ -243,11 +244,11 @@ def target_notes(data: Dataset) -> list[str]:
     whole = bool((y == np.floor(y)).all())
     if whole and low >= 0 and len(np.unique(y)) <= min(_COUNT_VALUES, len(y) / 5) and low <= 2:
         return [
-            f"The target {data.target!r} holds counts. They are predicted as numbers: intervals may reach below "
-            "zero and between whole numbers."
+            f"The target {data.target!r} looks like counts. They are predicted as real numbers: intervals may extend "
+            "below zero and contain fractions."
         ]
     for bounds, what in (((0.0, 1.0), "shares between 0 and 1"), ((0.0, 100.0), "percentages")):
         inside = bounds[0] <= low and high <= bounds[1] and high > 0.8 * bounds[1] and low < 0.2 * bounds[1]
         if inside and not whole:
-            return [f"The target {data.target!r} looks like {what}. Intervals may reach beyond these bounds."]
+            return [f"The target {data.target!r} looks like {what}. Intervals may extend beyond these bounds."]
     return []

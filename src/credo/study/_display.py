@@ -1,4 +1,4 @@
-"""Progress on the terminal, in a log or in a notebook: a live leaderboard on stderr, or a line for each model."""
+"""Progress on stderr: a live leaderboard on a terminal, otherwise a line for each model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _live() -> Iterator[Report]:
 
 
 def _picture(state: Progress) -> Any:
-    """The scores so far, the model that runs, and what is left."""
+    """The scores so far, the running model, and what is left."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -66,7 +66,7 @@ def _picture(state: Progress) -> Any:
         table.add_row(Text(f"{state.running}: {doing} …", style="bold"))
     left = [] if state.remaining is None else [f"{state.remaining:.0f} s left"]
     waiting = [f"then {', '.join(state.waiting)}"] if state.waiting else []
-    table.caption = Text(" · ".join([*left, *waiting, "Ctrl-C ends with what is finished"]), style="dim")
+    table.caption = Text(" · ".join([*left, *waiting, "Ctrl-C keeps the finished models"]), style="dim")
     table.caption_justify = "left"
     return table
 

@@ -40,7 +40,7 @@ SAMPLER_SEED, STEPS = 0, 5000
 
 
 def make(name: str, size: Size, transformation: str = "identity") -> Any:
-    """The unfitted estimator of a card, for a prepared table of this size."""
+    """The unfitted estimator of a card for a prepared table of this size."""
     estimator = (_classifiers(size) if size.classes else _regressors(size))[name]
     if transformation == "identity":
         return estimator
@@ -93,7 +93,7 @@ def _classifiers(size: Size) -> dict[str, Any]:
 
 
 def _in_time(size: Size) -> Kernel:
-    """A smooth trend, cycles whose shape drifts, short-lived deviations, and the other columns."""
+    """A smooth trend, cycles of changing shape, short-term deviations, and the other columns."""
     times = size.times
     assert times is not None
     at = [times.column]
@@ -106,10 +106,10 @@ def _in_time(size: Size) -> Kernel:
 
 
 def _inclusion(size: Size) -> str | tuple[float, float]:
-    """The prior over subsets: any share of the columns matters, or, of more columns than rows, a few.
+    """The prior over subsets: beta-binomial, or with more columns than rows one that expects few.
 
-    With any share as likely, models that reproduce the target with half as many columns as rows weigh as much as all
-    others where columns are many.
+    With many columns, a beta-binomial prior gives as much probability to models that reproduce the target with half as
+    many columns as rows as to all others.
     """
     return (1.0, float(size.columns)) if size.columns > size.rows else "beta-binomial"
 

@@ -19,9 +19,9 @@ _FEWEST = 20
 def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
     """The columns that alone predict the target almost perfectly, with the share that each explains.
 
-    Each row is predicted from the rows of equal value or, of numbers, from its two neighbours in the order of the
-    column, whichever is better. The share is that of the variance or, of classes, of the labels that the commonest one
-    misses.
+    Each row is predicted from the other rows of equal value or, for numbers, from its two neighbours when sorted by the
+    column, whichever is better. The share is that of the variance or, for classes, of the errors of always predicting
+    the most frequent class.
     """
     n = len(y)
     if n < _FEWEST:
@@ -54,7 +54,7 @@ def _share(column: Any, target: NDArray[np.float64]) -> float | None:
 
 
 def _explained(codes: NDArray[np.intp], target: NDArray[np.float64]) -> float:
-    """The share that the mean of the other rows of equal value explains."""
+    """The share explained by the mean of the other rows of equal value."""
     table = target.reshape(len(target), -1)
     counts = np.bincount(codes).astype(np.float64)[codes]
     sums = np.column_stack([np.bincount(codes, weights=column)[codes] for column in table.T])
@@ -64,7 +64,7 @@ def _explained(codes: NDArray[np.intp], target: NDArray[np.float64]) -> float:
 
 
 def _smooth(values: NDArray[np.float64], target: NDArray[np.float64]) -> float:
-    """The share that the two neighbours in the order of the column explain."""
+    """The share explained by the two neighbours when sorted by the column."""
     # Rows of equal value in a random order: a table is often sorted by its target.
     order = np.lexsort((np.random.default_rng(0).random(len(values)), values))
     table = target.reshape(len(target), -1)[order]

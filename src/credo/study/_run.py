@@ -1,4 +1,4 @@
-"""Fitting the models within a time budget, the cheapest first; what is finished is kept, whatever happens next."""
+"""Fitting the models within a time budget, the cheapest first; finished models are kept."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _GROWTH = (2**0.8, 2**3.2)
 
 @dataclass(frozen=True)
 class Progress:
-    """What a display shows: the model that runs, its fits so far, the lines of finished models, and the time left."""
+    """State for a display: the running model, its fits so far, the scores of finished models, and the time left."""
 
     running: str | None
     fits: int
@@ -56,7 +56,7 @@ Report = Callable[[Progress], None]
 
 @dataclass
 class Run:
-    """Trials of the models on the same folds, one after the other."""
+    """Fits of the models on the same folds, one after the other."""
 
     data: Dataset
     cards: Sequence[Card]
@@ -76,7 +76,7 @@ class Run:
         self._parts = Parts(self.data.frame)
 
     def finish(self) -> list[Trial]:
-        """Fit what the time allows; the finished trials in the order of the cards."""
+        """Fit what the time allows; returns the finished trials in the order of the cards."""
         with preparing_once():
             return self._finish()
 
@@ -101,7 +101,7 @@ class Run:
 
     @property
     def has_model(self) -> bool:
-        """Whether a model is finished that can be selected, beside the baseline."""
+        """Whether a model other than the baseline is finished that can be selected."""
         return any(card.name in self.trials for card in self.cards if card.cost >= 0 and not card.reference)
 
     def model(self, card: Card) -> TableModel:
@@ -110,7 +110,7 @@ class Run:
         return TableModel(preparation, card.make(self.data.size), self.data.target)
 
     def _fit(self, card: Card, waiting: list[str]) -> str | None:
-        """Run one model's trial; None, or why it was not finished."""
+        """Fit one model; returns None, or why it was not finished."""
         if card.cost >= 0 and self._deadline is not None and monotonic() >= self._deadline:
             return ""
         if card.loops is not None and compiles(card.loops):
@@ -136,7 +136,7 @@ class Run:
         return None
 
     def _expected(self, card: Card) -> float:
-        """Seconds that all fits should take, from fits on parts of the rows; 0 where a model is not worth trying."""
+        """Estimated seconds for all fits, from fits on parts of the rows; 0 if the model is too cheap to time."""
         n = self.data.size.rows
         if self._deadline is None or card.cost < _TRIED_COST or n < _TRIED_ROWS:
             return 0.0
@@ -173,7 +173,7 @@ class Run:
 
 
 def _threads(card: Card) -> AbstractContextManager[Any]:
-    """One thread for everything but processes, whose matrices are large and which manage their threads themselves.
+    """One thread for everything but Gaussian processes, which manage their threads themselves.
 
     On a busy machine the threads of small linear algebra, and of scikit-learn's trees, wait for each other most of the
     time: a tenth of the speed.
@@ -182,7 +182,7 @@ def _threads(card: Card) -> AbstractContextManager[Any]:
 
 
 def compiles(module: str) -> bool:
-    """True when no compiled code of a module of loops is in numba's cache; False when that can't be told."""
+    """True if no compiled code of a module is in numba's cache; False if that is unknown."""
     functions = [value for value in vars(import_module(module)).values() if hasattr(value, "stats")]
     folders = [getattr(function.stats, "cache_path", None) for function in functions]
     if not functions or not all(folders):
@@ -194,7 +194,7 @@ def compiles(module: str) -> bool:
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that a person would use.
+    """A duration in suitable units.
 
     >>> duration(4.0), duration(44.0), duration(700.0), duration(9000.0), duration(float("inf"))
     ('about 4 seconds', 'about 40 seconds', 'about 12 minutes', 'about 2.5 hours', '')

@@ -1,4 +1,4 @@
-"""The size of a prepared table, and what it rules out."""
+"""The size of a prepared table, and which models it excludes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_CELLS = 10**8
 
 @dataclass(frozen=True)
 class Times:
-    """A column of times with a row for each step: its place among the prepared columns, range, step and cycles.
+    """A time column: its index among the prepared columns, range, step and cycles.
 
     All in the unit of the column, days for dates. `cycles` are periods that the table covers at least twice.
     """
@@ -35,9 +35,9 @@ class Times:
 
 @dataclass(frozen=True)
 class Size:
-    """Rows, prepared columns, table columns that these come from, and classes (0 where the target is a number).
+    """Numbers of rows, prepared columns, table columns behind these, and classes (0 for regression).
 
-    `times` is there where the rows are in the order of time.
+    `times` is given if the rows are in time order.
     """
 
     rows: int
@@ -48,12 +48,12 @@ class Size:
 
     @property
     def task(self) -> str:
-        """What is predicted: regression or classification."""
+        """ "regression" or "classification"."""
         return "classification" if self.classes else "regression"
 
     @property
     def has_lengthscales(self) -> bool:
-        """Whether a process may have a length scale for each input."""
+        """Whether a Gaussian process may have a length scale for each input."""
         each = LABELS_PER_LENGTHSCALE if self.classes else ROWS_PER_LENGTHSCALE
         return (self.inputs or self.columns) <= min(MAX_LENGTHSCALES, self.rows / each)
 
@@ -64,14 +64,14 @@ class Size:
 
 
 def any_size(size: Size) -> str | None:
-    """Nothing is ruled out."""
+    """No limit."""
     return None
 
 
 def in_time_order(size: Size) -> str | None:
-    """Why a process in time can't be used, or None."""
+    """Why a Gaussian process in time can't be used, or None."""
     if size.times is None:
-        return "the rows are not in the order of time"
+        return "the rows are not in time order"
     return matrices(4)(size)
 
 
@@ -79,24 +79,24 @@ def not_too_wide(size: Size) -> str | None:
     """Why quadratic features of so many columns can't be made, or None."""
     features = size.columns * (size.columns + 3) // 2
     if features > MAX_POLYNOMIAL_FEATURES or features * size.rows > MAX_POLYNOMIAL_CELLS:
-        return f"{size.columns:,} columns would make {features:,} quadratic features for {size.rows:,} rows"
+        return f"{size.columns:,} columns would give {features:,} quadratic features, too many for {size.rows:,} rows"
     return None
 
 
 def dense(size: Size) -> str | None:
-    """Why the prepared columns can't be held as one dense table, or None."""
+    """Why the prepared columns can't be stored as a dense table, or None."""
     if size.rows * size.columns > _MAX_CELLS:
-        return f"{size.rows:,} rows of {size.columns:,} columns are too many to hold as one dense table"
+        return f"{size.rows:,} rows × {size.columns:,} columns are too many for a dense table"
     return None
 
 
 def two_classes(size: Size) -> str | None:
     """Why a model of two classes can't be used, or None."""
-    return f"it separates two classes, and there are {size.classes:,}" if size.classes > 2 else dense(size)
+    return f"it needs two classes, and there are {size.classes:,}" if size.classes > 2 else dense(size)
 
 
 def matrices(count: int, *, per_class: int = 0) -> Callable[[Size], str | None]:
-    """A limit for models that hold so many matrices of n × n numbers."""
+    """A limit for models that store so many n × n matrices."""
 
     def limit(size: Size) -> str | None:
         total = count + per_class * (size.classes if size.classes > 2 else 0)
@@ -112,7 +112,7 @@ def matrices(count: int, *, per_class: int = 0) -> Callable[[Size], str | None]:
 
 
 def memory() -> int | None:
-    """The memory of this machine in bytes; None where the system doesn't tell."""
+    """The memory of this machine in bytes; None if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

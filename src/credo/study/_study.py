@@ -1,4 +1,4 @@
-"""What a study found: the leaderboard, the selected model, and what can be done with them."""
+"""The result of a study: leaderboard, selected model, predictions, report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROWS = 2000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
-    """The analysis of a table: models compared on held-out rows, and the one to use.
+    """The analysis of a table: models compared on held-out rows, one of them selected.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class Study:
     comparison : Comparison
         Scores, held-out predictions and fitted models.
     selected : str
-        The name of the model to use; `reason` says why.
+        The name of the selected model; `reason` says why.
     notes : sequence of Note
-        What was noticed about the table and the fits.
+        Remarks on the table and the fits.
     seed : int
     """
 
@@ -59,7 +59,7 @@ class Study:
 
     @property
     def leaderboard(self) -> Table:
-        """The models with their held-out scores, best first; prints, and shows as HTML in a notebook."""
+        """The models with their held-out scores, best first; a table as text, or as HTML in a notebook."""
         table = self.comparison.table()
         important = [note.text for note in self.notes if note.important or note.on_board]
         title = f"{self.target}: {self.data.shape}, {table.title.lower()}"
@@ -74,7 +74,7 @@ class Study:
         """A model by its name on the leaderboard, fitted on all rows."""
         fitted = self.comparison.fitted
         if name not in fitted:
-            raise KeyError(f"no fitted model is called {name!r}; there are {', '.join(map(repr, fitted))}")
+            raise KeyError(f"there is no fitted model {name!r}; choose from {', '.join(map(repr, fitted))}")
         found: TableModel = fitted[name]
         return found
 
@@ -95,13 +95,13 @@ class Study:
         level : float, default 0.95
             Probability of the interval from `lower` to `upper`.
         name : str, optional
-            Another model than the selected one.
+            Name of a model other than the selected one.
 
         Returns
         -------
         pandas.DataFrame
-            Of numbers: mean, std, lower, upper. Of classes: predicted and a probability for each, as p(spam). In both
-            cases `outside`, which names what is outside the range of the training rows, and is empty otherwise.
+            For numbers: mean, std, lower, upper. For classes: predicted, and a probability for each class, such as
+            p(spam). In both cases `outside`, which names values outside the training range and is empty otherwise.
         """
         return predictions(self[self.selected if name is None else name], rows, level=level)
 
@@ -115,10 +115,11 @@ class Study:
         return frame if self.data.labels is None else frame.set_axis(self.data.labels[held.rows], axis=0)
 
     def explain(self, name: str | None = None) -> Table:
-        """How much each input moves the predictions, the most influential first.
+        """How much each input changes the predictions, the most influential first.
 
-        The change of the prediction (root mean square over the rows) when an input moves by one standard deviation,
-        or takes the value of another row; inputs that vary together move together. Associations, not causes.
+        The change of the prediction (root mean square over the rows) when an input changes by one standard deviation,
+        or takes the value of another row; inputs that vary together are changed together. These are associations, not
+        causes.
         """
         chosen = self.selected if name is None else name
         model = self[chosen]
@@ -134,11 +135,13 @@ class Study:
             spread=np.inf if classes else float(np.std(self.data.y)),
         )
         if found is None:
-            return Table(f"Inputs of {chosen}", {"input": [], "effect": []}, ("The model has no finite predictions.",))
+            return Table(
+                f"Inputs of {chosen}", {"input": [], "effect": []}, ("The model's predictions are not finite.",)
+            )
         order = found.order
         unit = "change in class probabilities" if classes else f"change in {self.target}"
         return Table(
-            f"What moves the predictions of {chosen}",
+            f"Influence of the inputs on the predictions of {chosen}",
             {
                 "input": [", ".join(found.members[i]) for i in order],
                 unit: [float(found.values[i]) for i in order],
@@ -147,11 +150,11 @@ class Study:
         )
 
     def inclusions(self) -> list[dict[str, Any]]:
-        """The probability that each input matters, by the model that averages over subsets; empty without one."""
+        """The probability that each input matters, from the spike-and-slab model; empty without one."""
         return inclusions(self.comparison.fitted)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the report, one HTML page that needs nothing else."""
+        """Write the report, a self-contained HTML page."""
         _report.write(
             path,
             title=f"What predicts {self.target}?",
@@ -170,26 +173,27 @@ class Study:
         )
 
     def save(self, path: str | os.PathLike[str], name: str | None = None) -> None:
-        """Save the selected model, or another by its name, as a file that `credo.load` and `credo predict` take."""
+        """Save the selected model, or another by its name, as a file for `credo.load` and `credo predict`."""
         save(self[self.selected if name is None else name], path)
 
     def saveable(self) -> Mapping[str, TableModel]:
-        """The fitted models that a file can hold."""
+        """The fitted models that can be saved."""
         return {name: model for name, model in self.comparison.fitted.items() if name not in self.comparison.references}
 
     def worth(self) -> str:
-        """What the selected model reaches on held-out rows, beside the baseline, in one sentence."""
+        """The held-out performance of the selected model in one sentence, compared with the baseline."""
         score, base = self.comparison[self.selected].held_out, self.comparison[BASELINE].held_out
         n = len(self.comparison.held_out[self.selected].y)
         if self.task == "regression":
             explained = 1 - (score["rmse"] / base["rmse"]) ** 2 if base["rmse"] > 0 else 0.0
             return (
                 f"On {n:,} held-out rows it explains {100 * max(0.0, explained):.0f} % of the variance, and its 95 % "
-                f"intervals hold {100 * score['coverage']:.1f} %."
+                f"intervals contain {100 * score['coverage']:.1f} %."
             )
         return (
-            f"It is right about {100 * score['accuracy']:.1f} % of {n:,} held-out rows; always guessing the commonest "
-            f"class would be right about {100 * base['accuracy']:.1f} %."
+            f"Its accuracy on {n:,} held-out rows is {100 * score['accuracy']:.1f} %; always predicting the most "
+            "frequent "
+            f"class has {100 * base['accuracy']:.1f} %."
         )
 
     def record(self) -> dict[str, Any]:
@@ -222,7 +226,7 @@ def predictions(model: TableModel, rows: Any, *, level: float = 0.95) -> Any:
 
 
 def distribution_frame(dist: Any, *, level: float, classes: Any = None) -> Any:
-    """The columns that people want of a predictive distribution."""
+    """A predictive distribution as columns of a data frame."""
     pd = pandas()
     if hasattr(dist, "probs"):
         table = dist.probs if dist.probs.ndim == 2 else np.column_stack([1 - dist.probs, dist.probs])
@@ -236,7 +240,7 @@ def distribution_frame(dist: Any, *, level: float, classes: Any = None) -> Any:
 
 
 def reference_notes(comparison: Comparison, selected: str) -> list[str]:
-    """A sentence where a model that only serves as a reference predicts clearly better than the selected one."""
+    """A note if a reference model predicts clearly better than the selected one."""
     notes = []
     for name in comparison.references:
         if name not in comparison.fitted:
@@ -250,6 +254,6 @@ def reference_notes(comparison: Comparison, selected: str) -> list[str]:
         if better:
             notes.append(
                 f"{name}, fitted for reference, predicts better than {selected}: {title} {theirs[key]:.4g} against "
-                f"{mine[key]:.4g}. Trees fit this table better; {name} itself says nothing about its uncertainty."
+                f"{mine[key]:.4g}. Trees fit this table better, but {name} can't be selected or saved."
             )
     return notes

@@ -21,7 +21,7 @@ OUTPUTS = (MODEL, REPORT, LEADERBOARD, HELD_OUT, INCLUSIONS)
 
 
 def write(study: Study, folder: Path, *, keep_all: bool = False) -> list[str]:
-    """Write model, leaderboard, held-out predictions and report into a folder; returns notes about what is missing."""
+    """Write model, leaderboard, held-out predictions and report into a folder; returns notes about missing files."""
     notes = []
     study.save(folder / MODEL)
     write_records(study.comparison.records(), folder / LEADERBOARD)
@@ -41,7 +41,7 @@ def write(study: Study, folder: Path, *, keep_all: bool = False) -> list[str]:
 
 
 def write_records(records: list[dict[str, Any]], path: Path) -> None:
-    """Records as CSV, numbers in full; an empty cell where one has none."""
+    """Write records as CSV, numbers in full precision, None as an empty cell."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(records[0]), lineterminator="\n")
         writer.writeheader()
@@ -49,11 +49,11 @@ def write_records(records: list[dict[str, Any]], path: Path) -> None:
 
 
 def inclusions(models: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The inputs by the probability that they are in, the largest first, from the model that weighs all their subsets.
+    """The inputs by their inclusion probability, the largest first, from the spike-and-slab model.
 
-    None of them where there is no such model. A column of levels is in if any of them is, and the words of a text
-    count one by one. Copies share what one of them would have: `with_copies` is the probability that the input is in,
-    or a copy of it.
+    Empty without such a model. A categorical column is included if any of its levels is; the words of a text are listed
+    one by one. Copies share their probability: `with_copies` is the probability that the input or a copy of it is
+    included.
     """
     for name, model in models.items():
         estimator = model.estimator_
@@ -81,7 +81,7 @@ def _any_of(places: list[int], estimator: Any) -> float:
 
 
 def _with_copies(places: list[int], copies: Any) -> list[int]:
-    """Prepared columns with all copies of them.
+    """Prepared columns together with all their copies.
 
     >>> _with_copies([0, 1], [(1, 4), (2, 3)])
     [0, 1, 4]

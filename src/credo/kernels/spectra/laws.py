@@ -1,6 +1,6 @@
-"""Laws of frequencies: a shift-invariant kernel of variance one is the characteristic function of its law.
+"""Spectral distributions: a shift-invariant kernel of variance one is the characteristic function of its frequencies.
 
-A law turns points of the unit cube into frequencies, so that evenly spread points give evenly spread frequencies.
+Each maps points of the unit cube to frequencies, so that quasi-random points give quasi-random frequencies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FAINTEST = 1e-13
 
 @dataclass(frozen=True)
 class Law:
-    """A symmetric law of frequencies: from (m, n_uniforms) numbers between 0 and 1 to (m, n_coordinates)."""
+    """A symmetric distribution of frequencies: from (m, n_uniforms) numbers between 0 and 1 to (m, n_coordinates)."""
 
     n_uniforms: int
     frequencies: Callable[[Array], Array]

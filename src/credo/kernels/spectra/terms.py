@@ -1,4 +1,4 @@
-"""What a kernel says about itself so that its functions can be drawn: terms of waves and finite maps."""
+"""The terms of a kernel's expansion into waves and finite maps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Map = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Waves:
-    """E cos(ωᵀ(c(x) − c(z))): where a row lies, and the distribution of the frequencies there."""
+    """E cos(ωᵀ(c(x) − c(z))): coordinates of a row, and the distribution of the frequencies."""
 
     place: Map
     law: Law
@@ -58,7 +58,7 @@ class Term:
         return math.prod(part.size for part in self.maps)
 
     def atoms(self, most: int) -> tuple[Array, Array] | None:
-        """Every wave and its probability, where the laws are discrete and have at most so many."""
+        """Every wave and its probability, if the distributions are discrete and have at most so many."""
         laws = [wave.law.atoms for wave in self.waves]
         grids = [atoms for atoms in laws if atoms is not None]
         if len(grids) < len(laws) or math.prod(len(values) for values, _ in grids) >= 2 * most:

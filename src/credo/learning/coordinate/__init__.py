@@ -1,11 +1,11 @@
-"""Coordinate descent for weights of which many are zero, to a duality gap that is met and told.
+"""Coordinate descent for L1-penalized least squares and logistic regression, to a given duality gap.
 
     min ½‖y − Xw‖² + l1‖w‖₁ + ½ l2‖w‖²,    and the same with logistic loss
 
-`Rows` centres and weights a dense or sparse table without a copy of it; `block_of` gives the block that passes run in
-(a Gram matrix of the columns at work, or sparse columns and their residual); `descend` walks over penalties and yields
-a `Step` for each, which `polished` takes to the last digits. `classify` does the same for `Labels`, by Newton steps
-each of which is such a least-squares problem, and yields a `Verdict` for each penalty.
+`Rows` centres and weights a dense or sparse table without copying it; `block_of` chooses where passes run (a Gram
+matrix of the working set, or sparse columns and their residual); `descend` goes through a sequence of penalties and
+yields a `Step` for each, which `polished` solves to full precision. `classify` does the same for `Labels`, by Newton
+steps each of which is such a least-squares problem, and yields a `Verdict` for each penalty.
 
 Penalties here are sums over the rows, not means: n times those of the estimators. What does not belong here:
 estimators, the choice of a penalty, and penalties that aren't convex.

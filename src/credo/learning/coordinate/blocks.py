@@ -1,4 +1,4 @@
-"""Where the passes run: on a Gram matrix that grows with the columns at work, or on the columns of a sparse matrix."""
+"""Where the passes run: on a Gram matrix that grows with the working set, or on the columns of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ _FRESH = 100
 
 
 class Block(Protocol):
-    """The weights w (one a column), and how to improve those of the columns at work."""
+    """The coefficients w (one per column), and how to improve those of the working set."""
 
     rows: Rows
     w: Array
 
     def begin(self) -> None:
-        """Send those home whose being at work costs something though their weight is zero."""
+        """Remove columns with a zero coefficient from the working set where they cost time."""
         ...
 
     def admit(self, members: Order) -> None:
-        """Put further columns to work."""
+        """Add columns to the working set."""
         ...
 
     def working(self) -> Order:
-        """The columns at work."""
+        """The working set."""
         ...
 
     def refresh(self) -> None:
-        """Compute anew what many small changes have put rounding errors into."""
+        """Recompute quantities in which rounding errors have accumulated."""
         ...
 
     def descend(self, *, l1: float, l2: float, target: float, max_passes: int) -> int:
-        """Passes until the gap among the columns at work is at most the target; their number."""
+        """Run passes until the duality gap of the working set is at most the target; returns their number."""
         ...
 
     def standing(self) -> Standing:
@@ -50,7 +50,7 @@ class Block(Protocol):
 
 
 class Gram:
-    """A Gram matrix of the columns that have been at work, which stay; each enters it once along a path."""
+    """A Gram matrix of all columns that have been in the working set; each enters once along a path."""
 
     def __init__(self, rows: Rows, w: Array, *, whole: bool) -> None:
         self.rows, self.w, self.whole = rows, w, whole
@@ -66,7 +66,7 @@ class Gram:
             self.admit(np.flatnonzero(w))
 
     def begin(self) -> None:
-        """In the Gram matrix a weight that stays zero costs nothing."""
+        """Nothing to do: in the Gram matrix a coefficient that stays zero costs nothing."""
 
     def admit(self, members: Order) -> None:
         new = members[~self._at_work[members]]
@@ -86,7 +86,7 @@ class Gram:
         return self._members
 
     def refresh(self) -> None:
-        """Every descent begins with slopes that are new."""
+        """Recompute the gradient."""
 
     def descend(self, *, l1: float, l2: float, target: float, max_passes: int) -> int:
         m = len(self._members)
@@ -122,7 +122,7 @@ class Gram:
 
 
 class Columns:
-    """The columns of a CSC matrix, with the residual that goes with w; centred in effect, never made dense."""
+    """The columns of a CSC matrix with the residual of w, centred implicitly."""
 
     def __init__(self, rows: Rows, w: Array) -> None:
         self.rows, self.w = rows, w

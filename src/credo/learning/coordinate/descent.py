@@ -2,9 +2,9 @@
 
     min ½‖y − Xw‖² + l1‖w‖₁ + ½ l2‖w‖²
 
-A few columns are at work at a time: those that violate the optimality conditions most, in a number that grows with the
-support (Massias, Gramfort & Salmon 2018). Columns that the gap proves to have weight zero are left out of account
-(gap-safe spheres: Fercoq, Gramfort & Salmon 2015). A duality gap over all columns decides when it is over.
+The working set has the columns that violate the optimality conditions most, in a number that grows with the support
+(Massias, Gramfort & Salmon 2018). Columns whose coefficient is zero by the duality gap are screened out (gap-safe
+spheres: Fercoq, Gramfort & Salmon 2015). The duality gap over all columns is the stopping criterion.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Step:
 
 
 def descend(block: Block, penalties: Array, *, l1_ratio: float, tol: float, max_passes: int) -> Iterator[Step]:
-    """The optimum for each penalty (largest first pays), to a gap of tol·‖y‖²; each starts from the one before."""
+    """The optimum for each penalty (best from the largest down), to a gap of tol·‖y‖², with warm starts."""
     standing, quadratic = block.standing(), Quadratic(block.rows)
     for penalty in penalties:
         l1, l2 = penalty * l1_ratio, penalty * (1.0 - l1_ratio)
@@ -89,7 +89,7 @@ def _solve(
 
 
 def _chosen(block: Block, gap: Gap, alive: Mask, l1: float) -> NDArray[np.intp]:
-    """Columns not yet at work that violate optimality; the steepest, where there are many."""
+    """Columns outside the working set that violate optimality; those with the largest gradient if there are many."""
     waiting = alive & (gap.pressure > l1)
     waiting[block.working()] = False
     found = np.flatnonzero(waiting)

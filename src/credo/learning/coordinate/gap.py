@@ -1,4 +1,4 @@
-"""Duality gaps: how far above the optimum an objective can be at most, and which weights that proves to be zero."""
+"""Duality gaps: upper bounds on the distance of an objective from its optimum, and screening by them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Standing:
 @dataclass(frozen=True)
 class Gap:
     """`value` bounds the objective's distance from its optimum; `pressure` is |x_jᵀr − l2 w_j| of each column, and
-    `excluded` the columns whose optimal weight is proven to be zero."""
+    `excluded` the columns whose optimal coefficient is proven to be zero."""
 
     value: float
     pressure: Array

@@ -25,7 +25,7 @@ _MOST_NEWTON = 100
 
 @dataclass(frozen=True)
 class Odds:
-    """Scores f, (n_samples, n_scores), the probabilities p that they are, and the loss Σ ω (−ln p of each label)."""
+    """Scores f, (n_samples, n_scores), their probabilities p, and the loss Σ ω (−ln p of each label)."""
 
     scores: Array
     p: Array
@@ -41,7 +41,7 @@ class Labels:
 
     @classmethod
     def of(cls, codes: NDArray[np.intp], n_classes: int, weight: Array) -> Self:
-        """The labels of rows by their places among the classes."""
+        """The labels of rows as indices of classes."""
         scored = np.arange(1 if n_classes == 2 else 0, n_classes)
         return cls((codes[:, None] == scored).astype(np.float64), weight)
 
@@ -54,7 +54,7 @@ class Labels:
         return Odds(scores, p, log_loss(scores, self.Y, self.weight, p))
 
     def null_loss(self) -> float:
-        """The loss of the best constants."""
+        """The loss of the intercept-only model."""
         totals = self.weight @ self.Y
         shares = np.append(totals, self.weight.sum() - totals.sum()) if self.binary else totals
         return float(self.weight.sum() * entr(shares / self.weight.sum()).sum())
@@ -97,13 +97,13 @@ class Labels:
         return Gap(value, pressure, share * pressure + radius < l1)
 
     def steepest(self, rows: Rows, *, intercept: bool) -> float:
-        """The smallest ℓ₁ penalty at which all weights are zero."""
+        """The smallest ℓ₁ penalty at which all coefficients are zero."""
         odds = self.odds(np.zeros_like(self.Y))
         p = self.centred(odds)[1].p if intercept else odds.p
         return float(self._pressure(rows, p).max(initial=0.0))
 
     def _pressure(self, rows: Rows, p: Array) -> Array:
-        """|x_jᵀω(y − p)| for each class and column; columns without spread have none."""
+        """|x_jᵀω(y − p)| for each class and column; zero for constant columns."""
         pressure = np.abs(np.asarray(rows.transposed @ (self.weight[:, None] * (self.Y - p))).T)
         pressure[:, rows.squares == 0.0] = 0.0
         return pressure

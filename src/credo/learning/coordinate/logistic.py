@@ -1,7 +1,7 @@
-"""Sparse logistic regression: Newton steps on the columns at work, each a lasso solved by coordinate descent.
+"""Sparse logistic regression: Newton steps on a working set, each a lasso solved by coordinate descent.
 
-A line search makes the steps a descent (Lee, Sun & Saunders 2014). Classes take a step together, or, where they are too
-many for that, in turn. Which columns are at work is decided as in `descent`.
+A line search makes the steps a descent (Lee, Sun & Saunders 2014). Classes take a step together or, if they are too
+many for that, in turn. The working set is chosen as in `descent`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INNER = 0.01
 
 @dataclass
 class Verdict:
-    """Weights (n_scores, n_features) and intercepts at the end of the descent, and the gap that it was ended by."""
+    """Coefficients (n_scores, n_features), intercepts and the duality gap at the end."""
 
     W: Array
     b: Array
@@ -50,10 +50,10 @@ def classify(
     tol: float,
     max_steps: int,
 ) -> Iterator[Verdict]:
-    """Weights that minimise the penalised log loss, to a gap of tol × the loss of constants, for each penalty.
+    """Coefficients that minimize the penalized log loss, to a gap of tol × the loss of the intercept-only model.
 
-    Each starts from the one before, so that the largest first pays; the first starts from weights and intercepts that
-    are given. Of the rows only the columns count.
+    One solution for each penalty, best from the largest down: each starts from the one before, the first from the given
+    coefficients and intercepts.
     """
     W, b = start[0].copy(), start[1] + start[0] @ rows.offset
     odds, target = labels.odds(np.asarray(rows.X @ W.T) + b), tol * labels.null_loss()
@@ -97,7 +97,7 @@ def _solve(
 
 
 def _working(gap: Gap, W: Array, alive: NDArray[np.bool_], working: Order, l1: float) -> Order:
-    """The support and the columns at work that still matter, and the steepest of those that violate optimality."""
+    """The next working set: the support, and columns that violate optimality, those with the largest gradient first."""
     pressure = gap.pressure.max(axis=0)
     waiting = alive & (pressure > l1)
     waiting[working] = False
@@ -110,7 +110,7 @@ def _working(gap: Gap, W: Array, alive: NDArray[np.bool_], working: Order, l1: f
 
 
 def _part(X: Any, working: Order) -> Any:
-    """The columns at work, dense where being sparse costs more than it saves."""
+    """The columns of the working set, dense where sparse storage doesn't pay."""
     part = X[:, working]
     return part.toarray() if is_sparse(part) and part.shape[0] * part.shape[1] <= _DENSE + 10 * part.nnz else part
 
@@ -126,7 +126,7 @@ def _cycle(
     intercept: bool,
     target: float,
 ) -> Odds:
-    """One Newton step for each group of classes, on the columns at work; W and b change in place. The new odds."""
+    """One Newton step for each group of classes, on the working set; W and b change in place. The new odds."""
     for group in groups(len(W), X.shape):
         place = np.ix_(group, working)
         old = W[place]
@@ -141,7 +141,7 @@ def _cycle(
 def _searched(
     labels: Labels, odds: Odds, group: Order, move: Array, old: Array, step: Array, l1: float
 ) -> tuple[Odds, float]:  # fmt: skip
-    """The odds after the longest of 1, ½, ¼, … steps that lowers the objective as it should (Armijo's rule)."""
+    """The odds after a backtracking line search with step lengths 1, ½, ¼, … (Armijo's rule)."""
     norm = float(np.abs(old).sum())
     expected = -float(labels.weight @ ((labels.Y - odds.p)[:, group] * move).sum(axis=1))
     expected += l1 * (float(np.abs(old + step).sum()) - norm)

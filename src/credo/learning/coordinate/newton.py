@@ -1,4 +1,4 @@
-"""Newton steps for the log loss: its second-order expansion in some classes' scores, which is a quadratic in weights.
+"""Newton steps for the log loss: its second-order expansion in the scores, a quadratic in the coefficients.
 
 For one class that is weighted least squares (iterated reweighted least squares), solved on a Gram matrix or on sparse
 columns. Several classes at once have the curvature H_i = diag(p_i) − p_i p_iᵀ in the scores of each row, and a Gram
@@ -30,7 +30,7 @@ _PAIRS, _NUMBERS = 1000, 20_000_000
 
 
 def groups(n_scores: int, shape: tuple[int, int]) -> list[Order]:
-    """The classes, in groups that take a step at once: all, if there is room."""
+    """The classes in groups that take a step together: all of them if memory allows."""
     n_samples, n_features = shape
     together = min(_PAIRS, _NUMBERS // n_samples) // max(n_features, 1)
     return np.array_split(np.arange(n_scores), -(-n_scores // max(together, 1)))
@@ -39,9 +39,9 @@ def groups(n_scores: int, shape: tuple[int, int]) -> list[Order]:
 def minimum(
     X: Any, labels: Labels, p: Array, old: Array, group: Order, *, l1: float, intercept: bool, target: float
 ) -> tuple[Array, Array]:
-    """Weights (n_group, n_features) that minimise the penalised expansion at p, to a gap, and the change of intercepts.
+    """Coefficients (n_group, n_features) that minimize the penalized expansion at p, and the change of intercepts.
 
-    `old` are the weights at which the probabilities are p.
+    `old` are the coefficients at which the probabilities are p.
     """
     if len(group) > 1:
         return _several(X, labels, p[:, group], old, group, l1, intercept, target)

@@ -1,4 +1,4 @@
-"""The last digits: once it is known which weights are zero and which sign the others have, the rest is linear."""
+"""Solving to full precision: once the support and the signs are known, the problem is linear."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ROUNDS = 8
 
 
 def polished(rows: Rows, step: Step, *, l1: float, l2: float) -> Step:
-    """The step with its weights solved for, where the gap is smaller for it; else as it was.
+    """The step with its coefficients solved for, if that makes the gap smaller; otherwise unchanged.
 
-    On the support A with signs s the optimum is (X_AᵀX_A + l2 I) w_A = X_Aᵀy − l1 s. A weight that changes its sign by
-    that leaves the support.
+    On the support A with signs s the optimum is (X_AᵀX_A + l2 I) w_A = X_Aᵀy − l1 s. A coefficient that changes its
+    sign leaves the support.
     """
     best, active = step, np.flatnonzero(step.w)
     if l1 == 0.0 or not step.converged or len(active) > LARGEST_SUPPORT:
@@ -44,8 +44,7 @@ def polished(rows: Rows, step: Step, *, l1: float, l2: float) -> Step:
 
 
 def _solved(rows: Rows, w: Array, active: NDArray[np.intp], l1: float, l2: float) -> Array:
-    """Weights that are zero off the support, and on it those that these signs ask for; by a step from w, which keeps
-    the rounding error that of the step."""
+    """The solution on the support for these signs, zero elsewhere, computed as a step from w."""
     found, part = np.zeros_like(w), rows.part(active)
     found[active] = w[active]
     K = part.gram()

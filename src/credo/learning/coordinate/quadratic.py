@@ -1,4 +1,4 @@
-"""What needs no coordinate descent, because nothing has a kink: no ℓ₁ penalty, or all signs known.
+"""Problems that need no coordinate descent: no ℓ₁ penalty, or all signs known.
 
 min ½‖y − Xw‖² + ½ l2‖w‖²
 """
@@ -31,7 +31,7 @@ class Quadratic:
     rows: Rows
 
     def solve(self, l2: float) -> tuple[Array, float, float]:
-        """Weights, how far above its minimum the objective is, and the effective number of weights."""
+        """Coefficients, a bound on the objective's distance from its minimum, and the effective degrees of freedom."""
         if is_sparse(self.rows.X) and np.prod(self.rows.X.shape) > _DENSE_ENTRIES:
             return self._iterated(l2)
         U, s, V = self._svd if l2 > 0 else self._least_squares
@@ -79,10 +79,10 @@ class Quadratic:
 
 
 def orthant_minimum(rows: Rows, w: Array, *, l1: float, l2: float, rounds: int = 50) -> Array:
-    """Lower the objective by Newton steps on the support of w, each up to where the first weight changes its sign.
+    """Lower the objective by Newton steps on the support of w, each up to where the first coefficient changes its sign.
 
-    With the signs known the objective is quadratic, so each step lowers it (Lee, Battle, Raina & Ng 2006). This takes
-    over where correlated columns make coordinate descent slow.
+    With the signs known the objective is quadratic, so each step lowers it (Lee, Battle, Raina & Ng 2006). Used where
+    correlated columns make coordinate descent slow.
     """
     w = w.copy()
     active = np.flatnonzero(w)

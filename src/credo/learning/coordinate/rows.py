@@ -1,4 +1,4 @@
-"""A table as coordinate descent sees it: weighted, centred, and in the shape in which it came."""
+"""Rows for coordinate descent: weighted and centred implicitly, dense or sparse."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SMALLEST, _LARGEST = 1e-280, 1e280
 
 
 def undivided(X: Any) -> AbstractContextManager[None]:
-    """One thread for the BLAS, where X is so small that its products are too short for a second one to pay."""
+    """One BLAS thread if X is too small for more to pay."""
     return one_blas_thread() if X.size <= _SHORT else nullcontext()
 
 
@@ -42,7 +42,8 @@ class Rows:
     """√ω(X − x̄) and √ω(y − ȳ), of which only the second is stored.
 
     `root` is √ω, `total` the sum of the weights ω, `squares` the squared lengths of the centred, weighted columns; 0
-    where a column is constant to rounding error. Without intercept the means are 0. `offset` was taken from X already.
+    where a column is constant to rounding error. Without intercept the means are 0. `offset` was subtracted from X
+    already.
     """
 
     X: Any
@@ -81,7 +82,7 @@ class Rows:
 
     @cached_property
     def transposed(self) -> Any:
-        """Xᵀ, which costs a sparse matrix some checks."""
+        """Xᵀ, cached because transposing a sparse matrix costs time."""
         return self.X.T
 
     def slopes(self, residual: Array) -> Array:
@@ -90,7 +91,7 @@ class Rows:
         return np.asarray(self.transposed @ pull) - pull.sum() * self.x_mean
 
     def standing(self, residual: Array) -> Standing:
-        """What the duality gap needs to know of a centred residual."""
+        """The inner products of a centred residual that the duality gap needs."""
         return Standing(self.slopes(residual), float(residual @ residual), float(residual @ self.target))
 
     def columns(self, members: NDArray[np.intp]) -> Array:
@@ -128,7 +129,7 @@ class Rows:
         return turned.data, turned.indices, turned.indptr
 
     def steepest(self) -> float:
-        """max_j |x_jᵀy|, the smallest ℓ₁ penalty at which all weights are zero."""
+        """max_j |x_jᵀy|, the smallest ℓ₁ penalty at which all coefficients are zero."""
         slopes = np.abs(self.slopes(self.target))
         return float(slopes[self.squares > 0.0].max(initial=0.0))
 
@@ -144,7 +145,7 @@ class Rows:
         return replace(self, X=self.X[:, members], **kept)
 
     def intercept(self, w: Array) -> Any:
-        """The constant that goes with the weights; one for each column of a table of weights."""
+        """The intercept for these coefficients; one for each column of a table of coefficients."""
         return self.y_mean - self.x_mean @ w - self.offset @ w
 
 
@@ -162,10 +163,10 @@ def moments(X: Any, omega: Array, *, center: bool) -> tuple[Array, Array]:
 
 
 def nearer(X: Any, mean: Array, variance: Array) -> tuple[Any, Array]:
-    """X with the columns that lie far from zero, beside their spread, brought there, and what was taken from each.
+    """X with columns that are far from zero relative to their spread shifted towards it, and the shift of each.
 
-    The differences are exact, as both numbers are of one size. A sparse column has no zeros to lose by it: one zero
-    among n numbers makes a variance of 1/n of the squared mean, which is spread enough.
+    The differences are exact, because both numbers have about the same size. A sparse column with zeros is never
+    shifted: one zero among n numbers makes a variance of 1/n of the squared mean, which is spread enough.
     """
     far = mean**2 > _FAR * variance
     if is_sparse(X):
@@ -179,7 +180,7 @@ def nearer(X: Any, mean: Array, variance: Array) -> tuple[Any, Array]:
 
 
 def _refuse_extremes(X: Any, raw: Array) -> None:
-    """Columns, by Σωx², whose squares leave double precision; those of zeros are none of them."""
+    """Columns, by Σωx², whose squares overflow or underflow; not those that are all zero."""
     odd = ~((raw > _SMALLEST) & (raw < _LARGEST))
     if is_sparse(X):
         odd &= np.diff(X.indptr) > 0
@@ -189,6 +190,6 @@ def _refuse_extremes(X: Any, raw: Array) -> None:
         if size == 0.0:
             continue
         raise ValueError(
-            f"the largest number in column {j} of X is {size:.3g} in size, whose square overflows or underflows: "
-            "change its unit, for example divide the column by its standard deviation"
+            f"the largest absolute value in column {j} of X is {size:.3g}, and its square overflows or underflows: "
+            "rescale the column, for example divide it by its standard deviation"
         )
