@@ -78,7 +78,9 @@ def chosen_cards(
         known = tuple(card for card in known if card.by_default)
         if transformation != "identity":
             joined = [card for card in with_variants(known, transformation) if card.varied or not _is_varied(card)]
-            known = tuple(card if card.cost < 1 or _is_varied(card) else card.later() for card in joined)
+            known = tuple(
+                card if card.cost < 1 or _is_varied(card) or card.reference else card.later() for card in joined
+            )
     if all(card.reference or card.cost < 0 for card in known):
         named = ", ".join(card.name for card in known if card.reference)
         raise ValueError(f"{named} is fitted for reference only and can't be selected: name at least one other model")
