@@ -30,6 +30,8 @@ _FOR_MODELS = 0.8
 # Models of at least this cost are tried on part of the rows first, from this many rows on.
 _TRIED_COST, _TRIED_ROWS = 2, 400
 _PART = 0.25
+# Of a table with more prepared numbers than this, all models are tried first.
+_LARGE = 10**6
 _WARM_UP_ROWS = 60
 # A model is started if its expected time, times this, is left.
 _SAFETY = 1.4
@@ -138,7 +140,8 @@ class Run:
     def _expected(self, card: Card) -> float:
         """Estimated seconds for all fits, from fits on parts of the rows; 0 if the model is too cheap to time."""
         n = self.data.size.rows
-        if self._deadline is None or card.cost < _TRIED_COST or n < _TRIED_ROWS:
+        large_table = n * self.data.size.columns > _LARGE and card.cost >= 0
+        if self._deadline is None or n < _TRIED_ROWS or (card.cost < _TRIED_COST and not large_table):
             return 0.0
         rows = np.random.default_rng(self.seed).permutation(n)
         large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 2000))
