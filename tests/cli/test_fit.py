@@ -259,7 +259,7 @@ def test_ctrl_c_before_any_model_is_finished_leaves_old_outputs_alone(spawn, lon
     stdout, stderr = _interrupted(process, "gp")
     assert process.returncode == 130
     assert stdout == ""
-    assert "Stopped. No file was left half-written." in stderr
+    assert "Stopped. No partial files were left." in stderr
     assert "Traceback" not in stderr
     assert names(out) == {"model.credo"}
     assert (out / "model.credo").read_text() == "an older model"

@@ -227,11 +227,11 @@ def test_frame(dist: Distribution) -> None:
 
 @every
 def test_immutable(dist: Distribution) -> None:
-    with pytest.raises(AttributeError, match="can't be changed"):
+    with pytest.raises(AttributeError, match="is immutable"):
         dist.mean = np.zeros(3)  # type: ignore[misc]
-    with pytest.raises(AttributeError, match="can't be changed"):
+    with pytest.raises(AttributeError, match="is immutable"):
         dist.extra = 1  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match="can't be changed"):
+    with pytest.raises(AttributeError, match="is immutable"):
         del dist._discrete
     np.testing.assert_array_equal(copy.deepcopy(dist).mean, dist.mean)
     assert type(dist).__name__ in repr(dist) and "\n" not in repr(dist)
@@ -239,23 +239,23 @@ def test_immutable(dist: Distribution) -> None:
 
 @every
 def test_is_no_array(dist: Distribution) -> None:
-    with pytest.raises(TypeError, match="is no array"):
+    with pytest.raises(TypeError, match="is not an array"):
         np.asarray(dist)
 
 
 @every
 def test_refuses_bad_outcomes_and_levels(dist: Distribution) -> None:
     for method in (dist.cdf, dist.crps):
-        with pytest.raises(ValueError, match=r"y must not hold NaN; got nan at index 1"):
+        with pytest.raises(ValueError, match=r"y must not contain NaN; got nan at index 1"):
             method([0.0, np.nan, 0.0])
-        with pytest.raises(ValueError, match=r"y of shape \(2,\) doesn't fit 3 rows"):
+        with pytest.raises(ValueError, match=r"y of shape \(2,\) doesn't match 3 rows"):
             method([0.0, 1.0])
         with pytest.raises(TypeError, match="y must be real numbers; got 'high'"):
             method("high")
     for q in (-0.1, 1.1):
-        with pytest.raises(ValueError, match=f"q must lie between 0 and 1; got {q}"):
+        with pytest.raises(ValueError, match=f"q must be between 0 and 1; got {q}"):
             dist.quantile(q)
-    with pytest.raises(ValueError, match=r"q must lie between 0 and 1; got 2.0 at index 1"):
+    with pytest.raises(ValueError, match=r"q must be between 0 and 1; got 2.0 at index 1"):
         dist.quantile([0.5, 2.0])
     with pytest.raises(ValueError, match="one-dimensional"):
         dist.quantile([[0.5]])

@@ -46,8 +46,8 @@ def test_mode_and_labels() -> None:
 
 
 def test_bad_input_is_refused_in_words() -> None:
-    with pytest.raises(ValueError, match=r"probs must lie between 0 and 1; got 1.5 at index 1"):
+    with pytest.raises(ValueError, match=r"probs must be between 0 and 1; got 1.5 at index 1"):
         Bernoulli([0.5, 1.5])
     for method in (Bernoulli(0.5).log_prob, Bernoulli(0.5).crps):
-        with pytest.raises(ValueError, match=r"outcomes are 0 and 1; .* Categorical; got 2.0 at index 1"):
+        with pytest.raises(ValueError, match=r"must be 0 or 1; use Categorical .*; got 2.0 at index 1"):
             method([0, 2])

@@ -92,13 +92,13 @@ def test_probabilities_are_normalised_within_the_tolerance() -> None:
 def test_bad_input_is_refused_in_words() -> None:
     with pytest.raises(ValueError, match=r"probs of row 1 must sum to 1; they sum to 0.9"):
         Categorical([[0.5, 0.5], [0.5, 0.4]])
-    with pytest.raises(ValueError, match=r"probs must lie between 0 and 1; got -0.5 at index \(0, 0\)"):
+    with pytest.raises(ValueError, match=r"probs must be between 0 and 1; got -0.5 at index \(0, 0\)"):
         Categorical([-0.5, 1.5])
-    with pytest.raises(ValueError, match=r"probs must not hold NaN; got nan at index 1"):
+    with pytest.raises(ValueError, match=r"probs must not contain NaN; got nan at index 1"):
         Categorical([0.5, np.nan])
     with pytest.raises(ValueError, match=r"probs has 2 columns, but classes has the shape \(3,\)"):
         Categorical([0.5, 0.5], classes=["a", "b", "c"])
-    with pytest.raises(ValueError, match="classes must differ; got 'a' twice"):
+    with pytest.raises(ValueError, match="classes must be distinct; got 'a' twice"):
         Categorical([0.5, 0.5], classes=["a", "a"])
     with pytest.raises(ValueError, match=r"classes must be finite; got nan at index 1"):
         Categorical([0.5, 0.5], classes=[0.0, np.nan])

@@ -73,7 +73,7 @@ def test_samples_are_whole_draws() -> None:
 
 
 def test_has_no_density() -> None:
-    with pytest.raises(TypeError, match=r"no density, so no log_prob; score it with crps, or build a Mixture"):
+    with pytest.raises(TypeError, match=r"no density, so no log_prob; use crps, or a Mixture"):
         Empirical([1.0, 2.0]).log_prob(1.0)
 
 
@@ -82,7 +82,7 @@ def test_bad_input_is_refused_in_words() -> None:
         Empirical(np.empty((0, 3)))
     with pytest.raises(ValueError, match=r"draws must have the shape \(n_draws, n_rows\); got \(1, 1, 1\)"):
         Empirical([[[1.0]]])
-    with pytest.raises(ValueError, match=r"draws must not hold NaN; got nan at index \(1, 0\)"):
+    with pytest.raises(ValueError, match=r"draws must not contain NaN; got nan at index \(1, 0\)"):
         Empirical([[1.0], [np.nan]])
     with pytest.raises(ValueError, match=r"draws must be finite; got inf at index \(1, 0\)"):
         Empirical([1.0, np.inf])

@@ -198,7 +198,7 @@ def test_bad_input_is_refused_in_words() -> None:
         Mixture([a, a], [0.5, 0.4])
     with pytest.raises(ValueError, match=r"weights of row 1 must sum to 1; they sum to 1.1"):
         Mixture([a, a], [[0.5, 0.5], [0.5, 0.6]])
-    with pytest.raises(ValueError, match=r"weights must lie between 0 and 1; got -0.5 at index 0"):
+    with pytest.raises(ValueError, match=r"weights must be between 0 and 1; got -0.5 at index 0"):
         Mixture([a, a], [-0.5, 1.5])
     with pytest.raises(ValueError, match="at least one component"):
         Mixture([], [])

@@ -90,7 +90,7 @@ def test_scores_move_and_scale_with_the_data(m: float, s: float, y: float, shift
 def test_bad_parameters_are_refused_in_words() -> None:
     with pytest.raises(ValueError, match=r"std must not be negative; got -1.0 at index 1"):
         Normal([0.0, 1.0], [1.0, -1.0])
-    with pytest.raises(ValueError, match=r"mean must not hold NaN; got nan at index 1"):
+    with pytest.raises(ValueError, match=r"mean must not contain NaN; got nan at index 1"):
         Normal([0.0, np.nan], 1.0)
     with pytest.raises(ValueError, match=r"std must be finite; got inf at index 0"):
         Normal(0.0, np.inf)

@@ -229,5 +229,5 @@ def test_bad_arguments_are_named(arguments, message):
 
 
 def test_kernels_beyond_numbers_are_refused():
-    with pytest.raises(ValueError, match="bring the columns of X to smaller units"):
+    with pytest.raises(ValueError, match="rescale the columns of X"):
         KernelPerceptron(kernels.Polynomial(degree=3)).fit(1e150 * np.eye(3), [0, 1, 1])

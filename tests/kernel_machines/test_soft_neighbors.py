@@ -234,7 +234,7 @@ def test_refitting_forgets_the_path_and_summary_tells_what_there_is(table):
         ({"class_weight": {0: 0.0, 1: 1.0}}, "class_weight must give positive finite factors; got {0: 0.0, 1: 1.0}"),
         (
             {"kernel": kernels.Linear()},
-            r"rows are weighed by the kernel, and Linear\(variance=1\) gives -1 between some of them: use a kernel",
+            r"the kernel's values are weights, and Linear\(variance=1\) gives -1 between some of them: use a kernel",
         ),
         ({"kernel": kernels.Categorical(), "bandwidth": 2.0}, "has no free one: leave it at 1"),
         ({"kernel": "rbf"}, "kernel must be a kernel such as"),

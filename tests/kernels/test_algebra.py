@@ -7,5 +7,5 @@ from credo.kernels import RBF
 
 @pytest.mark.parametrize("columns", ["times", ["times"], 1.5, []])
 def test_columns_are_chosen_by_place(columns):
-    with pytest.raises(TypeError, match=r"by their places, such as .on\(0\)"):
+    with pytest.raises(TypeError, match=r"by index, such as .on\(0\)"):
         RBF().on(columns)

@@ -182,11 +182,11 @@ def test_terms_share_the_features(kernel, size):
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (White(0.1), r"holds White\(0.1\): noise belongs to an observation"),
-        (RBF() + White(0.1), r"leave it to the noise of the model, or draw at the points wanted with sample\(X\)"),
-        (RBF() * White(0.1).on(0), r"holds White\(0.1\)"),
-        (RBF().exp() + 1.0, r"no path of RBF\(lengthscale=1\).exp\(\) can be drawn.*sample\(X\)"),
-        (2.0 * from_function(np.dot), r"no path of 2 \* from_function\(dot\) can be drawn.*sample\(X\)"),
+        (White(0.1), r"kernel with White\(0.1\) .* noise belongs to observations"),
+        (RBF() + White(0.1), r"use the model's noise instead, or draw values at given points with sample\(X\)"),
+        (RBF() * White(0.1).on(0), r"kernel with White\(0.1\)"),
+        (RBF().exp() + 1.0, r"RBF\(lengthscale=1\).exp\(\) has no random features.*sample\(X\)"),
+        (2.0 * from_function(np.dot), r"2 \* from_function\(dot\) has no random features.*sample\(X\)"),
         (RBF([1.0, 2.0]), "2 length scales, but X has 3 columns"),
         (Periodic([1.0, 2.0]), "2 values of lengthscale, but X has 3 columns"),
         (RBF().on(7), r"columns \[7\], but X has only 3"),

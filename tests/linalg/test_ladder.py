@@ -124,7 +124,7 @@ def test_diagnosis_of_what_is_not_finite(bad, place, assume_symmetric):
     A[place] = A[place[::-1]] = bad
     row, column = min(place, place[::-1])
     message = failure(A, assume_symmetric=assume_symmetric)
-    assert f"holds {bad} at row {row}, column {column}" in message
+    assert f"the entry {bad} at row {row}, column {column}" in message
     assert "missing values or overflow" in message
 
 
@@ -132,7 +132,7 @@ def test_diagnosis_of_one_sided_nan():
     for i, j in ((1, 4), (4, 1)):
         A = spd(5)
         A[i, j] = np.nan
-        assert f"holds nan at row {i}, column {j} (1 such entry in all)" in failure(A)
+        assert f"the entry nan at row {i}, column {j} (1 such entry in all)" in failure(A)
 
 
 def test_diagnosis_of_asymmetry_names_the_largest_difference():
@@ -140,7 +140,7 @@ def test_diagnosis_of_asymmetry_names_the_largest_difference():
     A[3, 5] += 0.5
     A[150, 20] += 0.75
     message = failure(A)
-    assert "row 20, column 150 holds 0, row 150, column 20 holds 0.75, and their difference 0.75" in message
+    assert "entry (20, 150) is 0 and entry (150, 20) is 0.75, the largest difference being 0.75" in message
     assert "(A + A.T) / 2" in message
 
 
@@ -156,7 +156,7 @@ def test_diagnosis_of_an_impossible_entry():
     A = np.diag([4.0, 1.0, 9.0])
     A[2, 0] = A[0, 2] = 12.0
     message = failure(A)
-    assert "The entry at row 2, column 0 is 2 times the most that its diagonal entries allow" in message
+    assert "The entry at row 2, column 0 is 2 times the largest value that its diagonal entries allow" in message
     assert f"most negative eigenvalue is {np.linalg.eigvalsh(A)[0]:.3g}" in message
 
 
@@ -174,14 +174,14 @@ def test_diagnosis_of_an_indefinite_matrix_gives_its_eigenvalue(scale):
     A = scale * (np.eye(3) - 0.5 * np.ones((3, 3)) + 0.3 * np.eye(3))
     message = failure(A)
     assert f"most negative eigenvalue is {scale * -0.2:.3g} (a jitter of {scale * 0.8e-6:.3g}" in message
-    assert "beyond rounding, so this is no covariance" in message
+    assert "more than rounding, so this is not a covariance" in message
 
 
 def test_diagnosis_of_dependent_rows():
     # Row 2 is the sum of rows 0 and 1, and no two rows are equal.
     A = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 2.0 - 1e-9]])
     message = failure(A, jitter=0.0)
-    assert "within rounding of singular" in message
+    assert "singular up to rounding" in message
     assert 'jitter="auto"' in message
     assert factorize(A).jitter > 0
 

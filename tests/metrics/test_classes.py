@@ -76,9 +76,9 @@ def test_groups_are_of_about_equal_size_and_keep_ties_together():
 
 
 def test_a_label_that_no_probability_speaks_of():
-    with pytest.raises(ValueError, match="y holds 'fir' at index 1, which is none of the classes 'ash', 'elm', 'oak'"):
+    with pytest.raises(ValueError, match="'fir', which is not among the classes 'ash', 'elm', 'oak'"):
         brier(["ash", "fir"], Categorical(np.full((2, 3), 1 / 3), classes=WORDS))
-    with pytest.raises(TypeError, match="come as a Bernoulli or a Categorical; got a Normal"):
+    with pytest.raises(TypeError, match="must be a Bernoulli or a Categorical; got a Normal"):
         forecast([0.0], Normal([0.0], [1.0]))
 
 

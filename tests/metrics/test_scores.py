@@ -93,7 +93,7 @@ DIST = Normal([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
     ("arguments", "words"),
     [
         (([0.0, 1.0], DIST), "y has 2 values and dist has 3 rows"),
-        (([[0.0], [1.0], [2.0]], DIST), r"one dimension; got shape \(3, 1\)"),
+        (([[0.0], [1.0], [2.0]], DIST), r"one-dimensional; got shape \(3, 1\)"),
         (([0.0, np.nan, np.inf], DIST), "2 values that are not finite, the first is nan at index 1"),
         ((["a", "b", "c"], DIST), "y must be numbers"),
         (([], Normal([], [])), "y is empty"),
@@ -110,7 +110,7 @@ def test_bad_outcomes_are_refused_in_words(score, arguments, words):
     [
         ([1.0, 1.0], "sample_weight has 2 values and y has 3"),
         ([1.0, -2.0, 1.0], "must not be negative; got -2.0 at index 1"),
-        ([0.0, 0.0, 0.0], "every sample_weight is zero"),
+        ([0.0, 0.0, 0.0], "all sample weights are zero"),
         ([1.0, np.nan, 1.0], "sample_weight has 1 values that are not finite"),
     ],
 )

@@ -198,7 +198,7 @@ def test_unknown_names_suggest_the_nearest():
         tree.with_values({"variance": 1.0})
     with pytest.raises(ValueError, match=r"no parameter 'zzz'\. The parameters are"):
         tree.fix("zzz")
-    with pytest.raises(UnknownParameterError, match=r"one entry of 'left.lengthscale': name the whole"):
+    with pytest.raises(UnknownParameterError, match=r"one entry of 'left.lengthscale'; use the whole"):
         tree.fix("left.lengthscale[0]")
     with pytest.raises(UnknownParameterError, match=r"no parameter 'noise.value'; did you mean 'noise'"):
         tree["noise.value"]
@@ -210,7 +210,7 @@ def test_refusals_name_the_parameter():
     tree = example()
     with pytest.raises(ValueError, match=r"^left.variance: the value must be positive .* got -1.0$"):
         tree.with_values({"left.variance": -1.0})
-    with pytest.raises(ValueError, match=r"'left' is a branch; name one of its parameters: left.lengthscale, left.v"):
+    with pytest.raises(ValueError, match=r"'left' is a branch; choose one of its parameters: left.lengthscale, left.v"):
         tree.replace("left", value=1.0)
     with pytest.raises(ValueError, match=r"must have shape \(6,\), one entry .*left.lengthscale\[0\].*got \(2,\)"):
         tree.unflatten([0.0, 0.0])

@@ -138,7 +138,7 @@ def test_one_evidence_alone_is_no_probability(table):
 
 def test_a_line_that_is_asked_for_by_name(table):
     comparison = compare({"lda": LinearDiscriminant()}, *table, cv=2)
-    with pytest.raises(KeyError, match="no model is called 'qda'; there are 'lda', 'baseline'"):
+    with pytest.raises(KeyError, match="there is no model 'qda'; choose from 'lda', 'baseline'"):
         comparison["qda"]
     assert list(comparison.records()[0])[:5] == ["name", "log_loss", "brier", "accuracy", "calibration_error"]
 
@@ -146,8 +146,11 @@ def test_a_line_that_is_asked_for_by_name(table):
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        (["a"] * 6, "every label in y is 'a': there is nothing to tell apart"),
-        (["a", "a", "a", "b", "b", "c"], "the class 'c' has one row only, which can't be learned from and held out"),
+        (["a"] * 6, "y has only one class, 'a'"),
+        (
+            ["a", "a", "a", "b", "b", "c"],
+            "the class 'c' has one row only, which can't be split into training and held-out rows",
+        ),
         (["a", "b", None, "a", "b", "a"], "y has no label in row 2: None; leave such rows out"),
         ([1.0, 2.0, np.nan, 1.0, 2.0, 1.0], "y has no label in row 2: NaN; leave such rows out"),
         ([0.1, 0.2, 0.35, 0.4, 0.5, 0.65], "continuous"),
@@ -170,7 +173,7 @@ def test_a_class_of_one_group():
 
 
 def test_numbers_and_classes_are_not_compared():
-    with pytest.raises(ValueError, match="'log' predicts classes and 'line' doesn't"):
+    with pytest.raises(ValueError, match="'log' is a classifier and 'line' is not"):
         compare({"log": LogisticRegression(), "line": LinearRegression()}, np.zeros((4, 1)), [0, 1, 0, 1])
 
 
@@ -218,7 +221,7 @@ def test_stacked_parts_answer_as_each_alone():
     draws = whole.sample(4000, random_state=0)
     np.testing.assert_allclose(np.median(draws, axis=0), whole.quantile(0.5), atol=0.15)
     assert repr(whole) == "Stacked(<5 rows of Normal, StudentT>)"
-    with pytest.raises(ValueError, match="each of the 3 rows once"):
+    with pytest.raises(ValueError, match="each of the 3 rows exactly once"):
         Stacked([(np.array([0, 0]), a)], 3)
 
 

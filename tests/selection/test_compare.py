@@ -221,7 +221,7 @@ def test_a_regressor_without_distributions_has_its_rmse_and_dashes(table):
     assert comparison.measures == ("log_score", "rmse", "crps", "coverage")
     assert comparison.table().columns["log score"][2:] == [None, None, None]
     assert (
-        "zero predicts numbers without saying how sure it is (it has no predict_dist): no log score, CRPS or "
+        "zero predicts numbers without uncertainty (it has no predict_dist): no log score, CRPS or "
         "95 % coverage." in comparison.notes
     )
     # Both are worse than the mean of the other rows; a number that is close to each row is not.
@@ -286,7 +286,7 @@ def test_a_line_beats_the_average_on_a_line(table):
     [
         (Broken(), "RuntimeError: the matrix is singular (in fold 1 of 5)"),
         (Broken(n_all=24), "RuntimeError: the matrix is singular (on all rows)"),
-        (Broken(nan=True), "rows are no numbers, the first is row"),
+        (Broken(nan=True), "rows are not finite, the first is row"),
         (StandardScaler(), "StandardScaler has no predict_dist"),
     ],
 )
@@ -299,7 +299,7 @@ def test_a_model_that_fails_has_a_line_and_the_others_go_on(table, broken, words
     assert failed.seconds is None
     assert comparison.selected == "line"
     assert set(comparison.held_out) == set(comparison.fitted) == {"baseline", "average", "line"}
-    assert any(note.startswith("broken failed. ") for note in comparison.table().notes)
+    assert any(note.startswith("broken failed: ") for note in comparison.table().notes)
 
 
 def test_when_all_fail_the_best_says_why(table):
@@ -323,7 +323,7 @@ def test_few_rows_make_fewer_folds_with_a_note():
     X, y = np.arange(3.0)[:, None], np.arange(3.0)
     comparison = compare({"average": Average()}, X, y, cv=5)
     assert comparison.n_folds == 3
-    assert comparison.notes == ("3 rows make 3 folds of one row, not 5.",)
+    assert comparison.notes == ("Using 3 folds instead of 5: there are only 3 rows.",)
     assert set(comparison.notes) < set(comparison.table().notes)
 
 
@@ -367,12 +367,12 @@ def test_the_table_has_a_line_for_each_model(table):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"models": {}}, "there is no model to compare"),
+        ({"models": {}}, "no models were given"),
         ({"cv": 1}, "cv must be a whole number of at least 2 folds.*; got 1"),
         ({"cv": 2.5}, "at least 2 folds.*; got 2.5"),
         ({"y": np.zeros(3)}, r"one value for each of the 24 rows of X; got shape \(3,\)"),
         ({"y": np.full(24, np.nan)}, "y contains NaN"),
-        ({"X": np.zeros((1, 1)), "y": [1.0]}, "at least 2 of them; got 1"),
+        ({"X": np.zeros((1, 1)), "y": [1.0]}, "at least 2 rows, because it holds rows out; got 1"),
     ],
 )
 def test_bad_input_is_refused_in_words(table, arguments, words):
@@ -435,14 +435,14 @@ def test_groups_of_one_row_each_are_no_groups():
 def test_few_groups_make_few_folds():
     comparison = compare({"a": Average()}, np.zeros((9, 1)), np.arange(9.0), groups=[0, 0, 0, 1, 1, 1, 2, 2, 2])
     assert comparison.n_folds == 3
-    assert comparison.notes == ("3 groups make 3 folds of one group, not 5.",)
+    assert comparison.notes == ("Using 3 folds instead of 5: there are only 3 groups.",)
 
 
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        ([1, 2], "groups needs one label for each of the 4 rows of X; got shape (2,)"),
-        (["a"] * 4, "all rows carry the same label in groups, so that none can be held out from the others"),
+        ([1, 2], "groups must have one label for each of the 4 rows of X; got shape (2,)"),
+        (["a"] * 4, "groups has only one label; at least two groups are needed"),
     ],
 )
 def test_groups_that_can_not_be_used(groups, words):

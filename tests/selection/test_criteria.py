@@ -63,7 +63,7 @@ def test_inside_pipelines_and_tables():
 def test_a_model_without_a_likelihood_is_refused_in_words():
     with pytest.raises(TypeError, match="GPRegressor has no log_likelihood_ with n_parameters_"):
         bic(GPRegressor())
-    with pytest.raises(TypeError, match="one of fitted models"):
+    with pytest.raises(TypeError, match="maximum likelihood model"):
         bic(LinearRegression())
 
 

@@ -115,7 +115,7 @@ class Distribution(Immutable, ABC):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} is not an array; use .mean, .quantile(q) or .sample(n)")
+        raise TypeError(f"{type(self).__name__} is not an array; use .mean, .quantile(q) or .sample(n)")
 
     def _outcomes(self, y: ArrayLike) -> NDArray[np.float64]:
         """The outcomes as floats, broadcast to the shape of the result."""

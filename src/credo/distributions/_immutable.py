@@ -9,7 +9,7 @@ class Immutable:
     """Setting or deleting attributes raises an error; a constructor writes `vars(self)`."""
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError(f"a {type(self).__name__} is immutable; create a new one with another {name}")
+        raise AttributeError(f"{type(self).__name__} is immutable; create a new one with another {name}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a {type(self).__name__} is immutable; {name} can't be deleted")
+        raise AttributeError(f"{type(self).__name__} is immutable; {name} can't be deleted")

@@ -124,7 +124,7 @@ def sample(
         if count < least:
             raise ValueError(f"{name} must be at least {least}; got {count!r}")
     if not 0 < target_accept < 1:
-        raise ValueError(f"target_accept must lie between 0 and 1; got {target_accept!r}")
+        raise ValueError(f"target_accept must be between 0 and 1; got {target_accept!r}")
     root = _root(metric, points.shape[1])
     nutpie = extra("nutpie", "sampling hyperparameters")
     settings = {"draws": n_draws, "tune": n_tune, "target_accept": target_accept, "maxdepth": _MAX_DEPTH}

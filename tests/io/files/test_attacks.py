@@ -242,19 +242,19 @@ BAD_ARRAYS = [
     (npy(np.array([Payload()], dtype=object), allow_pickle=True), "has the data type object, which Credo never writes"),
     (npy(np.zeros(2, dtype="i4,f8")), "has the data type"),
     (npy(np.zeros(2, dtype=complex)), "has the data type complex128"),
-    (pickle.dumps(Payload()), "is no array"),
-    (b"", "is no array"),
-    (b"\x93NUMPY\x07\x00" + bytes(100), "is no array"),
+    (pickle.dumps(Payload()), "is not an array"),
+    (b"", "is not an array"),
+    (b"\x93NUMPY\x07\x00" + bytes(100), "is not an array"),
     (npy(np.arange(3.0))[:-8], "doesn't hold as many numbers as it says"),
     (npy(np.arange(3.0)) + b"12345678", "doesn't hold as many numbers as it says"),
     (header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}"), "doesn't hold as many numbers"),
     (header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", bytes(8)), "no array|as many numbers"),
-    (header("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 9999999999999999999999)}"), "is no array"),
+    (header("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 9999999999999999999999)}"), "is not an array"),
     # NumPy makes values of one character of those of none, and 4 GiB of nothing.
     (header("{'descr': '<U0', 'fortran_order': False, 'shape': (1073741824,)}"), "doesn't hold as many numbers"),
     (header("{'descr': 'O', 'fortran_order': False, 'shape': ()}"), "data type object"),
-    (header("__import__('os').system('true')"), "is no array"),
-    (header("[" * 100), "is no array"),
+    (header("__import__('os').system('true')"), "is not an array"),
+    (header("[" * 100), "is not an array"),
 ]
 
 
