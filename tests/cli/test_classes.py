@@ -97,7 +97,7 @@ def test_predictions_as_json_and_a_level_that_does_nothing(fit, run, trees, tmp_
     assert record["predictions"][0]["predicted"] in (True, False)
     assert set(record["predictions"][0]) == {"row", "predicted", "p(False)", "p(True)", "outside"}
     assert "level" not in record
-    assert "Note: --level is for intervals of numbers" in result.stderr
+    assert "Note: --level applies to numbers only" in result.stderr
 
 
 def test_show_names_the_classes(fit, run, trees, tmp_path):
@@ -114,7 +114,7 @@ def test_the_sentence_says_what_a_guess_would_reach(run, trees, tmp_path, withou
     table.to_csv(tmp_path / "t.csv", index=False)
     result = run("fit", tmp_path / "t.csv", "--target", "kind", "--models", "logistic", "--out", tmp_path)
     assert "t.csv: 90 rows, 2 columns, target 'kind' of 2 classes." in result.stdout
-    assert "always guessing the commonest class would be right about 66.7 %." in result.stdout
+    assert "always predicting the most frequent class has 66.7 %." in result.stdout
     header = next(line for line in result.stdout.splitlines() if line.startswith("model"))
     assert " ".join(header.split()) == "model log loss Brier accuracy calib error log evidence seconds"
 
@@ -157,7 +157,7 @@ def test_fifty_classes(fit):
         (
             ["a", "b"] * 6,
             ("--models", "linear"),
-            "the model 'linear' doesn't predict classes, which is what the target",
+            "the model 'linear' doesn't predict classes, and the target has classes",
         ),
         (["a", "b"] * 6, ("--task", "regression"), "is not a number (it holds 'a', 'b'); regression needs a"),
         (

@@ -50,7 +50,7 @@ def test_an_input_is_not_overwritten_even_through_a_link(tmp_path):
     source.write_text("x\n")
     link.symlink_to(source)
     refuse_overwriting([source], [tmp_path / "other.csv"])
-    with pytest.raises(ValueError, match=r"link\.csv is an input and would be overwritten"):
+    with pytest.raises(ValueError, match=r"link\.csv is an input file and would be overwritten"):
         refuse_overwriting([source], [link])
 
 

@@ -188,7 +188,7 @@ def test_an_output_never_replaces_the_data(run, tmp_path, frame):
     before = path.read_bytes()
     result = run("fit", path, "--target", "price", "--out", tmp_path)
     assert result.exit_code == 1
-    assert "is an input and would be overwritten" in result.stderr
+    assert "is an input file and would be overwritten" in result.stderr
     assert path.read_bytes() == before
 
 
@@ -306,7 +306,7 @@ def test_the_selected_model_is_named_with_what_it_is_worth(run, data, frame, tmp
     line = json.loads(run(*arguments, "--json").stdout)["leaderboard"][0]
     # The share of the variance, and how often the intervals held.
     explained = 100 * (1 - line["rmse"] ** 2 / frame["price"].var())
-    found = re.search(r"explains (\d+) % of the variance, and its 95 % intervals hold ([\d.]+) %", out)
+    found = re.search(r"explains (\d+) % of the variance, and its 95 % intervals contain ([\d.]+) %", out)
     assert float(found[1]) == pytest.approx(explained, abs=2.0)
     assert float(found[2]) == pytest.approx(100 * line["coverage"], abs=0.06)
 
@@ -314,7 +314,7 @@ def test_the_selected_model_is_named_with_what_it_is_worth(run, data, frame, tmp
 def test_the_help_promises_what_is_done(run):
     assert "classification" in run("--help").stdout
     words = " ".join(run("fit", "--help").stdout.split()).replace("- ", "-")
-    assert "on Ctrl-C, the models that are finished are compared and written" in words
+    assert "on Ctrl-C, the finished models are compared and written" in words
     for option in ("--time SECONDS", "--select NAME", "--keep [selected|all]", "--shuffle", "--folds, --cv"):
         assert option in words
     assert "--task [regression|classification]" in words
@@ -356,7 +356,7 @@ def test_select_overrides_and_says_what_would_have_been_selected(run, data, tmp_
     arguments = ("fit", data, "--target", "price", "--models", "linear,polynomial", "--folds", 3, "--out", tmp_path)
     result = run(*arguments, "--select", "polynomial")
     assert result.exit_code == 0, result.stderr
-    assert "Selected: polynomial, as asked for. By the held-out scores it would be linear." in result.stdout
+    assert "Selected: polynomial, as requested. By the held-out scores, linear would be selected." in result.stdout
     assert "name             polynomial\n" in run("show", tmp_path / "model.credo").stdout
     record = json.loads(run(*arguments, "--select", "polynomial", "--json").stdout)
     assert record["selected"] == "polynomial" and "would be linear" in record["reason"]

@@ -41,7 +41,7 @@ def test_wrong_usage_exits_with_2(run, arguments):
         (ValueError("the table is empty"), "the table is empty"),
         (FileNotFoundError(2, "No such file", "a.csv"), "No such file: a.csv"),
         (OSError("can't write"), "can't write"),
-        (MemoryError(), "there is not enough memory for this."),
+        (MemoryError(), "not enough memory."),
         (ZeroDivisionError(), "unexpected ZeroDivisionError: no message. Run again with --debug for more."),
     ],
 )
@@ -66,7 +66,7 @@ def test_ctrl_c_exits_with_130(run, broken_show):
     broken_show(KeyboardInterrupt())
     result = run("show")
     assert result.exit_code == 130
-    assert "No file was left half-written." in result.stderr
+    assert "No partial files were left." in result.stderr
 
 
 def test_a_traceback_is_shown_only_when_asked_for(run, broken_show):

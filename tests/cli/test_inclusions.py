@@ -61,7 +61,7 @@ def test_data_of_that_name_is_not_overwritten(run, frame, tmp_path):
     frame.to_csv(path, index=False)
     result = run("fit", path, "--target", "price", "--out", tmp_path)
     assert result.exit_code == 1
-    assert "is an input and would be overwritten" in result.stderr
+    assert "is an input file and would be overwritten" in result.stderr
 
 
 def test_the_help_names_the_file(run):

@@ -97,7 +97,7 @@ def test_an_input_is_never_overwritten(run, fitted, name):
     before = (fitted / name).read_bytes()
     result = run("predict", fitted / "model.credo", fitted / "houses.csv", "-o", fitted / name)
     assert result.exit_code == 1
-    assert "is an input and would be overwritten" in result.stderr
+    assert "is an input file and would be overwritten" in result.stderr
     assert (fitted / name).read_bytes() == before
 
 

@@ -74,7 +74,7 @@ def test_many_columns_are_counted_and_the_surest_parameters_shown(run, wide):
     assert "columns          61: 60 numeric, 1 categorical" in out
     lines = out[out.index("parameter") :].splitlines()
     assert [line.split()[0] for line in lines[1:5]] == ["intercept", "g30", "g7", "g59"]
-    assert "… and 41 more, less sure than these; --all shows every one" in lines
+    assert "… and 41 more, less significant than these; --all shows every one" in lines
     assert len([line for line in lines if line.startswith("g")]) <= 20
 
 
@@ -91,7 +91,7 @@ def test_without_intervals_the_parameters_of_the_largest_effect_are_shown(run, t
     X = np.random.default_rng(1).normal(size=(80, 30))
     credo.save(credo.LMSRegression().fit(X, X[:, 27] - 2 * X[:, 3]), tmp_path / "lms.credo")
     out = run("show", tmp_path / "lms.credo").stdout
-    assert "… and 10 more, of less effect than these; --all shows every one" in out
+    assert "… and 10 more, with smaller effects; --all shows every one" in out
     lines = out[out.index("parameter") :].splitlines()
     assert "sd" not in lines[0]
     assert [line.split()[0] for line in lines[1:4]] == ["intercept", "x3", "x27"]
@@ -117,7 +117,7 @@ def test_words_of_a_penalised_model_come_by_their_effect(run, tmp_path, n_classe
     else:
         assert all(any(name in line for name in strong) for line in lines[:6])
         assert not any("intercept" in line for line in lines)
-    assert "of less effect than these" in out
+    assert "with smaller effects" in out
 
 
 def test_a_pipeline_is_told_with_its_steps_and_its_short_name(run, data, tmp_path, without_report):
@@ -153,5 +153,5 @@ def test_of_many_weights_those_that_are_not_zero_are_shown(run, tmp_path):
     out = run("show", tmp_path / "lasso.credo").stdout
     lines = out[out.index("parameter") :].splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["intercept", "g7", "g30"]
-    assert "2 of 60 columns have a weight that isn't zero" in out
+    assert "2 of 60 columns have a nonzero coefficient" in out
     assert float(lines[2].split()[1]) == pytest.approx(0.05, rel=0.05)

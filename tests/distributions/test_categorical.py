@@ -105,7 +105,7 @@ def test_bad_input_is_refused_in_words() -> None:
     with pytest.raises(ValueError, match=r"probs must have the shape \(n_rows, n_classes\); got \(1, 1, 2\)"):
         Categorical([[[0.5, 0.5]]])
     dist = Categorical(PROBS, classes=["a", "b", "c"])
-    with pytest.raises(ValueError, match="y holds 'd' at index 1, which is none of the classes 'a', 'b', 'c'"):
+    with pytest.raises(ValueError, match="y has 'd' at index 1, which is not among the classes 'a', 'b', 'c'"):
         dist.log_prob(["a", "d"])
     with pytest.raises(ValueError, match=r"y of shape \(3,\) doesn't fit 2 rows"):
         dist.log_prob(["a", "b", "c"])

@@ -159,8 +159,8 @@ def test_memory_is_bounded():
     [
         (lambda: drawn(n=0), "n must be a whole number of at least 1; got 0"),
         (lambda: drawn(n_features=1.5), "n_features must be a whole number of at least 1; got 1.5"),
-        (lambda: drawn(RBF() + White(0.1)), r"no path can be drawn .* White\(0.1\).* sample\(X\)"),
-        (lambda: drawn(RBF().exp()), r"no path of .* sample\(X\)"),
+        (lambda: drawn(RBF() + White(0.1)), r"kernel with White\(0.1\).* sample\(X\)"),
+        (lambda: drawn(RBF().exp()), r"no random features.* sample\(X\)"),
         (lambda: drawn()[0](NEW[:, :1]), "X has 1 columns, but the paths were drawn for 2"),
         (lambda: drawn()[0]([[np.nan, 0.0]]), "NaN"),
     ],

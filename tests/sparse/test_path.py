@@ -185,7 +185,7 @@ def test_numbers_whose_squares_are_beyond_reach_are_refused(kind, scale):
     X, y = table()
     far = X.copy()
     far[:, 2] *= scale
-    with pytest.raises(ValueError, match=r"in column 2 of X is .*e.150 in size, .* divide the column by its standard"):
+    with pytest.raises(ValueError, match=r"in column 2 of X is .*e.150, .* divide it by its standard"):
         lasso_path(kind(far), y)
     with pytest.raises(ValueError, match=r"largest absolute target is .* change the unit of y"):
         lasso_path(kind(X), y * scale)

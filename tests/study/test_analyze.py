@@ -72,7 +72,7 @@ def test_a_model_by_its_name(study, houses):
     assert study.model is study[study.selected]
     direct = study["linear"].predict(houses)
     assert np.corrcoef(direct, houses["price"])[0, 1] > 0.95
-    with pytest.raises(KeyError, match=r"no fitted model is called 'gp'; there are .*'linear'"):
+    with pytest.raises(KeyError, match=r"there is no fitted model 'gp'; choose from .*'linear'"):
         study["gp"]
 
 

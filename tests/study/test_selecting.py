@@ -19,7 +19,7 @@ def test_another_model_can_be_selected(analyze, houses, study):
     found = analyze(houses, "price", models=["linear", "polynomial"], select="polynomial")
     assert study.selected == "linear"
     assert found.selected == "polynomial"
-    assert "as asked for" in found.reason and "would be linear" in found.reason
+    assert "as requested" in found.reason and "would be linear" in found.reason
     assert found.record()["selected"] == "polynomial"
     np.testing.assert_allclose(found.predict(houses)["mean"], found["polynomial"].predict(houses))
 
@@ -55,7 +55,7 @@ def test_a_reference_is_never_selected_however_good_it_is(analyze):
     assert found.selected in {"baseline", "logistic"}
     assert "boosting" not in found.record()["tied"]
     assert any(note.important and "boosting" in note.text for note in found.notes)
-    with pytest.raises(ValueError, match="boosting is compared with other models"):
+    with pytest.raises(ValueError, match="boosting is fitted for reference only"):
         analyze(frame, "kind", models="boosting")
 
 

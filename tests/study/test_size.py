@@ -31,7 +31,7 @@ def test_a_table_of_thousands_of_rows_rules_out_nothing(memory):
 
 
 def test_memory_that_is_not_there_is_named(memory):
-    with pytest.raises(ValueError, match="the model 'gp' can't be used here") as caught:
+    with pytest.raises(ValueError, match="the model 'gp' can't be used for this table") as caught:
         chosen_cards(Size(60_000, 8), ["gp"])
     # Three matrices of 60 000² numbers of 8 bytes: 86.4 GB.
     assert "3 matrices of 60,000 × 60,000 numbers need 86 GB, and this machine has 16 GB of memory" in str(caught.value)
@@ -46,8 +46,8 @@ def test_unknown_memory_rules_out_nothing(monkeypatch):
 
 
 def test_tables_too_large_to_be_dense(memory):
-    assert "too many to hold as one dense table" in impossible("gp", Size(4000, 30_000))
-    assert "too many to hold as one dense table" in impossible("discriminant", Size(10**6, 1000, classes=2))
+    assert "too many for a dense table" in impossible("gp", Size(4000, 30_000))
+    assert "too many for a dense table" in impossible("discriminant", Size(10**6, 1000, classes=2))
     assert impossible("linear", Size(4000, 30_000)) is None
 
 
