@@ -359,7 +359,7 @@ def test_select_overrides_and_says_what_would_have_been_selected(run, data, tmp_
     assert "Selected: polynomial, as requested. By the held-out scores, linear would be selected." in result.stdout
     assert "name             polynomial\n" in run("show", tmp_path / "model.credo").stdout
     record = json.loads(run(*arguments, "--select", "polynomial", "--json").stdout)
-    assert record["selected"] == "polynomial" and "would be linear" in record["reason"]
+    assert record["selected"] == "polynomial" and "linear would be selected" in record["reason"]
     result = run(*arguments, "--select", "gp")
     assert result.exit_code == 1
     assert "select='gp' is not among the models: " in result.stderr

@@ -107,5 +107,5 @@ def test_bad_input_is_refused_in_words() -> None:
     dist = Categorical(PROBS, classes=["a", "b", "c"])
     with pytest.raises(ValueError, match="y has 'd' at index 1, which is not among the classes 'a', 'b', 'c'"):
         dist.log_prob(["a", "d"])
-    with pytest.raises(ValueError, match=r"y of shape \(3,\) doesn't fit 2 rows"):
+    with pytest.raises(ValueError, match=r"y of shape \(3,\) doesn't match 2 rows"):
         dist.log_prob(["a", "b", "c"])
