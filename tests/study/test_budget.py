@@ -72,11 +72,16 @@ def test_cheap_models_are_fitted_before_costly_ones():
     assert list(dict.fromkeys(filter(None, order))) == ["baseline", "linear", "polynomial", "gp"]
 
 
-@pytest.mark.parametrize("models", ["linear", ["linear", "boosting"]])
+@pytest.mark.parametrize("models", ["bayes", ["bayes", "boosting"]])
 def test_a_budget_that_is_too_short_for_any_model_is_an_error(analyze, replaced, models):
-    replaced("linear", Slow())
-    with pytest.raises(ValueError, match=r"1 second was not enough for: linear .*--time"):
+    replaced("bayes", Slow())
+    with pytest.raises(ValueError, match=r"1 second was not enough for: bayes.*--time"):
         analyze(table(60), "y", models=models, time=1.0)
+
+
+def test_there_is_a_model_however_short_the_time(analyze):
+    study = analyze(table(60), "y", time=1e-3)
+    assert names(study) == {"baseline", "linear"} and study.selected == "linear"
 
 
 def test_ctrl_c_keeps_what_is_finished(analyze, replaced):

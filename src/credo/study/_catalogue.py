@@ -37,6 +37,8 @@ class Card:
     varied: bool = True
     # Whether it takes part where no models are named.
     by_default: bool = True
+    # Whether it is fitted before all others and whatever time is left, so that there is a model.
+    always: bool = False
 
     def make(self, size: Size) -> Any:
         """An unfitted estimator for a prepared table of this size."""
@@ -143,7 +145,7 @@ _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.spars
 CARDS: Mapping[str, tuple[Card, ...]] = {
     "regression": (
         Card("baseline", "Always the mean", -1),
-        Card("linear", "Linear regression (least squares)", 0),
+        Card("linear", "Linear regression (least squares)", 0, always=True),
         Card("ridge", "Ridge regression, penalty by leave-one-out", 0, varied=False),
         Card("bayes", "Bayesian linear regression", 0),
         Card("lasso", "Lasso, penalty by cross-validation", 1, loops=_COORDINATE),
@@ -160,7 +162,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
     "classification": (
         Card("baseline", "The class frequencies", -1),
         Card("discriminant", "Linear discriminant", 0, dense),
-        Card("logistic", "Logistic regression with a weak penalty", 0),
+        Card("logistic", "Logistic regression with a weak penalty", 0, always=True),
         Card("bayes-logistic", "Bayesian logistic regression", 1),
         Card("sparse-logistic", "Logistic regression with an L1 penalty", 4, loops=_COORDINATE),
         Card(

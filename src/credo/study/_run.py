@@ -83,7 +83,7 @@ class Run:
             return self._finish()
 
     def _finish(self) -> list[Trial]:
-        waiting = sorted(self.cards, key=lambda card: card.cost)
+        waiting = sorted(self.cards, key=lambda card: (card.cost >= 0 and not card.always, card.cost))
         late: dict[str, str] = {}
         try:
             while waiting:
@@ -113,19 +113,21 @@ class Run:
 
     def _fit(self, card: Card, waiting: list[str]) -> str | None:
         """Fit one model; returns None, or why it was not finished."""
-        if card.cost >= 0 and self._deadline is not None and monotonic() >= self._deadline:
+        deadline = None if card.cost < 0 or card.always else self._deadline
+        if deadline is not None and monotonic() >= deadline:
             return ""
         if card.loops is not None and compiles(card.loops):
             self._say(card.name, 0, waiting, "compiling, first run only")
         else:
             self._say(card.name, 0, waiting)
-        expected = self._expected(card)
-        if self._deadline is not None and _SAFETY * expected > self._deadline - monotonic():
-            return duration(expected)
+        if deadline is not None:
+            expected = self._expected(card, deadline)
+            if _SAFETY * expected > deadline - monotonic():
+                return duration(expected)
         task = CLASSIFICATION if self.data.task == "classification" else REGRESSION
         trial = Trial(card.name, self.model(card), self._parts, self.data.y, task, self.seed)
         try:
-            with until(self._deadline if card.cost >= 0 else None), _threads(card):
+            with until(deadline), _threads(card):
                 for _ in trial.run(self.splits):
                     check()
                     self._say(card.name, trial.n_fits, waiting)
@@ -137,15 +139,15 @@ class Run:
         )
         return None
 
-    def _expected(self, card: Card) -> float:
+    def _expected(self, card: Card, deadline: float) -> float:
         """Estimated seconds for all fits, from fits on parts of the rows; 0 if the model is too cheap to time."""
         n = self.data.size.rows
-        large_table = n * self.data.size.columns > _LARGE and card.cost >= 0
-        if self._deadline is None or n < _TRIED_ROWS or (card.cost < _TRIED_COST and not large_table):
+        large_table = n * self.data.size.columns > _LARGE
+        if n < _TRIED_ROWS or (card.cost < _TRIED_COST and not large_table):
             return 0.0
         rows = np.random.default_rng(self.seed).permutation(n)
         large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 2000))
-        allowed = monotonic() + 0.2 * max(0.0, self._deadline - monotonic())
+        allowed = monotonic() + 0.2 * max(0.0, deadline - monotonic())
         try:
             with until(allowed), collected(), _threads(card):
                 # The first fit may compile, and says nothing about time.
