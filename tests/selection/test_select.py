@@ -64,7 +64,7 @@ def test_of_tied_models_the_simplest_is_selected(truth):
     other = signal + 0.05 * rng.normal(size=200)
     found = select([guess(y), normal("simple", y, other), normal("rich", y, signal)])
     assert found.tied[0] == found.name == "simple"
-    assert found.reason == "Selected: simple. Two models are statistically tied; it is the simplest."
+    assert found.reason == "Selected: simple. Two models are statistically tied (simple, rich); it is the simplest."
 
 
 def test_the_better_is_preferred_where_it_is_better_on_every_measure():

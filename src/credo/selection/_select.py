@@ -2,8 +2,8 @@
 
 1. A model must beat the baseline: a better log score, by more than one standard error, and an RMSE (or accuracy) that
    is no worse. If none does, the baseline is selected.
-2. The leader has the best held-out log score. If another model's RMSE is clearly lower, by a tenth or more (its
-   accuracy clearly higher), the two scores contradict each other, and the CRPS (Brier score) decides.
+2. The leader has the best held-out log score. If another model's RMSE is lower by a tenth or more (its accuracy
+   clearly higher), the two scores contradict each other, and the best CRPS (Brier score) decides.
 3. Models are tied with the leader if the paired difference of their log scores is negligible, or small and within one
    standard error (half of one where the leader is at least as good on every measure). Of these the simplest is
    selected, the one named first.
@@ -38,6 +38,9 @@ _SMALL_SCORE, _SMALL_LOSS, _SMALL_SHARE = 0.05, 0.01, 0.2
 _NEGLIGIBLE = 0.002
 # A calibrated model that predicts this much worse, in nats a row, is no alternative.
 _MUCH_WORSE = 0.25
+# A model with an RMSE this many times larger is no alternative to one that is not calibrated.
+_FAR_LARGER = 1.5
+_LISTED = 4
 _SPELLED = ("", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
 
@@ -137,11 +140,16 @@ class Candidate:
         """Whether it is at least as good on every measure."""
         return bool((self.losses <= other.losses).all())
 
+    @cached_property
+    def rmse(self) -> float:
+        """Root mean squared error, or the root of the share of wrong labels."""
+        return float(np.sqrt(self.errors.mean()))
+
     def is_contradicted_by(self, other: Candidate) -> bool:
-        """Whether the other's errors are clearly and by a tenth smaller, whatever the log scores say."""
-        saved = gap(self.errors, other.errors)
-        smaller = np.sqrt(other.errors.mean()) < _LOWER * np.sqrt(self.errors.mean())
-        return bool(saved.mean > 0 and saved.clear and smaller)
+        """Whether the other's RMSE is lower by a tenth (of labels, its accuracy clearly higher)."""
+        if self.is_classifier and not gap(self.errors, other.errors).clear:
+            return False
+        return other.rmse < _LOWER * self.rmse
 
 
 def select(candidates: Sequence[Candidate]) -> Selection:
@@ -153,7 +161,7 @@ def select(candidates: Sequence[Candidate]) -> Selection:
     if not eligible:
         assert baseline is not None
         guess = "the class frequencies" if baseline.is_classifier else "the mean"
-        error = "accuracy is lower" if baseline.is_classifier else "RMSE is larger"
+        error = "accuracy is lower" if baseline.is_classifier else "RMSE is no smaller"
         likelier = [c for c in others if c.log_score.mean() > baseline.log_score.mean()]
         why = f"No model predicts better than always guessing {guess}."
         if likelier:
@@ -174,17 +182,21 @@ def select(candidates: Sequence[Candidate]) -> Selection:
             "whose calibration is not rejected."
         )
     elif chosen.is_rejected and any(not c.is_rejected for c in eligible):
-        why = f"It has by far the best held-out {measure}, although {chosen.fault}."
+        why = f"It has the best held-out {measure}, although {chosen.fault}; the calibrated models predict worse."
     elif len(candidates) == 1:
         why = "It is the only model."
     elif len(better) == 1 < len(others):
-        why = "It is the only model that beats guessing."
+        error = "accuracy" if chosen.is_classifier else "RMSE"
+        why = f"It is the only model that beats guessing by both {measure} and {error}."
+    elif notes:
+        why = f"The scores disagree, and it has the best {'Brier score' if chosen.is_classifier else 'CRPS'}."
     elif len(tied) == 1:
         clear = all(leader.clearly_leads(c) for c in pool if c is not leader)
         why = f"It has the best held-out {measure}" + (", by a clear margin." if clear else ".")
     else:
         count = _SPELLED[len(tied)] if len(tied) < len(_SPELLED) else str(len(tied))
-        why = f"{count} models are statistically tied; it is the simplest."
+        listed = f" ({', '.join(names)})" if len(names) <= _LISTED else ""
+        why = f"{count} models are statistically tied{listed}; it is the simplest."
     return Selection(chosen.name, names, why, notes)
 
 
@@ -199,7 +211,7 @@ def _ties(other: Candidate, leader: Candidate) -> bool:
     small = max(_SMALL_LOSS, _SMALL_SHARE * loss) if leader.is_classifier else _SMALL_SCORE
     if lead.mean <= _NEGLIGIBLE:
         return True
-    if not (lead.mean <= lead.error and lead.mean <= small):
+    if not (lead.mean <= lead.error and lead.mean <= small) or leader.rmse < _LOWER * other.rmse:
         return False
     return not (lead.mean > 0.5 * lead.error and leader.is_no_worse_than(other))
 
@@ -214,7 +226,7 @@ def _ties_as_baseline(baseline: Candidate, leader: Candidate) -> bool:
 
 
 def _leader(eligible: Sequence[Candidate]) -> tuple[Candidate, list[str]]:
-    """The model with the best log score, or where another's errors contradict it the better of both by the third score.
+    """The model with the best log score, or where another's errors contradict it the best one by the third score.
 
     The third score, CRPS or Brier, is proper as the log score is and bounded by the errors as the RMSE is.
     """
@@ -223,11 +235,13 @@ def _leader(eligible: Sequence[Candidate]) -> tuple[Candidate, list[str]]:
     if not rivals:
         return leader, []
     rival = min(rivals, key=lambda c: c.losses[1])
-    winner = min((leader, rival), key=lambda c: c.losses[2])
+    winner = min(eligible, key=lambda c: c.losses[2])
     scores = ("log loss", "accuracy", "Brier score") if leader.is_classifier else ("log score", "RMSE", "CRPS")
+    if winner is leader:
+        return leader, []
     note = (
-        f"{leader.name} has the best {scores[0]} and {rival.name} a much better {scores[1]}; the {scores[2]} favours "
-        f"{winner.name}."
+        f"The scores disagree: {leader.name} has the best {scores[0]}, {rival.name} the best {scores[1]}. The "
+        f"{scores[2]}, which depends on both, is best for {winner.name}."
     )
     return winner, [note]
 
@@ -240,7 +254,8 @@ def _calibrated(
     if good:
         return good[0], None
     calibrated = [c for c in eligible if not c.is_rejected]
-    near = [c for c in calibrated if leader.log_score.mean() - c.log_score.mean() < _MUCH_WORSE]
+    near = [c for c in calibrated if leader.log_score.mean() - c.log_score.mean() < _MUCH_WORSE
+            and c.rmse < _FAR_LARGER * leader.rmse]  # fmt: skip
     if near:
         return max(near, key=lambda c: c.log_score.mean()), leader
     return tied[0] if tied[0].name != BASELINE else leader, None

@@ -12,7 +12,7 @@ from credo.study._catalogue import SUFFIXES, chosen_cards
 from credo.study._dataset import Dataset, Note, dataset
 from credo.study._display import display
 from credo.study._run import Report, Run
-from credo.study._study import Study, reference_notes
+from credo.study._study import Study, reference_notes, too_good_notes
 
 TIME = 60.0
 FOLDS = 5
@@ -123,10 +123,10 @@ def run(
     trials = work.finish()
     if not work.has_model:
         raise ValueError(f"no model was finished. {' '.join(work.notes)}")
-    references = tuple(card.name for card in cards if card.reference) or ("\0",)
+    references = tuple(card.name for card in cards if card.reference)
     found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
     # Of a reference nobody expects intervals.
-    found = replace(found, notes=[note for note in found.notes if not note.startswith(references)])
+    found = replace(found, notes=[note for note in found.notes if not note.startswith((*references, "baseline"))])
     fitted = found.fitted
     scores = [
         replace(score, seconds=fitted[score.name].fit_seconds) if score.name in fitted else score
@@ -140,6 +140,7 @@ def run(
     notes = [
         *(note for note in data.notes if note.important),
         *(Note(text, important=True) for text in found.selection.notes if select is None),
+        *(Note(text, important=True) for text in too_good_notes(found, selected, data.target)),
         *(Note(text, important=True) for text in reference_notes(found, selected)),
         *(Note(text, important=work.interrupted, on_board=True) for text in work.notes),
         *(note for note in data.notes if not note.important),

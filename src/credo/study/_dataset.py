@@ -34,6 +34,8 @@ from credo.study._size import Size, Times
 _DISTINCT = 3
 # Fewer different targets than this show no skew.
 _FEWEST = 20
+# More outliers than this share of the rows are none.
+_MOST_OUTLIERS = 0.02
 # Of a skewed, a bounded or a count target, a note says what normal errors mean.
 _COUNT_VALUES = 200
 
@@ -99,6 +101,8 @@ def dataset(
     time_order: bool | None = None,
 ) -> Dataset:
     """Read the table or use the frame, and infer the task unless it is given."""
+    if not isinstance(target, str):
+        raise TypeError(f"target must be a column's name, as in analyze(frame, 'price'); got {type(target).__name__}")
     if isinstance(data, str | os.PathLike):
         sheet = read_table(data, **(reading or {}))
         table, notes, source = sheet.frame, list(sheet.notes), "standard input" if str(data) == "-" else Path(data).name
@@ -124,14 +128,16 @@ def dataset(
     times = _times(time, preparation) if in_order and time is not None else None
     size = Size(len(y), rows.shape[1], len(set(preparation.sources())), classes, times)
     made = Dataset(source, target, task, frame, y, preparation, size, None, time if in_order else None, [])
-    groups = copies(frame)
+    groups = copies(frame, y)
     return replace(
         made,
         labels=None if labels is None else labels[frame.index],
         groups=groups,
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[
-            *leak_notes(made),
+            *leak_notes(made, groups),
+            *size_notes(made),
+            *outlier_notes(made),
             *map(Note, time_notes(time, in_order=in_order)),
             *map(Note, [*notes, *preparation.notes_]),
             *map(Note, target_notes(made)),
@@ -151,7 +157,7 @@ def task_note(target: str, found: Task) -> str:
     )
 
 
-def copies(frame: Any) -> NDArray[np.intp] | None:
+def copies(frame: Any, y: NDArray[Any]) -> NDArray[np.intp] | None:
     """A label for each row that rows with equal inputs share; None where they should not share a fold.
 
     A copied row would be predicted from itself, so copies share a fold. The target is ignored: holding rows out
@@ -161,7 +167,12 @@ def copies(frame: Any) -> NDArray[np.intp] | None:
     cells = pandas().util.hash_pandas_object(frame, index=False).to_numpy()
     labels = np.unique(cells, return_inverse=True)[1].ravel()
     n_distinct = int(labels.max()) + 1
-    return labels if len(labels) / _DISTINCT <= n_distinct < len(labels) else None
+    if n_distinct == len(labels):
+        return None
+    # A whole table that was copied several times: equal inputs always have equal targets.
+    pairs = np.unique(np.column_stack([labels, np.unique(y, return_inverse=True)[1].ravel()]), axis=0)
+    copied = n_distinct > _FEWEST and len(pairs) == n_distinct
+    return labels if copied or len(labels) / _DISTINCT <= n_distinct else None
 
 
 def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
@@ -173,11 +184,13 @@ def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
     return [f"{n_copies:,} {have} the same inputs as another row: such rows are held out together."]
 
 
-def leak_notes(data: Dataset) -> list[Note]:
+def leak_notes(data: Dataset, groups: NDArray[np.intp] | None) -> list[Note]:
     """A warning about columns that alone nearly determine the target."""
     if data.frame.shape[1] < 2 or data.time is not None:
         return []
-    found = leaks(data.frame, data.y, classes=data.task == "classification")
+    # A row and its copies would predict each other.
+    first = np.arange(len(data.y)) if groups is None else np.unique(groups, return_index=True)[1]
+    found = leaks(data.frame.iloc[first], data.y[first], classes=data.task == "classification")
     if not found:
         return []
     names = quoted(found, most=3)
@@ -235,6 +248,42 @@ def best_transformation(rows: Any, y: NDArray[np.float64]) -> str:
     return next((kind for known, kind in kinds.items() if isinstance(found, known)), "identity")
 
 
+def size_notes(data: Dataset) -> list[Note]:
+    """A warning where rows are too few for the scores to mean much."""
+    n = len(data.y)
+    if n >= _FEWEST:
+        return []
+    return [Note(f"{plural(n, 'row')} are very few: scores and intervals are rough.", important=True)]
+
+
+def outlier_notes(data: Dataset) -> list[Note]:
+    """The values of the target that are far outside all others, also on a logarithmic scale."""
+    if data.task == "classification" or len(data.y) < _FEWEST:
+        return []
+    far = _far(data.y)
+    if data.y.min() > 0:
+        far &= _far(np.log(data.y))
+    rows = np.flatnonzero(far)
+    if not 0 < len(rows) <= _MOST_OUTLIERS * len(data.y):
+        return []
+    first = int(data.frame.index[rows[0]]) + 1
+    values = "1 value" if len(rows) == 1 else f"{len(rows):,} values"
+    return [
+        Note(
+            f"{values} of the target {data.target!r} {'is' if len(rows) == 1 else 'are'} far outside all others (row "
+            f"{first}: {data.y[rows[0]]:g}). Check them: a single wrong value can spoil every model and score.",
+            important=True,
+        )
+    ]
+
+
+def _far(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which values lie ten times the distance between the quantiles 2 % and 98 % outside these."""
+    low, high = np.quantile(values, [0.02, 0.98])
+    room = 10 * (high - low)
+    return (values < low - room) | (values > high + room) if room > 0 else np.zeros(len(values), dtype=bool)
+
+
 def target_notes(data: Dataset) -> list[str]:
     """How a count or a bounded target affects the intervals."""
     if data.task == "classification" or data.time is not None:
@@ -242,13 +291,13 @@ def target_notes(data: Dataset) -> list[str]:
     y = data.y
     low, high = float(y.min()), float(y.max())
     whole = bool((y == np.floor(y)).all())
-    if whole and low >= 0 and len(np.unique(y)) <= min(_COUNT_VALUES, len(y) / 5) and low <= 2:
+    if whole and 0 <= low <= 10 and len(np.unique(y)) <= min(_COUNT_VALUES, max(len(y) / 5, 60)) and high <= 1000:
         return [
             f"The target {data.target!r} looks like counts. They are predicted as real numbers: intervals may extend "
             "below zero and contain fractions."
         ]
     for bounds, what in (((0.0, 1.0), "shares between 0 and 1"), ((0.0, 100.0), "percentages")):
-        inside = bounds[0] <= low and high <= bounds[1] and high > 0.8 * bounds[1] and low < 0.2 * bounds[1]
+        inside = bounds[0] <= low and high <= bounds[1] and high > 0.95 * bounds[1] and low < 0.05 * bounds[1]
         if inside and not whole:
             return [f"The target {data.target!r} looks like {what}. Intervals may extend beyond these bounds."]
     return []

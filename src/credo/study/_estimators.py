@@ -56,7 +56,9 @@ def _regressors(size: Size) -> dict[str, Any]:
         "ridge": Ridge(alpha="loo"),
         "bayes": BayesianLinearRegression(),
         "lasso": LassoCV(),
-        "spike-slab": SpikeSlabRegressor(_inclusion(size), slab="g", n_draws=STEPS, random_state=SAMPLER_SEED),
+        "spike-slab": SpikeSlabRegressor(
+            _inclusion(size), slab="zellner-siow", n_draws=STEPS, random_state=SAMPLER_SEED
+        ),
         "polynomial": make_pipeline(_squares(), BayesianLinearRegression()),
         "lms": LMSRegression(),
         "nadaraya-watson": NadarayaWatson(),

@@ -15,10 +15,13 @@ from credo.io import TableModel, save
 from credo.io.extras import pandas
 from credo.io.preparation.scale import is_sparse
 from credo.metrics import influence, point, predictive
+from credo.metrics._calibration_test import coverage_test
 from credo.selection import BASELINE, Comparison, gap
 from credo.study._dataset import Dataset, Note
 from credo.study._write import inclusions
 
+# Held-out errors below this share of the baseline's (squared, or log losses) are rarely a measurement's.
+_TOO_GOOD = 1e-3
 # Rows that are looked at to see what moves the predictions.
 _ROWS = 2000
 
@@ -186,14 +189,17 @@ class Study:
         n = len(self.comparison.held_out[self.selected].y)
         if self.task == "regression":
             explained = 1 - (score["rmse"] / base["rmse"]) ** 2 if base["rmse"] > 0 else 0.0
+            covered = coverage_test(np.arange(n) < round(n * score["coverage"]))
+            verdict = ", too few" if covered.inside < covered.low else ""
+            verdict = ", more than needed" if covered.inside > covered.high else verdict
             return (
                 f"On {n:,} held-out rows it explains {100 * max(0.0, explained):.0f} % of the variance, and its 95 % "
-                f"intervals contain {100 * score['coverage']:.1f} %."
+                f"intervals contain {100 * score['coverage']:.1f} %{verdict}."
             )
         return (
-            f"Its accuracy on {n:,} held-out rows is {100 * score['accuracy']:.1f} %; always predicting the most "
-            "frequent "
-            f"class has {100 * base['accuracy']:.1f} %."
+            f"Its accuracy on {n:,} held-out rows is {100 * score['accuracy']:.1f} % (log loss "
+            f"{score['log_loss']:.3f}); always predicting the most frequent class has {100 * base['accuracy']:.1f} % "
+            f"({base['log_loss']:.3f})."
         )
 
     def record(self) -> dict[str, Any]:
@@ -237,6 +243,23 @@ def distribution_frame(dist: Any, *, level: float, classes: Any = None) -> Any:
         return pd.DataFrame(columns)
     lower, upper = dist.interval(level)
     return pd.DataFrame({"mean": point(dist), "std": dist.std, "lower": lower, "upper": upper})
+
+
+def too_good_notes(comparison: Comparison, selected: str, target: str) -> list[str]:
+    """A question where held-out rows are predicted almost without error."""
+    score, base = comparison[selected].held_out, comparison[BASELINE].held_out
+    if selected == BASELINE or not base:
+        return []
+    if "rmse" in score:
+        left = (score["rmse"] / base["rmse"]) ** 2 if base["rmse"] > 0 else 1.0
+    else:
+        left = score["log_loss"] / base["log_loss"]
+    if left >= _TOO_GOOD:
+        return []
+    return [
+        f"{selected} predicts held-out rows of {target!r} almost perfectly. Are the columns, or a sum or difference of "
+        "them, another form of the target, or known only afterwards? If so, leave them out and run again."
+    ]
 
 
 def reference_notes(comparison: Comparison, selected: str) -> list[str]:

@@ -56,7 +56,8 @@ def inclusions(models: Mapping[str, Any]) -> list[dict[str, Any]]:
     included.
     """
     for name, model in models.items():
-        estimator = model.estimator_
+        # Of a model of a transformed target, the one inside.
+        estimator = getattr(model.estimator_, "estimator_", model.estimator_)
         if hasattr(estimator, "inclusion_probabilities_"):
             places: dict[str, list[int]] = {}
             for place, title in enumerate(model.preparation_.inputs()):

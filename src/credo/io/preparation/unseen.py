@@ -116,7 +116,8 @@ def terms(encoders: list[Levels], codes: list[Codes], joint: Codes, joint_weight
     unknown = np.column_stack([column == e.unknown for column, e in zip(codes, encoders, strict=True)])
     alone = [representatives([np.arange(e.n_known)], e.frequencies()) for e in encoders]
     several = unknown.sum(axis=1) > 1
-    n_terms = max([len(joint)] * bool(several.any()) + [len(alone[j][1]) for j in np.flatnonzero(unknown.any(axis=0))])
+    # Columns and combinations that no row needs take part too, so that every choice has room.
+    n_terms = max([len(joint), *(len(shares) for _, shares in alone)])
     weights = np.zeros((len(unknown), n_terms))
     weights[several, : len(joint)] = joint_weights
     replaced = []
