@@ -189,3 +189,12 @@ def test_extremes_stay_numbers() -> None:
         far = Transformed(Normal([1e6, -1e6, 1.0], [1.0, 1.0, 1e3]), transform)
         assert (far.var >= 0).all() and not np.isnan(far.mean).any()
         assert not np.isnan(far.quantile([0.0, 0.1, 0.9, 1.0])).any()
+
+
+@pytest.mark.parametrize("power", [0.999, 1.0, 1.001])
+def test_a_power_of_one_is_the_base_in_other_units(power):
+    # y = unit (1 + z), whose image ends at z = −1, twelve standard deviations below the mean.
+    dist = Transformed(Normal([-0.22], [0.0628]), BoxCox(power, unit=17.0))
+    assert dist.mean[0] == pytest.approx(17 * (1 - 0.22), rel=1e-3)
+    assert dist.std[0] == pytest.approx(17 * 0.0628, rel=1e-2)
+    assert dist.crps([10.0])[0] == pytest.approx(Normal([17 * 0.78], [17 * 0.0628]).crps([10.0])[0], rel=1e-3)

@@ -280,7 +280,7 @@ def _panel_up(z: Array, power: float) -> Array:
     with np.errstate(all="ignore"):
         apart = np.abs(1 + power * z)
         branch = (3.0 if power > 0 else 0.75) * apart / abs(power) if power else np.inf
-        return np.minimum(branch, (4.0 if power >= 0 else 2.0) * apart / abs(1 - power))
+        return np.fmin(branch, (4.0 if power >= 0 else 2.0) * apart / abs(1 - power))
 
 
 def _panel_down(z: Array, power: float) -> Array:
@@ -288,4 +288,4 @@ def _panel_down(z: Array, power: float) -> Array:
     with np.errstate(all="ignore"):
         apart = np.abs(1 + power * z)
         branch = (0.75 if power > 0 else 3.0) * apart / abs(power) if power else np.inf
-        return np.minimum(branch, (2.0 if power > 0 else 4.0) * apart / abs(1 - power))
+        return np.fmin(branch, (2.0 if power > 0 else 4.0) * apart / abs(1 - power))

@@ -131,7 +131,8 @@ def opening(comparison: Comparison, choice: Choice, target: str) -> list[str]:
     if choice.name != BASELINE:
         return [" ".join([choice.reason, *failed])]
     advice = (
-        f"These columns don't help to predict {target}, or there are too few rows to show that they do. Add rows, or "
+        f"These columns don't help to predict {target}, or there are too few rows to show that they do. "
+        "Check the notes for outliers, or add rows or "
         "columns that are related to it."
     )
     others = [name for name in comparison.held_out if name not in comparison.references]

@@ -32,8 +32,8 @@ _SMOOTHNESS = {
 def influences(fact: Influence, *, best: str, target: str) -> str:
     """Which columns move the prediction most, for the headline."""
     bound = " ".join(
-        f"{listing([shorten(name) for name in members], at_most=8)} are strongly correlated: these rows can't separate "
-        "their effects."
+        f"{listing([shorten(name) for name in members], at_most=8)} vary together or determine each other: these rows "
+        "can't separate their effects."
         for members in fact.together
     )
     order = fact.order

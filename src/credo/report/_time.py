@@ -26,11 +26,12 @@ def time_figure(held: facts.Predicted, frame: Any, *, n_folds: int, target: str)
     dates = found.dates(found.values)
     days = found.values if dates is None else (dates - _EPOCH) / np.timedelta64(1, "D")
     rows = held.held.rows
-    order = np.argsort(days[rows], kind="stable")[-_MAX_POINTS:]
+    every = np.argsort(days[rows], kind="stable")
+    order = every[-_MAX_POINTS:]
     picked = rows[order]
     blocks = _blocks(days, rows, n_folds)
     inside = (held.lower <= held.y) & (held.y <= held.upper)
-    halves = np.array_split(order, 2)
+    halves = np.array_split(every, 2)
     early, late = (float(np.sqrt(np.mean((held.y[part] - held.mean[part]) ** 2))) for part in halves)
     some = f" The last {count(_MAX_POINTS)} rows are drawn." if len(rows) > _MAX_POINTS else ""
     how = (
@@ -48,7 +49,7 @@ def time_figure(held: facts.Predicted, frame: Any, *, n_folds: int, target: str)
                 blocks=blocks, dates=dates is not None, name=target, ax=ax,
             ),
             f"RMSE is {number(early)} in the earlier half of the held-out rows and {number(late)} in the later half. "
-            f"{count(int(inside[order].sum()))} of {count(len(order))} rows are inside the 95 % band.",
+            f"{count(int(inside.sum()))} of {count(len(rows))} rows are inside the 95 % band.",
             f"Held-out predictions (line and band) and actual values (dots) by {shorten(found.name)}. {how}{some}",
             size=(9.6, 3.0),
         )

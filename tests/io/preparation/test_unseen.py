@@ -152,3 +152,25 @@ def test_a_file_keeps_what_it_needs(tmp_path):
     new = pd.DataFrame({"x": [0.1, 0.2], "site": ["east", "east"], "kind": ["big", "odd"], "said": ["rain", "hail"]})
     there, back = quiet(model.predict_dist, new)[0], quiet(load(tmp_path / "model.credo").predict_dist, new)[0]
     assert there.mean.tolist() == back.mean.tolist() and there.std.tolist() == back.std.tolist()
+
+
+def test_one_unknown_column_among_others_with_more_levels_or_combinations():
+    # The number of terms has to suffice for every column and for the combinations, whichever a row needs.
+    rng = np.random.default_rng(0)
+    many = rng.choice([f"l{i}" for i in range(20)], 300)
+    frame = pd.DataFrame({"few": rng.choice(list("ab"), 300), "many": many, "x": rng.normal(size=300)})
+    y = frame["x"] + 2.0 * (frame["few"] == "a")
+    model = TableModel(None, LinearRegression()).fit(frame, y)
+    known, new = frame.iloc[:3], frame.iloc[:3].assign(few=["z", "a", "b"])
+    dist = model.predict_dist(new)
+    assert dist.std[0] > 0.9 and np.isfinite(dist.mean).all()
+    np.testing.assert_allclose(model.predict(new)[0], model.predict(known.assign(few="a"))[0] - 1.0, atol=0.3)
+
+
+def test_a_text_without_known_words_is_outside():
+    texts = ["win a prize", "lunch at noon", "win a lunch", "prize at noon"] * 10
+    preparation = Preparation(kinds={"text": "text"})
+    with collected():
+        model = TableModel(preparation, LinearRegression()).fit(pd.DataFrame({"text": texts}), np.arange(40.0))
+    found = model.outside(pd.DataFrame({"text": ["win now", "zzz qqq"]}))
+    assert found.rows.tolist() == [False, True]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.io.errors import plural, quoted, shown
-from credo.io.preparation.encoders import Days, Encoder, Numbers
+from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts
 from credo.io.preparation.levels import Levels
 
 # How far beyond the range a value may lie, as a share of the range's width.
@@ -57,6 +57,9 @@ def outside(encoders: list[Encoder], table: Any) -> Outside:
             rows, texts = _beyond(encoder, table[encoder.name])
         elif isinstance(encoder, Levels):
             rows, texts = _unseen(encoder, table[encoder.name])
+        elif isinstance(encoder, Texts):
+            rows = np.flatnonzero(np.asarray(encoder.matrix(table[encoder.name]).sum(axis=1)).ravel() == 0)
+            texts = [f"{encoder.name}: no word of the training data"] * len(rows)
         else:
             continue
         if len(rows):
