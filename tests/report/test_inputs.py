@@ -89,7 +89,7 @@ def test_columns_that_go_together_are_moved_together():
     # Together they are worth what x alone would be: its coefficient of one times its spread, exchanged at random.
     assert found.values[0] == pytest.approx(x.std(), rel=0.35)
     text = words.influences(found, best="linear", target="y")
-    assert text.endswith("x and twin vary together: these rows can't separate their effects.")
+    assert text.endswith("x and twin vary together or determine each other: these rows can't separate their effects.")
     assert "x (with twin)" in text
     figure = influence_figure(found, best="linear", target="y")
     assert ">x + 1 correlated<" in figure.svg and "share one bar" in figure.reading
