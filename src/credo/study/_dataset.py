@@ -260,9 +260,9 @@ def outlier_notes(data: Dataset) -> list[Note]:
     """The values of the target that are far outside all others, also on a logarithmic scale."""
     if data.task == "classification" or len(data.y) < _FEWEST:
         return []
-    far = _far(data.y)
+    far = _far(data.y, times=10)
     if data.y.min() > 0:
-        far &= _far(np.log(data.y))
+        far &= _far(np.log(data.y), times=2)
     rows = np.flatnonzero(far)
     if not 0 < len(rows) <= _MOST_OUTLIERS * len(data.y):
         return []
@@ -277,10 +277,10 @@ def outlier_notes(data: Dataset) -> list[Note]:
     ]
 
 
-def _far(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which values lie ten times the distance between the quantiles 2 % and 98 % outside these."""
+def _far(values: NDArray[np.float64], *, times: float) -> NDArray[np.bool_]:
+    """Which values lie outside the quantiles 2 % and 98 %, by so many times the distance between these."""
     low, high = np.quantile(values, [0.02, 0.98])
-    room = 10 * (high - low)
+    room = times * (high - low)
     return (values < low - room) | (values > high + room) if room > 0 else np.zeros(len(values), dtype=bool)
 
 

@@ -1,0 +1,61 @@
+"""What a sceptical analyst would ask: copies, exact identities, outliers of the target, too few rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credo.study import dataset
+from credo.study._dataset import copies
+
+
+def measured(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 4)), columns=list("abcd"))
+    return frame.assign(y=frame["a"] + rng.normal(size=n))
+
+
+def test_a_table_that_was_copied_six_times_is_held_out_by_its_rows(analyze):
+    table = pd.concat([measured()] * 6, ignore_index=True)
+    study = analyze(table, "y", models=["linear", "kernel-ridge"], folds=4)
+    held = study.comparison.held_out[study.selected]
+    # Noise of standard deviation 1 can't be predicted, unless a row is predicted from its copy.
+    assert np.sqrt(np.mean((held.y - held.dist.mean) ** 2)) > 0.7
+    assert any("200 rows have the same inputs" in note.text for note in study.notes)
+    assert not any("another form of the target" in note.text for note in study.notes)
+
+
+def test_equal_inputs_with_different_targets_are_no_copies():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.integers(0, 2, size=(300, 6)), columns=list("abcdef"))
+    assert copies(frame, rng.normal(size=300)) is None
+
+
+def test_a_sum_of_columns_that_is_the_target_raises_a_question(analyze):
+    table = measured(100).assign(y=lambda frame: (frame["a"] + frame["b"]) / 2)
+    study = analyze(table, "y", models=["linear"], folds=3)
+    [note] = [note for note in study.notes if "almost perfectly" in note.text]
+    assert note.important and "sum or difference" in note.text
+
+
+def test_a_strong_but_honest_model_raises_none(analyze):
+    table = measured(200).assign(y=lambda frame: 10 * frame["a"] + np.random.default_rng(2).normal(size=200))
+    assert not any("almost perfectly" in n.text for n in analyze(table, "y", models=["linear"], folds=3).notes)
+
+
+def test_wrong_values_of_the_target_are_named():
+    table = measured(300).assign(y=lambda frame: np.exp(frame["y"]) * 1e5)
+    assert not any("far outside" in note.text for note in dataset(table, "y").notes)
+    table.loc[[7, 20], "y"] = 1e13
+    [note] = [note for note in dataset(table, "y").notes if "far outside" in note.text]
+    assert note.important and "2 values" in note.text and "row 8" in note.text
+
+
+def test_few_rows_are_called_few():
+    assert any("very few" in note.text for note in dataset(measured(12), "y").notes)
+    assert not any("very few" in note.text for note in dataset(measured(60), "y").notes)
+
+
+def test_the_target_is_the_name_of_a_column():
+    table = measured()
+    with pytest.raises(TypeError, match="target must be a column's name"):
+        dataset(table, table["y"])
