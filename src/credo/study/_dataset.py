@@ -34,6 +34,8 @@ from credo.study._size import Size, Times
 _DISTINCT = 3
 # Fewer different targets than this show no skew.
 _FEWEST = 20
+# A power this close to one is no transformation.
+_NO_POWER = 0.1
 # More outliers than this share of the rows are none.
 _MOST_OUTLIERS = 0.02
 # Of a skewed, a bounded or a count target, a note says what normal errors mean.
@@ -244,6 +246,8 @@ def best_transformation(rows: Any, y: NDArray[np.float64]) -> str:
     if len(y) < _FEWEST or len(np.unique(y)) < _FEWEST:
         return "identity"
     found = choose_transform(rows, y, random_state=0)
+    if abs(getattr(found, "power", 0.0) - 1.0) < _NO_POWER:
+        return "identity"
     kinds = {Log: "log", BoxCox: "box-cox", YeoJohnson: "yeo-johnson"}
     return next((kind for known, kind in kinds.items() if isinstance(found, known)), "identity")
 
