@@ -26,7 +26,7 @@ from credo.study._catalogue import LATER, Card
 from credo.study._dataset import Dataset
 
 # The part of the budget that the models may use; scores, figures and files need the rest.
-_FOR_MODELS = 0.8
+_FOR_MODELS = 0.75
 # Models of at least this cost are tried on part of the rows first, from this many rows on.
 _TRIED_COST, _TRIED_ROWS = 2, 400
 _PART = 0.25
