@@ -267,6 +267,7 @@ class Exp(Kernel):
         self.tree = kernel.tree
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:
+        self._square(X, K)
         inner = np.empty_like(K)
         self.kernel._fill(X, inner, SET)
         share(_jit.exp_triangle, len(K), inner, mode, K)
@@ -328,6 +329,8 @@ class Columns(Kernel):
 
     def _pick(self, X: Array) -> Array:
         chosen = np.atleast_1d(np.arange(X.shape[1])[self._index(X.shape[1])])
+        if not chosen.size:
+            raise ValueError(f"the kernel looks at columns {self.columns}, of which X with {X.shape[1]} has none")
         return np.ascontiguousarray(X[:, chosen])
 
     def _index(self, n_columns: int) -> Any:
