@@ -1,4 +1,4 @@
-"""Kernels of the distance beside decimal arithmetic of fifty digits, from nearly equal rows to where squares overflow."""
+"""Kernels of the distance beside decimal arithmetic of fifty digits, from equal rows to overflowing squares."""
 
 from decimal import Context, Decimal, localcontext
 

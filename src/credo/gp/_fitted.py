@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Mixture, MultivariateNormal, Normal
-from credo.estimator import FitWarning, Regressor, numeric, positive_integer
+from credo.estimator import (
+    FitWarning,
+    Regressor,
+    check_places,
+    check_positive,
+    check_shapes,
+    numeric,
+    positive_integer,
+)
 from credo.gp._batch import greedy_batch
 from credo.gp._data import MeanBasis, targets
 from credo.gp._marginal import Marginal
@@ -54,6 +62,22 @@ class FittedProcess(Regressor):
     noise_levels_: Array
     noise_process_: NoiseProcess | None
     row_noise_: Array | None
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        sizes = {"d": self.n_features_in_}
+        y = "~n" if self.single_ else "~n t"
+        sizes = check_shapes(
+            self, sizes, X_train_="n d", weight_="n", y_train_=y, center_="t", scale_="t", unit_="t", noises_="n",
+            place_="m", noise_levels_="k", row_noise_="n?",
+        )  # fmt: skip
+        if sizes["t"] != 1 and self.single_:
+            raise ValueError(f"center_ holds {sizes['t']} values for a single target")
+        if np.isinf(self.y_train_).any() or np.isnan(self.y_train_).all(axis=0).any():
+            raise ValueError("y_train_ holds values that aren't finite")
+        check_places(self, "place_", sizes["n"])
+        check_positive(self, "weight_", "scale_", "unit_")
+        check_positive(self, "noises_", "noise_levels_", zero=True)
 
     @overload
     def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: Literal[False] = False) -> Distribution: ...

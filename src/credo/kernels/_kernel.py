@@ -150,6 +150,11 @@ class _Composed(Kernel):
         self.terms = flat
         self.tree = ParameterTree(dict(zip(labels(flat), [term.tree for term in flat], strict=True)))
 
+    def _check_fields(self) -> None:
+        if not self.terms or not all(isinstance(term, Kernel) for term in self.terms):
+            raise ValueError(f"a {type(self).__name__} is made of kernels")
+        _same_tree(self, type(self)(*self.terms))
+
     def _with_tree(self, tree: ParameterTree) -> Self:
         terms = [term._with_tree(tree[label]) for label, term in zip(labels(self.terms), self.terms, strict=True)]  # type: ignore[arg-type]
         return type(self)(*terms)
@@ -266,6 +271,9 @@ class Exp(Kernel):
         self.kernel = kernel
         self.tree = kernel.tree
 
+    def _check_fields(self) -> None:
+        _same_tree(self, Exp(require_kernel(self.kernel)))
+
     def _fill(self, X: Array, K: Array, mode: int) -> None:
         self._square(X, K)
         inner = np.empty_like(K)
@@ -327,6 +335,11 @@ class Columns(Kernel):
         self.kernel, self.columns = kernel, columns
         self.tree = kernel.tree
 
+    def _check_fields(self) -> None:
+        _same_tree(self, Columns(require_kernel(self.kernel), self.columns))
+        if isinstance(self.columns, slice):
+            self.columns.indices(1)
+
     def _pick(self, X: Array) -> Array:
         chosen = np.atleast_1d(np.arange(X.shape[1])[self._index(X.shape[1])])
         if not chosen.size:
@@ -381,3 +394,9 @@ class Columns(Kernel):
 
     def __repr__(self) -> str:
         return f"{self.kernel._wrapped(3)}.on({self.columns!r})"
+
+
+def _same_tree(kernel: Kernel, fresh: Kernel) -> None:
+    """What a composed kernel says of its parameters is what its parts say."""
+    if kernel.tree != fresh.tree:
+        raise ValueError(f"the parameters of a {type(kernel).__name__} aren't those of its parts")

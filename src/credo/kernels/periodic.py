@@ -34,6 +34,8 @@ class Periodic(Kernel):
            [1., 1.]])
     """
 
+    _vectors_allowed = ("lengthscale", "period")
+
     def __init__(
         self, lengthscale: float | ArrayLike = 1.0, *, period: float | ArrayLike = 1.0, variance: float = 1.0
     ) -> None:  # fmt: skip
@@ -95,7 +97,10 @@ class Periodic(Kernel):
         lengthscale, period = self._vectors(len(center))
         # −2 sin²(t/2) = cos t − 1 with the angle t = 2π(x − x′)/period, for each column.
         waves = [
-            Waves(partial(_angle, d, center[d], 2.0 * np.pi / period[d]), overtones(1.0 / max(lengthscale[d], _SHORTEST) ** 2))
+            Waves(
+                partial(_angle, d, center[d], 2.0 * np.pi / period[d]),
+                overtones(1.0 / max(lengthscale[d], _SHORTEST) ** 2),
+            )
             for d in range(len(center))
         ]
         return [Term(float(self.params["variance"]), tuple(waves))]

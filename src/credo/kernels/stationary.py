@@ -46,6 +46,7 @@ class Stationary(Kernel):
 
     _family: ClassVar[int]
     _fields = ("groups", "tree")
+    _vectors_allowed = ("lengthscale",)
     groups: tuple[Label, ...] | None
 
     def __init__(

@@ -363,7 +363,9 @@ def test_a_manifest_of_a_gigabyte_is_never_read(path):
     """Of zeros, which a file system needn't store, in a file of a few blocks."""
     name, size = b"manifest.json", 2**30
     head = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 0, 0, 33, 0, size, size, len(name), 0) + name
-    entry = struct.pack("<4s6H3I5H2I", b"PK\1\2", 20, 20, 0, 0, 0, 33, 0, size, size, len(name), 0, 0, 0, 0, 0, 0) + name
+    entry = (
+        struct.pack("<4s6H3I5H2I", b"PK\1\2", 20, 20, 0, 0, 0, 33, 0, size, size, len(name), 0, 0, 0, 0, 0, 0) + name
+    )
     end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(entry), len(head) + size, 0)
     with path.open("wb") as handle:
         handle.write(head)
@@ -371,7 +373,7 @@ def test_a_manifest_of_a_gigabyte_is_never_read(path):
         handle.write(entry + end)
     tracemalloc.start()
     for ask in (describe, load):
-        with pytest.raises(ModelFileError, match=r"manifest\.json holds 1,073,741,824 bytes, more than any model needs"):
+        with pytest.raises(ModelFileError, match=r"manifest\.json holds 1,073,741,824 bytes, more than any"):
             ask(path)
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
