@@ -51,6 +51,9 @@ class Estimator(BaseEstimator):
         coef = getattr(self, "coef_", None)
         if width is not None and isinstance(coef, np.ndarray) and coef.shape[-1:] != (width,):
             raise ValueError(f"coef_ has shape {coef.shape} for {width} columns")
+        for name in ("coef_", "intercept_"):
+            if not np.isfinite(getattr(self, name, 0.0)).all():
+                raise ValueError(f"{name} holds values that aren't finite")
 
     def summary(self, *, level: float = 0.95) -> Table:
         """A table of the fitted parameters with intervals of the given level."""

@@ -11,7 +11,8 @@ def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str)
     """Raise a ValueError unless these arrays of an object have these shapes and finite values; the lengths by letter.
 
     A shape is a length for each axis: a letter, which has one length throughout, or a letter and what is added to it,
-    such as "n d+1". A "?" behind it lets the array be None, a "~" lets it hold NaN.
+    such as "n d+1". No axis at all is one number. A "?" behind it lets the array be None, a "~" lets it hold NaN. The
+    length "r", a rank, may be zero.
 
     >>> from types import SimpleNamespace
     >>> check_shapes(SimpleNamespace(X=np.zeros((3, 2)), w=np.zeros(3)), X="n d", w="n")
@@ -26,11 +27,12 @@ def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str)
         array, axes = getattr(owner, name), text.strip("?~").split()
         if array is None and "?" in text:
             continue
+        array = np.asarray(array) if not axes else array
         fits = isinstance(array, np.ndarray) and array.ndim == len(axes)
         for axis, length in zip(axes, array.shape if fits else (), strict=False):
             letter, _, more = axis.partition("+")
             rest = length - int(more or 0)
-            fits = fits and rest == known.setdefault(letter, rest) and rest > 0
+            fits = fits and rest == known.setdefault(letter, rest) and (rest > 0 or letter == "r")
         if not fits:
             shown = ", ".join(f"{letter} = {length}" for letter, length in known.items())
             wanted = text.strip("?~").replace(" ", ", ")

@@ -337,8 +337,7 @@ class Columns(Kernel):
 
     def _check_fields(self) -> None:
         _same_tree(self, Columns(require_kernel(self.kernel), self.columns))
-        if isinstance(self.columns, slice):
-            self.columns.indices(1)
+        assert not isinstance(self.columns, slice) or self.columns.indices(1)
 
     def _pick(self, X: Array) -> Array:
         chosen = np.atleast_1d(np.arange(X.shape[1])[self._index(X.shape[1])])
@@ -397,6 +396,5 @@ class Columns(Kernel):
 
 
 def _same_tree(kernel: Kernel, fresh: Kernel) -> None:
-    """What a composed kernel says of its parameters is what its parts say."""
     if kernel.tree != fresh.tree:
         raise ValueError(f"the parameters of a {type(kernel).__name__} aren't those of its parts")
