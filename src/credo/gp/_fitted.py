@@ -23,7 +23,7 @@ from credo.estimator import (
 from credo.gp._batch import greedy_batch
 from credo.gp._data import MeanBasis, targets
 from credo.gp._marginal import Marginal
-from credo.gp._noise_process import NoiseProcess
+from credo.gp._noise_process import EXTREME, NoiseProcess
 from credo.gp._problem import Noisy
 from credo.gp._process import Process
 from credo.gp._search import FEW
@@ -56,6 +56,7 @@ class FittedProcess(Regressor):
     weight_: Array
     place_: NDArray[np.intp]
     center_: Array
+    scale_: Array
     unit_: Array
     single_: bool
     noises_: Array
@@ -285,9 +286,10 @@ class FittedProcess(Regressor):
             return [(1.0, float(self.noise_levels_[k]))]
         mean, variance = self.noise_process_.log_variance(rows)
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-        return [
-            (w, np.exp(mean + node * np.sqrt(variance))) for node, w in zip(nodes, weights / weights.sum(), strict=True)
-        ]
+        # Far from the data the log variance has the spread of its prior, of which no more is believed than in a fit.
+        unit = 2.0 * np.log(self.scale_[0] / self.unit_[0])
+        logs = [np.clip(mean + node * np.sqrt(variance), unit - EXTREME, unit + EXTREME) for node in nodes]
+        return [(w, np.exp(log)) for log, w in zip(logs, weights / weights.sum(), strict=True)]
 
     def _total_covariance(self, rows: Array, j: int, *, latent: bool) -> Array:
         """cov of the observations, or of f, over all draws of the hyperparameters, in the units of y²."""

@@ -15,6 +15,9 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
+# Variances further than this many e-foldings from one are out of reach for standardised targets.
+EXTREME = 60.0
+
 
 @dataclass(frozen=True)
 class NoiseProcess:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy import sparse as sp
 
-from credo.estimator import check_shapes
+from credo.estimator import check_positive, check_shapes
 from credo.linear._graded import graded_svd
 from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, means, triangle
 
@@ -54,7 +54,8 @@ class Spectrum:
     centered: bool
 
     def _check_state(self) -> None:
-        check_shapes(self, V="d r", s="r", q="r", x_mean="d", y_mean="")
+        check_shapes(self, V="d r", s="r", q="r", x_mean="d", y_mean="", rss="", weight="")
+        check_positive(self, "weight")
 
     @property
     def dof(self) -> float:
