@@ -131,7 +131,7 @@ def _work(folder: Path, numbers: Sequence[int], *, systematic: bool, seconds: fl
         except BaseException as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             found = f"{type(error).__name__} {str(error)[:100]!r} at {Path(last.filename).name}:{last.lineno}"
-            # Python's own complaint about a senseless value: safe, if unclear. Compiled code says just this of an index.
+            # Python's own complaint about a senseless value is safe, if unclear. Compiled code says this of an index.
             if isinstance(error, _PYTHON) and str(error) != "index is out of bounds":
                 found = f"unclear {found}"
         signal.setitimer(signal.ITIMER_REAL, 0)
