@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed-dev
 DEMO_STAMP := $(VENV)/.installed-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit slow bench format clean
+.PHONY: help demo test lint types imports unit slow fuzz bench format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -46,6 +46,11 @@ unit: $(STAMP)  ## tests and docstring examples, in parallel
 
 slow: $(STAMP)  ## the long tests as well
 	$(BIN)/pytest -n auto -q
+
+SECONDS ?= 300
+
+fuzz: $(STAMP)  ## hostile inputs for a while: make fuzz SECONDS=3600
+	$(BIN)/python -m fuzz.model_files --seconds $(SECONDS)
 
 bench: $(BIN)/python  ## Credo compared with other libraries
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

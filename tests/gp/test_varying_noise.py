@@ -8,6 +8,7 @@ from credo.gp import GPRegressor
 from credo.gp._marginal import Marginal
 from credo.gp._varying import VaryingNoise
 from credo.kernels import RBF
+from credo.notices import collected
 
 
 def table(n=120, seed=0):
@@ -104,3 +105,23 @@ def test_what_isn_t_offered_is_said():
         GPRegressor(noise="heteroscedastic", hyperparameters="sample", n_restarts=0).fit(X, y)
     with pytest.raises(ValueError, match='"heteroscedastic"'):
         GPRegressor(noise="learned").fit(X, y)
+
+
+def test_weights_of_very_different_sizes_give_finite_predictions():
+    """Weights of 1e±8 let the log noise vary by hundreds, whose exponentials would overflow."""
+    rng = np.random.default_rng(83)
+    n, d = int(rng.integers(3, 40)), int(rng.integers(1, 4))
+    X = np.round(rng.normal(size=(n, d)), int(rng.integers(0, 3)))
+    y = np.sin(X[:, 0]) * 10.0 ** rng.integers(-3, 4) + rng.normal(size=n) * (0.05 + 0.2 * np.abs(X[:, 0]))
+    rng.integers(4)
+    weight = 10.0 ** rng.choice([-8, 8], size=n)
+    model = GPRegressor(
+        noise="heteroscedastic", hyperpriors=False, standardize=False, mean="zero", n_restarts=0, max_evaluations=40,
+        random_state=0,
+    )  # fmt: skip
+    with collected():
+        model.fit(X, y, sample_weight=weight)
+    for rows in (X, 100 * X):
+        law = model.predict_dist(rows)
+        assert np.isfinite(law.std).all() and np.isfinite(model.noise_std(rows)).all()
+        assert (law.quantile(0.9) > law.quantile(0.1)).all()

@@ -25,6 +25,7 @@ from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import numeric, unmasked
 from credo.estimator._regressor import Regressor, training_rows
 from credo.estimator._result import ConvergenceWarning, FitWarning, Result
+from credo.estimator._state import check_places, check_positive, check_shapes
 
 __all__ = [
     "FLAT",
@@ -39,6 +40,9 @@ __all__ = [
     "LinearClassifier",
     "Regressor",
     "Result",
+    "check_places",
+    "check_positive",
+    "check_shapes",
     "choice",
     "evidence_base",
     "interval_level",

@@ -28,6 +28,11 @@ class Classifier(ClassifierMixin, Estimator):
 
     classes_: NDArray[Any]
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        if self.classes_.ndim != 1 or not self.classes_.size:
+            raise ValueError(f"classes_ has shape {self.classes_.shape}")
+
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable label of each row."""
         likeliest = np.argmax(self.predict_proba(X), axis=1)

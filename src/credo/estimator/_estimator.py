@@ -19,6 +19,8 @@ from credo.frames import Table
 
 # Sums over more observations than this leave double precision in no time.
 _HEAVIEST = 1e100
+# More columns than this no table has.
+_WIDEST = 2**31
 
 
 class Estimator(BaseEstimator):
@@ -37,6 +39,21 @@ class Estimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
         return tags
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit; compiled code relies on it."""
+        width = getattr(self, "n_features_in_", None)
+        names = getattr(self, "feature_names_in_", None)
+        if width is not None and not 0 < width < _WIDEST:
+            raise ValueError(f"n_features_in_ is {width}")
+        if width is not None and names is not None and names.shape != (width,):
+            raise ValueError(f"feature_names_in_ has shape {names.shape} for {width} columns")
+        coef = getattr(self, "coef_", None)
+        if width is not None and isinstance(coef, np.ndarray) and coef.shape[-1:] != (width,):
+            raise ValueError(f"coef_ has shape {coef.shape} for {width} columns")
+        for name in ("coef_", "intercept_"):
+            if not np.isfinite(getattr(self, name, 0.0)).all():
+                raise ValueError(f"{name} holds values that aren't finite")
 
     def summary(self, *, level: float = 0.95) -> Table:
         """A table of the fitted parameters with intervals of the given level."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator._arguments import interval_level
 from credo.estimator._classifier import Classifier
+from credo.estimator._state import check_shapes
 from credo.frames import Table
 
 Array = NDArray[np.float64]
@@ -34,6 +35,12 @@ class LinearClassifier(Classifier):
     fit_intercept: bool
 
     _title: str
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        n_classes = max(2, len(self.classes_))
+        sizes = {"k": 1 if n_classes == 2 else n_classes, "d": self.n_features_in_}
+        check_shapes(self, sizes, coef_="k d", intercept_="k")
 
     def decision_function(self, X: ArrayLike) -> Array:
         """The scores: (n_samples,) for two classes, (n_samples, n_classes) for more."""

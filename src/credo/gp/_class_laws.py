@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit, ndtr
 
+from credo.estimator import check_positive, check_shapes, choice
 from credo.inference import SiteGaussian
 from credo.inference.softmax import SoftmaxGaussian
 from credo.kernels import Kernel
@@ -20,6 +21,7 @@ from credo.linalg import Factor, factorize
 
 Array = NDArray[np.float64]
 
+LINKS = ("probit", "logit")
 # Points of the quadrature over the latent values of all classes: 2 to this power.
 _POINTS = 10
 
@@ -33,6 +35,11 @@ class SiteLaw:
     precision: Array
     location: Array
     link: str
+
+    def _check_state(self) -> None:
+        check_shapes(self, X="n d", precision="n", location="n")
+        check_positive(self, "precision", zero=True)
+        choice("link", self.link, LINKS)
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent function."""
@@ -56,6 +63,10 @@ class SoftmaxLaw:
     alpha: Array
     probabilities: Array
     weight: Array
+
+    def _check_state(self) -> None:
+        check_shapes(self, X="n d", alpha="k n", probabilities="k n", weight="n")
+        check_positive(self, "probabilities", "weight", zero=True)
 
     def table(self, rows: Array) -> Array:
         """Class probabilities, the latent functions integrated out over a fixed set of quasi-random points."""
@@ -83,6 +94,12 @@ class DrawnLaw:
     X: Array
     draws: Array
     link: str
+
+    def _check_state(self) -> None:
+        sizes = check_shapes(self, X="n d", draws="s n")
+        choice("link", self.link, LINKS)
+        if not 0 < len(self.kernels) <= sizes["s"]:
+            raise ValueError(f"{sizes['s']} draws belong to {len(self.kernels)} kernels")
 
     def log_odds(self, rows: Array) -> Array:
         """Log odds of the average probability over all draws."""

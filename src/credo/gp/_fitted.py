@@ -11,11 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Mixture, MultivariateNormal, Normal
-from credo.estimator import FitWarning, Regressor, numeric, positive_integer
+from credo.estimator import (
+    FitWarning,
+    Regressor,
+    check_places,
+    check_positive,
+    check_shapes,
+    numeric,
+    positive_integer,
+)
 from credo.gp._batch import greedy_batch
 from credo.gp._data import MeanBasis, targets
 from credo.gp._marginal import Marginal
-from credo.gp._noise_process import NoiseProcess
+from credo.gp._noise_process import EXTREME, NoiseProcess
 from credo.gp._problem import Noisy
 from credo.gp._process import Process
 from credo.gp._search import FEW
@@ -48,12 +56,29 @@ class FittedProcess(Regressor):
     weight_: Array
     place_: NDArray[np.intp]
     center_: Array
+    scale_: Array
     unit_: Array
     single_: bool
     noises_: Array
     noise_levels_: Array
     noise_process_: NoiseProcess | None
     row_noise_: Array | None
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        sizes = {"d": self.n_features_in_}
+        y = "~n" if self.single_ else "~n t"
+        sizes = check_shapes(
+            self, sizes, X_train_="n d", weight_="n", y_train_=y, center_="t", scale_="t", unit_="t", noises_="n",
+            place_="m", noise_levels_="k", row_noise_="n?",
+        )  # fmt: skip
+        if sizes["t"] != 1 and self.single_:
+            raise ValueError(f"center_ holds {sizes['t']} values for a single target")
+        if np.isinf(self.y_train_).any() or np.isnan(self.y_train_).all(axis=0).any():
+            raise ValueError("y_train_ holds values that aren't finite")
+        check_places(self, "place_", sizes["n"])
+        check_positive(self, "weight_", "scale_", "unit_")
+        check_positive(self, "noises_", "noise_levels_", zero=True)
 
     @overload
     def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: Literal[False] = False) -> Distribution: ...
@@ -261,9 +286,10 @@ class FittedProcess(Regressor):
             return [(1.0, float(self.noise_levels_[k]))]
         mean, variance = self.noise_process_.log_variance(rows)
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-        return [
-            (w, np.exp(mean + node * np.sqrt(variance))) for node, w in zip(nodes, weights / weights.sum(), strict=True)
-        ]
+        # Far from the data the log variance has the spread of its prior, of which no more is believed than in a fit.
+        unit = 2.0 * np.log(self.scale_[0] / self.unit_[0])
+        logs = [np.clip(mean + node * np.sqrt(variance), unit - EXTREME, unit + EXTREME) for node in nodes]
+        return [(w, np.exp(log)) for log, w in zip(logs, weights / weights.sum(), strict=True)]
 
     def _total_covariance(self, rows: Array, j: int, *, latent: bool) -> Array:
         """cov of the observations, or of f, over all draws of the hyperparameters, in the units of y²."""

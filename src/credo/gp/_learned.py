@@ -58,6 +58,15 @@ class LearnedKernel(Estimator):
     trace_: Array
     column_groups_: list[str] | None
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        theta, names = getattr(self, "theta_", np.empty(0)), getattr(self, "theta_names_", [])
+        if theta.shape != (len(names),) or not np.isfinite(theta).all():
+            raise ValueError(f"theta_ has shape {theta.shape} for {len(names)} parameters, or isn't finite")
+        groups = getattr(self, "column_groups_", None)
+        if groups is not None and len(groups) != self.n_features_in_:
+            raise ValueError(f"column_groups_ holds {len(groups)} labels for {self.n_features_in_} columns")
+
     def _relevances(self, path: str, lengthscale: Any) -> Array:
         """Standard deviation over length scale of each column; columns of a group share their length scale."""
         shared = self.kernel_._column_groups().get(path)

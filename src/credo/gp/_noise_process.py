@@ -9,10 +9,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.estimator import check_positive, check_shapes
 from credo.inference import SiteGaussian
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
+
+# Variances further than this many e-foldings from one are out of reach for standardised targets.
+EXTREME = 60.0
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,10 @@ class NoiseProcess:
     X: Array
     pull: Array
     precision: Array
+
+    def _check_state(self) -> None:
+        check_shapes(self, X="n d", pull="n", precision="n")
+        check_positive(self, "precision", zero=True)
 
     def log_variance(self, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of ln σ² at new rows."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from credo.gp._hyperpriors import Hyperprior, kernel_habits, noise_habits
 from credo.gp._marginal import Marginal
-from credo.gp._noise_process import NoiseProcess, noise_law
+from credo.gp._noise_process import EXTREME, NoiseProcess, noise_law
 from credo.gp._problem import Setting
 from credo.inference import Evidence, SiteGaussian
 from credo.kernels import Kernel
@@ -36,8 +36,6 @@ Array = NDArray[np.float64]
 _MAX_STEPS = 50
 # The sites are found when a step would move them by less than this share of themselves.
 _SETTLED = 1e-6
-# Variances further than this many e-foldings from one are out of reach for standardised targets.
-_EXTREME = 60.0
 
 
 @dataclass(frozen=True)
@@ -162,6 +160,6 @@ class VaryingNoise:
     def _bound(self, kernel: Kernel, K: Array, log_level: float, precision: Array) -> _Bound:
         count = self.marginal.count
         law = noise_law(K, precision - 0.5 * count, precision)
-        noise = np.exp(np.clip(log_level + law.mean - 0.5 * law.variance, -_EXTREME, _EXTREME))
+        noise = np.exp(np.clip(log_level + law.mean - 0.5 * law.variance, -EXTREME, EXTREME))
         found = self.marginal.evidence(kernel, noise)
         return _Bound(law, found.value - 0.25 * float(count @ law.variance) - law.divergence, noise, found)

@@ -12,9 +12,19 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import MAXIMISED, Classifier, ConvergenceWarning, Result, choice, evidence_base
+from credo.estimator import (
+    MAXIMISED,
+    Classifier,
+    ConvergenceWarning,
+    Result,
+    check_places,
+    check_positive,
+    check_shapes,
+    choice,
+    evidence_base,
+)
 from credo.frames import Table
-from credo.gp._class_laws import DrawnLaw, SiteLaw, SoftmaxLaw
+from credo.gp._class_laws import LINKS, DrawnLaw, SiteLaw, SoftmaxLaw
 from credo.gp._class_problem import RULES, ClassProblem
 from credo.gp._class_walk import joint_draws, latent_draws
 from credo.gp._data import distinct
@@ -94,6 +104,24 @@ class GPClassifier(Classifier, LearnedKernel):
     """
 
     kernel_: Kernel
+    codes_: NDArray[np.intp]
+    members_: list[GPClassifier] | None
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        n_classes = len(self.classes_)
+        if self.members_ is not None:
+            if len(self.members_) != n_classes or any(len(member.classes_) != 2 for member in self.members_):
+                raise ValueError(f"{len(self.members_)} members_ can't tell {n_classes} classes apart")
+            return
+        sizes = check_shapes(self, {"d": self.n_features_in_}, X_train_="n d", weight_="n", codes_="n")
+        check_places(self, "codes_", n_classes)
+        check_positive(self, "weight_")
+        if not isinstance(self.law_, SoftmaxLaw if n_classes > 2 else SiteLaw | DrawnLaw):
+            raise ValueError(f"law_ is a {type(self.law_).__name__}, which doesn't tell {n_classes} classes apart")
+        told = len(self.law_.alpha) if isinstance(self.law_, SoftmaxLaw) else n_classes
+        if self.law_.X.shape != (sizes["n"], sizes["d"]) or told != n_classes:
+            raise ValueError("law_ belongs to another table")
 
     def __init__(
         self,
@@ -146,7 +174,7 @@ class GPClassifier(Classifier, LearnedKernel):
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         self._keep_groups(column_groups)
-        self.members_: list[GPClassifier] | None = None
+        self.members_ = None
         if len(self.classes_) > 2:
             joined = "softmax" if self.inference == "laplace" else "one_vs_rest"
             if (joined if self.multiclass == "auto" else self.multiclass) == "one_vs_rest":
@@ -234,7 +262,7 @@ class GPClassifier(Classifier, LearnedKernel):
     def _check_arguments(self) -> None:
         self._check_learning()
         choice("inference", self.inference, _INFERENCES)
-        choice("link", self.link, ("probit", "logit"))
+        choice("link", self.link, LINKS)
         choice("multiclass", self.multiclass, ("auto", "softmax", "one_vs_rest"))
         if self.hyperparameters == "sample" and self.inference != "mcmc":
             raise ValueError('hyperparameters="sample" needs inference="mcmc"')

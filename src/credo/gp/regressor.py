@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import ConvergenceWarning, Result, choice, nonnegative, numeric
+from credo.estimator import ConvergenceWarning, Result, check_shapes, choice, nonnegative, numeric
 from credo.frames import Table
 from credo.gp._data import (
     MeanBasis,
@@ -112,6 +112,8 @@ class GPRegressor(FittedProcess, LearnedKernel):
     """
 
     kernel_: Kernel
+    draws_: Draws | None
+    thetas_: Array
 
     def __init__(
         self,
@@ -173,7 +175,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
             self._learn(problem, rng, from_data=self.standardize)
-            self.draws_: Draws | None = None
+            self.draws_ = None
             if self.hyperparameters == "sample" and problem.tree.names:
                 self._sample_hyperparameters(problem, rng)
             self._settle(problem)
@@ -212,6 +214,15 @@ class GPRegressor(FittedProcess, LearnedKernel):
                 self.result_.message,
             ),
         )
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if self.draws_ is not None:
+            check_shapes(self, {"p": len(self.theta_), "k": len(self.noise_levels_)}, thetas_="k p")
+        if self.noise_process_ is not None and self.noise_process_.X.shape[1] != self.n_features_in_:
+            raise ValueError("noise_process_ belongs to another table")
+        # The processes are built again from these.
+        self._check_arguments()
 
     def _check_arguments(self) -> None:
         self._check_learning()

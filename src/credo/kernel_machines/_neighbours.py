@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.estimator import check_positive, check_shapes
 from credo.kernel_machines._log_weights import log_weights
 from credo.kernel_machines._rows import blocks, distances
 from credo.kernels import Kernel
@@ -36,6 +37,10 @@ class Neighbours:
     rows: Array
     target: Array
     weight: Array
+
+    def _check_state(self) -> None:
+        check_shapes(self, rows="n d", target="n", weight="n")
+        check_positive(self, "weight")
 
     @property
     def alone(self) -> bool:

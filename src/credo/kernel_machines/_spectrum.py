@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg as sla
 
+from credo.estimator import check_positive, check_shapes
 from credo.kernels import Kernel
 from credo.linalg import NotPositiveDefiniteError
 
@@ -45,6 +46,10 @@ class Spectrum:
     k_grand: float
     y_mean: float
     centered: bool
+
+    def _check_state(self) -> None:
+        check_shapes(self, basis="n r", values="r", q="r", lean="r", sample_weight="n", k_mean="n", k_grand="")
+        check_positive(self, "weight", "sample_weight")
 
     @property
     def free(self) -> float:

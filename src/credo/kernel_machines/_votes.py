@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from credo.estimator import check_places, check_positive, check_shapes
 from credo.kernel_machines._neighbours import Index, Neighbours
 from credo.kernel_machines._rows import blocks
 from credo.kernels import Kernel
@@ -32,6 +33,11 @@ class Votes:
 
     neighbours: Neighbours
     factors: Array
+
+    def _check_state(self) -> None:
+        sizes = check_shapes(self, factors="k")
+        check_places(self.neighbours, "target", sizes["k"])
+        check_positive(self, "factors", zero=True)
 
     @property
     def counts(self) -> Array:

@@ -66,6 +66,12 @@ class NadarayaWatson(Regressor):
     neighbours_: Neighbours
     spread_: Spread | None
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        n, width = self.neighbours_.rows.shape
+        if width != self.n_features_in_ or (self.spread_ is not None and len(self.spread_.variances) != n):
+            raise ValueError("neighbours_ or spread_ belongs to another table")
+
     def __init__(self, kernel: Kernel | None = None, *, bandwidth: float | str = "loo") -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth

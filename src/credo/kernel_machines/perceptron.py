@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from credo.estimator import Absent, Classifier, ConvergenceWarning, Result, choice, positive_integer
+from credo.estimator import Absent, Classifier, ConvergenceWarning, Result, check_shapes, choice, positive_integer
 from credo.frames import Table
 from credo.kernel_machines._mistakes import Lesson, contradictory, learn, merged
 from credo.kernel_machines._rows import blocks, cross, median_distance
@@ -80,6 +80,14 @@ class KernelPerceptron(Classifier):
 
     kernel_: Kernel
     support_: Index
+    support_vectors_: Array
+    dual_coef_: Array
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        n_classes = len(self.classes_)
+        sizes = {"d": self.n_features_in_, "k": n_classes}
+        check_shapes(self, sizes, support_vectors_="n d", dual_coef_="n" if n_classes == 2 else "n k", support_="n")
 
     predict_proba = Absent(_NO_PROBABILITIES)
     predict_log_proba = Absent(_NO_PROBABILITIES)

@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, StudentT
-from credo.estimator import FitWarning, Regressor, Result, interval_level, nonnegative
+from credo.estimator import FitWarning, Regressor, Result, check_shapes, interval_level, nonnegative
 from credo.frames import Table
 from credo.kernel_machines._rows import blocks, cross, median_distance
 from credo.kernel_machines._spectrum import Spectrum, spectrum
@@ -72,6 +72,15 @@ class KernelRidge(Regressor):
 
     kernel_: Kernel
     spectrum_: Spectrum
+    X_fit_: Array
+    dual_coef_: Array
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        sizes = {"d": self.n_features_in_}
+        check_shapes(self, sizes, X_fit_="n d", dual_coef_="n")
+        if len(self.spectrum_.sample_weight) != len(self.X_fit_):
+            raise ValueError("spectrum_ belongs to another table")
 
     def __init__(
         self,

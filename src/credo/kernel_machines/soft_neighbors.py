@@ -70,6 +70,13 @@ class SoftNeighborsClassifier(Classifier):
     kernel_: Kernel
     votes_: Votes
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        if self.votes_.neighbours.rows.shape[1] != self.n_features_in_ or len(self.votes_.factors) != len(
+            self.classes_
+        ):
+            raise ValueError("votes_ belongs to another table")
+
     def __init__(
         self,
         kernel: Kernel | None = None,

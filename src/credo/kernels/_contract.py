@@ -138,6 +138,18 @@ class Covariance(Parametrized):
     def _rows(self, X: ArrayLike, name: str = "X") -> Array:
         return np.ascontiguousarray(check_array(numeric(X, name=name), dtype=np.float64, input_name=name))
 
+    @staticmethod
+    def _same_columns(X: Array, Z: Array) -> None:
+        """Compiled loops read as many columns of the one table as the other has."""
+        if X.ndim != 2 or Z.ndim != 2 or X.shape[1] != Z.shape[1]:
+            raise ValueError(f"both tables must have the same columns; got arrays of shape {X.shape} and {Z.shape}")
+
+    @staticmethod
+    def _square(X: Array, K: Array) -> None:
+        """Compiled loops read or write an entry of K for each pair of rows."""
+        if X.ndim != 2 or K.shape != (len(X), len(X)):
+            raise ValueError(f"a matrix of shape {K.shape} has no entry for each pair of rows of a table {X.shape}")
+
     def _weights(self, W: ArrayLike, X: ArrayLike) -> Array:
         weights, n = np.asarray(W, dtype=np.float64), len(np.asarray(X))
         if weights.shape != (n, n):

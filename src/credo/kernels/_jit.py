@@ -19,6 +19,10 @@ from numpy import empty, float64, int64, zeros
 SET, ADD, MULTIPLY = 0, 1, 2
 # The stationary families.
 RBF, EXPONENTIAL, MATERN32, MATERN52, RATIONAL_QUADRATIC = 0, 1, 2, 3, 4
+# exp(−u) is zero from here on, so that polynomials of u needn't overflow beside it.
+FARTHEST = 1000.0
+# Squared distances that overflow count as this.
+LARGEST = 1e308
 # Rows in a tile.
 TILE = 64
 
@@ -33,9 +37,10 @@ _ROUND = 6755399441055744.0
 def exponential(x):
     """exp(x) for x ≤ 0 to about 3 ulp, without a branch, so that loops over it become vector instructions.
 
-    x = k ln 2 + t with |t| ≤ ½ ln 2, exp(t) by its Taylor series to t¹³, and 2ᵏ put together from its bits.
+    x = k ln 2 + t with |t| ≤ ½ ln 2, exp(t) by its Taylor series to t¹³, and 2ᵏ put together from its bits. Below the
+    smallest normal number, 2⁻¹⁰²², it is zero: the bits of k = −1023 are those of 0.
     """
-    x = max(x, -708.0)
+    x = max(x, -709.1)
     shifted = x * 1.4426950408889634 + _ROUND
     k = shifted - _ROUND
     # ln 2 in two parts, so that k ln 2 is taken off exactly (Cody & Waite 1980).
@@ -99,15 +104,15 @@ def _values(family, shape, r):
             r[j] = exponential(-math.sqrt(r[j]))
     elif family == MATERN32:
         for j in range(TILE):
-            u = math.sqrt(3.0 * r[j])
+            u = min(math.sqrt(3.0 * r[j]), FARTHEST)
             r[j] = (1.0 + u) * exponential(-u)
     elif family == MATERN52:
         for j in range(TILE):
-            u = math.sqrt(5.0 * r[j])
+            u = min(math.sqrt(5.0 * r[j]), FARTHEST)
             r[j] = (1.0 + u + u * u / 3.0) * exponential(-u)
     else:
         for j in range(TILE):
-            r[j] = exponential(-shape * logarithm(r[j] / (2.0 * shape)))
+            r[j] = exponential(-shape * logarithm(min(r[j] / (2.0 * shape), LARGEST)))
 
 
 @njit(nogil=True, cache=True, fastmath=_ORDERED, error_model="numpy")
@@ -125,19 +130,19 @@ def _slopes(family, shape, r, k, slope, bend):
             slope[j] = -0.5 * k[j] / (u if u > 0.0 else 1.0)
     elif family == MATERN32:
         for j in range(TILE):
-            u = math.sqrt(3.0 * r[j])
+            u = min(math.sqrt(3.0 * r[j]), FARTHEST)
             e = exponential(-u)
             k[j] = (1.0 + u) * e
             slope[j] = -1.5 * e
     elif family == MATERN52:
         for j in range(TILE):
-            u = math.sqrt(5.0 * r[j])
+            u = min(math.sqrt(5.0 * r[j]), FARTHEST)
             e = exponential(-u)
             k[j] = (1.0 + u + u * u / 3.0) * e
             slope[j] = -(5.0 / 6.0) * (1.0 + u) * e
     else:
         for j in range(TILE):
-            u = r[j] / (2.0 * shape)
+            u = min(r[j] / (2.0 * shape), LARGEST)
             log = logarithm(u)
             k[j] = exponential(-shape * log)
             slope[j] = -0.5 * k[j] / (1.0 + u)

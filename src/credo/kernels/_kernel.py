@@ -150,6 +150,11 @@ class _Composed(Kernel):
         self.terms = flat
         self.tree = ParameterTree(dict(zip(labels(flat), [term.tree for term in flat], strict=True)))
 
+    def _check_fields(self) -> None:
+        if not self.terms or not all(isinstance(term, Kernel) for term in self.terms):
+            raise ValueError(f"a {type(self).__name__} is made of kernels")
+        _same_tree(self, type(self)(*self.terms))
+
     def _with_tree(self, tree: ParameterTree) -> Self:
         terms = [term._with_tree(tree[label]) for label, term in zip(labels(self.terms), self.terms, strict=True)]  # type: ignore[arg-type]
         return type(self)(*terms)
@@ -266,7 +271,11 @@ class Exp(Kernel):
         self.kernel = kernel
         self.tree = kernel.tree
 
+    def _check_fields(self) -> None:
+        _same_tree(self, Exp(require_kernel(self.kernel)))
+
     def _fill(self, X: Array, K: Array, mode: int) -> None:
+        self._square(X, K)
         inner = np.empty_like(K)
         self.kernel._fill(X, inner, SET)
         share(_jit.exp_triangle, len(K), inner, mode, K)
@@ -326,8 +335,14 @@ class Columns(Kernel):
         self.kernel, self.columns = kernel, columns
         self.tree = kernel.tree
 
+    def _check_fields(self) -> None:
+        _same_tree(self, Columns(require_kernel(self.kernel), self.columns))
+        assert not isinstance(self.columns, slice) or self.columns.indices(1)
+
     def _pick(self, X: Array) -> Array:
         chosen = np.atleast_1d(np.arange(X.shape[1])[self._index(X.shape[1])])
+        if not chosen.size:
+            raise ValueError(f"the kernel looks at columns {self.columns}, of which X with {X.shape[1]} has none")
         return np.ascontiguousarray(X[:, chosen])
 
     def _index(self, n_columns: int) -> Any:
@@ -378,3 +393,8 @@ class Columns(Kernel):
 
     def __repr__(self) -> str:
         return f"{self.kernel._wrapped(3)}.on({self.columns!r})"
+
+
+def _same_tree(kernel: Kernel, fresh: Kernel) -> None:
+    if kernel.tree != fresh.tree:
+        raise ValueError(f"the parameters of a {type(kernel).__name__} aren't those of its parts")

@@ -21,6 +21,8 @@ class Parametrized(ABC):
     tree: ParameterTree
     # The attributes that make the value.
     _fields: ClassVar[tuple[str, ...]] = ("tree",)
+    # The parameters that may have an entry for each column.
+    _vectors_allowed: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def _with_tree(self, tree: ParameterTree) -> Self:
@@ -94,7 +96,17 @@ class Parametrized(ABC):
             raise ValueError(f"a {cls.__name__} has the fields {', '.join(cls._fields)}; got {', '.join(fields)}")
         value = cls.__new__(cls)
         vars(value).update(fields)
+        value._check_fields()
         return value
+
+    def _check_fields(self) -> None:
+        """Raise a ValueError where the attributes that a file gave can't be those of a constructor."""
+        fresh = type(self)().tree
+        if not isinstance(self.tree, ParameterTree) or self.tree.paths != fresh.paths:
+            raise ValueError(f"a {type(self).__name__} has the parameters {fresh.paths}")
+        for path, value in self.params.items():
+            if np.ndim(value) and path not in self._vectors_allowed:
+                raise ValueError(f"{path} of a {type(self).__name__} is one number")
 
     def _free(self) -> NDArray[np.bool_]:
         """Which entries of all parameters, in order, are free."""

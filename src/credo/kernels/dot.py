@@ -34,6 +34,8 @@ class Linear(Kernel):
            [ 6., 18.]])
     """
 
+    _vectors_allowed = ("variance",)
+
     def __init__(self, variance: float | ArrayLike = 1.0) -> None:
         self.tree = ParameterTree({"variance": Parameter(variance)})
 
@@ -86,6 +88,10 @@ class Polynomial(Kernel):
             raise ValueError(f"degree must be an integer of at least 1; got {degree!r}")
         self.degree = int(degree)
         self.tree = ParameterTree({"offset": Parameter(offset), "variance": Parameter(variance)})
+
+    def _check_fields(self) -> None:
+        super()._check_fields()
+        Polynomial(self.degree)
 
     def _power(self, inner: Array, degree: int) -> Array:
         return float(self.params["variance"]) * (float(self.params["offset"]) + inner) ** degree

@@ -20,6 +20,9 @@ from credo.params._parameter import number_text
 
 Array = NDArray[np.float64]
 
+# Between points less than this share of a period apart, no path is told from noise.
+_SHORTEST = 1e-12
+
 
 class Periodic(Kernel):
     """variance · exp(−2 Σ_d sin²(π(x_d − x′_d)/period_d)/lengthscale_d²) (Rasmussen & Williams 4.31).
@@ -30,6 +33,8 @@ class Periodic(Kernel):
     array([[1., 1.],
            [1., 1.]])
     """
+
+    _vectors_allowed = ("lengthscale", "period")
 
     def __init__(
         self, lengthscale: float | ArrayLike = 1.0, *, period: float | ArrayLike = 1.0, variance: float = 1.0
@@ -48,11 +53,13 @@ class Periodic(Kernel):
         return vectors[0], vectors[1]
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:
+        self._square(X, K)
         vectors = self._vectors(X.shape[1])
         variance = float(self.params["variance"])
         share(_jit.periodic_triangle, len(X), np.ascontiguousarray(X.T), *vectors, variance, mode, K)
 
     def _cross(self, X: Array, Z: Array) -> Array:
+        self._same_columns(X, Z)
         vectors = self._vectors(X.shape[1])
         K = np.empty((len(X), len(Z)))
         columns = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
@@ -68,6 +75,7 @@ class Periodic(Kernel):
         return habits
 
     def _pull(self, X: Array, W: Array) -> Array:
+        self._square(X, W)
         n_columns = X.shape[1]
         vectors = self._vectors(n_columns)
         sums = np.sum(share(_jit.periodic_pull, len(X), np.ascontiguousarray(X.T), *vectors, W), axis=0)
@@ -89,7 +97,10 @@ class Periodic(Kernel):
         lengthscale, period = self._vectors(len(center))
         # −2 sin²(t/2) = cos t − 1 with the angle t = 2π(x − x′)/period, for each column.
         waves = [
-            Waves(partial(_angle, d, center[d], 2.0 * np.pi / period[d]), overtones(1.0 / lengthscale[d] ** 2))
+            Waves(
+                partial(_angle, d, center[d], 2.0 * np.pi / period[d]),
+                overtones(1.0 / max(lengthscale[d], _SHORTEST) ** 2),
+            )
             for d in range(len(center))
         ]
         return [Term(float(self.params["variance"]), tuple(waves))]

@@ -46,6 +46,7 @@ class Stationary(Kernel):
 
     _family: ClassVar[int]
     _fields = ("groups", "tree")
+    _vectors_allowed = ("lengthscale",)
     groups: tuple[Label, ...] | None
 
     def __init__(
@@ -77,6 +78,7 @@ class Stationary(Kernel):
 
         The last table defines the centre: training rows come last, so that no new row affects the accuracy of another.
         """
+        self._same_columns(tables[0], tables[-1])
         scales = self.column_lengthscales(tables[0].shape[1])
         center = tables[-1].mean(axis=0)
         return [np.ascontiguousarray(((table - center) / scales).T) for table in tables]
@@ -103,6 +105,7 @@ class Stationary(Kernel):
         return [tiles(columns) for columns in self._scaled_columns(*tables)]
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:
+        self._square(X, K)
         (Z,) = self._tiles(X)
         variance = float(self.params["variance"])
         share(_jit.stationary_triangle, len(X), Z, self._family, self._shape, variance, mode, K)
@@ -118,6 +121,7 @@ class Stationary(Kernel):
         return np.full(len(X), float(self.params["variance"]))
 
     def _pull(self, X: Array, W: Array) -> Array:
+        self._square(X, W)
         (Z,) = self._tiles(X)
         sums = np.sum(share(_jit.stationary_pull, len(X), Z, self._family, self._shape, W), axis=0)
         variance = float(self.params["variance"])
@@ -147,6 +151,7 @@ class Stationary(Kernel):
         return habits
 
     def _pull_inputs(self, X: Array, W: Array) -> Array:
+        self._square(X, W)
         (Z,) = self._tiles(X)
         out = np.zeros_like(X)
         share(_jit.stationary_input_pull, len(X), Z, self._family, self._shape, W, out)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy.linalg import lapack
 
+from credo.estimator import check_positive, check_shapes
 from credo.linear._graded import graded_svd
 from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, means, triangle
 from credo.linear._spectrum import Spectrum, spectrum
@@ -42,6 +43,10 @@ class Solution:
     # Only for rank-deficient designs: the rows, divided by `scale`, span the columns of `span`.
     span: Array | None
     scale: Array
+
+    def _check_state(self) -> None:
+        check_shapes(self, coef="d", root="d r", x_mean="d", scale="d", y_mean="")
+        check_positive(self, "n_observations")
 
     @property
     def intercept(self) -> float:

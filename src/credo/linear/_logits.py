@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.estimator import check_shapes
 from credo.linear._laplace import LogPosterior, PosteriorMode
 from credo.linear._rows import BLOCK_ENTRIES, is_sparse
 from credo.linear._spectrum import Spectrum
@@ -31,6 +32,9 @@ class LogitPosterior:
     contrasts: Array
     prior_variance: float
     centered: bool
+
+    def _check_state(self) -> None:
+        check_shapes(self, V="d r", x_mean="d", mode="m p", root="a b", contrasts="k m", prior_variance="")
 
     @classmethod
     def of(cls, task: LogPosterior, mode: PosteriorMode, data: Spectrum) -> LogitPosterior:

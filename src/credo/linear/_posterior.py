@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.distributions import Distribution, Normal, StudentT, t_variance
+from credo.estimator import check_shapes
 from credo.linear._rows import EPS, is_sparse
 from credo.linear._spectrum import Spectrum
 
@@ -36,6 +37,9 @@ class Posterior:
     level_variance: float
     noise_variance: float
     df: float = np.inf
+
+    def _check_state(self) -> None:
+        check_shapes(self, dict(zip("dr", self.spectrum.V.shape, strict=True)), coef="d", variances="r")
 
     @property
     def intercept(self) -> float:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy import sparse as sp
 
+from credo.estimator import check_positive, check_shapes
 from credo.linear._graded import graded_svd
 from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, means, triangle
 
@@ -51,6 +52,10 @@ class Spectrum:
     y_mean: float
     y_square: float
     centered: bool
+
+    def _check_state(self) -> None:
+        check_shapes(self, V="d r", s="r", q="r", x_mean="d", y_mean="", rss="", weight="")
+        check_positive(self, "weight")
 
     @property
     def dof(self) -> float:

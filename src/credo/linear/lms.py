@@ -14,6 +14,7 @@ from credo.estimator import (
     ConvergenceWarning,
     Regressor,
     Result,
+    check_shapes,
     choice,
     interval_level,
     nonnegative,
@@ -124,6 +125,11 @@ class LMSRegression(Regressor):
         self.shuffle = shuffle
         self.random_state = random_state
         self.tol = tol
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        sizes = {"d": self.n_features_in_}
+        check_shapes(self, sizes, x_mean_="d", x_scale_="d", coef_="d", last_="d+1", average_="d+1")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from a table; a weight of k is the same as k copies of the row."""

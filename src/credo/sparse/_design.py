@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import ArrayLike, NDArray
 
+from credo.estimator import check_places, check_positive, check_shapes
 from credo.sparse._dependence import DEPENDENT, lengths, unit_columns
 
 Array = NDArray[np.float64]
@@ -58,6 +59,13 @@ class Design:
     n: float
     n_features: int
     n_rows: float
+
+    def _check_state(self) -> None:
+        check_shapes(self, {"r": len(self.kept)}, kept="r", unit="r", x_mean="r", least="r", y="m", y_mean="")
+        check_places(self, "kept", self.n_features)
+        check_positive(self, "n")
+        if self.X.shape != (len(self.y), len(self.kept)):
+            raise ValueError(f"X has shape {self.X.shape} for {len(self.y)} rows and {len(self.kept)} columns")
 
     @classmethod
     def of(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from credo.distributions import t_variance
+from credo.estimator import check_shapes
 from credo.linalg import one_blas_thread
 from credo.sparse._dependence import is_dependent, lengths
 from credo.sparse._design import Design
@@ -49,6 +50,12 @@ class Moments:
     mean: Array
     cov: Array
     noise: float
+
+    def _check_state(self) -> None:
+        sizes = {"r": len(self.inclusion)}
+        check_shapes(self, sizes, inclusion="r", mean="r")
+        if self.cov.shape != (sizes["r"], sizes["r"]):
+            raise ValueError(f"cov has shape {self.cov.shape} for {sizes['r']} columns")
 
 
 def fits_of(design: Design, slab: Slab, models: Sequence[Model]) -> list[Fit]:

@@ -56,6 +56,13 @@ class ModelPosterior:
     sample_weight: Array = field(default_factory=lambda: np.empty(0))
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
+    def _check_state(self) -> None:
+        d = len(self.inclusion)
+        named = (j for model in (*self.models, *self.sample, *self.best_by_size) for j in model)
+        sizes = [(len(self.models), self.probability), (len(self.sample), self.sample_weight)]
+        if not all(0 <= j < d for j in named) or any(array.shape != (n,) for n, array in sizes):
+            raise ValueError("models name columns that aren't there, or have no probability each")
+
     @property
     def averaged(self) -> tuple[tuple[Model, ...], Array]:
         """The models that averages go over, and weights that sum to one."""

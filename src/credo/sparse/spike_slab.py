@@ -13,7 +13,7 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution
-from credo.estimator import FitWarning, Regressor, Result, choice, positive_integer
+from credo.estimator import FitWarning, Regressor, Result, check_shapes, choice, positive_integer
 from credo.frames import Table
 from credo.notices import warn
 from credo.seeds import generator
@@ -120,7 +120,19 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
     design_: Design
     coef_: Array
     intercept_: float
+    coef_std_: Array
+    inclusion_probabilities_: Array
+    median_model_: tuple[int, ...]
     _fits: Average | None
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        sizes = {"d": self.n_features_in_}
+        check_shapes(self, sizes, coef_="d", coef_std_="d", inclusion_probabilities_="d")
+        if self.design_.n_features != sizes["d"] or len(self.posterior_.inclusion) != sizes["d"]:
+            raise ValueError("design_ or posterior_ belongs to another table")
+        if not all(0 <= j < sizes["d"] for j in self.median_model_):
+            raise ValueError("median_model_ names columns that aren't there")
 
     def __init__(
         self,

@@ -15,6 +15,8 @@ from credo.estimator import (
     ConvergenceWarning,
     FitWarning,
     Result,
+    check_places,
+    check_shapes,
     choice,
     evidence_base,
     positive,
@@ -122,6 +124,19 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
     standard_: Standard
     coef_: Array
     intercept_: Array
+    coef_std_: Array
+    intercept_std_: Array
+    inclusion_probabilities_: Array
+    median_model_: tuple[int, ...]
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        sizes = {"d": self.n_features_in_}
+        check_shapes(self, sizes, coef_="k d", coef_std_="k d", inclusion_probabilities_="d", intercept_="k")
+        check_places(self.standard_, "kept", sizes["d"])
+        places = (*self.average_.columns.ravel().tolist(), *self.median_model_)
+        if not all(-1 <= j < sizes["d"] for j in places) or len(self.classes_) != 2:
+            raise ValueError("average_ or median_model_ names columns that aren't there")
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ import gc
 import io
 import os
 import stat
+import subprocess
 import sys
 from contextlib import contextmanager
 from threading import Thread
@@ -134,3 +135,61 @@ def test_a_full_disk_is_one_error_and_not_a_second_one_later(tmp_path, monkeypat
         save(StandardScaler().fit(np.arange(400.0).reshape(2, 200)), tmp_path / "m.credo")
     gc.collect()
     assert later == []
+
+
+_WRITER = """
+import sys, time
+from credo.io.files import replacing
+with replacing(sys.argv[1]) as handle:
+    handle.write(b"half")
+    handle.flush()
+    print("begun", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def writer(tmp_path):
+    """A process that has begun to write model.credo, and its temporary file, which looks old."""
+    process = subprocess.Popen([sys.executable, "-c", _WRITER, tmp_path / "model.credo"], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"begun\n"
+    (part,) = tmp_path.glob(".*.part")
+    os.utime(part, (0, 0))
+    yield process, part
+    process.kill()
+    process.wait()
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(writer, tmp_path):
+    process, part = writer
+    process.kill()
+    process.wait()
+    with replacing(tmp_path / "other.credo") as handle:
+        handle.write(b"whole")
+    assert part.exists()
+    with replacing(tmp_path / "model.credo") as handle:
+        handle.write(b"whole")
+    assert not part.exists() and (tmp_path / "model.credo").read_bytes() == b"whole"
+
+
+def test_what_another_process_is_writing_stays(writer, tmp_path):
+    _, part = writer
+    with replacing(tmp_path / "model.credo") as handle:
+        handle.write(b"whole")
+    assert part.exists()
+
+
+def test_only_old_files_of_its_own_naming_are_removed(tmp_path):
+    """A fresh one may belong to a process that hasn't locked it yet; other names and links are somebody else's."""
+    names = [".model.credo.0123456789abcdef.part", ".model.credo.notes.part", ".model.credo.0123456789ABCDEF.part"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"")
+    for name in names[1:]:
+        os.utime(tmp_path / name, (0, 0))
+    (tmp_path / "target").write_bytes(b"")
+    os.utime(tmp_path / "target", (0, 0))
+    (tmp_path / ".model.credo.aaaaaaaaaaaaaaaa.part").symlink_to(tmp_path / "target")
+    before = set(os.listdir(tmp_path))
+    with replacing(tmp_path / "model.credo") as handle:
+        handle.write(b"whole")
+    assert set(os.listdir(tmp_path)) == before | {"model.credo"}

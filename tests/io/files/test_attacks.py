@@ -6,6 +6,7 @@ import os
 import pickle
 import struct
 import sys
+import tracemalloc
 import zipfile
 from contextlib import suppress
 from hashlib import sha256
@@ -160,10 +161,10 @@ def test_a_zip_bomb(good, path):
 
 
 def test_a_member_that_declares_more_than_it_has(good, path):
-    """The sizes in the directory of the zip are raised to 1 GiB in place."""
+    """The sizes in the directory of the zip are raised to 32 MiB in place."""
     content = bytearray(good)
     entry = content.rfind(b"PK\x01\x02")
-    struct.pack_into("<II", content, entry + 20, 2**30, 2**30)
+    struct.pack_into("<II", content, entry + 20, 2**25, 2**25)
     refused(path, bytes(content), "damaged|cut short")
 
 
@@ -348,3 +349,39 @@ def test_another_scikit_learn_is_warned_about(good, path):
     path.write_bytes(forged(members(good), manifest={"sklearn_version": "0.1"}))
     with pytest.warns(InconsistentVersionWarning, match=r"0\.1"):
         load(path)
+
+
+def test_a_state_of_millions_of_empty_lists_is_counted_before_it_is_built(good, path):
+    payload = b"[" + b"[]," * 9_000_000 + b"[]]"
+    tracemalloc.start()
+    refused(path, with_state(good, payload), r"state\.json holds up to [0-9,]+ values, more than any model needs")
+    assert tracemalloc.get_traced_memory()[1] < 6 * len(payload)
+    tracemalloc.stop()
+
+
+def test_a_manifest_of_a_gigabyte_is_never_read(path):
+    """Of zeros, which a file system needn't store, in a file of a few blocks."""
+    name, size = b"manifest.json", 2**30
+    head = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 0, 0, 33, 0, size, size, len(name), 0) + name
+    entry = (
+        struct.pack("<4s6H3I5H2I", b"PK\1\2", 20, 20, 0, 0, 0, 33, 0, size, size, len(name), 0, 0, 0, 0, 0, 0) + name
+    )
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(entry), len(head) + size, 0)
+    with path.open("wb") as handle:
+        handle.write(head)
+        handle.seek(len(head) + size)
+        handle.write(entry + end)
+    tracemalloc.start()
+    for ask in (describe, load):
+        with pytest.raises(ModelFileError, match=r"manifest\.json holds 1,073,741,824 bytes, more than any"):
+            ask(path)
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+
+
+def test_a_model_that_could_not_be_loaded_is_not_saved(path):
+    model = Ridge().fit(X, X[:, 0])
+    model.notes_ = [0] * 5_000_000
+    with pytest.raises(ModelFileError, match=r"holds [0-9]+ arrays and 5,000,[0-9]+ other values in [0-9,]+ bytes"):
+        save(model, path)
+    assert not path.exists()

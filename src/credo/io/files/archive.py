@@ -21,8 +21,9 @@ from credo.io.errors import ModelFileError, plural
 
 MANIFEST, STATE = "manifest.json", "state.json"
 MAX_MEMBERS = 50_000
-# JSON becomes Python objects of many times its size, so it has a tighter bound than the arrays.
-MAX_JSON_BYTES = 256 * 2**20
+# JSON becomes Python objects of many times its size, so it has tighter bounds than the arrays: on the length of its
+# text, and on the number of its values, each of which takes up to 180 bytes.
+MAX_JSON_BYTES, MAX_JSON_VALUES = 64 * 2**20, 2**22
 _MEMBER = re.compile(r"manifest\.json|state\.json|arrays/[0-9]{1,6}\.npy")
 
 # The end records of a zip (APPNOTE 4.3.14 to 4.3.16): zip64 record, its locator, and the plain record.
@@ -111,15 +112,23 @@ class ArchiveReader:
 
     def json(self, name: str, *, entry: tuple[str, int] | None = None) -> Any:
         """One JSON member."""
+        size = self._infos[name].file_size if name in self._infos else 0
+        if size > MAX_JSON_BYTES:
+            raise ModelFileError(f"its member {name} holds {size:,} bytes, more than any model needs")
         payload = self.read(name, entry=entry)
-        if len(payload) > MAX_JSON_BYTES:
-            raise ModelFileError(f"its member {name} holds {len(payload):,} bytes, more than any model needs")
+        if (count := n_values(payload)) > MAX_JSON_VALUES:
+            raise ModelFileError(f"its member {name} holds up to {count:,} values, more than any model needs")
         return from_bytes(payload, name=name)
 
 
 def to_bytes(tree: Any) -> bytes:
     """JSON without NaN and in plain ASCII, so that lone surrogates survive."""
     return json.dumps(tree, allow_nan=False, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+
+
+def n_values(payload: bytes) -> int:
+    """No fewer than the values that a JSON text holds, known before any of them is made."""
+    return 1 + sum(map(payload.count, (b",", b"[", b"{")))
 
 
 def from_bytes(payload: bytes, *, name: str) -> Any:

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from credo.io.errors import ModelFileError
 from credo.io.files.classes import Carried, class_named, is_state_name, private_state
 from credo.io.files.encode import ARRAY_KINDS, MAX_DEPTH, SPARSE, TYPES
+from credo.io.files.state import check
 
 
 class Decoder:
@@ -117,10 +118,13 @@ class Decoder:
         kind = class_named(_string(name))
         values = {field: self.decode(member) for field, member in members.items()}
         if is_dataclass(kind) and not issubclass(kind, BaseEstimator):
-            return _dataclass(kind, values, name=name)
-        if issubclass(kind, Carried):
-            return kind.from_fields(values)
-        raise ModelFileError(f"its state is damaged ({name} is not a plain value)")
+            made = _dataclass(kind, values, name=name)
+        elif issubclass(kind, Carried):
+            made = kind.from_fields(values)
+        else:
+            raise ModelFileError(f"its state is damaged ({name} is not a plain value)")
+        check(made)
+        return made
 
     def _estimator(self, content: list[Any]) -> BaseEstimator:
         name, parameters, state = content
@@ -140,6 +144,8 @@ class Decoder:
             if not (is_state_name(key) or key in private) or _is_property(kind, key):
                 raise ModelFileError(f"its {name} sets {key!r}, which is not a fitted attribute")
             setattr(estimator, key, self.decode(node))
+        if state:
+            check(estimator)
         return estimator
 
 

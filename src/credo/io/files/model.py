@@ -16,10 +16,12 @@ from credo.io.files import manifest as first_page
 from credo.io.files.archive import (
     MANIFEST,
     MAX_JSON_BYTES,
+    MAX_JSON_VALUES,
     MAX_MEMBERS,
     STATE,
     ArchiveReader,
     ArchiveWriter,
+    n_values,
     to_bytes,
 )
 from credo.io.files.atomic import replacing
@@ -65,10 +67,11 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         raise ModelFileError(f"save needs a model; got a {type(model).__qualname__}")
     encoder = Encoder()
     state = to_bytes(encoder.encode(model, where=type(model).__name__))
-    if len(encoder.arrays) + 2 > MAX_MEMBERS or len(state) > MAX_JSON_BYTES:
+    sizes = len(encoder.arrays) + 2, len(state), n_values(state)
+    if any(size > most for size, most in zip(sizes, (MAX_MEMBERS, MAX_JSON_BYTES, MAX_JSON_VALUES), strict=True)):
         raise ModelFileError(
-            f"the model holds {len(encoder.arrays):,} arrays and {len(state):,} bytes of structure; "
-            f"a file can hold {MAX_MEMBERS - 2:,} arrays and {MAX_JSON_BYTES:,} bytes"
+            f"the model holds {sizes[0] - 2:,} arrays and {sizes[2]:,} other values in {sizes[1]:,} bytes; a file can "
+            f"hold {MAX_MEMBERS - 2:,} arrays and {MAX_JSON_VALUES:,} other values in {MAX_JSON_BYTES:,} bytes"
         )
     with replacing(path) as handle, ArchiveWriter(handle) as writer:
         writer.add(STATE, state)

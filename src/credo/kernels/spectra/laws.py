@@ -19,8 +19,8 @@ Array = NDArray[np.float64]
 
 # A wave that is faster than this, in units of the length scale, is noise at any distance a double can tell.
 _FASTEST = 1e12
-# A periodic kernel with more overtones than this forgets within a millionth of its period.
-_MOST_OVERTONES = 100_000
+# From this concentration on, overtones are normal to eight digits, and are drawn as such: their list would be long.
+_CONCENTRATED = 1e8
 # Overtones that are rarer than this beside the likeliest are left out: no factor of a Gram matrix would show them.
 _FAINTEST = 1e-13
 
@@ -56,7 +56,9 @@ def gamma_mixture(n_columns: int, shape: float) -> Law:
 
 def overtones(concentration: float) -> Law:
     """Whole numbers j with probability e^(−κ) I_j(κ), for exp(κ(cos t − 1)) (Abramowitz & Stegun 9.6.34)."""
-    most = min(math.ceil(9.0 * math.sqrt(concentration)) + 15, _MOST_OVERTONES)
+    if concentration > _CONCENTRATED:
+        return Law(1, partial(_rounded_normal, min(math.sqrt(concentration), _FASTEST)))
+    most = math.ceil(9.0 * math.sqrt(concentration)) + 15
     orders = np.arange(-most, most + 1.0)
     weights = ive(np.abs(orders), concentration)
     heard = weights > _FAINTEST * weights.max()
@@ -107,6 +109,10 @@ def _inverse_gamma(shape: float, uniform: Array) -> Array:
 
 def _quantile(values: Array, cumulated: Array, uniform: Array) -> Array:
     return np.asarray(values[np.minimum(np.searchsorted(cumulated, uniform), len(values) - 1)])
+
+
+def _rounded_normal(scale: float, uniform: Array) -> Array:
+    return np.rint(scale * ndtri(uniform))
 
 
 def _circle(correlation: float, uniform: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.distributions import Distribution, Mixture, Normal
+from credo.estimator import check_positive, check_shapes
 from credo.likelihoods.moderated import nearly_averaged
 from credo.linalg import Factor
 from credo.sparse.logistic_models._modes import Mode
@@ -40,6 +41,11 @@ class ClassAverage:
     columns: NDArray[np.int64]
     theta: Array
     root: Array
+
+    def _check_state(self) -> None:
+        sizes = {"r": self.theta.shape[-1] - 1}
+        sizes = check_shapes(self, sizes, probability="m", columns="m r", theta="m r+1", root="m r+1 r+1")
+        check_positive(self, "probability", zero=True)
 
     @classmethod
     def of(cls, modes: Sequence[Mode], probability: Array) -> ClassAverage:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.estimator import check_positive, check_shapes
 from credo.sparse._models import Model
 from credo.sparse.logistic_models import _jit
 
@@ -30,6 +31,10 @@ class Standard:
     kept: NDArray[np.intp]
     mean: Array
     scale: Array
+
+    def _check_state(self) -> None:
+        check_shapes(self, kept="r", mean="r", scale="r")
+        check_positive(self, "scale")
 
     @classmethod
     def of(cls, X: Array, weight: Array) -> Standard:

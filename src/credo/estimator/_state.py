@@ -1,0 +1,57 @@
+"""Whether fitted state fits together: asked of what comes from a file, before compiled code reads it unchecked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str) -> dict[str, int]:
+    """Raise a ValueError unless these arrays of an object have these shapes and finite values; the lengths by letter.
+
+    A shape is a length for each axis: a letter, which has one length throughout, or a letter and what is added to it,
+    such as "n d+1". No axis at all is one number. A "?" behind it lets the array be None, a "~" lets it hold NaN. The
+    length "r", a rank, may be zero.
+
+    >>> from types import SimpleNamespace
+    >>> check_shapes(SimpleNamespace(X=np.zeros((3, 2)), w=np.zeros(3)), X="n d", w="n")
+    {'n': 3, 'd': 2}
+    >>> check_shapes(SimpleNamespace(X=np.zeros((3, 2)), w=np.zeros(4)), X="n d", w="n")
+    Traceback (most recent call last):
+    ...
+    ValueError: w has shape (4,), where (n) is needed with n = 3, d = 2
+    """
+    known = dict(sizes or {})
+    for name, text in shapes.items():
+        array, axes = getattr(owner, name), text.strip("?~").split()
+        if array is None and "?" in text:
+            continue
+        array = np.asarray(array) if not axes else array
+        fits = isinstance(array, np.ndarray) and array.ndim == len(axes)
+        for axis, length in zip(axes, array.shape if fits else (), strict=False):
+            letter, _, more = axis.partition("+")
+            rest = length - int(more or 0)
+            fits = fits and rest == known.setdefault(letter, rest) and (rest > 0 or letter == "r")
+        if not fits:
+            shown = ", ".join(f"{letter} = {length}" for letter, length in known.items())
+            wanted = text.strip("?~").replace(" ", ", ")
+            raise ValueError(f"{name} has shape {np.shape(array)}, where ({wanted}) is needed with {shown}")
+        if array.dtype.kind == "f" and "~" not in text and not np.isfinite(array).all():
+            raise ValueError(f"{name} holds values that aren't finite")
+    return known
+
+
+def check_places(owner: Any, name: str, stop: int) -> None:
+    """Raise a ValueError unless an array holds whole numbers from 0 to stop − 1."""
+    places = getattr(owner, name)
+    if places.size and not (places.min() >= 0 and places.max() < stop and (places == np.floor(places)).all()):
+        raise ValueError(f"{name} must hold whole numbers from 0 to {stop - 1}")
+
+
+def check_positive(owner: Any, *names: str, zero: bool = False) -> None:
+    """Raise a ValueError unless these hold positive numbers only; with `zero`, numbers that aren't negative."""
+    for name in names:
+        values = np.asarray(getattr(owner, name), dtype=np.float64)
+        if not ((values >= 0) if zero else (values > 0)).all():
+            raise ValueError(f"{name} must be {'at least 0' if zero else 'positive'}")

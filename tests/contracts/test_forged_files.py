@@ -1,0 +1,102 @@
+"""No field of a model file, whatever is put into it, makes a loaded model crash or read memory that isn't its own.
+
+Every exported estimator is fitted to a small table and saved. Each of its fields is then given values that it never
+has, with checksums that are right, and the model is loaded and asked in a process whose compiled code checks its
+indices. The long version, which changes anything at random, is `python -m fuzz.model_files`.
+"""
+
+import numpy as np
+import pytest
+from fuzz.forging import Saved, replaced
+from fuzz.model_files import run, save_models, special_models, table
+from numpy.typing import NDArray
+from tests.contracts.estimators import classifiers, exported_classes, regressors
+
+import credo
+from credo.gp import GPClassifier, GPRegressor
+from credo.io import ModelFileError, load
+from credo.io.files.state import field_types, is_a
+from credo.kernels import RBF, Periodic
+from credo.linear import LMSRegression
+
+X, y, labels = table()
+
+
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_field_of_every_model(step, tmp_path):
+    """One setting of each class, and special kernels and inference; the quick run takes every seventh field."""
+    kinds, models = set(), special_models()
+    for model in [*regressors(), *classifiers()]:
+        if type(model) not in kinds:
+            kinds.add(type(model))
+            models.append(model)
+    save_models(tmp_path, models, X, y, labels)
+    n, findings, counts = run(tmp_path, range(0, 10**6, step), systematic=True, cache=tmp_path / "compiled")
+    assert n > 1000 and counts["refused"] > 300 and counts["answer"] > 300
+    assert [(what, found) for _, what, found in findings if not _overflows(what, found)] == []
+
+
+def _overflows(what, found):
+    """Numbers near the largest double may overflow, and powers leave the range of a transformation."""
+    huge = what.endswith(("huge", "1e+300")) or ".power:" in what
+    return huge and found.startswith(("not finite", "unclear ZeroDivisionError", "unclear OverflowError"))
+
+
+def forged(model, tmp_path, **fields):
+    """The model with other values for these attributes, saved and loaded."""
+    path = tmp_path / "model.credo"
+    credo.save(model, path)
+    saved = Saved(path.read_bytes())
+    state = saved.state
+    for name, value in fields.items():
+        place = ("estimator", 2, name)
+        node = state["estimator"][2][name]
+        if isinstance(value, np.ndarray):
+            path.write_bytes(saved.with_array(node["array"], value))
+            return load(path)
+        state = replaced(state, place, value)
+    path.write_bytes(saved.with_state(state))
+    return load(path)
+
+
+@pytest.mark.parametrize("width", [0, -1, 2, 7, 400_000, 2**62, True])
+def test_more_columns_than_the_training_rows_have(width, tmp_path):
+    one = X[:, :1]
+    options = {"hyperparameters": "fixed"}
+    for kernel in (RBF(1.0), Periodic(1.0), RBF(1.0).on(0) + Periodic(1.0)):
+        for model in (
+            GPRegressor(kernel, noise=0.1, mean="zero", **options).fit(one, y),
+            GPClassifier(kernel, **options).fit(one, labels),
+        ):
+            with pytest.raises(ModelFileError, match=r"n_features_in_|X_train_ has shape"):
+                forged(model, tmp_path, n_features_in_=width)
+
+
+@pytest.mark.parametrize("name", ["last_", "average_"])
+@pytest.mark.parametrize("length", [1, 2, 4, 100])
+def test_weights_that_compiled_updates_would_write_beyond(name, length, tmp_path):
+    model = LMSRegression().fit(X, y)
+    with pytest.raises(ModelFileError, match=f"{name} has shape"):
+        forged(model, tmp_path, **{name: np.zeros(length)})
+
+
+def test_an_entry_of_another_type_is_named(tmp_path):
+    model = GPRegressor(RBF(1.0), hyperparameters="fixed").fit(X, y)
+    with pytest.raises(ModelFileError, match="its GPRegressor has 'yes' for single_, which is of another type"):
+        forged(model, tmp_path, single_="yes")
+    with pytest.raises(ModelFileError, match="place_ must hold whole numbers from 0 to 13"):
+        forged(model, tmp_path, place_=np.full(14, 10**6))
+
+
+@pytest.mark.parametrize("kind", exported_classes(), ids=lambda kind: kind.__name__)
+def test_annotations_of_fitted_attributes_can_be_read(kind):
+    assert all(name.endswith("_") for name in field_types(kind))
+
+
+def test_types_of_values():
+    for value, hint in [(1, float), (np.float64(1), float), (None, int | None), ((1, 2), tuple[int, ...])]:
+        assert is_a(value, hint)
+    for value, hint in [(True, int), ("1", float), (1.5, int), ((1, "a"), tuple[int, ...]), ([1], tuple[int, ...])]:
+        assert not is_a(value, hint)
+    assert is_a(np.zeros(2), NDArray[np.float64]) and is_a(np.arange(2), NDArray[np.intp])
+    assert not is_a(np.zeros(2), NDArray[np.intp]) and not is_a([0.0], NDArray[np.float64])
