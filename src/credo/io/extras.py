@@ -23,6 +23,15 @@ def parquet() -> Any:
     return pq
 
 
+def arrow() -> Any:
+    """The pyarrow library, with its functions of arrays."""
+    parquet()
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute  # noqa: PLC0415
+
+    return pa
+
+
 def openpyxl() -> Any:
     """The openpyxl library."""
     try:

@@ -21,6 +21,8 @@ from credo.plots._style import ACCENT, ALERT, INK, MUTED, RULE, style
 _ROLES = {INK: "ink", MUTED: "muted", RULE: "rule", ACCENT: "accent", ALERT: "alert", "#ffffff": "paper"}
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _COLOR = re.compile(r"#[0-9a-f]{6}")
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _REFERENCE = re.compile(r"#([\w.-]+)")
 # matplotlib's own font, which measures text; the page draws it in the reader's.
 _FONT = "DejaVu Sans"
@@ -53,7 +55,7 @@ def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[
         figure = Figure(figsize=size, dpi=72, layout="constrained")
         canvas = _Canvas(figure)
         draw(figure.subplots())
-        root = ElementTree.fromstring(canvas.text())
+        root = ElementTree.fromstring(_legible(canvas.text()))
     for parent in root.iter():
         for child in list(parent):
             # matplotlib's style element speaks of every element of the page, not of its own figure alone.
@@ -68,7 +70,7 @@ def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[
         element.attrib.update(_rewritten(attributes, used, prefix))
     view = root.attrib["viewBox"]
     root.attrib.clear()
-    root.attrib.update({"viewBox": view, "role": "img", "aria-label": label, "stroke-linejoin": "round"})
+    root.attrib.update({"viewBox": view, "role": "img", "aria-label": _legible(label), "stroke-linejoin": "round"})
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -143,6 +145,11 @@ def _references(element: ElementTree.Element) -> list[str]:
 
 def _local(name: str) -> str:
     return name.rpartition("}")[2]
+
+
+def _legible(text: str) -> str:
+    """A text without the characters that XML can't hold, nor marks that turn the direction of writing."""
+    return _TURNS.sub("", _CONTROLS.sub(" ", text))
 
 
 def _trimmed(text: str | None) -> str | None:

@@ -36,7 +36,14 @@ def write(study: Study, folder: Path, *, keep_all: bool = False) -> list[str]:
     if missing:
         notes.append(f"No report was written: it needs {' and '.join(missing)} (pip install 'credo[report]').")
     else:
-        study.report(folder / REPORT)
+        # The models took the time of the run: an error in the words or figures about them must not lose them.
+        try:
+            study.report(folder / REPORT)
+        except Exception as error:
+            notes.append(
+                f"No report was written ({type(error).__name__}: {error}). The model and the tables are complete; "
+                "please report this as a bug."
+            )
     return notes
 
 

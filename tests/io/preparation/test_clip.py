@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credo.io import Preparation
+from credo.io import ColumnError, Preparation
 
 
 @pytest.fixture
@@ -47,3 +47,17 @@ def test_new_rows_are_clipped_by_the_bounds_of_the_training_rows(table):
 def test_without_clip_nothing_changes(table):
     found = Preparation().fit_transform(table)
     assert found[17, 0] == 58.9
+
+
+def test_an_absurd_value_among_two_is_set_to_a_bound(table):
+    preparation = Preparation(standardize=True, clip=True).fit(table)
+    new = table.iloc[:3].assign(rare=[0.0, 1e308, -1e308])
+    assert np.isfinite(preparation.transform(new)).all()
+    assert "rare = 1e+308 (training: 0 to 1)" in preparation.outside(new).reasons[1]
+
+
+def test_a_value_too_large_to_be_scaled_is_named(table):
+    preparation = Preparation(standardize=True).fit(table)
+    new = table.iloc[5:8].assign(rare=[0.0, 1e308, 0.0])
+    with pytest.raises(ColumnError, match=r"column 'rare', row 7: 1e\+308 is too far from the training data"):
+        preparation.transform(new)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from credo.io.errors import plural, shown
+from credo.io.errors import ColumnError, plural, shown
 
 Array = NDArray[np.float64]
 
@@ -23,11 +23,24 @@ def is_sparse(block: Any) -> bool:
 
 
 def scaled(blocks: list[Any], center: Array, scale: Array) -> list[Any]:
-    """(block − center)/scale, sparse blocks without the centre."""
-    return [
-        block @ sparse.diags_array(1.0 / scale[own]) if is_sparse(block) else (block - center[own]) / scale[own]
-        for block, own in _places(blocks)
-    ]
+    """(block − center)/scale, sparse blocks without the centre; infinite where that is too large for a number."""
+    with np.errstate(over="ignore"):
+        return [
+            block @ sparse.diags_array(1.0 / scale[own]) if is_sparse(block) else (block - center[own]) / scale[own]
+            for block, own in _places(blocks)
+        ]
+
+
+def refuse_infinite(blocks: list[Any], results: list[Any], names: list[str], index: Any) -> None:
+    """Raise if scaling made a value infinite, naming the first."""
+    for (block, own), result in zip(_places(blocks), results, strict=True):
+        if is_sparse(block) or np.isfinite(result).all():
+            continue
+        row, column = np.argwhere(~np.isfinite(result))[0].tolist()
+        raise ColumnError(
+            f"column {names[own.start + column]!r}, row {_place(index[row])}: {shown(block[row, column])} is too far "
+            "from the training data to compute with; correct it, or leave the field empty"
+        )
 
 
 def clipped(blocks: list[Any], lower: Array, upper: Array) -> list[Any]:
@@ -44,14 +57,18 @@ def clip_notes(blocks: list[Any], lower: Array, upper: Array, names: list[str], 
         far = (block < lower[own]) | (block > upper[own])
         for j in np.flatnonzero(far.any(axis=0)):
             rows, k = np.flatnonzero(far[:, j]), own.start + j
+            place = _place(index[rows[0]])
             value = block[rows[0], j]
-            label = index[rows[0]]
-            place = int(label) + 1 if isinstance(label, int | np.integer) else label
             notes.append(
                 f"Column {names[k]!r}: {plural(len(rows), 'value')} far outside the others (row {place}: "
                 f"{shown(value)}) counted as {shown(upper[k] if value > upper[k] else lower[k])}."
             )
     return notes
+
+
+def _place(label: Any) -> Any:
+    """The number of a row, counted from 1, or its label."""
+    return int(label) + 1 if isinstance(label, int | np.integer) else label
 
 
 def _places(blocks: list[Any]) -> Iterator[tuple[Any, slice]]:
@@ -74,7 +91,7 @@ def center_and_scale(blocks: list[Any], weight: Array) -> tuple[Array, Array]:
 
 
 def bounds(blocks: list[Any], exempt: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """The lowest and highest value that each column may have; infinite for sparse, exempt and two-valued columns."""
+    """The lowest and highest value that each column may have; infinite for sparse and exempt columns."""
     lows, highs = zip(*map(_bounds, blocks), strict=True)
     return np.where(exempt, -np.inf, np.concatenate(lows)), np.where(exempt, np.inf, np.concatenate(highs))
 
@@ -85,10 +102,13 @@ def _bounds(block: Any) -> tuple[Array, Array]:
     low, high = np.quantile(block, _TAILS, axis=0)
     # Halves, because the difference of two huge numbers may overflow.
     margin = np.maximum(high / 2 - low / 2, _MARGIN * _dense(block, np.ones(len(block)))[1] / 2)
-    two = ((block == block.min(axis=0)) | (block == block.max(axis=0))).all(axis=0)
+    # One of two values may be rare, and is no outlier.
+    least, most = block.min(axis=0), block.max(axis=0)
+    two = ((block == least) | (block == most)).all(axis=0)
+    low, high = np.where(two, least, low), np.where(two, most, high)
+    margin = np.where(two, np.where(least < most, _MARGIN * (most / 2 - least / 2), np.inf), margin)
     with np.errstate(over="ignore"):
-        lower, upper = low - 2 * margin, high + 2 * margin
-    return np.where(two, -np.inf, lower), np.where(two, np.inf, upper)
+        return low - 2 * margin, high + 2 * margin
 
 
 def _dense(block: Array, weight: Array) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ from credo.io.preparation.learn import Learner
 from credo.io.preparation.levels import Levels
 from credo.io.preparation.ordinary import ordinary
 from credo.io.preparation.outside import Outside, outside
-from credo.io.preparation.scale import bounds, center_and_scale, clip_notes, clipped, is_sparse, scaled
+from credo.io.preparation.scale import bounds, center_and_scale, clip_notes, clipped, is_sparse, refuse_infinite, scaled
 from credo.io.preparation.signs import changed_sign, signs_of
 from credo.io.preparation.unseen import Alternatives, representatives, terms
 from credo.io.tables.columns import as_frame, has_names, missing_columns
@@ -321,7 +321,7 @@ class Preparation(TransformerMixin, BaseEstimator):
                     if isinstance(encoder, Levels):
                         block[:, start : start + width] = encoder.coding()[next(chosen)[:, k]]
                     start += width
-            yield self._joined(fresh)
+            yield self._joined(fresh, table.index)
 
     def _blocks(self, table: Any) -> list[Any]:
         """The columns' numbers, those of neighbours that aren't text in one block."""
@@ -337,13 +337,15 @@ class Preparation(TransformerMixin, BaseEstimator):
         return blocks
 
     def _matrix(self, table: Any) -> Any:
-        return self._joined(self._blocks(table))
+        return self._joined(self._blocks(table), table.index)
 
-    def _joined(self, blocks: list[Any]) -> Any:
+    def _joined(self, blocks: list[Any], index: Any) -> Any:
         if self.clip:
             blocks = clipped(blocks, self.lower_, self.upper_)
         if self.standardize:
-            blocks = scaled(blocks, self.center_, self.scale_)
+            results = scaled(blocks, self.center_, self.scale_)
+            refuse_infinite(blocks, results, self.get_feature_names_out().tolist(), index)
+            blocks = results
         if any(is_sparse(block) for block in blocks):
             together = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
             return named_by(sparse.csr_array(together), self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
@@ -21,6 +21,7 @@ NO_SEPARATOR = "\x1f"
 # What sniffing looks at: enough rows to see the pattern, not more fields than take a moment.
 _SAMPLE_ROWS = 500
 _SAMPLE_FIELDS = 50_000
+_PART = 2**20
 
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.ASCII)
 _POINT = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d*)\.\d+([eE][+-]?\d+)?", re.ASCII)
@@ -29,7 +30,8 @@ _GROUPED_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+", re.ASCII)
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3}){2,}", re.ASCII)
 _SPACED = re.compile(r"(?<=\d)[ '’\u00a0\u202f](?=\d)")
-_NUMBER = re.compile(r"[+-]?[$€£]?\s*(\d[\d .,'’\u00a0\u202f]*|[.,]\d+)([eE][+-]?\d+)?\s*[%$€£]?", re.ASCII)
+# The possessive *+ keeps blanks from being tried both as part of the number and as what follows it.
+_NUMBER = re.compile(r"[+-]?[$€£]?\s*(\d[\d .,'’\u00a0\u202f]*+|[.,]\d+)([eE][+-]?\d+)?\s*[%$€£]?", re.ASCII)
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?([ T].*)?", re.ASCII)
 
 
@@ -50,7 +52,7 @@ def separator_name(separator: str) -> str:
 
 def records(text: str, separator: str, *, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of every row that isn't blank; `skipped` lines stand above the text."""
-    lines: Iterable[str] = StringIO(text)
+    lines = _lines(text)
     if separator == " ":
         lines = (line.strip() + "\n" for line in lines)
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
@@ -59,10 +61,23 @@ def records(text: str, separator: str, *, skipped: int = 0) -> Iterator[tuple[in
             if any(field.strip() for field in row[:1]) or len(row) > 1:
                 yield skipped + reader.line_num, row
     except csv.Error as error:
-        raise TableError(
-            f"line {skipped + reader.line_num} can't be split into fields ({error}); "
-            "look for an unclosed quotation mark"
-        ) from None
+        line = f"line {skipped + reader.line_num}"
+        if "field limit" in str(error):
+            limit = f"{csv.field_size_limit():,}"
+            raise TableError(
+                f"{line} has a field of more than {limit} characters, the most that can be read; shorten it, or look "
+                "for an unclosed quotation mark above"
+            ) from None
+        raise TableError(f"{line} can't be split into fields ({error}); look for an unclosed quotation mark") from None
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a text, part by part: a StringIO of all of it takes four bytes for each character."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _PART) + 1 or len(text)
+        yield from StringIO(text[start:end])
+        start = end
 
 
 def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool | None, skipped: int = 0) -> Dialect:

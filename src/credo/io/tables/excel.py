@@ -10,8 +10,14 @@ from zipfile import BadZipFile, ZipFile
 
 from credo.io.errors import TableError, nearest, plural, quoted
 from credo.io.extras import openpyxl
+from credo.io.tables.source import CELL, too_many_cells
 
 SEPARATOR = "\t"
+_CHUNK = 2**20
+# Elements of XML that are in memory at a time; each takes some 300 bytes.
+_MOST_MARKS = 2_000_000
+# What a row takes besides its cells, as a number of cells.
+_ROW_CELLS = 8
 
 
 def is_workbook(handle: IO[bytes]) -> bool:
@@ -28,23 +34,59 @@ def is_workbook(handle: IO[bytes]) -> bool:
 def sheet_text(handle: IO[bytes], *, name: str, sheet: str | None, max_bytes: int) -> tuple[str, list[str]]:
     """The values of a sheet, without formulas, as lines of quoted fields, and notes."""
     library = openpyxl()
-    with ZipFile(handle) as packed:
-        size = sum(member.file_size for member in packed.infolist())
-    if size > max_bytes:
-        raise TableError(f"{name!r} holds {size:,} bytes when unpacked; raise the limit with max_bytes=")
-    handle.seek(0)
     try:
+        _check_size(handle, name=name, max_bytes=max_bytes)
         book = library.load_workbook(handle, read_only=True, data_only=True)
         names = [page.title for page in book.worksheets]
         chosen, notes = _chosen(names, sheet, name=name)
-        rows = [[_cell(value) for value in row] for row in book[chosen].iter_rows(values_only=True)]
+        rows = _rows(book[chosen], name=name, max_cells=max_bytes // CELL)
     except (TableError, MemoryError):
         raise
     # What openpyxl makes of a damaged workbook has errors of many kinds.
     except Exception as error:
         raise TableError(f"{name!r} is a damaged Excel workbook ({str(error)[:200]})") from None
-    rows, more = _table(rows, name=f"{name!r}, sheet {chosen!r},")
+    rows, more = _table(rows, name=f"{name!r}, sheet {chosen!r},", max_cells=max_bytes // CELL)
     return _text(rows, name=name, max_bytes=max_bytes), [*notes, *more]
+
+
+def _check_size(handle: IO[bytes], *, name: str, max_bytes: int) -> None:
+    """Unpack the parts of a workbook once to measure them: neither their sizes nor their ends need be as declared."""
+    size = 0
+    with ZipFile(handle) as packed:
+        for member in packed.infolist():
+            marks = 0
+            with packed.open(member) as part:
+                while chunk := part.read(_CHUNK):
+                    size += len(chunk)
+                    if size > max_bytes:
+                        raise TableError(
+                            f"{name!r} holds more than {max_bytes:,} bytes when unpacked; raise the limit with "
+                            "max_bytes="
+                        )
+                    # openpyxl forgets a row or a shared text once it is read.
+                    rest = max(chunk.rfind(b"</row>"), chunk.rfind(b"</si>"))
+                    marks = _marks(chunk[rest:]) if rest >= 0 else marks + _marks(chunk)
+                    if marks > _MOST_MARKS:
+                        raise TableError(f"{name!r} isn't a table: {member.filename!r} holds too many elements")
+    handle.seek(0)
+
+
+def _marks(xml: bytes) -> int:
+    """About how many elements and attributes there are."""
+    return xml.count(b"<") + xml.count(b"=")
+
+
+def _rows(page: Any, *, name: str, max_cells: int) -> list[list[str]]:
+    """The rows of a sheet, each up to its last cell; a sheet may say that it is far larger than what it holds."""
+    page.reset_dimensions()
+    rows = []
+    cells = 0
+    for row in page.iter_rows(values_only=True):
+        rows.append([_cell(value) for value in row])
+        cells += len(row) + _ROW_CELLS
+        if cells > max_cells:
+            raise TableError(too_many_cells(f"{name!r}", max_cells))
+    return rows
 
 
 def _chosen(names: list[str], sheet: str | None, *, name: str) -> tuple[str, list[str]]:
@@ -60,11 +102,13 @@ def _chosen(names: list[str], sheet: str | None, *, name: str) -> tuple[str, lis
     return sheet, []
 
 
-def _table(rows: list[list[str]], *, name: str) -> tuple[list[list[str]], list[str]]:
+def _table(rows: list[list[str]], *, name: str, max_cells: int) -> tuple[list[list[str]], list[str]]:
     """The rows from the header on, without empty columns at the end, and notes."""
     width = max((j + 1 for row in rows for j, cell in enumerate(row) if cell), default=0)
     if not width:
         raise TableError(f"{name} is empty")
+    if width * len(rows) > max_cells:
+        raise TableError(too_many_cells(name, max_cells))
     padded = [(row + [""] * width)[:width] for row in rows]
     # A title above the table fills one cell, and the header nearly all.
     start = next((i for i, row in enumerate(padded) if sum(map(bool, row)) > (width > 1)), 0)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from credo.io.errors import TableError
 from credo.io.extras import pandas
+from credo.io.tables.source import too_many_cells
 
-# A table of more cells than this isn't made of lines that each have keys of their own.
-_MAX_CELLS = 10**8
+# No row of a table is longer. Python takes up to thirty bytes of memory for each character of nested lists.
+_LONGEST = 2**24
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_FLAT = re.compile(r'\{(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+\}', re.DOTALL)
+_DECODER = json.JSONDecoder()
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 
 
@@ -27,7 +32,7 @@ def is_json(text: str, *, suffix: str) -> bool:
         return False
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str, *, max_cells: int) -> Any:
     """The frame of the objects: a row each, with a column for every key."""
     columns: dict[str, list[Any]] = {}
     n_rows = 0
@@ -42,8 +47,8 @@ def read_json(text: str) -> Any:
                 columns[key] = [None] * n_rows
             columns[key].append(value)
         n_rows += 1
-        if n_rows * len(columns) > _MAX_CELLS:
-            raise TableError(f"{place}: the table has more than {_MAX_CELLS:,} cells")
+        if n_rows * len(columns) > max_cells:
+            raise TableError(too_many_cells(f"{place}: the table", max_cells))
         if len(record) < len(columns):
             for key in columns.keys() - record.keys():
                 columns[key].append(None)
@@ -54,17 +59,44 @@ def read_json(text: str) -> Any:
 
 def _records(text: str) -> Iterator[tuple[str, Any]]:
     if text.lstrip().startswith("["):
-        for number, record in enumerate(_parsed(text, "the list"), start=1):
-            yield f"record {number}", record
+        yield from _listed(text)
         return
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield f"line {number}", _parsed(line, f"line {number}")
 
 
+def _listed(text: str) -> Iterator[tuple[str, Any]]:
+    """The records of a list, one after another: nested lists of all its text would take far more memory."""
+    at, number = _BLANKS.match(text, text.index("[") + 1).end(), 0  # type: ignore[union-attr]
+    while text[at : at + 1] != "]":
+        number += 1
+        flat = _FLAT.match(text, at)
+        # What isn't flat is an error, and only the beginning of it is needed to say which.
+        record, length = _decoded(flat[0] if flat else text[at : at + _LONGEST], f"record {number}")
+        yield f"record {number}", record
+        at = _BLANKS.match(text, at + length).end()  # type: ignore[union-attr]
+        if text[at : at + 1] == ",":
+            at = _BLANKS.match(text, at + 1).end()  # type: ignore[union-attr]
+        elif text[at : at + 1] != "]":
+            raise TableError(f"record {number} isn't followed by a comma or the end of the list")
+    if text[at + 1 :].strip():
+        raise TableError("the list is followed by more text; use one list, or one object on each line")
+
+
 def _parsed(text: str, place: str) -> Any:
+    record, end = _decoded(text.strip(), place)
+    if end < len(text.strip()):
+        raise TableError(f"{place} isn't valid JSON (extra data at character {end + 1})")
+    return record
+
+
+def _decoded(text: str, place: str) -> tuple[Any, int]:
+    """The value that a text begins with, and its length."""
+    if len(text) > _LONGEST:
+        raise TableError(f"{place} is longer than {_LONGEST:,} characters")
     try:
-        return json.loads(text)
+        return _DECODER.raw_decode(text)
     except RecursionError:
         raise TableError(f"{place} is nested too deeply") from None
     except ValueError as error:

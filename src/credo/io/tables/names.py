@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from credo.io.errors import quoted
 
+# How many unnamed columns a note lists.
+_LISTED = 10
+
 
 def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
     """Names for unnamed columns, a number after repeated ones, and notes about both.
@@ -14,20 +17,22 @@ def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
     unnamed = [j + 1 for j, name in enumerate(names) if not name]
     # An unnamed first column is what pandas and R make of row numbers.
     named = [name or ("row" if j == 0 else f"column_{j + 1}") for j, name in enumerate(names)]
-    taken, seen = set(named), set[str]()
+    taken = set(named)
+    # The last number that each name was given: beginning at 2 for each repetition would take quadratic time.
+    last: dict[str, int] = {}
     unique, repeated = [], []
     for name in named:
         final = name
-        if name in seen:
-            number = 2
-            while f"{name}_{number}" in taken:
-                number += 1
-            final = f"{name}_{number}"
+        if name in last:
+            while final in taken:
+                last[name] += 1
+                final = f"{name}_{last[name]}"
             repeated.append(name)
-        seen.add(name)
+        last.setdefault(name, 1)
         taken.add(final)
         unique.append(final)
-    notes = [f"Columns without a name (number {', '.join(map(str, unnamed))}) were given one."] if unnamed else []
+    which = ", ".join(map(str, unnamed[:_LISTED])) + (f" and {len(unnamed) - _LISTED} more" * (len(unnamed) > _LISTED))
+    notes = [f"Columns without a name (number {which}) were given one."] if unnamed else []
     if repeated:
         notes.append(f"Column names that occur more than once were numbered: {quoted(dict.fromkeys(repeated))}.")
     return unique, notes

@@ -22,8 +22,8 @@ SUSPECT_WORDS = frozenset(
      "nd", "na", "k.a.", "k. a.", "tbd", "#value!", "#div/0!", "#num!", "#ref!", "#name?", "not available",
      "not applicable", "not measured")
 )  # fmt: skip
+_CURRENCIES = "$€£"
 _GROUPS = {".": ", '’\u00a0\u202f\u2009", ",": ". '’\u00a0\u202f\u2009"}
-_AFFIX = re.compile(r"(?P<before>[$€£]?)\s*(?P<number>.*?)\s*(?P<after>[%$€£]?)", re.DOTALL)
 # With a larger share of other words, a column isn't numeric with some typing errors.
 _SLIPS = 0.05
 _SLIP_ROWS = 20
@@ -47,20 +47,12 @@ def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | N
     missing = np.array([not isinstance(word, str) for word in words], dtype=bool)
     texts = [str(word).strip().replace("−", "-") for word in words[~missing]]
     distinct = sorted(set(texts))
-    other = "," if decimal == "." else "."
-    for sign in (decimal, other):
-        form = _form(distinct, decimal=sign)
-        if form is None:
-            continue
-        numbers, odd, notes, mark = form
-        blame = [text for text in texts if text in odd]
-        if not _are_slips(blame, total=len(texts)):
-            continue
-        if sign != decimal:
-            notes = [*notes, f"with {'commas' if sign == ',' else 'points'} as decimal signs, unlike the rest"]
-        values = np.full(len(words), np.nan)
-        values[~missing] = [numbers.get(text, np.nan) for text in texts]
-        return Reading(values, tuple(_sentences(name, notes, blame)), mark)
+    for form in _forms(distinct, decimal=decimal):
+        blame = [text for text in texts if text in form.odd]
+        if _are_slips(blame, total=len(texts)):
+            values = np.full(len(words), np.nan)
+            values[~missing] = [form.numbers.get(text, np.nan) for text in texts]
+            return Reading(values, tuple(_sentences(name, form.notes, blame)), form.sign)
     return None
 
 
@@ -74,25 +66,51 @@ def plain_number(text: str) -> float | None:
     return parsed[0] if parsed is not None and not parsed[1] else None
 
 
-def _form(distinct: list[str], *, decimal: str) -> tuple[dict[str, float], set[str], list[str], str] | None:
-    """The number of each word, the words that are none, how the numbers were written, and with which sign."""
-    parts = {text: _AFFIX.fullmatch(text) for text in distinct}
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """The number of each word, the words that are none, how the numbers are written, and with which sign."""
+
+    numbers: dict[str, float]
+    odd: set[str]
+    notes: list[str]
+    sign: str
+    grouped: bool
+
+
+def _forms(distinct: list[str], *, decimal: str) -> list[_Form]:
+    """How the words may be read, the likeliest first: with the decimal sign of the table, or with the other one."""
+    own = _form(distinct, decimal=decimal)
+    if own is not None and not own.odd:
+        return [own]
+    other = _form(distinct, decimal="," if decimal == "." else ".")
+    if other is None:
+        return [] if own is None else [own]
+    other.notes.append(f"with {'commas' if decimal == '.' else 'points'} as decimal signs, unlike the rest")
+    if own is None:
+        return [other]
+    # 1,250 is a thousand and more, unless 0,250 in the same column shows that its comma is a decimal sign.
+    return [other, own] if own.grouped and len(other.odd) < len(own.odd) else [own, other]
+
+
+def _form(distinct: list[str], *, decimal: str) -> _Form | None:
+    """How the words are read with this decimal sign; None if they can't be."""
     numbers: dict[str, float] = {}
     groups: set[str] = set()
     affixes: set[tuple[str, str]] = set()
-    for text, part in parts.items():
-        assert part is not None
-        parsed = _number(part["number"], decimal=decimal)
+    for text in distinct:
+        before, rest = (text[:1], text[1:]) if text[:1] in _CURRENCIES else ("", text)
+        after, rest = (rest[-1:], rest[:-1]) if rest[-1:] in _CURRENCIES + "%" else ("", rest)
+        parsed = _number(rest.strip(), decimal=decimal)
         if parsed is not None:
             numbers[text], group = parsed
-            affixes.add((part["before"], part["after"]))
+            affixes.add((before, after))
             groups |= {group} - {""}
     if not numbers or len(affixes) > 1 or len(groups) > 1:
         return None
     if groups and any(_is_ungrouped(text, decimal=decimal) for text in numbers):
         return None
     (sign,) = (before or after for before, after in affixes)
-    return numbers, set(distinct) - numbers.keys(), _written(groups, sign), sign
+    return _Form(numbers, set(distinct) - numbers.keys(), _written(groups, sign), sign, bool(groups))
 
 
 def _number(text: str, *, decimal: str) -> tuple[float, str] | None:
@@ -102,7 +120,8 @@ def _number(text: str, *, decimal: str) -> tuple[float, str] | None:
     if plain:
         return float(text.replace(decimal, ".")), ""
     group = f"(?P<group>[{re.escape(_GROUPS[decimal])}])"
-    grouped = re.fullmatch(rf"[+-]?\d{{1,3}}{group}\d{{3}}((?P=group)\d{{3}})*({point}\d+)?", text, re.ASCII)
+    # No number of thousands begins with a zero: 0,250 is a quarter.
+    grouped = re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}{group}\d{{3}}((?P=group)\d{{3}})*({point}\d+)?", text, re.ASCII)
     if grouped:
         return float(text.replace(grouped["group"], "").replace(decimal, ".")), grouped["group"]
     if text.lower().lstrip("+-") in ("inf", "infinity"):

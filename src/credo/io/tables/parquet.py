@@ -4,34 +4,105 @@ from __future__ import annotations
 
 from typing import IO, Any
 
-from credo.io.errors import TableError
-from credo.io.extras import pandas, parquet
+from credo.io.errors import TableError, quoted
+from credo.io.extras import arrow, pandas, parquet
 from credo.io.tables.names import unique_names
+from credo.io.tables.source import CELL
+
+# Rows of text that are decoded at a time while their size is counted.
+_ROWS = 65_536
+# What Python's dates, times and decimal numbers take in memory.
+_OBJECT = 64
 
 
 def read_parquet(handle: IO[bytes], *, name: str, max_bytes: int) -> tuple[Any, list[str]]:
-    """The frame of a Parquet file, whose size unpacked is checked before it is read."""
+    """The frame of a Parquet file, and notes; its size in memory is computed before all of it is read."""
     pandas()
     pq = parquet()
     try:
         with pq.ParquetFile(handle) as opened:
-            meta = opened.metadata
-            # Runs of one value take no room on disk, so the declared size is not the size in memory.
-            declared = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-            size = max(declared, 8 * meta.num_rows * meta.num_columns)
-            if size > max_bytes:
-                raise TableError(f"{name!r} holds about {size:,} bytes; raise the limit with max_bytes=")
-            frame = opened.read().to_pandas()
+            _check_declared(opened, name=name, max_bytes=max_bytes)
+            _check_texts(handle, opened.schema_arrow, name=name, max_bytes=max_bytes)
+            nested = [field.name for field in opened.schema_arrow if arrow().types.is_nested(field.type)]
+            flat = [field.name for field in opened.schema_arrow if field.name not in nested]
+            table = opened.read(columns=flat if nested else None)
+        # Text that isn't UTF-8 would be an error much later.
+        table.validate(full=True)
+        table, binary = _without_binary(table)
+        frame = table.to_pandas()
     except (TableError, MemoryError):
         raise
     # What pyarrow and pandas make of a damaged file has errors of many kinds.
     except Exception as error:
         raise TableError(f"{name!r} is a damaged Parquet file ({str(error)[:200]})") from None
+    notes = [f"Left out columns of lists or structures: {quoted(nested)}."] if nested else []
+    notes += [f"Left out columns of binary data: {quoted(binary)}."] if binary else []
     if len(frame) == 0 or frame.shape[1] == 0:
-        raise TableError(f"{name!r} is empty: it has {len(frame)} rows and {frame.shape[1]} columns")
+        raise TableError(" ".join([f"{name!r} is empty: it has {len(frame)} rows and no columns to read.", *notes]))
     named = [name for name in frame.index.names if name is not None and name not in frame.columns]
     if named:
         frame = frame.reset_index(named)
-    names, notes = unique_names([str(name) for name in frame.columns])
+    names, renamed = unique_names([str(name) for name in frame.columns])
     frame.columns = names
-    return frame.reset_index(drop=True), notes
+    return frame.reset_index(drop=True), [*notes, *renamed]
+
+
+def _check_declared(opened: Any, *, name: str, max_bytes: int) -> None:
+    """Raise where the file says that it is too large: runs of one value take no room on disk, but in memory."""
+    meta = opened.metadata
+    declared = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+    size = max(declared, meta.num_rows * sum(_width(field.type) for field in opened.schema_arrow))
+    if size > max_bytes:
+        raise TableError(_too_large(f"about {size:,}", name))
+
+
+def _check_texts(handle: IO[bytes], schema: Any, *, name: str, max_bytes: int) -> None:
+    """Raise where the texts are too large, reading each different one once: a file may repeat it without end."""
+    texts = [field.name for field in schema if _is_text(field.type)]
+    if not texts:
+        return
+    pc, size = arrow().compute, 0
+    with parquet().ParquetFile(handle, read_dictionary=texts) as opened:
+        for batch in opened.iter_batches(_ROWS, columns=texts, use_threads=False):
+            for column in batch.columns:
+                lengths = pc.binary_length(column.dictionary)
+                size += pc.sum(lengths.take(column.indices).cast("int64")).as_py() or 0
+            if size > max_bytes:
+                raise TableError(_too_large(f"more than {max_bytes:,}", name))
+
+
+def _without_binary(table: Any) -> tuple[Any, list[str]]:
+    """The table with its columns of bytes as text, where they are text, and the names of those that aren't."""
+    pa, left_out = arrow(), []
+    for j in reversed(range(table.num_columns)):
+        field = table.field(j)
+        if not (pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type) or _is_fixed(field.type)):
+            continue
+        try:
+            table = table.set_column(j, field.name, table.column(j).cast(pa.binary()).cast(pa.string()))
+        except pa.ArrowInvalid:
+            left_out.append(field.name)
+            table = table.remove_column(j)
+    return table, left_out[::-1]
+
+
+def _too_large(size: str, name: str) -> str:
+    return f"{name!r} holds {size} bytes; raise the limit with max_bytes="
+
+
+def _width(kind: Any) -> int:
+    """What a value takes in memory, apart from texts."""
+    types = arrow().types
+    if types.is_decimal(kind) or types.is_date(kind) or types.is_time(kind):
+        return _OBJECT
+    return max(CELL, kind.byte_width) if _is_fixed(kind) else CELL
+
+
+def _is_text(kind: Any) -> bool:
+    types = arrow().types
+    known = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(is_kind(kind) for is_kind in known)
+
+
+def _is_fixed(kind: Any) -> bool:
+    return bool(arrow().types.is_fixed_size_binary(kind))

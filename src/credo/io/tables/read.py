@@ -60,7 +60,7 @@ def read_table(
     sheet : str, optional
         Which sheet of an Excel workbook to read; by default the first.
     max_bytes : int, default 1 GiB
-        The largest size of the file, unpacked.
+        The largest size of the file, unpacked, and of the table in memory, at 8 bytes a cell.
 
     Returns
     -------
@@ -94,14 +94,17 @@ def read_table(
         elif sheet is not None:
             raise TableError(f"sheet= is for Excel workbooks (.xlsx), and {name!r} isn't one")
         else:
-            content = source.read_bytes(handle, name=name, max_bytes=max_bytes)
-            text, notes = source.decode(content, name=name, encoding=encoding)
+            text, notes = source.decode(
+                source.read_bytes(handle, name=name, max_bytes=max_bytes), name=name, encoding=encoding
+            )
     try:
         if separator is None and is_json(text, suffix=Path(path).suffix):
-            frame = read_json(text)
+            frame = read_json(text, max_cells=max_bytes // source.CELL)
             more = typed(frame)
         else:
-            frame, more = parse(text, separator=separator, decimal=decimal, na_words=na_words, header=header)
+            frame, more = parse(
+                text, separator=separator, decimal=decimal, na_words=na_words, header=header, max_bytes=max_bytes
+            )
     except TableError as error:
         raise TableError(f"can't read {name!r}: {error}") from None
     return Sheet(frame, (*notes, *more), Path(path))

@@ -15,6 +15,8 @@ from typing import IO
 from credo.io.errors import TableError, nearest
 
 MAX_BYTES = 2**30
+# What a cell of a frame takes at least. A few bytes of text, or none in a compressed file, may hold many cells.
+CELL = 8
 _GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"
 ZIP = b"PK\x03\x04"
@@ -92,6 +94,14 @@ def _bounded(content: bytes, *, name: str, max_bytes: int, when: str = "") -> by
             "rows"
         )
     return content
+
+
+def too_many_cells(place: str, max_cells: int) -> str:
+    """The sentence about a table that takes more memory than is allowed."""
+    return (
+        f"{place} has more cells than the {max_cells:,} that max_bytes={CELL * max_cells:,} allows ({CELL} bytes "
+        "each); raise the limit, or use part of the rows"
+    )
 
 
 def decode(content: bytes, *, name: str, encoding: str | None = None) -> tuple[str, list[str]]:

@@ -12,6 +12,7 @@ from itertools import chain
 
 from credo.io.errors import TableError, plural
 from credo.io.tables.dialect import Dialect, records, separator_name
+from credo.io.tables.source import too_many_cells
 
 _CODE = re.compile(r"0\d+", re.ASCII)
 # Fields that are looked at for codes; the width of every row is checked.
@@ -26,13 +27,13 @@ class Survey:
     codes: frozenset[int]
 
 
-def survey(text: str, dialect: Dialect, *, skipped: int = 0) -> Survey:
-    """Check that all rows have one width; `skipped` lines stand above the text."""
+def survey(text: str, dialect: Dialect, *, skipped: int = 0, max_cells: int) -> Survey:
+    """Check that all rows have one width, and that they aren't too many; `skipped` lines stand above the text."""
     rows = records(text, dialect.separator, skipped=skipped)
     line, first = next(rows)
     if not dialect.header:
         names = [f"column_{j + 1}" for j in range(len(first))]
-        return Survey(names, _checked(chain([(line, first)], rows), len(first), dialect))
+        return Survey(names, _checked(chain([(line, first)], rows), len(first), dialect, max_cells))
     second = next(rows, None)
     if second is None:
         raise TableError("it has a header but no rows below it")
@@ -40,17 +41,19 @@ def survey(text: str, dialect: Dialect, *, skipped: int = 0) -> Survey:
     if len(second[1]) == len(names) + 1:
         # One field more than names: a separator at the end of every row, or R's row names in front.
         names = [*names, ""] if not second[1][-1].strip() else ["", *names]
-    return Survey(names, _checked(chain([second], rows), len(names), dialect))
+    return Survey(names, _checked(chain([second], rows), len(names), dialect, max_cells))
 
 
-def _checked(rows: Iterable[tuple[int, list[str]]], width: int, dialect: Dialect) -> frozenset[int]:
+def _checked(rows: Iterable[tuple[int, list[str]]], width: int, dialect: Dialect, max_cells: int) -> frozenset[int]:
     codes: set[int] = set()
-    fields = 0
+    cells = 0
     for line, row in rows:
         if len(row) != width:
             raise TableError(_ragged(len(row), width, line=line, dialect=dialect))
-        if fields < _CODE_FIELDS:
-            fields += width
+        cells += width
+        if cells > max_cells:
+            raise TableError(too_many_cells(f"line {line}", max_cells))
+        if cells - width < _CODE_FIELDS:
             codes.update(j for j, cell in enumerate(row) if cell[:1] == "0" and _CODE.fullmatch(cell.rstrip()))
     return frozenset(codes)
 

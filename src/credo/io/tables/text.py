@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from io import StringIO
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -14,26 +14,43 @@ from credo.io.extras import pandas
 from credo.io.tables.dialect import SEPARATORS, Dialect, sniff
 from credo.io.tables.names import unique_names
 from credo.io.tables.numbers import NA_WORDS, read_numbers
+from credo.io.tables.source import CELL, too_many_cells
 from credo.io.tables.survey import survey
 
 # Where a frame keeps the sign that the numbers of a column were written with.
 SIGNS = "signs"
+# Cells that pandas reads at a time.
+_PART_CELLS = 1_000_000
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _EMPTY_ROW = "".join(SEPARATORS)
 # Numbers that people write for values they don't have.
 _CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
 
 
 def parse(
-    text: str, *, separator: str | None, decimal: str | None, na_words: Sequence[str] | None, header: bool | None
+    text: str,
+    *,
+    separator: str | None,
+    decimal: str | None,
+    na_words: Sequence[str] | None,
+    header: bool | None,
+    max_bytes: int,
 ) -> tuple[Any, list[str]]:
-    """The frame of a text table, and notes."""
+    """The frame of a text table, and notes; a frame that takes more than `max_bytes` raises an error."""
     text, declared, skipped, notes = _without_preamble(text)
     dialect = sniff(text, separator=separator or declared, decimal=decimal, header=header, skipped=skipped)
-    found = survey(text, dialect, skipped=skipped)
+    found = survey(text, dialect, skipped=skipped, max_cells=max_bytes // CELL)
     names, renamed = unique_names(found.names)
     codes = [names[j] for j in sorted(found.codes)]
+    if len(names) == 1:
+        # Only in such a table is a blank line a row.
+        text = text.rstrip("\n")
+        if text.count("\n") > max_bytes // CELL:
+            raise TableError(too_many_cells("it", max_bytes // CELL))
     frame = _frame(text, dialect, names=names, codes=codes, na_words=na_words)
     notes += [*dialect.notes, *renamed]
+    if len(names) == 1 and frame[names[0]].isna().any() and _BLANK_LINE.search(text):
+        notes.append("Blank lines were read as missing values, because the table has only one column.")
     if codes:
         notes.append(f"Columns kept as text because of leading zeros: {quoted(codes)}.")
     frame, dropped = _without_empty_rows(frame)
@@ -74,27 +91,53 @@ def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
 
 
 def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], na_words: Sequence[str] | None) -> Any:
+    """The rows, read part by part: pandas keeps the place of every cell while it reads."""
     pd = pandas()
     # Since 3.1, pandas reads floats exactly by default, and warns about the option.
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
     exact = {} if version >= (3, 1) else {"float_precision": "round_trip"}
     try:
-        return pd.read_csv(
-            StringIO(text),
-            sep=r"\s+" if dialect.separator == " " else dialect.separator,
-            decimal=dialect.decimal,
-            header=0 if dialect.header else None,
-            names=names,
-            index_col=False,
-            dtype=dict.fromkeys(codes, str),
-            na_values=list(NA_WORDS if na_words is None else ["", *na_words]),
-            keep_default_na=False,
-            skipinitialspace=True,
-            low_memory=False,
-            **exact,
-        )
+        content = text.encode()
+
+        def parts(words: list[str]) -> list[Any]:
+            reader = pd.read_csv(
+                BytesIO(content),
+                sep=r"\s+" if dialect.separator == " " else dialect.separator,
+                decimal=dialect.decimal,
+                header=0 if dialect.header else None,
+                names=names,
+                index_col=False,
+                dtype=dict.fromkeys(words, str),
+                na_values=list(NA_WORDS if na_words is None else ["", *na_words]),
+                keep_default_na=False,
+                skipinitialspace=True,
+                skip_blank_lines=len(names) > 1,
+                low_memory=False,
+                chunksize=max(1, _PART_CELLS // len(names)),
+                **exact,
+            )
+            with reader:
+                return list(reader)
+
+        found = parts(codes)
+        mixed = _mixed(found, names) if len(found) > 1 else []
+        if mixed:
+            found = parts([*codes, *mixed])
     except (pd.errors.ParserError, pd.errors.EmptyDataError, OverflowError, ValueError) as error:
         raise TableError(f"it isn't a table ({str(error).strip()[:200]})") from None
+    return found[0] if len(found) == 1 else pd.concat(found, ignore_index=True)
+
+
+def _mixed(parts: list[Any], names: list[str]) -> list[str]:
+    """The columns that look like numbers in some parts only; all of them must be read alike."""
+    kinds = {"i": "number", "f": "number", "b": "truth", "u": "large"}
+    found = []
+    for name in names:
+        columns = (part[name] for part in parts)
+        seen = {kinds.get(column.dtype.kind, "word") for column in columns if column.notna().any()}
+        if len(seen) > 1:
+            found.append(name)
+    return found
 
 
 def _without_empty_rows(frame: Any) -> tuple[Any, list[str]]:
@@ -127,16 +170,16 @@ def _words_to_numbers(frame: Any, *, decimal: str, skip: Collection[str]) -> tup
 def _missing_codes(frame: Any) -> list[str]:
     """Notes about numbers such as −999 that stand far off, and may mean that a value is missing."""
     notes = []
-    for name, dtype in frame.dtypes.items():
-        if dtype.kind not in "iuf":
+    for name, column in frame.items():
+        if column.dtype.kind not in "iuf":
             continue
-        values = frame[name].to_numpy()
-        for code in _CODES:
+        values = column.to_numpy()
+        for code in np.intersect1d(values, _CODES).tolist():
             count = int((values == code).sum())
             others = np.abs(values[(values != code) & np.isfinite(values)]) if count > 1 else values[:0]
             if len(others) and others.max() < abs(code) / 5:
                 notes.append(
-                    f"Column {name!r}: {code} occurs {count:,} times, far from all other values; "
+                    f"Column {name!r}: {code:.0f} occurs {count:,} times, far from all other values; "
                     "if it means missing, list it in na_words."
                 )
     return notes
