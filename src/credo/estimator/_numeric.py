@@ -31,6 +31,50 @@ def numeric(table: Any, *, name: str = "X") -> Any:
     return unmasked(table, name=name)
 
 
+def observed(y: Any) -> Any:
+    """y as numbers, as `with_gaps` gives it; a missing value raises an error that names its row."""
+    values = with_gaps(y)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        gaps = np.argwhere(np.isnan(values))
+        if len(gaps):
+            raise ValueError(f"y has no value in row {gaps[0, 0]}: {_shown(y, gaps[0])}; leave such rows out")
+    return values
+
+
+def with_gaps(y: Any) -> Any:
+    """y, where None, pandas' NA and the like, which NumPy doesn't take for numbers, are NaN.
+
+    What holds no numbers at all is given back as it came, for scikit-learn's validation to say what is wrong.
+    """
+    y = numeric(y, name="y")
+    try:
+        values = np.asarray(y)
+    except ValueError:  # Rows of different lengths.
+        return y
+    if values.dtype.kind != "O" or not values.ndim:
+        return values if values.dtype.kind == "f" else y
+    filled = np.array([np.nan if is_missing(value) else value for value in values.ravel()], dtype=object)
+    try:
+        return filled.astype(np.float64).reshape(values.shape)
+    except (TypeError, ValueError):
+        return y
+
+
+def is_missing(value: Any) -> bool:
+    """Whether the value is None, NaN, NaT or pandas' NA."""
+    if value is None:
+        return True
+    # NaN is the one value that differs from itself; pandas' NA compares as neither.
+    equal = value == value
+    return not isinstance(equal, np.ndarray) and not (isinstance(equal, bool | np.bool_) and equal)
+
+
+def _shown(y: Any, place: Any) -> str:
+    """The missing value as the caller wrote it."""
+    value = np.asarray(numeric(y, name="y"), dtype=object)[tuple(place)]
+    return "NaN" if isinstance(value, float) else repr(value)
+
+
 def unmasked(values: Any, *, name: str) -> Any:
     """The data of a masked array that masks nothing, anything else as it came; masked values raise an error."""
     if not isinstance(values, np.ma.MaskedArray):
