@@ -130,7 +130,10 @@ def perceptron_pass(
         for j in range(p):
             square += Z[i, j] * Z[i, j]
         left, wrong = weight[i], False
-        while left > 0.0:
+        # Copies that change nothing any more, to rounding error, would never end.
+        for _ in range(int(MOST_REPEATS)):
+            if not left > 0.0:
+                break
             rival, gap = _rival(Z[i], codes[i], W, bias, scores)
             if gap > 0.0:
                 break

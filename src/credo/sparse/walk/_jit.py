@@ -156,7 +156,7 @@ def _look_around(m: Replicas, record: Record) -> None:
         peak = still[i] + fit[i] if still[i] + fit[i] > peak else peak
     if peak > record.peak[0]:
         record.peak[0], best = peak, 0
-        while still[best] + fit[best] < peak:
+        while best < len(still) - 1 and still[best] + fit[best] < peak:
             best += 1
         for i in range(len(still)):
             record.summit[i] = m.inside[i] != (i == best)
