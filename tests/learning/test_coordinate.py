@@ -202,7 +202,7 @@ def test_nan_ends_the_descent_at_once(kind, where):
 
 
 def test_nan_ends_the_newton_steps_at_once():
-    X, y, weight = table()
+    X, y, _ = table()
     labels = Labels.of((y > 0).astype(int), 2, np.full(50, np.nan))
     rows = Rows.of(X, np.zeros(50), None, center=True)
     start = np.zeros((1, 30)), np.zeros(1)

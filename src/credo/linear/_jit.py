@@ -1,8 +1,9 @@
 """Inner loops of sequential learning, compiled; `tests/reference/lms.py` says the same in plain NumPy."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from credo._jit import njit
 
 Array = NDArray[np.float64]
 

@@ -8,9 +8,9 @@ neighbours on the ladder of powers exchange their places (Geyer 1991), even pair
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from credo._jit import njit
 from credo.sparse.walk.elementary._jit import exps
 from credo.sparse.walk.factors._jit import Columns, Replicas, build, insert, remove, replica
 from credo.sparse.walk.neighbours._jit import Heights, neighbours
