@@ -8,6 +8,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from scipy.sparse import issparse
 
 _ADVICE = {"dates": "days since a date", "durations": "days or seconds", "times": "hours since midnight"}
 _KINDS = {"dates": (np.datetime64, date), "durations": (np.timedelta64, timedelta), "times": (time,)}
@@ -31,6 +32,24 @@ def numeric(table: Any, *, name: str = "X") -> Any:
     return unmasked(table, name=name)
 
 
+# Squares of such numbers, summed and multiplied with their like, still fit into double precision.
+_LARGEST = 1e120
+
+
+def require_squares(X: Any, weight: Any = None) -> None:
+    """Refuse a column whose largest entry, weighted, has a square that leaves double precision; zeros are none."""
+    root = 1.0 if weight is None else float(np.sqrt(np.max(weight, initial=1.0)))
+    top, bottom = (np.asarray(end.toarray() if issparse(X) else end).ravel() for end in (X.max(axis=0), X.min(axis=0)))
+    size = np.maximum(top, -bottom)
+    odd = (size > _LARGEST / root) | ((size > 0) & (size < 1 / _LARGEST))
+    if odd.any():
+        j = int(np.argmax(odd))
+        raise ValueError(
+            f"the largest number in column {j} of X is {size[j]:.3g} in size, whose square overflows or underflows: "
+            "change the unit of that column, for example divide it by its standard deviation"
+        )
+
+
 def observed(y: Any) -> Any:
     """y as numbers, as `with_gaps` gives it; a missing value raises an error that names its row."""
     values = with_gaps(y)
@@ -41,12 +60,12 @@ def observed(y: Any) -> Any:
     return values
 
 
-def with_gaps(y: Any) -> Any:
+def with_gaps(y: Any, *, name: str = "y") -> Any:
     """y, where None, pandas' NA and the like, which NumPy doesn't take for numbers, are NaN.
 
     What holds no numbers at all is given back as it came, for scikit-learn's validation to say what is wrong.
     """
-    y = numeric(y, name="y")
+    y = numeric(y, name=name)
     try:
         values = np.asarray(y)
     except ValueError:  # Rows of different lengths.
