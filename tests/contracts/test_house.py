@@ -96,7 +96,7 @@ def test_every_compiled_function_has_a_plain_counterpart():
     reference = Path(__file__).parents[1] / "reference"
     counterparts = "\n".join(path.read_text() for path in reference.glob("*.py"))
     for path in FILES:
-        if path.stem == "_jit":
+        if path.stem == "_jit" and path.parent != SOURCE:
             for node in ast.parse(path.read_text()).body:
                 if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                     assert re.search(rf"\b{node.name}\b", counterparts), (path, node.name)

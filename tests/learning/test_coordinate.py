@@ -183,3 +183,38 @@ def test_optimal_intercepts_leave_no_residual():
     flat = Labels(Y, np.ones(40))
     constant = flat.centred(flat.odds(np.zeros((40, 3))))[1]
     assert constant.loss == pytest.approx(flat.null_loss())
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csc_array])
+@pytest.mark.parametrize("where", ["X", "y"])
+def test_nan_ends_the_descent_at_once(kind, where):
+    X, y, _ = table()
+    rows = Rows.of(kind(X), y, None, center=True)
+    if where == "y":
+        rows.target[3] = np.nan
+    else:
+        rows.squares[3] = np.nan
+        rows.target[:] = np.nan
+    (step,) = descend(
+        block_of(rows, np.zeros(30), n_problems=1), np.array([1.0]), l1_ratio=1.0, tol=1e-6, max_passes=10**9
+    )
+    assert not step.converged and step.n_passes <= 1
+
+
+def test_nan_ends_the_newton_steps_at_once():
+    X, y, _ = table()
+    labels = Labels.of((y > 0).astype(int), 2, np.full(50, np.nan))
+    rows = Rows.of(X, np.zeros(50), None, center=True)
+    start = np.zeros((1, 30)), np.zeros(1)
+    (end,) = classify(rows, labels, np.array([0.1]), intercept=True, start=start, tol=1e-7, max_steps=10**9)
+    assert not end.converged and end.n_steps <= 1
+
+
+def test_newton_steps_end_where_only_rounding_errors_are_left():
+    """Every row has both labels, so that the slopes are zero but for rounding, and the penalty is below that."""
+    X = np.tile(np.random.default_rng(1).normal(size=(3, 2)), (2, 1))
+    labels = Labels.of(np.repeat([0, 1], 3), 2, np.ones(6))
+    rows, start = Rows.of(X, np.zeros(6), None, center=True), (np.zeros((1, 2)), np.zeros(1))
+    (end,) = classify(rows, labels, np.array([1e-17]), intercept=True, start=start, tol=1e-7, max_steps=10**6)
+    assert end.n_steps < 200 and np.abs(end.W).max() < 1e-6
+    assert labels.steepest(rows, intercept=True) == 0.0

@@ -1,6 +1,7 @@
 """The penalty of sparse logistic regression by cross-validation: scikit-learn's losses, and laws of the folds."""
 
 import warnings
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -204,3 +205,12 @@ def test_a_few_discrete_columns_are_not_held_out_with_their_label():
     best = -grid.fit(X, y).scores_[True].mean(axis=0).max()
     assert model.log_loss_.min() == pytest.approx(best, abs=0.02)
     assert (model.coef_[0, :2] > 0.5).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_that_occur_with_both_labels_are_fitted_by_a_constant_in_no_time(seed):
+    X = np.tile(np.random.default_rng(seed).normal(size=(3, 2)), (2, 1))
+    start = perf_counter()
+    model = SparseLogisticRegressionCV().fit(X, [0, 0, 0, 1, 1, 1])
+    assert perf_counter() - start < 10
+    np.testing.assert_allclose(model.predict_proba(X), 0.5, atol=1e-9)

@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.stats import rankdata
 
 from credo.distributions import BoxCox, Identity, Log, Normal, Transform, Transformed, YeoJohnson
+from credo.estimator import observed
 from credo.linear import BayesianLinearRegression
 from credo.notices import collected
 from credo.seeds import generator
@@ -63,7 +64,7 @@ def choose_transform(
     >>> choose_transform(X, np.exp(X @ [1.0, -0.5] + 0.3 * rng.normal(size=200))).name
     'log'
     """
-    target = np.asarray(y, dtype=np.float64)
+    target = np.asarray(observed(y), dtype=np.float64)
     weight = np.ones(len(target)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     rows, target, weight = distinct_rows(X, target, weight)
     if len(target) < _MIN_ROWS or np.ptp(target) == 0:

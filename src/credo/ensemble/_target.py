@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, h
 
 from credo.distributions import Distribution, Identity, Mixture, Normal, StudentT, Transform, Transformed
 from credo.ensemble._choice import KINDS, choose_transform, distinct_rows, fitted_transform
-from credo.estimator import Regressor, Result, nonnegative, numeric
+from credo.estimator import Regressor, Result, nonnegative, observed
 from credo.frames import Table
 from credo.linear import BayesianLinearRegression
 from credo.metrics import final_step, point, predictive
@@ -169,7 +169,7 @@ class TransformedTarget(Regressor):
         """X as it came, y and weights as arrays; rows of weight zero are dropped."""
         if y is None:
             raise ValueError("TransformedTarget requires y to be passed, but the target y is None")
-        y = numeric(y, name="y")
+        y = observed(y)
         try:
             values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         except ValueError:

@@ -9,9 +9,9 @@ with an underscore is scratch: it may be dropped and built again.
 Members: `Estimator` (rows, weights, names), `Regressor` (numeric targets, `predict`, `predict_dist`), `Classifier`
 (labels, `predict_proba`), `LinearClassifier` (linear scores), `Result` (how a fit ended), `FitWarning` and
 `ConvergenceWarning`, `Absent` (an inherited method that a model doesn't have), `numeric` (validation of numeric
-tables), `named` (column names for arrays), `evidence_base` (what an
-evidence conditions on), `training_rows` (a regressor's validation, for functions), and checks of
-arguments. What does not belong here: any particular model.
+tables), `require_squares` (their units), `observed` and `with_gaps` (numeric targets without and with missing values), `named` (column names for
+arrays), `evidence_base` (what an evidence conditions on), `training_rows` (a regressor's validation, for functions),
+and checks of arguments. What does not belong here: any particular model.
 """
 
 from credo.estimator._absent import Absent
@@ -22,7 +22,7 @@ from credo.estimator._evidence_base import FLAT, JEFFREYS, MAXIMISED, SCALED, ev
 from credo.estimator._labels import labels_of
 from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
-from credo.estimator._numeric import numeric, unmasked
+from credo.estimator._numeric import numeric, observed, require_squares, unmasked, with_gaps
 from credo.estimator._regressor import Regressor, training_rows
 from credo.estimator._result import ConvergenceWarning, FitWarning, Result
 from credo.estimator._state import check_places, check_positive, check_shapes
@@ -52,8 +52,11 @@ __all__ = [
     "names_for",
     "nonnegative",
     "numeric",
+    "observed",
     "positive",
     "positive_integer",
+    "require_squares",
     "training_rows",
     "unmasked",
+    "with_gaps",
 ]

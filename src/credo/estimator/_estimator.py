@@ -13,12 +13,12 @@ from sklearn.utils import Tags, check_array, check_X_y
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
 
 from credo.estimator._names import names_of
-from credo.estimator._numeric import numeric, unmasked
+from credo.estimator._numeric import numeric, with_gaps
 from credo.estimator._result import Result
 from credo.frames import Table
 
-# Sums over more observations than this leave double precision in no time.
-_HEAVIEST = 1e100
+# Sums over more observations than this leave double precision in no time; fewer than the other are no data.
+_HEAVIEST, _LIGHTEST = 1e100, 1e-100
 # More columns than this no table has.
 _WIDEST = 2**31
 
@@ -104,12 +104,12 @@ class Estimator(BaseEstimator):
         return "csr" if self._accepts_sparse else False
 
     def _weights(self, sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
-        """Weights that are finite, not negative, not all zero and not beyond counting."""
-        given = unmasked(sample_weight, name="sample_weight")
+        """Weights that are finite, not negative, not all zero or next to it, and not beyond counting."""
+        given = with_gaps(sample_weight, name="sample_weight")
         weight = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
         if not (weight > 0).any():
             raise ValueError("all sample weights are zero: at least one row needs a positive weight")
-        if weight.max() > _HEAVIEST:
+        if not _LIGHTEST < weight.max() <= _HEAVIEST:
             raise ValueError(
                 f"the largest sample_weight is {weight.max():.3g}, but a weight of k means k copies of a row: rescale "
                 "the weights so that they sum to the number of observations"

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from credo.estimator._numeric import unmasked
+from credo.estimator._numeric import is_missing, unmasked
 
 
 def labels_of(y: ArrayLike) -> NDArray[Any]:
@@ -17,8 +17,7 @@ def labels_of(y: ArrayLike) -> NDArray[Any]:
     values = column_or_1d(_plain(unmasked(y, name="y")), warn=True)
     if values.dtype.kind in "OfcmM":
         for row, label in enumerate(values.tolist()):
-            # NaN is the one value that differs from itself; pandas' NA compares as neither.
-            if label is None or not isinstance(label == label, bool) or label != label:
+            if is_missing(label):
                 missing = "NaN" if isinstance(label, float) else repr(label)
                 raise ValueError(f"y has no label in row {row}: {missing}; leave such rows out")
     if values.dtype.kind == "O":
@@ -37,7 +36,7 @@ def _plain(y: ArrayLike) -> Any:
 
 def _of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
     """Objects as truth values or numbers, where they all are; words stay as they are."""
-    entries = values.tolist()
+    entries = [label.item() if isinstance(label, np.generic) else label for label in values.tolist()]
     if all(isinstance(label, str) for label in entries):
         return values
     for kind in (bool, int, float):

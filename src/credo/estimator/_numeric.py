@@ -8,6 +8,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from scipy.sparse import issparse
 
 _ADVICE = {"dates": "days since a date", "durations": "days or seconds", "times": "hours since midnight"}
 _KINDS = {"dates": (np.datetime64, date), "durations": (np.timedelta64, timedelta), "times": (time,)}
@@ -29,6 +30,68 @@ def numeric(table: Any, *, name: str = "X") -> Any:
             by_itself = by_itself if kind == "dates" else ""
         raise ValueError(f"{where}{name} holds {kind}: {advice}{by_itself}")
     return unmasked(table, name=name)
+
+
+# Squares of such numbers, summed and multiplied with their like, still fit into double precision.
+_LARGEST = 1e120
+
+
+def require_squares(X: Any, weight: Any = None) -> None:
+    """Refuse a column whose largest entry, weighted, has a square that leaves double precision; zeros are none."""
+    root = 1.0 if weight is None else float(np.sqrt(np.max(weight, initial=1.0)))
+    top, bottom = (np.asarray(end.toarray() if issparse(X) else end).ravel() for end in (X.max(axis=0), X.min(axis=0)))
+    size = np.maximum(top, -bottom)
+    odd = (size > _LARGEST / root) | ((size > 0) & (size < 1 / _LARGEST))
+    if odd.any():
+        j = int(np.argmax(odd))
+        raise ValueError(
+            f"the largest number in column {j} of X is {size[j]:.3g} in size, whose square overflows or underflows: "
+            "change the unit of that column, for example divide it by its standard deviation"
+        )
+
+
+def observed(y: Any) -> Any:
+    """y as numbers, as `with_gaps` gives it; a missing value raises an error that names its row."""
+    values = with_gaps(y)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        gaps = np.argwhere(np.isnan(values))
+        if len(gaps):
+            raise ValueError(f"y has no value in row {gaps[0, 0]}: {_shown(y, gaps[0])}; leave such rows out")
+    return values
+
+
+def with_gaps(y: Any, *, name: str = "y") -> Any:
+    """y, where None, pandas' NA and the like, which NumPy doesn't take for numbers, are NaN.
+
+    What holds no numbers at all is given back as it came, for scikit-learn's validation to say what is wrong.
+    """
+    y = numeric(y, name=name)
+    try:
+        values = np.asarray(y)
+    except ValueError:  # Rows of different lengths.
+        return y
+    if values.dtype.kind != "O" or not values.ndim:
+        return values if values.dtype.kind == "f" else y
+    filled = np.array([np.nan if is_missing(value) else value for value in values.ravel()], dtype=object)
+    try:
+        return filled.astype(np.float64).reshape(values.shape)
+    except (TypeError, ValueError):
+        return y
+
+
+def is_missing(value: Any) -> bool:
+    """Whether the value is None, NaN, NaT or pandas' NA."""
+    if value is None:
+        return True
+    # NaN is the one value that differs from itself; pandas' NA compares as neither.
+    equal = value == value
+    return not isinstance(equal, np.ndarray) and not (isinstance(equal, bool | np.bool_) and equal)
+
+
+def _shown(y: Any, place: Any) -> str:
+    """The missing value as the caller wrote it."""
+    value = np.asarray(numeric(y, name="y"), dtype=object)[tuple(place)]
+    return "NaN" if isinstance(value, float) else repr(value)
 
 
 def unmasked(values: Any, *, name: str) -> Any:

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from credo.distributions import Distribution
 from credo.estimator._estimator import Estimator
-from credo.estimator._numeric import numeric
+from credo.estimator._numeric import numeric, observed
 
 Array = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ class Regressor(RegressorMixin, Estimator):
         """
         rows: Any
         target: Any
-        X, y = numeric(X), numeric(y, name="y")
+        X, y = numeric(X), observed(y)
         try:
             rows, target = self._validated(X, y=y, reset=reset, y_numeric=True)
         except ValueError:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from sklearn.utils import check_array, check_consistent_length
 
-from credo.estimator import numeric
+from credo.estimator import with_gaps
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -81,7 +81,7 @@ def _independent(X: Array, center: Array, spread: Array) -> Index:
 
 
 def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
-    """y as a float64 array of one or two dimensions; NaN is a missing entry, infinity an error.
+    """y as a float64 array of one or two dimensions; NaN, None and pandas' NA are missing entries, infinity an error.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
     """
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
-    y = numeric(y, name="y")
+    y = with_gaps(y)
     found: Any = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
     check_consistent_length(rows, found)
     if found.ndim == 2 and found.shape[1] == 0:

@@ -1,8 +1,9 @@
 """The compiled inner loop of the kernel perceptron; `tests/reference/dual_perceptron.py` has it in plain NumPy."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from credo._jit import njit
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -62,4 +62,10 @@ def median_distance(X: Array) -> float:
     rows = sample(distinct(X))
     between = distances(rows, rows)[np.triu_indices(len(rows), k=1)]
     between = between[between > 0]
-    return float(np.median(between)) if len(between) else 1.0
+    median = float(np.median(between)) if len(between) else 1.0
+    if not 1e-290 < median < 1e290:
+        raise ValueError(
+            f"the median distance between rows is {median:.3g}, which is no length scale that a kernel could have: "
+            "change the units of the columns of X, for example by StandardScaler"
+        )
+    return median

@@ -12,8 +12,9 @@ A triangle is the part i ≤ j of an n×n array in C order: what LAPACK calls lo
 
 import math
 
-from numba import njit
 from numpy import empty, float64, int64, zeros
+
+from credo._jit import njit
 
 # How a kernel's values meet what is in the array already.
 SET, ADD, MULTIPLY = 0, 1, 2

@@ -6,8 +6,9 @@ Arrays are C-ordered transposes: row j of `U` is column j of L, so that every in
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from credo._jit import njit
 
 
 @njit(cache=True)

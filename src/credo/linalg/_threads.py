@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -20,24 +21,42 @@ def n_threads() -> int:
 
 
 class _Limit:
-    """One limit for the process, shared by all callers inside: the last one to leave removes it."""
+    """One limit for the process, shared by all callers inside: the last one to leave removes it.
+
+    A fork waits until nobody is changing the limit, so that the child doesn't inherit a lock that is never released.
+    Of the holders only the thread that forked lives on in the child.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._holders = 0
+        self._holders: Counter[int] = Counter()
         self._limiter: Any = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._begin_child
+            )
 
     def take(self) -> None:
         with self._lock:
-            if self._holders == 0:
+            if not self._holders:
                 self._limiter = _controller().limit(limits=1, user_api="blas")
-            self._holders += 1
+            self._holders[get_ident()] += 1
 
     def leave(self) -> None:
         with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
-                self._limiter.restore_original_limits()
+            self._drop({get_ident(): 1})
+
+    def _begin_child(self) -> None:
+        self._drop({thread: count for thread, count in self._holders.items() if thread != get_ident()})
+        self._lock.release()
+
+    def _drop(self, holders: dict[int, int]) -> None:
+        if not holders:
+            return
+        # Counts of zero go, too.
+        self._holders -= Counter(holders)
+        if not self._holders:
+            self._limiter.restore_original_limits()
 
 
 _LIMIT = _Limit()

@@ -1,8 +1,9 @@
 """Inner loops of sequential learning, compiled; `tests/reference/lms.py` says the same in plain NumPy."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from credo._jit import njit
 
 Array = NDArray[np.float64]
 
@@ -130,7 +131,10 @@ def perceptron_pass(
         for j in range(p):
             square += Z[i, j] * Z[i, j]
         left, wrong = weight[i], False
-        while left > 0.0:
+        # Copies that change nothing any more, to rounding error, would never end.
+        for _ in range(int(MOST_REPEATS)):
+            if not left > 0.0:
+                break
             rival, gap = _rival(Z[i], codes[i], W, bias, scores)
             if gap > 0.0:
                 break

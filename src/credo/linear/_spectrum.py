@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy import sparse as sp
 
-from credo.estimator import check_positive, check_shapes
+from credo.estimator import check_positive, check_shapes, require_squares
 from credo.linear._graded import graded_svd
 from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, means, triangle
 
@@ -107,6 +107,7 @@ def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> 
             f"{8e-9 * n_features * min(n_samples, n_features):.0f} GB. Use fewer columns, or "
             "LMSRegression.partial_fit on chunks."
         )
+    require_squares(X, weight)
     total = float(n_samples if weight is None else weight.sum())
     y_mean = float(np.average(y, weights=weight)) if center else 0.0
     if is_sparse(X):
@@ -171,10 +172,8 @@ def _moments(
         block[:, n_features + 1] = 1.0
         if weight is not None:
             block *= np.sqrt(weight[start:stop, None])
-        with np.errstate(over="ignore", invalid="ignore"):
-            total += block.T @ block
+        total += block.T @ block
     gram, cross, y_ss = total[:-2, :-2], total[:-2, -2], float(total[-2, -2])
-    _require_squares(gram.diagonal(), X)
     if not center:
         return shift, gram, cross, y_ss
     gap = total[:-2, -1] / total[-1, -1]
@@ -191,9 +190,7 @@ def _wide(X: Array, y: Array, weight: Array | None, x_mean: Array, center: bool)
     rows, target = centred(X, y, weight, x_mean=x_mean, y_mean=0.0)
     total = len(y) if weight is None else float(weight.sum())
     rows[:, flat_columns(column_norms(rows), x_mean, total)] = 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        gram = rows @ rows.T
-    _require_squares(gram.diagonal(), X)
+    gram = rows @ rows.T
     # Centring makes the rows linearly dependent, once.
     values, U, trusted = _eigh(gram, n_null=int(center))
     if not trusted:
@@ -235,18 +232,6 @@ def _sparse(X: Any, y: Array, weight: Array | None, center: bool) -> tuple[Array
     w = V @ (q / s)
     residual = target - (rows @ w - root * float(x_mean @ w))
     return x_mean, (V, s, q, float(residual @ residual))
-
-
-def _require_squares(squares: Array, X: Array) -> None:
-    """Refuse inputs whose squares double precision can't hold."""
-    if np.isfinite(squares).all() and squares.max(initial=0.0) > 1e-200:
-        return
-    largest = float(np.abs(X).max(initial=0.0))
-    if largest > 1e100 or 0 < largest < 1e-100:
-        raise ValueError(
-            f"the largest entry of X is {largest:.3g} in size, whose square overflows or underflows: "
-            "change the units of its columns, for example by StandardScaler"
-        )
 
 
 def _eigh(gram: Array, *, n_null: int) -> tuple[Array, Array, bool]:

@@ -22,6 +22,7 @@ from credo.estimator import (
     interval_level,
     positive,
     positive_integer,
+    require_squares,
 )
 from credo.likelihoods import moderated
 from credo.linalg import one_blas_thread
@@ -160,6 +161,7 @@ class BayesianLogisticRegression(LinearClassifier):
         """
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        require_squares(rows, weight)
         choice("predictive", self.predictive, _PREDICTIVES)
         small = min(rows.shape) * len(self.classes_) <= _FEW_PARAMETERS
         with one_blas_thread() if small else nullcontext():

@@ -17,6 +17,7 @@ from credo.estimator import (
     nonnegative,
     positive,
     positive_integer,
+    require_squares,
 )
 from credo.linear._maximum import Maximum, maximize, posed
 from credo.linear._separable import SeparationWatch
@@ -117,6 +118,7 @@ class LogisticRegression(LinearClassifier):
         max_iter = positive_integer("max_iter", self.max_iter)
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        require_squares(rows, weight)
         task = posed(
             rows, codes, weight, n_classes=len(self.classes_), penalty=alpha, intercept=bool(self.fit_intercept)
         )

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import Absent, ConvergenceWarning, LinearClassifier, Result, positive_integer
+from credo.estimator import Absent, ConvergenceWarning, LinearClassifier, Result, positive_integer, require_squares
 from credo.linear._jit import perceptron_pass
 from credo.linear._separable import separable
 from credo.notices import warn
@@ -102,6 +102,7 @@ class Perceptron(LinearClassifier):
         n_epochs = positive_integer("n_epochs", self.n_epochs)
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         rng = generator(self.random_state)
+        require_squares(rows, weight)
         rows = np.ascontiguousarray(rows)
         weight = np.ones(len(rows)) if weight is None else weight
         visits = np.arange(len(rows))

@@ -83,8 +83,8 @@ class Ridge(LinearModel):
         self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
         self.dof_, self.noise_std_ = self.posterior_.df, float(np.sqrt(self.posterior_.noise_variance))
         spread = float(np.sqrt(t_variance(self.dof_)))
-        self.coef_std_ = spread * self.posterior_.coef_scale()
-        self.intercept_std_ = spread * self.posterior_.intercept_scale()
+        self.coef_std_ = _spread(self.posterior_.coef_scale(), spread)
+        self.intercept_std_ = float(_spread(np.asarray(self.posterior_.intercept_scale()), spread))
         if self.alpha_ == 0 and not data.spans_all:
             warn(_undetermined_message(data), FitWarning, stacklevel=2)
         return self
@@ -163,6 +163,11 @@ def _candidates(data: Spectrum, alphas: ArrayLike | None) -> Array:
     return np.sort(values)[::-1]
 
 
+def _spread(scale: Array, factor: float) -> Array:
+    """Standard deviations by their scales; a scale of zero is a value without doubt, however heavy the tails."""
+    return np.where(scale > 0, np.where(scale > 0, scale, 1.0) * factor, scale)
+
+
 def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas: Array) -> Array:
     """Mean squared leave-one-out error at each α.
 
@@ -209,13 +214,16 @@ def _posterior(data: Spectrum, alpha: float) -> Posterior:
     """The posterior at a fixed ratio α of noise to prior variance, with σ² from the residuals."""
     square = data.s**2
     slack = alpha / (square + alpha)  # 1 − hᵢ along each direction
-    rss = data.rss + float(((slack * data.q) ** 2).sum())
     free = max(data.dof - len(square), 0.0)
+    # Where the directions are as many as the observations, what is left beside them is rounding.
+    rss = (data.rss if free > 0 else 0.0) + float(((slack * data.q) ** 2).sum())
     # ν − γ, which makes the estimate unbiased where the prior holds (Bishop 3.95); its degrees of freedom are
     # Satterthwaite's for the weighted sum of squares that the residuals are.
     weight = free + float(slack.sum())
     noise = rss / weight if weight > 0 else np.nan
-    dof = weight**2 / (free + float((slack**2).sum())) if weight > 0 else 0.0
+    # Where all of them are small, in units of the largest: squares may underflow.
+    unit = 1.0 if free > 0 else float(slack.max(initial=0.0))
+    dof = (weight / unit) ** 2 / (free + float(((slack / unit) ** 2).sum())) if weight > 0 else 0.0
     return Posterior(
         spectrum=data,
         coef=data.V @ (data.s * data.q / (square + alpha)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -42,6 +43,16 @@ SETTINGS: Any = {
 _ROOM = "room of the key"
 # matplotlib's settings are shared by the whole process: one thread at a time changes them, and puts them back.
 _settings_lock = RLock()
+
+
+def _renew() -> None:
+    """A lock that another thread holds at a fork stays taken in the child."""
+    global _settings_lock
+    _settings_lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 
 @contextmanager

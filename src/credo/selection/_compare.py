@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
-from credo.estimator import labels_of, numeric
+from credo.estimator import labels_of, observed
 from credo.linear import BaselineClassifier, BaselineRegressor
 from credo.seeds import generator
 from credo.selection._comparison import Comparison, Score
@@ -157,7 +157,7 @@ def _task(models: Mapping[str, Any]) -> Task:
 
 
 def _numbers(X: Any, y: ArrayLike) -> NDArray[np.float64]:
-    values = check_array(numeric(y, name="y"), ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="y")
+    values = check_array(observed(y), ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="y")
     _check_rows(X, values)
     return values
 

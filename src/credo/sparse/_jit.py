@@ -11,9 +11,9 @@ made of at most d orthogonal ones, so that nothing drifts.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from credo._jit import njit
 from credo.sparse._slabs import FLOOR
 
 Array = NDArray[np.float64]

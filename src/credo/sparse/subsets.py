@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 
 # Gains of a criterion below this are rounding.
 _GAIN = 1e-9
+# The most steps of that search, for each column; it ends by itself, since every step lowers the criterion.
+_STEPS = 10
 
 
 @dataclass(frozen=True)
@@ -200,12 +202,14 @@ def _forward(design: Design, most: int) -> tuple[list[int], list[float]]:
 def _polish(design: Design, chosen: set[int], most: int, cost: Criterion) -> set[int]:
     """Add, drop or swap one column at a time, always the best such step, until none lowers the criterion."""
     value = cost(len(chosen), solve(design, _placed(design, chosen))[2])
-    while True:
+    for _ in range(_STEPS * (1 + design.X.shape[1])):
         steps = (_neighbour(design, chosen, out, most, cost) for out in [None, *sorted(chosen)])
         best = min(steps, key=lambda pair: pair[0])
-        if best[0] >= value - _GAIN:
-            return chosen
+        # NaN is never lower.
+        if not best[0] < value - _GAIN:
+            break
         value, chosen = best
+    return chosen
 
 
 def _neighbour(

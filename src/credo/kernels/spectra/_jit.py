@@ -1,8 +1,9 @@
 """Cosines and sines of many angles, compiled."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from credo._jit import njit
 
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
 _QUARTER = 0.5 * np.pi

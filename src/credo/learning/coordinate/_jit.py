@@ -6,8 +6,9 @@ and the result is kept where it lowers the objective.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from credo._jit import njit
 
 Array = NDArray[np.float64]
 Order = NDArray[np.intp]

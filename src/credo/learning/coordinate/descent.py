@@ -66,12 +66,14 @@ def _solve(
     alive = block.rows.squares > 0.0
     inner, passes, fresh = _INNER * target, 0, True
     block.begin()
-    while True:
+    # A round takes at least one pass, unless nothing but rounding errors is left to lower.
+    for rounds in range(max_passes + 1):
         check()
         gap = least_squares_gap(block.w, standing, block.rows.squares, l1, l2)
         met = gap.value <= target
-        if met or passes >= max_passes or inner < _FINEST * target:
-            return Step(block.w.copy(), gap.value, passes, met), standing
+        # NaN is never larger than the target.
+        if not gap.value > target or max(passes, rounds) >= max_passes or inner < _FINEST * target:
+            break
         alive &= ~gap.excluded
         chosen = _chosen(block, gap, alive, l1)
         block.admit(chosen)
@@ -86,6 +88,7 @@ def _solve(
             block.w[:] = orthant_minimum(block.rows, block.w, l1=l1, l2=l2)
             block.refresh()
         standing = block.standing()
+    return Step(block.w.copy(), gap.value, passes, met), standing
 
 
 def _chosen(block: Block, gap: Gap, alive: Mask, l1: float) -> NDArray[np.intp]:

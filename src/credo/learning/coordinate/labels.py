@@ -21,6 +21,7 @@ from credo.learning.coordinate.rows import Rows
 Array = NDArray[np.float64]
 
 _MOST_NEWTON = 100
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Labels:
         change, total = np.zeros(self.Y.shape[1]), float(self.weight.sum())
         for _ in range(_MOST_NEWTON):
             slope = self.weight @ (self.Y - odds.p)
-            if np.abs(slope).max() <= 1e-13 * total:
+            # NaN ends it too.
+            if not np.abs(slope).max() > 1e-13 * total:
                 break
             H = np.diag(self.weight @ odds.p) - (odds.p * self.weight[:, None]).T @ odds.p
             step = np.linalg.lstsq(H, slope, rcond=1e-12)[0]
@@ -97,10 +99,14 @@ class Labels:
         return Gap(value, pressure, share * pressure + radius < l1)
 
     def steepest(self, rows: Rows, *, intercept: bool) -> float:
-        """The smallest ℓ₁ penalty at which all coefficients are zero."""
+        """The smallest ℓ₁ penalty at which all coefficients are zero; 0 where the slopes are rounding errors."""
         odds = self.odds(np.zeros_like(self.Y))
         p = self.centred(odds)[1].p if intercept else odds.p
-        return float(self._pressure(rows, p).max(initial=0.0))
+        pressure = self._pressure(rows, p)
+        # By Cauchy and Schwarz a slope is at most √Σωx² √Σω(y − p)², which is what it is a sum of.
+        most = np.sqrt(np.outer(self.weight @ np.square(self.Y - p), rows.squares))
+        pressure[pressure <= 16 * _EPS * most] = 0.0
+        return float(pressure.max(initial=0.0))
 
     def _pressure(self, rows: Rows, p: Array) -> Array:
         """|x_jᵀω(y − p)| for each class and column; zero for constant columns."""

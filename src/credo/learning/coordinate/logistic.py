@@ -25,8 +25,10 @@ Order = NDArray[np.intp]
 _FEW = 32
 # Sparse columns of so few numbers are handled quicker as dense ones, whatever is in them.
 _DENSE = 10_000
-# The quadratic model of a step is solved to this share of the present gap at first.
-_INNER = 0.01
+# The quadratic model of a step is solved to this share of the present gap at first, and at the finest.
+_INNER, _FINEST = 0.01, 1e-10
+# Rounds without a smaller gap after which rounding errors are all that is left.
+_STALLED = 30
 
 
 @dataclass
@@ -77,22 +79,28 @@ def _solve(
     """Rounds of Newton steps until the gap is at most `target`; W and b change in place. Gap, odds and rounds."""
     alive = rows.squares > 0.0
     working = np.flatnonzero((W != 0).any(axis=0))
-    inner, before = _INNER, np.inf
+    inner, before, least, since = _INNER, np.inf, np.inf, 0
     for step in range(max_steps + 1):
         check()
         if intercept:
             change, odds = labels.centred(odds)
             b += change
         gap = labels.gap(rows, W, odds, l1)
-        if gap.value <= target or step == max_steps:
+        least, since = (gap.value, 0) if gap.value < least else (least, since + 1)
+        # NaN is never larger than the target.
+        if not gap.value > target or step == max_steps or since == _STALLED:
             break
         alive &= ~gap.excluded.all(axis=0)
         known, working = working, _working(gap, W, alive, working, l1)
         if gap.value > 0.5 * before and len(working) <= len(known):
             # The gap hardly falls, though nobody has come: the models aren't solved well enough to show the way.
-            inner = max(0.1 * inner, 1e-10)
+            inner = max(0.1 * inner, _FINEST)
         before = gap.value
-        odds = _cycle(_part(rows.X, working), labels, W, b, working, odds, l1, intercept, inner * gap.value)
+        odds, moved = _cycle(_part(rows.X, working), labels, W, b, working, odds, l1, intercept, inner * gap.value)
+        if not moved:
+            if inner == _FINEST:
+                break
+            inner = _FINEST
     return gap, odds, step
 
 
@@ -125,8 +133,12 @@ def _cycle(
     l1: float,
     intercept: bool,
     target: float,
-) -> Odds:
-    """One Newton step for each group of classes, on the working set; W and b change in place. The new odds."""
+) -> tuple[Odds, bool]:
+    """One Newton step for each group of classes, on the working set; W and b change in place.
+
+    The new odds, and whether any step was one that lowers the objective.
+    """
+    moved = False
     for group in groups(len(W), X.shape):
         place = np.ix_(group, working)
         old = W[place]
@@ -135,7 +147,8 @@ def _cycle(
         odds, size = _searched(labels, odds, group, move, old, new - old, l1)
         W[place] = new if size == 1.0 else old + size * (new - old)
         b[group] += size * level
-    return odds
+        moved |= size > 0.0
+    return odds, moved
 
 
 def _searched(

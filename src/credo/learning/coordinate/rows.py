@@ -153,9 +153,10 @@ def moments(X: Any, omega: Array, *, center: bool) -> tuple[Array, Array]:
     """Σωx/Σω of each column, 0 where nothing is to be centred, and Σω(x − x̄)²."""
     if not is_sparse(X):
         total = float(omega.sum())
-        mean = np.asarray(omega @ X) / total if center else np.zeros(X.shape[1])
-        raw = np.einsum("ij,ij->j", X, X) if (omega == 1).all() else np.einsum("i,ij,ij->j", omega, X, X)
+        with np.errstate(over="ignore"):
+            raw = np.einsum("ij,ij->j", X, X) if (omega == 1).all() else np.einsum("i,ij,ij->j", omega, X, X)
         _refuse_extremes(X, raw)
+        mean = np.asarray(omega @ X) / total if center else np.zeros(X.shape[1])
         return mean, np.maximum(raw - total * mean**2, 0.0)
     mean, raw, squares = column_moments(X.data, X.indices, X.indptr, omega, center)
     _refuse_extremes(X, raw)

@@ -1,8 +1,9 @@
 """The mode of a logistic model, compiled; `tests/reference/logistic_models.py` says the same in plain NumPy."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from credo._jit import njit
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]

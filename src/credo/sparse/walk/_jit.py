@@ -8,9 +8,9 @@ neighbours on the ladder of powers exchange their places (Geyer 1991), even pair
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from credo._jit import njit
 from credo.sparse.walk.elementary._jit import exps
 from credo.sparse.walk.factors._jit import Columns, Replicas, build, insert, remove, replica
 from credo.sparse.walk.neighbours._jit import Heights, neighbours
@@ -156,7 +156,7 @@ def _look_around(m: Replicas, record: Record) -> None:
         peak = still[i] + fit[i] if still[i] + fit[i] > peak else peak
     if peak > record.peak[0]:
         record.peak[0], best = peak, 0
-        while still[best] + fit[best] < peak:
+        while best < len(still) - 1 and still[best] + fit[best] < peak:
             best += 1
         for i in range(len(still)):
             record.summit[i] = m.inside[i] != (i == best)

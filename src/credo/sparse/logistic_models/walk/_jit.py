@@ -5,9 +5,9 @@ flipping a column costs one operation, and what was computed for a model is foun
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from credo._jit import njit
 from credo.sparse.logistic_models._jit import STEEPEST, laplace, odds
 
 Array = NDArray[np.float64]

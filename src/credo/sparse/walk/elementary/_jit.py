@@ -8,8 +8,9 @@ read as an integer: 52 of the fraction, then the exponent, of which 1023 is zero
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from credo._jit import njit
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,9 @@ leaves changes both by one direction, qᵀX with q = Σ_m T_km x_m, a sum of k r
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from credo._jit import njit
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]

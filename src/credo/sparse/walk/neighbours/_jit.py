@@ -8,9 +8,9 @@ enter: that has no evidence. One that leaves is looked up in T = R⁻ᵀ.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from credo._jit import njit
 from credo.sparse._jit import LOG, score
 from credo.sparse._slabs import FLOOR
 from credo.sparse.walk.elementary._jit import logs

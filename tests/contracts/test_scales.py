@@ -1,0 +1,101 @@
+"""Extreme units of X and y: every estimator answers with finite numbers, or says in words what to change."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.contracts.estimators import classifiers, regressors
+
+from credo.estimator import FitWarning, Regressor
+from credo.linear import BayesianLinearRegression, LeastSquaresClassifier, LinearDiscriminant, LinearRegression, Ridge
+from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
+
+SCALES = [1e-200, 1e-150, 1e-100, 1e-8, 1e8, 1e100, 1e150, 1e155, 1e300]
+# Each is fitted for 18 tables: walks over subsets and processes are searched as briefly as they can be.
+BRIEF = {"GPRegressor": {"n_restarts": 0}, "GPClassifier": {"n_restarts": 0}}
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(12, 2))
+y = X @ [1.0, -0.5] + 0.3 * rng.normal(size=12)
+MODELS = [m.set_params(**BRIEF.get(type(m).__name__, {})) for m in [*regressors(), *classifiers()]]
+
+
+def answers(model, rows, target):
+    """What a model answers where it was fitted, without a RuntimeWarning, or None where it refuses in words."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", FitWarning)
+        try:
+            model = clone(model).fit(rows, target)
+        except np.linalg.LinAlgError:
+            raise
+        except ValueError as error:
+            assert "overflow" in str(error) or "unit" in str(error) or "scale" in str(error), error
+            return None
+        if isinstance(model, Regressor):
+            dist = model.predict_dist(rows)
+            found = [model.predict(rows), dist.quantile(0.1), dist.quantile(0.9)]
+        else:
+            found = [model.predict_proba(rows) if hasattr(model, "predict_proba") else model.decision_function(rows)]
+        return [*found, np.asarray(getattr(model, "log_evidence_", 0.0))]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_every_unit_of_x_is_answered_or_refused_in_words(model):
+    for scale in SCALES:
+        found = answers(model, X * scale, y if isinstance(model, Regressor) else (y > 0).astype(int))
+        assert found is None or all(np.isfinite(part).all() for part in found), scale
+
+
+@pytest.mark.parametrize("model", [m for m in MODELS if isinstance(m, Regressor)], ids=repr)
+def test_every_unit_of_y_is_answered_or_refused_in_words(model):
+    for scale in SCALES:
+        found = answers(model, X, y * scale)
+        assert found is None or all(np.isfinite(part).all() for part in found), scale
+
+
+FREE = [LinearRegression(), LinearDiscriminant(), LinearDiscriminant(shrinkage="auto"), LeastSquaresClassifier()]
+
+
+@pytest.mark.parametrize("model", FREE, ids=repr)
+@pytest.mark.parametrize("scale", [2.0**-660, 2.0**-500, 2.0**-332, 2.0**332, 2.0**500, 2.0**515, 2.0**990])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_predictions_without_a_penalty_do_not_depend_on_the_unit_of_x(model, scale, n_classes):
+    target = y if isinstance(model, Regressor) else np.arange(12) % n_classes
+    small, large = (answers(model, rows, target) for rows in (X, X * scale))
+    for one, other in zip(small, large, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-110, 1e-100, 1e100, 1e110])
+def test_the_evidence_and_the_predictions_do_not_depend_on_the_unit_of_x(scale):
+    for model in (BayesianLinearRegression(), BayesianLinearRegression(noise_precision="conjugate"), Ridge("loo")):
+        one, other = answers(model, X, y), answers(model, X * scale, y)
+        for here, there in zip(one, other, strict=True):
+            np.testing.assert_allclose(here, there, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+@pytest.mark.parametrize("model", [Ridge(), Ridge("loo"), BayesianLinearRegression()], ids=repr)
+def test_two_rows_of_two_large_columns_have_finite_answers(model, scale):
+    rows = np.array([[1.0, 2.0], [3.0, 4.0]]) * scale
+    assert np.isfinite(clone(model).fit(rows, [1.0, 2.0]).predict(rows)).all()
+
+
+@pytest.mark.parametrize("variance", [1e-300, 1e-200, 1e-100, 1e100, 1e300])
+def test_slabs_of_extreme_width_have_finite_answers_or_are_refused(variance):
+    for model in (
+        SpikeSlabRegressor(slab="normal", slab_variance=variance),
+        SpikeSlabRegressor(slab="normal", slab_variance=variance, noise_variance=1.0),
+        SpikeSlabClassifier(slab_variance=variance),
+    ):
+        target = y if isinstance(model, Regressor) else (y > 0).astype(int)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            try:
+                evidence = model.fit(X, target).log_evidence_
+            except ValueError as error:
+                assert "slab_variance" in str(error)
+            else:
+                assert np.isfinite(evidence)

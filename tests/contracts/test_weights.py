@@ -1,0 +1,36 @@
+"""Sample weights that can't be counts of rows are refused in words by every estimator."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+from tests.contracts.estimators import classifiers, regressors
+
+from credo.estimator import Regressor
+
+X = np.random.default_rng(0).normal(size=(12, 2))
+y = X[:, 0] + 0.1 * X[:, 1] ** 2
+MODELS = [m for m in [*regressors(), *classifiers()] if has_fit_parameter(m, "sample_weight")]
+DAYS = pd.date_range("2026-01-01", periods=12)
+
+BAD = {
+    "next to nothing": (np.full(12, 1e-300), r"largest sample_weight is 1e-300, but a weight of k means k copies"),
+    "beyond counting": (np.full(12, 1e200), r"largest sample_weight is 1e\+200, but a weight of k means k copies"),
+    "dates": (DAYS.to_series(), r"sample_weight holds dates: convert them to numbers"),
+    "an array of dates": (DAYS.to_numpy(), r"sample_weight holds dates: convert them to numbers"),
+    "a list of dates": ([datetime.date(2026, 1, 1)] * 12, r"sample_weight holds dates: convert them to numbers"),
+    "durations": ((DAYS - DAYS[0]).to_series(), r"sample_weight holds durations: convert them to numbers"),
+    "None": ([1.0] * 11 + [None], r"sample_weight contains NaN"),
+    "NA": (pd.Series([1] * 11 + [None], dtype="Int64"), r"sample_weight contains NaN"),
+}
+
+
+@pytest.mark.parametrize("weight, message", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_what_is_no_weight_is_refused_in_words(model, weight, message):
+    target = y if isinstance(model, Regressor) else (y > 0).astype(int)
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit(X, target, sample_weight=weight)
