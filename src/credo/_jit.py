@@ -26,14 +26,15 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             if "cannot cache" not in str(error):
                 raise
         folder = _own_folder()
-        before = numba.config.CACHE_DIR
+        config: Any = numba.config
+        before = config.CACHE_DIR
         try:
-            numba.config.CACHE_DIR = folder
+            config.CACHE_DIR = folder
             return numba.njit(**options | {"cache": bool(folder)})(function)
         except RuntimeError:
             return numba.njit(**options | {"cache": False})(function)
         finally:
-            numba.config.CACHE_DIR = before
+            config.CACHE_DIR = before
 
     return compiled
 

@@ -372,7 +372,7 @@ def test_the_table_has_a_line_for_each_model(table):
         ({"cv": 2.5}, "at least 2 folds.*; got 2.5"),
         ({"y": np.zeros(3)}, r"one value for each of the 24 rows of X; got shape \(3,\)"),
         ({"y": np.full(24, np.nan)}, "y has no value in row 0: NaN"),
-        ({"X": np.zeros((1, 1)), "y": [1.0]}, "at least 2 of them; got 1"),
+        ({"X": np.zeros((1, 1)), "y": [1.0]}, "at least 2 rows, because it holds rows out; got 1"),
     ],
 )
 def test_bad_input_is_refused_in_words(table, arguments, words):

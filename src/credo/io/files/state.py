@@ -27,7 +27,7 @@ _NUMBERS: dict[type, tuple[type, ...]] = {
 
 def check(value: Any) -> None:
     """Raise an error unless the attributes of an object of Credo's have the types and sizes that its class needs."""
-    kind = type(value)
+    kind: Any = type(value)
     if not kind.__module__.startswith("credo."):
         return
     held = vars(value)
