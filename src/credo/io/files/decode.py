@@ -164,7 +164,7 @@ def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
         shape, fortran, dtype = header(stream)
     # NumPy reads the header with Python's tokenizer and parser, which have errors of many kinds.
     except Exception as error:
-        raise ModelFileError(f"its member {name} is no array ({str(error)[:100]})") from None
+        raise ModelFileError(f"its member {name} is not an array ({str(error)[:100]})") from None
     _plain(dtype, name=name)
     offset, count = stream.tell(), prod(shape)
     # Values of no size would let a short file declare an array that fills the memory.
@@ -178,7 +178,7 @@ def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
         flat = np.frombuffer(payload, dtype=dtype, offset=offset, count=count)
         return flat.reshape(shape, order=order).copy(order="K")
     except (ValueError, MemoryError) as error:
-        raise ModelFileError(f"its member {name} is no array ({str(error)[:100]})") from None
+        raise ModelFileError(f"its member {name} is not an array ({str(error)[:100]})") from None
 
 
 def _sparse_matrix(name: str, shape: tuple[int, ...], data: NDArray[Any], index: list[NDArray[Any]]) -> Any:
