@@ -22,9 +22,9 @@ from credo.linear import LMSRegression
 X, y, labels = table()
 
 
-@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_field_of_every_model(step, tmp_path):
-    """One setting of each class, and special kernels and inference; the quick run takes every seventh field."""
+    """One setting of each class, and special kernels and inference; the quick run takes every 13th field."""
     kinds, models = set(), special_models()
     for model in [*regressors(), *classifiers()]:
         if type(model) not in kinds:
@@ -32,7 +32,7 @@ def test_every_field_of_every_model(step, tmp_path):
             models.append(model)
     save_models(tmp_path, models, X, y, labels)
     n, findings, counts = run(tmp_path, range(0, 10**6, step), systematic=True, cache=tmp_path / "compiled")
-    assert n > 1000 and counts["refused"] > 300 and counts["answer"] > 300
+    assert n > 500 and counts["refused"] > 150 and counts["answer"] > 150
     assert [(what, found) for _, what, found in findings if not _overflows(what, found)] == []
 
 
