@@ -38,7 +38,9 @@ class LinearClassifier(Classifier):
 
     def _check_state(self) -> None:
         super()._check_state()
-        n_classes = max(2, len(self.classes_))
+        n_classes = len(self.classes_)
+        if n_classes < 2:
+            raise ValueError(f"classes_ holds {n_classes} labels")
         sizes = {"k": 1 if n_classes == 2 else n_classes, "d": self.n_features_in_}
         check_shapes(self, sizes, coef_="k d", intercept_="k")
 
