@@ -47,10 +47,11 @@ unit: $(STAMP)  ## tests and docstring examples, in parallel
 slow: $(STAMP)  ## the long tests as well
 	$(BIN)/pytest -n auto -q
 
-SECONDS ?= 300
+SECONDS ?= 60
 
 fuzz: $(STAMP)  ## hostile inputs for a while: make fuzz SECONDS=3600
-	$(BIN)/python -m fuzz.model_files --seconds $(SECONDS)
+	for name in tables commands model_files fits; do \
+	  echo "fuzz.$$name"; $(BIN)/python -m fuzz.$$name --seconds $(SECONDS) || exit 1; done
 
 bench: $(BIN)/python  ## Credo compared with other libraries
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

@@ -96,3 +96,8 @@ def test_years_are_written_without_a_comma_or_a_point():
     assert preparation.columns_[1].detail == "always 2007"
     gaps = Preparation().fit({"year": [2003.0, 2007.0, None, 2009.0]})
     assert any("2007" in note and "2,007" not in note and "2007.0" not in note for note in gaps.notes_)
+
+
+def test_long_levels_are_no_scale_and_take_no_time():
+    levels = ["a" + " " * 50_000 + "x", "1" + " " * 50_000 + "x", "b" * 50_000, "1" * 50_000 + "x"]
+    assert in_order(levels) == (sorted(levels), False)

@@ -63,6 +63,7 @@ _COUNTED = re.compile(r"(.*?[^\d\s.-])[\s_-]*(\d{1,4})")
 _COUNTING_WORDS = {
     "day", "grade", "level", "month", "phase", "q", "quarter", "rank", "stage", "step", "tier", "week", "year",
 }  # fmt: skip
+_LONGEST = 100
 _COMPARES = re.compile(r"[<>≤≥]|\b(less|more|under|over|above|below)\b", re.IGNORECASE)
 
 
@@ -90,6 +91,9 @@ def in_order(levels: Iterable[str], dtype: Any = None) -> tuple[list[str], bool]
         rank = {str(value).strip(): place for place, value in enumerate(dtype.categories)}
         if rank.keys() >= set(words):
             return sorted(words, key=rank.__getitem__), True
+    # No level of a scale is longer; the patterns below try all splits of a run of blanks or digits.
+    if any(len(word) > _LONGEST for word in words):
+        return words, False
     for keys, is_scale in ((_scale(words), True), (_ranges(words), True), _numbers(words)):
         if keys is not None:
             return [word for _, word in sorted(zip(keys, words, strict=True))], is_scale
