@@ -51,6 +51,7 @@ SECONDS ?= 300
 
 fuzz: $(STAMP)  ## hostile inputs for a while: make fuzz SECONDS=3600
 	$(BIN)/python -m fuzz.model_files --seconds $(SECONDS)
+	$(BIN)/python -m fuzz.fits --seconds $(SECONDS)
 
 bench: $(BIN)/python  ## Credo compared with other libraries
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
