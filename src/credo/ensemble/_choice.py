@@ -110,7 +110,9 @@ def _profile(candidates: Sequence[Transform], rows: Array, y: Array, weight: Arr
     """The profile log likelihood of each candidate, but for a constant."""
     z = np.column_stack([each.forward(y) for each in candidates])
     jacobian = np.array([weight @ each.log_derivative(y) for each in candidates])
-    return jacobian - weight.sum() / 2 * np.log(_residual_squares(rows, z, weight))
+    # A target that is a linear function of the rows leaves nothing.
+    left = np.maximum(_residual_squares(rows, z, weight), np.finfo(np.float64).tiny)
+    return jacobian - weight.sum() / 2 * np.log(left)
 
 
 def distinct_rows(X: Any, y: Array, weight: Array) -> tuple[Array, Array, Array]:

@@ -17,8 +17,8 @@ from credo.estimator._numeric import numeric, with_gaps
 from credo.estimator._result import Result
 from credo.frames import Table
 
-# Sums over more observations than this leave double precision in no time; fewer than the other are no data.
-_HEAVIEST, _LIGHTEST = 1e100, 1e-100
+# Nobody has more copies of a row than this; fewer than the other are no data.
+_HEAVIEST, _LIGHTEST = 1e15, 1e-15
 # More columns than this no table has.
 _WIDEST = 2**31
 

@@ -1,7 +1,7 @@
 """Compiled loops over the pairs of rows, one triangle at a time.
 
-Each function does the parts `start, start + step, …` of the work, so that threads can share it; all release the
-lock. A part is a row, or for stationary kernels a band of `TILE` rows.
+Each function does the parts `start, start + step, …` of the work, which threads share; all release the lock. A part
+is a row, or for stationary kernels a band of `TILE` rows.
 
 The rows of stationary kernels come in tiles, an array (n_tiles, n_columns, TILE) in units of the length scales and
 filled up with zeros: a tile stays in the nearest cache while it meets another, and inner loops of a known length on
@@ -26,7 +26,6 @@ FARTHEST = 1000.0
 LARGEST = 1e308
 # Rows in a tile.
 TILE = 64
-
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
 # Where the order of operations is what keeps the digits.
 _ORDERED = {"contract", "nsz"}

@@ -239,6 +239,11 @@ class BayesianLinearRegression(LinearModel):
             found, noise = _first_guess(data, alpha), None
         else:
             found = maximize_precisions(line, prior=alpha, noise=noise)
+        if not 0 < found.prior / found.noise < math.inf or not found.prior < math.inf:
+            raise ValueError(
+                f"the prior precision of the coefficients would be {found.prior:.3g}, and the noise precision "
+                f"{found.noise:.3g}, which overflow or underflow: change the units of X or y"
+            )
         self.posterior_ = _posterior(data, line, prior_mean, found, noise)
         self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
         spread = math.sqrt(t_variance(self.posterior_.df))

@@ -77,10 +77,9 @@ class LinearRegression(LinearModel):
         self.log_likelihood_, self.n_parameters_ = self.solution_.log_likelihood, self.solution_.n_parameters
         self.n_observations_ = self.solution_.n_observations
         scale = self.solution_.coef_scale()
-        # Where there is no noise, a weight that the rows don't determine is still undetermined.
-        self.coef_std_error_ = np.where(
-            scale == np.inf, np.inf, self.noise_std_ * np.where(scale == np.inf, 1.0, scale)
-        )
+        # Without noise, a weight that the rows don't determine is still undetermined.
+        known = np.isfinite(scale)
+        self.coef_std_error_ = np.where(known, self.noise_std_ * np.where(known, scale, 1.0), np.inf)
         self.intercept_std_error_ = self.noise_std_ * self.solution_.intercept_scale()
         self.result_ = self._outcome()
         self._kept = Kept.of(rows, weight, sample_weight)

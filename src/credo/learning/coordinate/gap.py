@@ -45,5 +45,5 @@ def least_squares_gap(w: Array, standing: Standing, squares: Array, l1: float, l
     active = w[np.flatnonzero(w)]
     square = standing.square + float((l2 * active) @ active)
     value = max(shrunken_gap(square, standing.inner, float(np.abs(active).sum()), steepest, l1), 0.0)
-    excluded = share * pressure + np.sqrt(2.0 * value * (squares + l2)) < l1
+    excluded = share * pressure + np.sqrt(2.0 * value) * np.sqrt(squares + l2) < l1
     return Gap(value, pressure, excluded)
