@@ -136,3 +136,14 @@ def test_an_estimator_with_return_std_takes_part():
     _, std = BayesianRidge().fit(X[20:], y[20:]).predict(X[:20], return_std=True)
     assert stats.kstest(held.dist.cdf(y), "uniform").pvalue > 0.001
     assert held.dist.std.mean() == pytest.approx(std.mean(), rel=0.2)
+
+
+def test_one_row_held_nearly_impossible_does_not_make_a_good_model_a_guess(truth):
+    signal, y = truth
+    # Half of the error of guessing, but one row costs as much log score as all others gain.
+    mean = signal.copy()
+    gain = normal("x", y, mean).log_score.sum() - guess(y).log_score.sum()
+    mean[0] = y[0] + np.sqrt(2 * 0.95 * gain)
+    good = normal("good", y, mean)
+    assert 0 < good.log_score.mean() - guess(y).log_score.mean() < 0.1
+    assert select([guess(y), good]).name == "good"

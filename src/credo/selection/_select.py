@@ -1,7 +1,7 @@
 """The selection rule, and the sentence that gives the reason.
 
-1. A model must beat the baseline: a better log score, by more than one standard error, and an RMSE (or accuracy) that
-   is no worse. If none does, the baseline is selected.
+1. A model must beat the baseline: a better log score and an RMSE (or accuracy) that is no worse, one of them by more
+   than one standard error. If none does, the baseline is selected.
 2. The leader has the best held-out log score. If another model's RMSE is lower by a tenth or more (its accuracy
    clearly higher), the two scores contradict each other, and the best CRPS (Brier score) decides.
 3. Models are tied with the leader if the paired difference of their log scores is negligible, or small and within one
@@ -217,12 +217,12 @@ def _ties(other: Candidate, leader: Candidate) -> bool:
 
 
 def _ties_as_baseline(baseline: Candidate, leader: Candidate) -> bool:
-    """Whether the leader's lead over guessing is no more than one standard error.
+    """Whether the leader's lead over guessing is no more than one standard error, in log score and in error.
 
     Among several models one is often a little better than guessing by chance, on every measure.
     """
-    lead = gap(leader.log_score, baseline.log_score)
-    return np.isfinite(lead.mean) and not lead.mean > lead.error
+    leads = gap(leader.log_score, baseline.log_score), gap(baseline.errors, leader.errors)
+    return all(np.isfinite(lead.mean) and not lead.mean > lead.error for lead in leads)
 
 
 def _leader(eligible: Sequence[Candidate]) -> tuple[Candidate, list[str]]:

@@ -33,6 +33,8 @@ _PART = 0.25
 # Of a table with more prepared numbers than this, all models are tried first.
 _LARGE = 10**6
 _WARM_UP_ROWS = 60
+# One that would take this many times the time left, were its cost linear in the rows, is not tried any further.
+_HOPELESS = 2.0
 # A model is started if its expected time, times this, is left.
 _SAFETY = 1.4
 _INTERRUPTED = "stopped by Ctrl-C"
@@ -146,13 +148,19 @@ class Run:
         if n < _TRIED_ROWS or (card.cost < _TRIED_COST and not large_table):
             return 0.0
         rows = np.random.default_rng(self.seed).permutation(n)
-        large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 2000))
-        allowed = monotonic() + 0.2 * max(0.0, deadline - monotonic())
+        # One step of a process takes long on many rows, and can't be interrupted.
+        large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 2000 if _threads_are_ours(card) else 600))
+        left = max(0.0, deadline - monotonic())
+        allowed = monotonic() + 0.2 * left
+        sizes = [len(train) for train, _ in self.splits] + [n]
         try:
             with until(allowed), collected(), _threads(card):
                 # The first fit may compile, and says nothing about time.
                 self._timed(card, rows[:_WARM_UP_ROWS])
                 first = self._timed(card, rows[: large // 2])
+                at_least = float(sum(first * size / (large // 2) for size in sizes))
+                if at_least > _HOPELESS * left:
+                    return at_least
                 second = self._timed(card, rows[:large])
         except TimeUp:
             return np.inf
@@ -160,7 +168,6 @@ class Run:
             # The trial itself says what is wrong.
             return 0.0
         growth = np.log2(np.clip(second / max(first, 1e-3), *_GROWTH))
-        sizes = [len(train) for train, _ in self.splits] + [n]
         return float(sum(second * (size / large) ** growth for size in sizes))
 
     def _timed(self, card: Card, rows: Any) -> float:
@@ -183,7 +190,11 @@ def _threads(card: Card) -> AbstractContextManager[Any]:
     On a busy machine the threads of small linear algebra, and of scikit-learn's trees, wait for each other most of the
     time: a tenth of the speed.
     """
-    return nullcontext() if card.cost % LATER in (5, 6) else threadpool_limits(1)
+    return threadpool_limits(1) if _threads_are_ours(card) else nullcontext()
+
+
+def _threads_are_ours(card: Card) -> bool:
+    return card.cost % LATER < 5
 
 
 def compiles(module: str) -> bool:
