@@ -119,11 +119,13 @@ _PACKAGES = (
     "linear",
     "metrics",
     "params",
+    "penalized",
     "plots",
     "report",
     "selection",
     "sparse",
     "study",
+    "subsets",
 )
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 

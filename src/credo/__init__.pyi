@@ -17,11 +17,13 @@ from credo import linalg as linalg
 from credo import linear as linear
 from credo import metrics as metrics
 from credo import params as params
+from credo import penalized as penalized
 from credo import plots as plots
 from credo import report as report
 from credo import selection as selection
 from credo import sparse as sparse
 from credo import study as study
+from credo import subsets as subsets
 from credo.linear import BaselineClassifier as BaselineClassifier
 from credo.linear import BaselineRegressor as BaselineRegressor
 from credo.linear import BayesianLinearRegression as BayesianLinearRegression

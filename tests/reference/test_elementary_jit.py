@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from credo.sparse.walk.elementary._jit import exps, logs
-from credo.sparse.walk.factors._jit import dot
+from credo.subsets.walk.elementary._jit import exps, logs
+from credo.subsets.walk.factors._jit import dot
 
 # Where long doubles are doubles NumPy's own rounding counts too.
 ULPS = 2.0 if np.finfo(np.longdouble).eps < 1e-17 else 3.0

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.reference import logistic_models as plain
 
-from credo.sparse._model_prior import ModelPrior
-from credo.sparse.logistic_models import ClassTask, _jit
-from credo.sparse.logistic_models.walk import _chain
+from credo.subsets._model_prior import ModelPrior
+from credo.subsets.logistic_models import ClassTask, _jit
+from credo.subsets.logistic_models.walk import _chain
 
 
 def data(seed=4, n=40, d=5):

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from tests.reference import model_walk as plain
 
-from credo.sparse._dependence import DEPENDENT
-from credo.sparse._model_prior import ModelPrior
-from credo.sparse._slabs import slab_of
-from credo.sparse.walk import _jit
-from credo.sparse.walk._chain import Chain, Target
-from credo.sparse.walk._columns import columns_of
-from credo.sparse.walk._ladder import first_ladder
-from credo.sparse.walk.factors import _jit as factors
-from credo.sparse.walk.neighbours._jit import neighbours
+from credo.subsets._dependence import DEPENDENT
+from credo.subsets._model_prior import ModelPrior
+from credo.subsets._slabs import slab_of
+from credo.subsets.walk import _jit
+from credo.subsets.walk._chain import Chain, Target
+from credo.subsets.walk._columns import columns_of
+from credo.subsets.walk._ladder import first_ladder
+from credo.subsets.walk.factors import _jit as factors
+from credo.subsets.walk.neighbours._jit import neighbours
 
 SLABS = {
     "bic": {},
@@ -208,8 +208,8 @@ def test_tour(name, inclusion):
 def test_rows_of_inner_products_make_way_when_they_are_not_all_kept(monkeypatch):
     X, y = data()
     kept = chain(X, y, starts=((),) * 12)[0].advance(np.random.default_rng(3), 100, np.zeros(7))
-    monkeypatch.setattr("credo.sparse.walk._columns._ALL_KEPT", 0)
-    monkeypatch.setattr("credo.sparse.walk._columns._ROWS_KEPT", 14)
+    monkeypatch.setattr("credo.subsets.walk._columns._ALL_KEPT", 0)
+    monkeypatch.setattr("credo.subsets.walk._columns._ROWS_KEPT", 14)
     made = chain(X, y, starts=((),) * 12)[0]
     assert made.columns.gram.shape == (2, 7)
     trace, models, heat = made.advance(np.random.default_rng(3), 100, np.zeros(7))

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from credo.sparse import _jit
-from credo.sparse._slabs import slab_of
+from credo.subsets._slabs import slab_of
 
 SLABS = {
     "bic": {},

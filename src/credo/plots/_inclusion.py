@@ -9,14 +9,14 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from credo.estimator import positive_integer
+from credo.penalized import LassoPath
 from credo.plots._arrays import Vector
 from credo.plots._bars import draw_bars, name_rows, remark
 from credo.plots._fitted import columns
 from credo.plots._labels import name_axis, name_log_axis, probability_text
 from credo.plots._models import posterior_of
 from credo.plots._style import ACCENT, ALERT, MUTED, RULE, canvas, key, tidy
-from credo.sparse import LassoPath
-from credo.sparse._model_prior import ModelPrior
+from credo.subsets._model_prior import ModelPrior
 
 # Of the width, where a path stands beside the bars: the bars, and the path's panel.
 LEFT, _RIGHT = 0.52, 0.42

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import choice, positive_integer
+from credo.penalized import LassoPath, lasso_path
 from credo.plots._arrays import Vector, limits
 from credo.plots._bars import remark
 from credo.plots._ends import End, label_ends, room_for_labels
 from credo.plots._labels import name_axis, name_log_axis
 from credo.plots._marks import N_COLORS, color, dash
 from credo.plots._style import INK, MUTED, RULE, canvas, key
-from credo.sparse import LassoPath, lasso_path
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.sparse import Standard
-from credo.sparse._dependence import Dependence, dependence_of
+from credo.subsets import Standard
+from credo.subsets._dependence import Dependence, dependence_of
 
 
 @dataclass(frozen=True)

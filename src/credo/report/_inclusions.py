@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from credo.io.preparation.scale import is_sparse
 from credo.notices import collected
+from credo.penalized import LassoPath, lasso_path
 from credo.report._alike import Alike, Copies, Sums, alike
 from credo.report._assumption import Assumption, assumption
 from credo.report._effects import untransformed
 from credo.report._inputs import origins as origins_of
 from credo.report._stand_ins import ADDS, SURE, Counts, Either, Some, combined, either_of
-from credo.sparse import LassoPath, lasso_path
 
 Vector = NDArray[np.float64]
 

@@ -24,8 +24,9 @@ from credo.linear import (
     LogisticRegression,
     Ridge,
 )
-from credo.sparse import LassoCV, SparseLogisticRegressionCV, SpikeSlabClassifier, SpikeSlabRegressor
+from credo.penalized import LassoCV, SparseLogisticRegressionCV
 from credo.study._size import Size
+from credo.subsets import SpikeSlabClassifier, SpikeSlabRegressor
 
 # Each fold searches anew, so a restart is paid for several times; with half as many, an evidence with several maxima
 # is maximised right only just.

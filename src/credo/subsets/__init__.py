@@ -1,0 +1,22 @@
+"""The posterior over subsets of the columns.
+
+    SpikeSlabRegressor   p(γ | y) ∝ p(γ) ∫ p(y | w_γ) p(w_γ) dw_γ over all 2^d subsets γ
+    SpikeSlabClassifier  the same for labels, each integral by Laplace's method
+
+All subsets are enumerated where the columns are few, and sampled by MCMC otherwise. `forward_selection` adds one
+column after another. Lasso and elastic net, which find one subset by a penalty, are in `credo.penalized`.
+
+`ModelPosterior`, `Design`, `Moments`, `Standard` and `ClassAverage` are contained in model files: their names here
+are part of the file format.
+"""
+
+from credo.subsets._design import Design as Design
+from credo.subsets._fit import Moments as Moments
+from credo.subsets._models import ModelPosterior as ModelPosterior
+from credo.subsets.forward_selection import Selection, forward_selection
+from credo.subsets.logistic_models import ClassAverage as ClassAverage
+from credo.subsets.logistic_models import Standard as Standard
+from credo.subsets.spike_slab import SpikeSlabRegressor
+from credo.subsets.spike_slab_classifier import SpikeSlabClassifier
+
+__all__ = ["Selection", "SpikeSlabClassifier", "SpikeSlabRegressor", "forward_selection"]

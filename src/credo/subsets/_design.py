@@ -1,0 +1,193 @@
+"""A table as subsets of its columns see it: centred, weighted, and no longer than it needs to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import ArrayLike, NDArray
+
+from credo.estimator import check_places, check_positive, check_shapes
+from credo.subsets._dependence import DEPENDENT, lengths, unit_columns
+
+Array = NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+# Squares of such columns, of such targets and of what one is in units of the other, summed, fit into double precision.
+_LARGEST_COLUMN, _LARGEST = 1e150, 1e140
+# Targets that are all zero are noise of this squared size: none, and yet one has its logarithm.
+_NOTHING = 1e-300
+# Columns that leave less of the target reproduce it.
+EXACT = 1e-20
+# Rounding errors that a number of a centred column may have.
+_ROUNDINGS = 8.0
+
+
+@dataclass(frozen=True)
+class Design:
+    """Centred columns, in units of their own, and the centred target.
+
+    Parameters
+    ----------
+    X : array of shape (m, d)
+        The columns that vary, in coordinates in which inner products are those of the weighted rows.
+    y : array of shape (m,)
+    kept : array of shape (d,)
+        Their places in the table.
+    unit, x_mean : arrays of shape (d,)
+        What each was divided by, and its mean.
+    least : array of shape (d,)
+        The share of each column's length that must be left beside others for it to be no combination of them:
+        `DEPENDENT`, or what the rounding of its numbers may leave where their offset is large.
+    yy, y_mean, n : the target's squared length and mean, and the total weight
+    n_features : int
+        The number of columns of the table.
+    n_rows : float
+        The number of different rows, where the columns can reproduce the target; infinite where they can't.
+    """
+
+    X: Array
+    y: Array
+    kept: NDArray[np.intp]
+    unit: Array
+    x_mean: Array
+    least: Array
+    yy: float
+    y_mean: float
+    n: float
+    n_features: int
+    n_rows: float
+
+    def _check_state(self) -> None:
+        check_shapes(self, {"r": len(self.kept)}, kept="r", unit="r", x_mean="r", least="r", y="m", y_mean="")
+        check_places(self, "kept", self.n_features)
+        check_positive(self, "n")
+        if self.X.shape != (len(self.y), len(self.kept)):
+            raise ValueError(f"X has shape {self.X.shape} for {len(self.y)} rows and {len(self.kept)} columns")
+
+    @classmethod
+    def of(
+        cls, X: Array, y: Array, weight: Array | None = None, *, unit: str = "length", names: Sequence[str] = ()
+    ) -> Design:
+        """From rows, targets and positive weights; columns of unit "length", unit "variance", or "as given"."""
+        total = float(len(y) if weight is None else weight.sum())
+        if not total > 1:
+            raise ValueError(
+                f"n_samples={len(y)} with a total weight of {total:g} is too few: a mean and its noise need more than "
+                "one observation"
+            )
+        root = np.ones(len(y)) if weight is None else np.sqrt(weight)
+        size = np.abs(X).max(axis=0, initial=0.0)
+        _refuse_columns(size > _LARGEST_COLUMN, size, names)
+        (x_mean, rows), (y_mean, target) = _centred(X, weight), _centred(y[:, None], weight)
+        rows, target = rows * root[:, None], target[:, 0] * root
+        scale = lengths(rows)
+        # A spread that is no more than the rounding error of the mean is none.
+        rounding = 8 * _EPS * np.sqrt(total) * size
+        kept = np.flatnonzero(scale > 8 * _EPS * np.sqrt(total) * np.abs(x_mean))
+        _refuse_columns((scale > 0) & (scale < 1 / _LARGEST_COLUMN), scale, names)
+        length, least = scale[kept], np.clip(rounding[kept] / scale[kept], DEPENDENT, 1.0)
+        level = _rounding(target, y, total)
+        if (square := float(target @ target)) >= level:
+            _refuse_ratios(np.sqrt(square) / length, kept, names)
+        scale = {"length": length, "variance": length / np.sqrt(total), "as given": np.ones(len(kept))}[unit]
+        rows = rows[:, kept] / scale
+        if len(rows) > len(kept) + 1:
+            # Householder's triangle has the inner products of the rows.
+            R = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
+            rows, target = np.ascontiguousarray(R[:, :-1]), R[:, -1].copy()
+        yy = max(float(target @ target), level)
+        n_rows = float(len(np.unique(X[:, kept], axis=0))) if _rest(rows, target, yy) < EXACT else np.inf
+        return cls(rows, target, kept, scale, x_mean[kept], least, yy, float(y_mean[0]), total, X.shape[1], n_rows)
+
+    @property
+    def flat(self) -> list[int]:
+        """Columns of the table that don't vary; of a table that wasn't restricted."""
+        return sorted(set(range(self.n_features)) - set(self.kept.tolist()))
+
+    @property
+    def constant(self) -> bool:
+        """Whether the target doesn't vary, but for rounding."""
+        return float(self.y @ self.y) < self.yy
+
+    def restrict(self, columns: NDArray[np.intp]) -> Design:
+        """The same with these columns of the table alone."""
+        places = self.places(columns)
+        return replace(
+            self,
+            X=np.ascontiguousarray(self.X[:, places]),
+            kept=self.kept[places],
+            unit=self.unit[places],
+            x_mean=self.x_mean[places],
+            least=self.least[places],
+        )
+
+    def places(self, columns: ArrayLike) -> NDArray[np.intp]:
+        """Where columns of the table stand in X."""
+        return np.searchsorted(self.kept, np.asarray(columns, dtype=np.intp))
+
+    def rest(self, places: ArrayLike) -> float:
+        """The share of the target that columns, by their places in X, leave; they may be dependent."""
+        return _rest(self.X[:, np.asarray(places, dtype=np.intp)], self.y, self.yy)
+
+
+def _centred(X: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Weighted means, and what columns are without them: once more centred, for a mean is known to rounding alone."""
+    mean = np.average(X, axis=0, weights=weight)
+    rest = X - mean
+    more = np.average(rest, axis=0, weights=weight)
+    return mean + more, rest - more
+
+
+def _rounding(target: Array, y: Array, total: float) -> float:
+    """The squared length of a centred target that is constant but for rounding, and is then noise of that size."""
+    size, largest = float(np.abs(y).max()), float(np.abs(target).max())
+    if size > _LARGEST or 0 < largest < 1 / _LARGEST:
+        raise ValueError(
+            f"the targets are up to {largest:.3g} from their mean, whose square overflows or underflows: change the "
+            "unit of y, for example divide it by its standard deviation"
+        )
+    return max(total * (256 * _EPS * size) ** 2, _NOTHING)
+
+
+def _refuse_columns(far: NDArray[np.bool_], size: Array, names: Sequence[str]) -> None:
+    if far.any():
+        j = int(np.argmax(far))
+        raise ValueError(
+            f"numbers of column {_name(j, names)} are about {size[j]:.3g} in size, whose squares can't be "
+            "hold: change its unit, for example divide it by its standard deviation"
+        )
+
+
+def _refuse_ratios(ratio: Array, kept: NDArray[np.intp], names: Sequence[str]) -> None:
+    far = (ratio > _LARGEST) | (ratio < 1 / _LARGEST)
+    if far.any():
+        j = int(np.argmax(far))
+        raise ValueError(
+            f"the coefficient of column {_name(int(kept[j]), names)} would be about {ratio[j]:.3g} in size, whose "
+            "square overflows or underflows: change the unit of that column or of y"
+        )
+
+
+def _name(j: int, names: Sequence[str]) -> str:
+    return names[j] if names else f"x{j}"
+
+
+def _rest(X: Array, y: Array, yy: float) -> float:
+    """The share of y that columns leave, which may be dependent; none where it may be their rounding errors alone.
+
+    A column of which p is left beside others is known to about ε, so that its direction, in which u of y is, may err by
+    ε/p, and what is left of y by uε/p.
+    """
+    Q, R, _ = sla.qr(unit_columns(X), mode="economic", pivoting=True, check_finite=False)
+    pivots = np.abs(np.diagonal(R))
+    known = pivots > max(X.shape) * _EPS * pivots.max(initial=0.0)
+    Q, pivots = Q[:, : len(pivots)][:, known], pivots[known]
+    share = Q.T @ y
+    rest = y - Q @ share
+    rest -= Q @ (Q.T @ rest)
+    if np.linalg.norm(rest) <= _ROUNDINGS * _EPS * float(np.sum(np.abs(share) / pivots)):
+        rest = np.zeros_like(y)
+    return (float(rest @ rest) + max(yy - float(y @ y), 0.0)) / yy

@@ -1,0 +1,146 @@
+"""The coefficients of a subset, and what they are on the average over models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from credo.distributions import t_variance
+from credo.estimator import check_shapes
+from credo.linalg import one_blas_thread
+from credo.subsets._dependence import is_dependent, lengths
+from credo.subsets._design import Design
+from credo.subsets._models import Model, ModelPosterior
+from credo.subsets._slabs import FLOOR, Law, Slab
+
+Array = NDArray[np.float64]
+
+# A variance that is smaller beside the square of its mean has lost too many digits as a difference of sums.
+_CLOSE = 1e-11
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A subset's least-squares (or ridge) coefficients in the units of the table, and a root W of A⁻¹ = WWᵀ.
+
+    `rest` is the share of the target that it leaves, and `laws` the posterior of its coefficients.
+    """
+
+    columns: NDArray[np.intp]
+    coef: Array
+    root: Array
+    rest: float
+    laws: Sequence[Law]
+
+    def variance(self, rows: Array) -> Array:
+        """xᵀA⁻¹x of centred rows of the subset's columns."""
+        return np.square(rows @ self.root).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of the coefficients of some columns, over all models: inclusion, mean, covariance; and the noise's variance."""
+
+    inclusion: Array
+    mean: Array
+    cov: Array
+    noise: float
+
+    def _check_state(self) -> None:
+        sizes = {"r": len(self.inclusion)}
+        check_shapes(self, sizes, inclusion="r", mean="r")
+        if self.cov.shape != (sizes["r"], sizes["r"]):
+            raise ValueError(f"cov has shape {self.cov.shape} for {sizes['r']} columns")
+
+
+def fits_of(design: Design, slab: Slab, models: Sequence[Model]) -> list[Fit]:
+    """The coefficients of subsets of the table's columns."""
+    # Factors of a few columns: threads of BLAS would take longer to meet than to work.
+    with one_blas_thread():
+        solved = [solve(design, model, ridge=slab.ridge) for model in models]
+    sizes = np.array([len(model) for model in models], dtype=np.intp)
+    laws = slab.all_laws(sizes, np.array([rest for _, _, rest in solved]))
+    return [
+        Fit(np.asarray(model, dtype=np.intp), coef, root, rest, law)
+        for model, (coef, root, rest), law in zip(models, solved, laws, strict=True)
+    ]
+
+
+def solve(design: Design, model: Model, *, ridge: float = 0.0) -> tuple[Array, Array, float]:
+    """A⁻¹b and a root of A⁻¹ in the units of the table, and the share of the target that is left."""
+    R, c, rest = _triangle(design, model, ridge)
+    k, unit = len(model), design.unit[design.places(model)]
+    coef = solve_triangular(R, c, check_finite=False) / unit if k else c
+    root = solve_triangular(R, np.eye(k), check_finite=False) / unit[:, None] if k else R
+    return coef, root, rest
+
+
+def log_evidences(design: Design, slab: Slab, models: Sequence[Model]) -> Array:
+    """ln p(y | γ) of subsets; −∞ where a column isn't in the design or the slab can't bear dependent ones."""
+    values, known = np.full(len(models), -np.inf), set(design.kept.tolist())
+    for i, model in enumerate(models):
+        if not known.issuperset(model):
+            continue
+        places = design.places(model)
+        R, _, rest = _triangle(design, model, slab.ridge)
+        if slab.ridge == 0 and is_dependent(R / lengths(design.X[:, places]), design.least[places]):
+            continue
+        logdet = 2.0 * float(np.log(np.abs(np.diag(R))).sum())
+        values[i] = float(slab.score(len(model), rest, logdet))
+    return values
+
+
+def _triangle(design: Design, model: Model, ridge: float) -> tuple[Array, Array, float]:
+    """R with RᵀR = A, R⁻ᵀb, and the share of the target that is left."""
+    k, rows, target = len(model), design.X[:, design.places(model)], design.y
+    if ridge > 0:
+        rows, target = np.vstack([rows, math.sqrt(ridge) * np.eye(k)]), np.append(target, np.zeros(k))
+    Q, R = np.linalg.qr(rows)
+    c = Q.T @ target
+    # From the residuals themselves: a difference of squares would lose them in a close fit.
+    left = target - Q @ c
+    rest = (float(left @ left) + max(design.yy - float(design.y @ design.y), 0.0)) / design.yy if k else 1.0
+    return R, c, max(rest, FLOOR)
+
+
+def moments_of(fits: Sequence[Fit], probability: Array, columns: NDArray[np.intp]) -> Moments:
+    """The moments over the listed models alone, whose probabilities are made to sum to one.
+
+    Squares are taken about the coefficients of the first model, the likeliest: in a close fit all the others' are next
+    to them, and a difference of squares would keep no digit.
+    """
+    share = probability / probability.sum()
+    first = np.searchsorted(columns, fits[0].columns)
+    middle = np.zeros(len(columns))
+    middle[first] = sum(law.weight * law.shrink for law in fits[0].laws) * fits[0].coef
+    inclusion, shift, noise = np.zeros(len(columns)), np.zeros(len(columns)), 0.0
+    square = np.zeros((len(columns), len(columns)))
+    for weight, fit in zip(share.tolist(), fits, strict=True):
+        at = np.searchsorted(columns, fit.columns)
+        inverse, either = fit.root @ fit.root.T, np.union1d(at, first)
+        coef = np.zeros(len(either))
+        coef[np.searchsorted(either, at)] = fit.coef
+        inclusion[at] += weight
+        for law in fit.laws:
+            part, spread = weight * law.weight, law.noise * float(t_variance(law.df))
+            gap = law.shrink * coef - middle[either]
+            shift[either] += part * gap
+            square[np.ix_(either, either)] += part * np.outer(gap, gap)
+            square[np.ix_(at, at)] += part * spread * law.shrink * inverse
+            noise += part * spread
+    return Moments(inclusion, middle + shift, square - np.outer(shift, shift), noise)
+
+
+def summed_moments(design: Design, slab: Slab, found: ModelPosterior) -> Moments:
+    """The sums over all subsets as moments; in a close fit, where differences have no digits, those of the listed."""
+    assert found.coef_mean is not None and found.coef_cov is not None and found.noise_variance is not None
+    mean, cov = found.coef_mean / design.unit, found.coef_cov / np.outer(design.unit, design.unit)
+    if (np.diag(cov) > _CLOSE * mean**2).all():
+        return Moments(found.inclusion, mean, cov, found.noise_variance)
+    listed = moments_of(fits_of(design, slab, found.models), found.probability, design.kept)
+    return replace(listed, inclusion=found.inclusion)
