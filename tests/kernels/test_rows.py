@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from credo.kernels import RBF
-from credo.kernels._rows import share, tiles
+from credo.kernels._rows import tiles
+from credo.linalg import parallel_rows
 
 
 @pytest.mark.parametrize("n_rows", [3, 1000])
@@ -18,7 +19,7 @@ def test_every_row_is_visited_once(n_rows):
         array[start::step] += 1
         return len(array[start::step])
 
-    assert sum(share(loop, n_rows, visits)) == n_rows
+    assert sum(parallel_rows(loop, n_rows, visits)) == n_rows
     assert (visits == 1).all()
 
 
@@ -28,7 +29,7 @@ def test_an_error_in_any_part_is_raised():
             raise ValueError("part of no return")
 
     with pytest.raises(ValueError, match="no return"):
-        share(loop, 1000)
+        parallel_rows(loop, 1000)
 
 
 def test_sums_have_the_same_digits_with_any_number_of_threads(monkeypatch):
@@ -42,7 +43,7 @@ def test_sums_have_the_same_digits_with_any_number_of_threads(monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system doesn't say which cores a thread may use")
 def test_the_callers_cores_stay_as_they_are():
     before = os.sched_getaffinity(0)
-    share(lambda start, step: None, 1000)
+    parallel_rows(lambda start, step: None, 1000)
     assert os.sched_getaffinity(0) == before
 
 

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from credo.kernels import Kernel
 from credo.kernels._jit import SET, outer_minus_triangle
-from credo.kernels._rows import share
-from credo.linalg import Factor, Workspace, factorize
+from credo.linalg import Factor, Workspace, factorize, parallel_rows
 
 Array = NDArray[np.float64]
 
@@ -63,7 +62,7 @@ def log_evidence(
     n_targets = Y.shape[1]
     V = workspace.invert()
     columns = np.ascontiguousarray(np.hstack([mean.alpha, math.sqrt(n_targets) * mean.root]))
-    share(outer_minus_triangle, len(V), columns, float(n_targets), V)
+    parallel_rows(outer_minus_triangle, len(V), columns, float(n_targets), V)
     return Evidence(value, kernel._pull(X, V), np.diagonal(V).copy())
 
 

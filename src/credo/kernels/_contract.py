@@ -14,8 +14,8 @@ from credo.kernels import _jit
 from credo.kernels._draws import draws
 from credo.kernels._jit import SET
 from credo.kernels._parametrized import Parametrized
-from credo.kernels._rows import share
 from credo.kernels.spectra import Features, Term, random_features
+from credo.linalg import parallel_rows
 
 Array = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ class Covariance(Parametrized):
         rows = self._rows(X)
         K = np.empty((len(rows), len(rows)))
         self._fill(rows, K, SET)
-        share(_jit.mirror, len(rows), K)
+        parallel_rows(_jit.mirror, len(rows), K)
         return K
 
     def cross(self, X: ArrayLike, Z: ArrayLike) -> Array:

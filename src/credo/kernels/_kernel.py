@@ -22,9 +22,9 @@ from credo.kernels._contract import Covariance
 from credo.kernels._groups import Groups
 from credo.kernels._jit import ADD, MULTIPLY, SET
 from credo.kernels._parametrized import labels, replanted
-from credo.kernels._rows import share
 from credo.kernels._triangles import combine, triangle_total
 from credo.kernels.spectra import Term
+from credo.linalg import parallel_rows
 from credo.params import Parameter, ParameterTree
 
 Array = NDArray[np.float64]
@@ -242,7 +242,7 @@ class Product(_Composed):
         parts = []
         for i, term in enumerate(self.terms):
             weights = self._others(i, X, W)
-            share(_jit.mirror, len(X), weights)
+            parallel_rows(_jit.mirror, len(X), weights)
             parts.append(term._pull_inputs(X, weights))
         return np.sum(parts, axis=0)
 
@@ -278,7 +278,7 @@ class Exp(Kernel):
         self._square(X, K)
         inner = np.empty_like(K)
         self.kernel._fill(X, inner, SET)
-        share(_jit.exp_triangle, len(K), inner, mode, K)
+        parallel_rows(_jit.exp_triangle, len(K), inner, mode, K)
 
     def _cross(self, X: Array, Z: Array) -> Array:
         return np.exp(self.kernel._cross(X, Z))
@@ -291,7 +291,7 @@ class Exp(Kernel):
 
     def _pull_inputs(self, X: Array, W: Array) -> Array:
         weights = self._through(X, W)
-        share(_jit.mirror, len(X), weights)
+        parallel_rows(_jit.mirror, len(X), weights)
         return self.kernel._pull_inputs(X, weights)
 
     def _through(self, X: Array, W: Array) -> Array:

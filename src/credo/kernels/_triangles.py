@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from credo.kernels import _jit
 from credo.kernels._jit import ADD, SET
-from credo.kernels._rows import share
+from credo.linalg import parallel_rows
 
 Array = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ def combine(K: Array, values: Any, mode: int) -> None:
 
 def triangle_total(W: Array) -> float:
     """The sum of all entries of the whole matrix."""
-    return float(sum(share(_jit.triangle_total, len(W), W)))
+    return float(sum(parallel_rows(_jit.triangle_total, len(W), W)))
 
 
 def whole(W: Array) -> Array:

@@ -12,9 +12,9 @@ from credo.kernels import _jit
 from credo.kernels._contract import VARIANCE_WIDTH
 from credo.kernels._kernel import Kernel
 from credo.kernels._parametrized import replanted
-from credo.kernels._rows import share
 from credo.kernels.spectra import Term, Waves
 from credo.kernels.spectra.laws import overtones
+from credo.linalg import parallel_rows
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
 
@@ -56,14 +56,14 @@ class Periodic(Kernel):
         self._square(X, K)
         vectors = self._vectors(X.shape[1])
         variance = float(self.params["variance"])
-        share(_jit.periodic_triangle, len(X), np.ascontiguousarray(X.T), *vectors, variance, mode, K)
+        parallel_rows(_jit.periodic_triangle, len(X), np.ascontiguousarray(X.T), *vectors, variance, mode, K)
 
     def _cross(self, X: Array, Z: Array) -> Array:
         self._same_columns(X, Z)
         vectors = self._vectors(X.shape[1])
         K = np.empty((len(X), len(Z)))
         columns = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
-        share(_jit.periodic_rectangle, len(X), *columns, *vectors, float(self.params["variance"]), K)
+        parallel_rows(_jit.periodic_rectangle, len(X), *columns, *vectors, float(self.params["variance"]), K)
         return K
 
     def _diagonal(self, X: Array) -> Array:
@@ -78,7 +78,7 @@ class Periodic(Kernel):
         self._square(X, W)
         n_columns = X.shape[1]
         vectors = self._vectors(n_columns)
-        sums = np.sum(share(_jit.periodic_pull, len(X), np.ascontiguousarray(X.T), *vectors, W), axis=0)
+        sums = np.sum(parallel_rows(_jit.periodic_pull, len(X), np.ascontiguousarray(X.T), *vectors, W), axis=0)
         parts = []
         for name, part in [("lengthscale", sums[1 : n_columns + 1]), ("period", sums[n_columns + 1 :])]:
             parts.append(part if np.ndim(self.params[name]) else part.sum(keepdims=True))

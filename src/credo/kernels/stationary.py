@@ -20,9 +20,10 @@ from credo.kernels._contract import LENGTHSCALE_WIDTH, VARIANCE_WIDTH
 from credo.kernels._groups import Groups, Label
 from credo.kernels._kernel import Kernel
 from credo.kernels._parametrized import replanted
-from credo.kernels._rows import share, tiles
+from credo.kernels._rows import tiles
 from credo.kernels.spectra import Term, Waves
 from credo.kernels.spectra.laws import Law, gamma_mixture, normal, student
+from credo.linalg import parallel_rows
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
 
@@ -108,13 +109,13 @@ class Stationary(Kernel):
         self._square(X, K)
         (Z,) = self._tiles(X)
         variance = float(self.params["variance"])
-        share(_jit.stationary_triangle, len(X), Z, self._family, self._shape, variance, mode, K)
+        parallel_rows(_jit.stationary_triangle, len(X), Z, self._family, self._shape, variance, mode, K)
 
     def _cross(self, X: Array, Z: Array) -> Array:
         rows, others = self._tiles(X, Z)
         K = np.empty((len(X), len(Z)))
         variance = float(self.params["variance"])
-        share(_jit.stationary_rectangle, len(X), rows, others, self._family, self._shape, variance, K)
+        parallel_rows(_jit.stationary_rectangle, len(X), rows, others, self._family, self._shape, variance, K)
         return K
 
     def _diagonal(self, X: Array) -> Array:
@@ -123,7 +124,7 @@ class Stationary(Kernel):
     def _pull(self, X: Array, W: Array) -> Array:
         self._square(X, W)
         (Z,) = self._tiles(X)
-        sums = np.sum(share(_jit.stationary_pull, len(X), Z, self._family, self._shape, W), axis=0)
+        sums = np.sum(parallel_rows(_jit.stationary_pull, len(X), Z, self._family, self._shape, W), axis=0)
         variance = float(self.params["variance"])
         # ∂r²/∂ℓ_d = −2 (z_d − z′_d)²/ℓ_d, with z = x/ℓ; columns that share ℓ add up.
         by_scale = -2.0 * variance * sums[2:] / self.column_lengthscales(X.shape[1])
@@ -154,7 +155,7 @@ class Stationary(Kernel):
         self._square(X, W)
         (Z,) = self._tiles(X)
         out = np.zeros_like(X)
-        share(_jit.stationary_input_pull, len(X), Z, self._family, self._shape, W, out)
+        parallel_rows(_jit.stationary_input_pull, len(X), Z, self._family, self._shape, W, out)
         return float(self.params["variance"]) * out / self.column_lengthscales(X.shape[1])
 
     def _spectrum(self, center: Array) -> list[Term]:

@@ -10,10 +10,10 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.kernels._rows import share
 from credo.kernels.spectra import _jit
 from credo.kernels.spectra.laws import even_points
 from credo.kernels.spectra.terms import Term
+from credo.linalg import parallel_rows
 
 Array = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class Drawn:
         # Whole turns of the circle change nothing: in turns, not radians, taking them off costs no digit.
         turns = np.hstack([wave.place(X) for wave in self.term.waves]) @ (self.frequencies.T / (2.0 * np.pi))
         waves = np.empty((len(X), 2 * m))
-        share(_jit.cosines_and_sines, len(X), turns, self.amplitudes, waves)
+        parallel_rows(_jit.cosines_and_sines, len(X), turns, self.amplitudes, waves)
         return waves
 
 
