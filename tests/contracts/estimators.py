@@ -3,7 +3,8 @@
 import inspect
 from importlib import import_module
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from sklearn.base import BaseEstimator, clone
 
 import credo
 from credo.estimator import Classifier, Regressor
@@ -20,7 +21,10 @@ VARIANTS = {
     "NadarayaWatson": [{"bandwidth": 0.7}],
     "LMSRegression": [{"average": True}],
     "LinearRegression": [{"fit_intercept": False}],
-    "GPClassifier": [{"inference": "laplace", "link": "logit", "n_restarts": 0}],
+    "GPClassifier": [
+        {"inference": "laplace", "link": "logit", "n_restarts": 0},
+        {"inference": "mcmc", "link": "logit", "hyperparameters": "fixed"},
+    ],
     "LogisticRegression": [{"alpha": 1.0}],
     "KernelPerceptron": [{"solution": "pocket"}],
     "SoftNeighborsClassifier": [{"bandwidth": 0.7, "smoothing": 0.1}],
@@ -51,16 +55,32 @@ def exported_classes() -> list[type]:
     return [found[name] for name in sorted(found)]
 
 
-def regressors() -> list[Regressor]:
-    """One unfitted instance of each exported regressor, and of its variants."""
-    classes = [c for c in exported_classes() if issubclass(c, Regressor) and c is not Regressor]
-    return [_seeded(c, options) for c in classes for options in [{}, *VARIANTS.get(c.__name__, [])]]
+def regressors(*, variants: bool = True) -> list[Regressor]:
+    """One unfitted instance of each exported regressor and, unless told otherwise, of its variants."""
+    return _instances(Regressor, variants=variants)
 
 
-def classifiers() -> list[Classifier]:
-    """One unfitted instance of each exported classifier, and of its variants."""
-    classes = [c for c in exported_classes() if issubclass(c, Classifier) and c is not Classifier]
-    return [_seeded(c, options) for c in classes for options in [{}, *VARIANTS.get(c.__name__, [])]]
+def classifiers(*, variants: bool = True) -> list[Classifier]:
+    """One unfitted instance of each exported classifier and, unless told otherwise, of its variants."""
+    return _instances(Classifier, variants=variants)
+
+
+_FITTED: dict[tuple, BaseEstimator] = {}
+
+
+def fitted(model: BaseEstimator, X: np.ndarray, y: np.ndarray) -> BaseEstimator:
+    """The model fitted to this table, for tests that only read it: fitted once for all of them."""
+    key = (repr(model), X.tobytes(), y.tobytes())
+    if key not in _FITTED:
+        _FITTED[key] = clone(model).fit(X, y)
+    return _FITTED[key]
+
+
+def _instances(base: type, *, variants: bool) -> list[BaseEstimator]:
+    classes = [c for c in exported_classes() if issubclass(c, base) and c is not base]
+    return [
+        _seeded(c, options) for c in classes for options in [{}, *(VARIANTS.get(c.__name__, []) if variants else [])]
+    ]
 
 
 def _seeded(kind: type, options: dict) -> BaseEstimator:

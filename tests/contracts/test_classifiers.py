@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.contracts.estimators import classifiers
+from tests.contracts.estimators import classifiers, fitted
 
 import credo
 from credo.distributions import Bernoulli, Categorical
@@ -72,7 +72,7 @@ def one_start(model):
     return model.set_params(n_restarts=0) if "n_restarts" in model.get_params() else model
 
 
-@parametrize_with_checks([one_start(model) for model in classifiers()])
+@parametrize_with_checks([one_start(model) for model in classifiers(variants=False)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -80,7 +80,7 @@ def test_scikit_learn_contract(estimator, check):
 @each
 def test_probabilities_are_probabilities(model):
     for X, y in tables(model):
-        model = clone(model).fit(X, y)
+        model = fitted(model, X, y)
         if not hasattr(model, "predict_proba"):
             for name in ("predict_log_proba", "predict_dist"):
                 assert not hasattr(model, name), "without probabilities there is no distribution"
@@ -95,7 +95,7 @@ def test_probabilities_are_probabilities(model):
 @each
 def test_probabilities_are_worth_more_than_frequencies(model):
     for X, y in tables(model):
-        model = clone(model).fit(X, y)
+        model = fitted(model, X, y)
         new, truth = data(len(model.classes_), n_samples=200, seed=1)
         guess = np.bincount(y).max() / len(y)
         assert model.score(new, truth) > guess + 0.05
@@ -109,7 +109,7 @@ def test_probabilities_are_monotone_in_the_scores(model):
     if not hasattr(model, "decision_function"):
         pytest.skip("the model has no scores")
     for X, y in tables(model):
-        model = clone(model).fit(X, y)
+        model = fitted(model, X, y)
         scores, labels = model.decision_function(X), model.predict(X)
         if len(model.classes_) == 2:
             assert scores.shape == (len(X),)
@@ -129,15 +129,15 @@ def test_distributions_agree_with_probabilities(model):
     if not hasattr(model, "predict_proba"):
         pytest.skip("the model has no probabilities")
     X, y = data()
-    fitted = clone(model).fit(X, y)
-    dist, table = fitted.predict_dist(X), fitted.predict_proba(X)
+    coded = fitted(model, X, y)
+    dist, table = coded.predict_dist(X), coded.predict_proba(X)
     assert isinstance(dist, Bernoulli) and len(dist) == len(X)
     np.testing.assert_allclose(dist.mean, table[:, 1], rtol=1e-12)
     np.testing.assert_allclose(np.exp(dist.log_prob(y)), table[np.arange(len(y)), y], rtol=1e-9)
     for X, y in tables(model):
         words = np.array(["one", "three", "two"])[y]
-        fitted = clone(model).fit(X, words)
-        dist, table = fitted.predict_dist(X), fitted.predict_proba(X)
+        named = fitted(model, X, words)
+        dist, table = named.predict_dist(X), named.predict_proba(X)
         assert isinstance(dist, Categorical)
         np.testing.assert_allclose(np.exp(dist.log_prob(words)), table[np.arange(len(y)), y], rtol=1e-9)
 
@@ -158,7 +158,7 @@ LABELS = {
 def test_labels_of_any_kind_give_the_same_answer(model, kind):
     names = LABELS[kind]
     for X, y in tables(model)[: len(names) - 1]:
-        plain, named = clone(model).fit(X, y), clone(model).fit(X, names[y])
+        plain, named = fitted(model, X, y), clone(model).fit(X, names[y])
         np.testing.assert_array_equal(named.classes_, names[: y.max() + 1])
         assert named.classes_.dtype == names.dtype
         same(said(named, X), said(plain, X), 1e-12)
@@ -170,14 +170,14 @@ def test_labels_of_any_kind_give_the_same_answer(model, kind):
 def test_the_order_of_classes_doesn_t_matter(model):
     for X, y in tables(model)[: 1 if type(model).__name__ in ORDER_SHOWS else None]:
         last = y.max()
-        same(said(clone(model).fit(X, last - y), X), said(clone(model).fit(X, y), X)[:, ::-1], 1e-3)
+        same(said(clone(model).fit(X, last - y), X), said(fitted(model, X, y), X)[:, ::-1], 1e-3)
 
 
 @each
 def test_the_order_of_rows_doesn_t_matter(model):
     X, y = data()
     order = np.random.default_rng(1).permutation(len(X))
-    whole = clone(model).fit(X, y)
+    whole = fitted(model, X, y)
     same(said(clone(model).fit(X[order], y[order]), X), said(whole, X), 1e-6)
     for rows in (slice(0, 1), slice(3, 17), order):
         same(said(whole, X[rows]), said(whole, X)[rows], 1e-9)
@@ -220,7 +220,7 @@ def test_class_weights(model):
 @each
 def test_result_and_summary(model):
     for X, y in tables(model):
-        model = clone(model).fit(X, y)
+        model = fitted(model, X, y)
         assert isinstance(model.result_, Result) and model.result_.message
         table = model.summary()
         assert isinstance(table, Table)
@@ -233,7 +233,7 @@ def test_result_and_summary(model):
 @each
 def test_evidence_is_there_or_absent(model):
     X, y = data()
-    model = clone(model).fit(X, y)
+    model = fitted(model, X, y)
     if hasattr(model, "log_evidence_"):
         # The probability of labels, so never above one.
         assert np.isfinite(model.log_evidence_) and model.log_evidence_ < 0
@@ -262,11 +262,11 @@ def test_files_bring_it_back_bit_for_bit(model, tmp_path):
 def test_frames_carry_their_names(model, make):
     X, y = data()
     frame = make(dict(zip(NAMES, X.T, strict=True)))
-    fitted = clone(model).fit(frame, make({"y": y})["y"])
-    assert list(fitted.feature_names_in_) == NAMES
-    same(said(fitted, frame), said(clone(model).fit(X, y), X), 1e-12)
+    named = clone(model).fit(frame, make({"y": y})["y"])
+    assert list(named.feature_names_in_) == NAMES
+    same(said(named, frame), said(fitted(model, X, y), X), 1e-12)
     with pytest.raises(ValueError, match="z"):
-        fitted.predict(make(dict(zip(["a", "b", "z"], X.T, strict=True))))
+        named.predict(make(dict(zip(["a", "b", "z"], X.T, strict=True))))
 
 
 # A setting that is worth something here, from bad to good.
@@ -297,7 +297,7 @@ def test_lives_in_pipelines_and_searches(model):
 @each
 def test_takes_float32_and_read_only_rows(model):
     X, y = data()
-    reference = said(clone(model).fit(X, y), X)
+    reference = said(fitted(model, X, y), X)
     X.setflags(write=False)
     y.setflags(write=False)
     same(said(clone(model).fit(X, y), X), reference, 1e-12)
@@ -310,8 +310,8 @@ def test_takes_float32_and_read_only_rows(model):
 def test_sparse_rows_are_taken_or_refused(model):
     X, y = data()
     if model._accepts_sparse:
-        fitted = clone(model).fit(sparse.csr_array(X), y)
-        same(said(fitted, sparse.csc_matrix(X)), said(clone(model).fit(X, y), X), 1e-6)
+        other = clone(model).fit(sparse.csr_array(X), y)
+        same(said(other, sparse.csc_matrix(X)), said(fitted(model, X, y), X), 1e-6)
     else:
         with pytest.raises(TypeError, match=r"[Ss]parse"):
             clone(model).fit(sparse.csr_array(X), y)
@@ -336,12 +336,11 @@ BAD_FITS = {
 
 
 @each
-@pytest.mark.parametrize("case", BAD_FITS, ids=str)
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
-def test_bad_tables_are_refused_in_words(model, case):
-    change, message = BAD_FITS[case]
-    with pytest.raises((ValueError, TypeError), match=message):
-        clone(model).fit(*change(*data()))
+def test_bad_tables_are_refused_in_words(model):
+    for change, message in BAD_FITS.values():
+        with pytest.raises((ValueError, TypeError), match=message):
+            clone(model).fit(*change(*data()))
 
 
 @each
@@ -358,7 +357,7 @@ def test_bad_rows_at_prediction_are_refused_in_words(model):
     X, y = data()
     with pytest.raises(Exception, match="not fitted"):
         clone(model).predict(X)
-    model = clone(model).fit(X, y)
+    model = fitted(model, X, y)
     for rows, message in [(X[:, :2], "2 features"), (X[0], "2D array"), (np.full((1, 3), np.nan), "NaN")]:
         with pytest.raises(ValueError, match=message):
             model.predict(rows)
@@ -373,13 +372,13 @@ def test_a_common_unit_of_the_columns_changes_nothing(model, scale):
     if type(model).__name__ in UNITS_SHOW:
         pytest.skip(UNITS_SHOW[type(model).__name__])
     X, y = data()
-    same(said(clone(model).fit(X * scale, y), X * scale), said(clone(model).fit(X, y), X), 1e-5)
+    same(said(clone(model).fit(X * scale, y), X * scale), said(fitted(model, X, y), X), 1e-5)
 
 
 @each
 def test_far_from_all_rows_there_is_still_an_answer(model):
     for X, y in tables(model):
-        model = clone(model).fit(X, y)
+        model = fitted(model, X, y)
         for far in (1e6 * X, 1e-300 * X, np.array([[1e100, -1e100, 0.0]])):
             answer = said(model, far)
             assert np.isfinite(answer).all() and set(model.predict(far)) <= set(model.classes_)
@@ -400,8 +399,8 @@ def test_few_rows_one_column_and_rare_classes(model):
     X, y = data(4 if is_multiclass(model) else 2, n_samples=60)
     rare = np.flatnonzero((y < y.max()) | (np.cumsum(y == y.max()) == 1))
     for rows, labels in [(X[:, :1], y), (X[rare], y[rare]), (X[:4, :1], np.array([1, 0, 0, 1]))]:
-        fitted = clone(model).fit(rows, labels)
-        assert np.isfinite(said(fitted, rows)).all() and said(fitted, rows).shape == (len(rows), labels.max() + 1)
+        few = clone(model).fit(rows, labels)
+        assert np.isfinite(said(few, rows)).all() and said(few, rows).shape == (len(rows), labels.max() + 1)
 
 
 @each
@@ -409,6 +408,6 @@ def test_a_second_fit_forgets_the_first(model):
     X, y = data()
     other, words = tables(model)[-1]
     again = clone(model).fit(other[:, :2], np.array(["one", "three", "two"])[words]).fit(X, y)
-    fresh = clone(model).fit(X, y)
+    fresh = fitted(model, X, y)
     same(said(again, X), said(fresh, X), 1e-12)
     assert {name for name in vars(again) if name.endswith("_")} == {name for name in vars(fresh) if name.endswith("_")}

@@ -42,22 +42,22 @@ each_label = pytest.mark.parametrize("y", LABELS.values(), ids=LABELS)
 MESSAGE = rf"y has no (value|label) in row {ROW}: .*; leave such rows out"
 
 
-@each_number
 @pytest.mark.parametrize(
     "model",
-    [m for m in [*regressors(), BaselineRegressor()] if not isinstance(m, GPRegressor)],
+    [m for m in [*regressors(variants=False), BaselineRegressor()] if not isinstance(m, GPRegressor)],
     ids=repr,
 )
-def test_regressors_name_the_row(model, y):
-    with pytest.raises(ValueError, match=MESSAGE):
-        clone(model).fit(X, y)
+def test_regressors_name_the_row(model):
+    for y in NUMBERS.values():
+        with pytest.raises(ValueError, match=MESSAGE):
+            clone(model).fit(X, y)
 
 
-@each_label
-@pytest.mark.parametrize("model", [*classifiers(), BaselineClassifier()], ids=repr)
-def test_classifiers_name_the_row(model, y):
-    with pytest.raises(ValueError, match=MESSAGE):
-        clone(model).fit(X, y)
+@pytest.mark.parametrize("model", [*classifiers(variants=False), BaselineClassifier()], ids=repr)
+def test_classifiers_name_the_row(model):
+    for y in LABELS.values():
+        with pytest.raises(ValueError, match=MESSAGE):
+            clone(model).fit(X, y)
 
 
 @each_number

@@ -13,7 +13,9 @@ from credo.estimator import Regressor
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 y = X[:, 0] + 0.1 * X[:, 1] ** 2
-MODELS = [m for m in [*regressors(), *classifiers()] if has_fit_parameter(m, "sample_weight")]
+MODELS = [
+    m for m in [*regressors(variants=False), *classifiers(variants=False)] if has_fit_parameter(m, "sample_weight")
+]
 DAYS = pd.date_range("2026-01-01", periods=12)
 
 BAD = {
@@ -28,9 +30,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("weight, message", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_what_is_no_weight_is_refused_in_words(model, weight, message):
+def test_what_is_no_weight_is_refused_in_words(model):
     target = y if isinstance(model, Regressor) else (y > 0).astype(int)
-    with pytest.raises(ValueError, match=message):
-        clone(model).fit(X, target, sample_weight=weight)
+    for weight, message in BAD.values():
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(X, target, sample_weight=weight)
