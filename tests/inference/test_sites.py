@@ -68,7 +68,7 @@ def test_derivatives_by_the_kernel_are_differences(rule, link):
     theta = kernel.tree.flatten()
 
     def value(theta):
-        K = kernel._with_tree(kernel.tree.unflatten(theta)).gram(X)
+        K = kernel.with_tree(kernel.tree.unflatten(theta)).gram(X)
         return rule(K, y, Bernoulli(link), weight=weight).log_evidence
 
     W = rule(kernel.gram(X), y, Bernoulli(link), weight=weight).kernel_weights()

@@ -54,7 +54,7 @@ def test_derivatives_by_the_kernel_are_differences():
 
     def value(theta):
         return softmax_laplace(
-            kernel._with_tree(kernel.tree.unflatten(theta)).gram(X), codes, 3, weight=weight
+            kernel.with_tree(kernel.tree.unflatten(theta)).gram(X), codes, 3, weight=weight
         ).log_evidence
 
     W = softmax_laplace(kernel.gram(X), codes, 3, weight=weight).kernel_weights()

@@ -52,7 +52,7 @@ class Paths:
 
     def __call__(self, X: ArrayLike) -> Array:
         """The values of every path at the rows of X: shape (n, n_rows)."""
-        rows = self.kernel._rows(X)
+        rows = self.kernel.check_rows(X)
         if rows.shape[1] != self.X.shape[1]:
             raise ValueError(f"X has {rows.shape[1]} columns, but the paths were drawn for {self.X.shape[1]}")
         values = np.empty((len(self), len(rows)))
@@ -79,7 +79,7 @@ class Paths:
 
     def _values(self, rows: Array) -> Array:
         prior = self.features(rows) @ self.weights
-        learned = self.kernel._cross(rows, self.X) @ self.alpha
+        learned = self.kernel.cross(rows, self.X) @ self.alpha
         return prior + learned + self.basis(rows) @ self.coefficients + self.center
 
 
@@ -137,8 +137,8 @@ def draw_paths(
     positive_integer("n", n)
     positive_integer("n_features", n_features)
     rng = generator(random_state)
-    rows = _frozen(kernel._rows(X).copy())
-    features = kernel._features(rows.mean(axis=0), n_features, rng)
+    rows = _frozen(kernel.check_rows(X).copy())
+    features = kernel.features(rows.mean(axis=0), n_features, rng)
     weights = _frozen(rng.standard_normal((features.size, n)))
     # The factor's jitter is noise like any other.
     errors = np.sqrt(noise + process.factor.jitter)[:, None] * rng.standard_normal((len(rows), n))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.kernels import Kernel
-from credo.kernels._jit import SET, outer_minus_triangle
+from credo.kernels._jit import outer_minus_triangle
 from credo.linalg import Factor, Workspace, factorize, parallel_rows
 
 Array = NDArray[np.float64]
@@ -47,11 +47,11 @@ def log_evidence(
 ) -> Evidence:
     """The log evidence of targets Y (n, n_targets) and its gradient in natural units: one factorisation, one inverse.
 
-    `by_kernel` holds every entry of every parameter, fixed ones as well, in the order of the kernel's tree.
+    `by_kernel` has an entry for each of the kernel's `names`.
     """
 
     def fill(C: Array) -> None:
-        kernel._fill(X, C, SET)
+        kernel.fill(X, C)
         np.einsum("ii->i", C)[...] += noise
 
     workspace.factor(fill)
@@ -63,7 +63,7 @@ def log_evidence(
     V = workspace.invert()
     columns = np.ascontiguousarray(np.hstack([mean.alpha, math.sqrt(n_targets) * mean.root]))
     parallel_rows(outer_minus_triangle, len(V), columns, float(n_targets), V)
-    return Evidence(value, kernel._pull(X, V), np.diagonal(V).copy())
+    return Evidence(value, kernel.pullback(X, V, triangle=True), np.diagonal(V).copy())
 
 
 # The share of a prior variance that differences of covariances can't tell from zero.
