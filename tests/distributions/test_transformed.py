@@ -119,7 +119,7 @@ def test_densities_integrate_to_one_and_moments_are_their_integrals(name: str) -
     dist = Transformed(base, transform)
     tails = 10.0 ** -np.arange(12, 0, -1)
     levels = np.concatenate([tails, [0.2, 0.35, 0.5, 0.65, 0.8]])
-    lower, upper = dist.quantile(levels)[0], dist._exceeded(tails[::-1])[0]
+    lower, upper = dist.quantile(levels)[0], dist._isf(tails[::-1])[0]
     edges = np.unique(np.concatenate([lower, upper, dist.quantile([0.0])[0], [0.0]]))
     edges = edges[np.isfinite(edges)]
 

@@ -16,7 +16,7 @@ _EPS = np.finfo(np.float64).eps
 _CYCLES = 16
 
 
-class Inverse:
+class InverseCdf:
     """The smallest x with F(x) ≥ q, for 0 < q < 1.
 
     Parameters
