@@ -1,0 +1,99 @@
+"""Checks of constructor arguments at the start of `fit`, and of fitted state from a model file before it is used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def positive(name: str, value: Any) -> float:
+    """The value as a float, which must be finite and above zero."""
+    if not _is_real(value) or not 0 < value < math.inf:
+        raise ValueError(f"{name} must be a positive finite number; got {value!r}")
+    return float(value)
+
+
+def nonnegative(name: str, value: Any) -> float:
+    """The value as a float, which must be finite and not below zero."""
+    if not _is_real(value) or not 0 <= value < math.inf:
+        raise ValueError(f"{name} must be a finite number that is not negative; got {value!r}")
+    return float(value)
+
+
+def positive_integer(name: str, value: Any) -> int:
+    """The value as an int, which must be at least one."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+    return int(value)
+
+
+def choice(name: str, value: Any, options: Sequence[Any]) -> Any:
+    """The value, which must be one of the options."""
+    if not any(type(value) is type(option) and value == option for option in options):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}")
+    return value
+
+
+def interval_level(value: Any) -> float:
+    """A probability strictly between 0 and 1, as interval levels are."""
+    if not _is_real(value) or not 0 < value < 1:
+        raise ValueError(f"level must lie strictly between 0 and 1, as in 0.95; got {value!r}")
+    return float(value)
+
+
+def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str) -> dict[str, int]:
+    """Raise a ValueError unless attributes are finite arrays of the given shapes; returns the length of each letter.
+
+    A shape has a letter for each axis, such as "n d", or a letter plus a number, such as "n d+1". A letter stands for
+    the same length everywhere; only "r", a rank, may be zero. An empty shape is a number. "?" at the end allows None,
+    and "~" allows NaN.
+
+    >>> from types import SimpleNamespace
+    >>> check_shapes(SimpleNamespace(X=np.zeros((3, 2)), w=np.zeros(3)), X="n d", w="n")
+    {'n': 3, 'd': 2}
+    >>> check_shapes(SimpleNamespace(X=np.zeros((3, 2)), w=np.zeros(4)), X="n d", w="n")
+    Traceback (most recent call last):
+    ...
+    ValueError: w has shape (4,), where (n) is needed with n = 3, d = 2
+    """
+    known = dict(sizes or {})
+    for name, text in shapes.items():
+        array, axes = getattr(owner, name), text.strip("?~").split()
+        if array is None and "?" in text:
+            continue
+        array = np.asarray(array) if not axes else array
+        fits = isinstance(array, np.ndarray) and array.ndim == len(axes)
+        for axis, length in zip(axes, array.shape if fits else (), strict=False):
+            letter, _, more = axis.partition("+")
+            rest = length - int(more or 0)
+            fits = fits and rest == known.setdefault(letter, rest) and (rest > 0 or letter == "r")
+        if not fits:
+            shown = ", ".join(f"{letter} = {length}" for letter, length in known.items())
+            wanted = text.strip("?~").replace(" ", ", ")
+            raise ValueError(f"{name} has shape {np.shape(array)}, where ({wanted}) is needed with {shown}")
+        if array.dtype.kind == "f" and "~" not in text and not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite")
+    return known
+
+
+def check_places(owner: Any, name: str, stop: int) -> None:
+    """Raise a ValueError unless the array contains whole numbers from 0 to stop − 1 only."""
+    places = getattr(owner, name)
+    if places.size and not (places.min() >= 0 and places.max() < stop and (places == np.floor(places)).all()):
+        raise ValueError(f"{name} must contain whole numbers from 0 to {stop - 1}")
+
+
+def check_positive(owner: Any, *names: str, zero: bool = False) -> None:
+    """Raise a ValueError unless the attributes contain positive numbers only, or with `zero` non-negative ones."""
+    for name in names:
+        values = np.asarray(getattr(owner, name), dtype=np.float64)
+        if not ((values >= 0) if zero else (values > 0)).all():
+            raise ValueError(f"{name} must be {'at least 0' if zero else 'positive'}")
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
