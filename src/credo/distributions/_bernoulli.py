@@ -77,7 +77,7 @@ class Bernoulli(Distribution):
         return np.square(self._probs - y)
 
     def _quantile(self, q: Array) -> Array:
-        # q > 1 − p, written so that a tiny p keeps its digits; a certain 1 is its own lower end.
+        # q > 1 − p, written so that a tiny p keeps its digits; if p = 1, the 0-quantile is 1 too.
         probs = self._probs[:, None]
         return ((1 - q < probs) | (probs == 1)).astype(np.float64)
 

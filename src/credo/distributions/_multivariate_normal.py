@@ -225,7 +225,7 @@ def _regular_factor(cov: Array) -> Factor | None:
         factor = factorize(cov, jitter=0.0, assume_symmetric=True)
     except NotPositiveDefiniteError:
         return None
-    # Two inverse iterations find the smallest eigenvalue of the correlations when it is as small as that.
+    # Rounding lets some singular matrices pass. Two steps of inverse iteration find an eigenvalue that is so small.
     std, size = np.sqrt(np.diagonal(cov)), 1.0
     vector = np.random.default_rng(0).standard_normal(len(cov))
     for _ in range(2):
@@ -239,9 +239,8 @@ def _regular_factor(cov: Array) -> Factor | None:
 class _Support:
     """The subspace that supports a normal distribution with covariance C, from the eigenvectors of the correlations.
 
-    Correlations, not covariances, because units must not decide what is singular. C = S V W Vᵀ S, where S holds the
-    standard deviations (one where they are zero), and V the r eigenvectors whose eigenvalues W exceed
-    rounding.
+    Correlations, not covariances, so that the units don't decide what is singular. C = S V W Vᵀ S, where S contains the
+    standard deviations (one where they are zero), and V the r eigenvectors whose eigenvalues W exceed rounding errors.
     """
 
     scale: Array
@@ -254,7 +253,7 @@ class _Support:
         return self.scale[:, None] * self.eigenvectors * np.sqrt(self.eigenvalues)
 
     def solve(self, b: Array) -> Array:
-        """C⁻b with a generalised inverse C⁻ of C, for a vector or the columns of a matrix on the support."""
+        """C⁻b with a generalized inverse C⁻ of C, for a vector or the columns of a matrix on the support."""
         scaled = self.eigenvectors.T @ (b.T / self.scale).T
         return ((self.eigenvectors @ (scaled.T / self.eigenvalues).T).T / self.scale).T
 

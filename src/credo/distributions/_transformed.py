@@ -174,7 +174,7 @@ class Transformed(Distribution):
         return stack.reshape(3, len(_OFFSETS) * len(knots), len(self))
 
     def _forward(self, y: Array) -> Array:
-        """g(y); a value that an atom of the base leads to leads back to that atom."""
+        """g(y), exact where y comes from an atom of the base."""
         z = self._transform.forward(y)
         if self._base._atoms().any():
             for knot in self._base._knots():

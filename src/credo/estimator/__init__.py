@@ -15,16 +15,7 @@ beside arrays; `evidence_base`, what an evidence conditions on; and checks of ar
 What does not belong here: any particular model.
 """
 
-from credo.estimator._checks import (
-    check_places,
-    check_positive,
-    check_shapes,
-    choice,
-    interval_level,
-    nonnegative,
-    positive,
-    positive_integer,
-)
+from credo.estimator._arguments import choice, interval_level, nonnegative, positive, positive_integer
 from credo.estimator._classifier import Classifier, labels_of
 from credo.estimator._estimator import Absent, ConvergenceWarning, Estimator, FitWarning, Result
 from credo.estimator._evidence_base import FLAT, JEFFREYS, MAXIMISED, SCALED, evidence_base
@@ -32,6 +23,7 @@ from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import is_sparse, numeric, observed, require_squares, unmasked, with_gaps
 from credo.estimator._regressor import Regressor, training_rows
+from credo.estimator._state import check_places, check_positive, check_shapes
 
 __all__ = [
     "FLAT",

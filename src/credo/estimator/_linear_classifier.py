@@ -10,8 +10,9 @@ from scipy import stats
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator._checks import check_shapes, interval_level
+from credo.estimator._arguments import interval_level
 from credo.estimator._classifier import Classifier
+from credo.estimator._state import check_shapes
 from credo.frames import Table
 
 Array = NDArray[np.float64]

@@ -1,48 +1,10 @@
-"""Checks of constructor arguments at the start of `fit`, and of fitted state from a model file before it is used."""
+"""Whether fitted state fits together: asked of what comes from a file, before compiled code reads it unchecked."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-
-
-def positive(name: str, value: Any) -> float:
-    """The value as a float, which must be finite and above zero."""
-    if not _is_real(value) or not 0 < value < math.inf:
-        raise ValueError(f"{name} must be a positive finite number; got {value!r}")
-    return float(value)
-
-
-def nonnegative(name: str, value: Any) -> float:
-    """The value as a float, which must be finite and not below zero."""
-    if not _is_real(value) or not 0 <= value < math.inf:
-        raise ValueError(f"{name} must be a finite number that is not negative; got {value!r}")
-    return float(value)
-
-
-def positive_integer(name: str, value: Any) -> int:
-    """The value as an int, which must be at least one."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
-    return int(value)
-
-
-def choice(name: str, value: Any, options: Sequence[Any]) -> Any:
-    """The value, which must be one of the options."""
-    if not any(type(value) is type(option) and value == option for option in options):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}")
-    return value
-
-
-def interval_level(value: Any) -> float:
-    """A probability strictly between 0 and 1, as interval levels are."""
-    if not _is_real(value) or not 0 < value < 1:
-        raise ValueError(f"level must lie strictly between 0 and 1, as in 0.95; got {value!r}")
-    return float(value)
 
 
 def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str) -> dict[str, int]:
@@ -93,7 +55,3 @@ def check_positive(owner: Any, *names: str, zero: bool = False) -> None:
         values = np.asarray(getattr(owner, name), dtype=np.float64)
         if not ((values >= 0) if zero else (values > 0)).all():
             raise ValueError(f"{name} must be {'at least 0' if zero else 'positive'}")
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
