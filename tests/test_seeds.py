@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from credo.distributions._random import choices
+from credo.distributions._steps import choices
 from credo.seeds import generator
 
 

@@ -1,8 +1,8 @@
-"""Credo: regression that says how sure it is.
+"""Credo: regression and classification with calibrated uncertainty.
 
-Every public name of the packages below is reachable from here as well, imported on first use, so that
-``import credo`` stays fast. A name that two packages share (``Polynomial`` and ``Categorical`` are kernels as well)
-belongs to the package that isn't `kernels`.
+Every public name of the packages below can be imported from here as well. It is loaded on first use, so that
+``import credo`` stays fast. Of names that two packages share (``Polynomial`` and ``Categorical`` are kernels as well),
+the one here isn't the kernel.
 
 >>> import credo
 >>> credo.Normal(0.0, 1.0).interval(0.95)[1].round(2)
@@ -15,118 +15,44 @@ from typing import Any
 from credo._version import __version__
 
 # Public names by the package that defines them. A test compares this table with each package's `__all__`.
-_MEMBERS: dict[str, tuple[str, ...]] = {
-    "distributions": (
-        "Bernoulli",
-        "BoxCox",
-        "Categorical",
-        "Distribution",
-        "Empirical",
-        "Identity",
-        "Log",
-        "Mixture",
-        "MultivariateNormal",
-        "Normal",
-        "StudentT",
-        "Transform",
-        "Transformed",
-        "YeoJohnson",
-        "t_variance",
-    ),
-    "ensemble": ("TransformedTarget", "choose_transform"),
-    "features": ("Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"),
-    "gp": (
-        "GPClassifier",
-        "GPRegressor",
-        "Minimizer",
-        "Paths",
-        "expected_improvement",
-        "log_expected_improvement",
-    ),
-    "kernel_machines": ("KernelPerceptron", "KernelRidge", "NadarayaWatson", "SoftNeighborsClassifier"),
-    "kernels": (
-        "RBF",
-        "Constant",
-        "Exponential",
-        "Linear",
-        "Matern32",
-        "Matern52",
-        "Periodic",
-        "RationalQuadratic",
-        "White",
-        "check_kernel",
-        "from_function",
-    ),
-    "linear": (
-        "BaselineClassifier",
-        "BaselineRegressor",
-        "BayesianLinearRegression",
-        "BayesianLogisticRegression",
-        "LMSRegression",
-        "LeastSquaresClassifier",
-        "LinearDiscriminant",
-        "LinearRegression",
-        "LogisticRegression",
-        "Perceptron",
-        "Ridge",
-        "ridge_path",
-    ),
-    "metrics": (
-        "accuracy",
-        "brier",
-        "calibration_curve",
-        "calibration_error",
-        "coverage",
-        "crps",
-        "log_score",
-        "pit",
-        "predictive",
-        "rmse",
-        "scorer",
-    ),
-    "selection": ("bic", "compare", "description_length"),
-    "sparse": (
-        "ElasticNet",
-        "Lasso",
-        "LassoCV",
-        "LassoPath",
-        "Selection",
-        "SparseLogisticRegression",
-        "SparseLogisticRegressionCV",
-        "SpikeSlabClassifier",
-        "SpikeSlabRegressor",
-        "forward_selection",
-        "hard_threshold",
-        "lasso_path",
-        "soft_threshold",
-    ),
-    "study": ("Study", "analyze"),
-    "io": ("Preparation", "TableModel", "load", "read_table", "save"),
+_MEMBERS = {
+    package: names.split()
+    for package, names in {
+        "distributions": """
+            Bernoulli BoxCox Categorical Distribution Empirical Identity Log Mixture MultivariateNormal Normal
+            StudentT Transform Transformed YeoJohnson t_variance
+        """,
+        "ensemble": "TransformedTarget choose_transform",
+        "features": "Custom Fourier Polynomial Radial Sigmoid Step Words",
+        "gp": "GPClassifier GPRegressor Minimizer Paths expected_improvement log_expected_improvement",
+        "kernel_machines": "KernelPerceptron KernelRidge NadarayaWatson SoftNeighborsClassifier",
+        "kernels": """
+            RBF Constant Exponential Linear Matern32 Matern52 Periodic RationalQuadratic White check_kernel
+            from_function
+        """,
+        "linear": """
+            BaselineClassifier BaselineRegressor BayesianLinearRegression BayesianLogisticRegression
+            LMSRegression LeastSquaresClassifier LinearDiscriminant LinearRegression LogisticRegression
+            Perceptron Ridge ridge_path
+        """,
+        "metrics": """
+            accuracy brier calibration_curve calibration_error coverage crps log_score pit predictive rmse
+            scorer
+        """,
+        "selection": "bic compare description_length",
+        "sparse": """
+            ElasticNet Lasso LassoCV LassoPath Selection SparseLogisticRegression SparseLogisticRegressionCV
+            SpikeSlabClassifier SpikeSlabRegressor forward_selection hard_threshold lasso_path soft_threshold
+        """,
+        "study": "Study analyze",
+        "io": "Preparation TableModel load read_table save",
+    }.items()
 }
 _PACKAGES = (
-    "distributions",
-    "ensemble",
-    "estimator",
-    "features",
-    "gp",
-    "inference",
-    "io",
-    "kernel_machines",
-    "kernels",
-    "learning",
-    "likelihoods",
-    "linalg",
-    "linear",
-    "metrics",
-    "params",
-    "penalized",
-    "plots",
-    "report",
-    "selection",
-    "sparse",
-    "study",
-    "subsets",
-)
+    "distributions", "ensemble", "estimator", "features", "gp", "inference", "io", "kernel_machines", "kernels",
+    "learning", "likelihoods", "linalg", "linear", "metrics", "params", "penalized", "plots", "report", "selection",
+    "sparse", "study", "subsets",
+)  # fmt: skip
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 
 __all__ = ["__version__", *sorted(_HOME)]

@@ -1,7 +1,7 @@
-"""Ending a fit when its time is up: solvers look at the clock between two steps.
+"""Stopping a fit at a deadline: solvers check the clock between steps.
 
-An exception that is thrown into a thread from outside may arrive while a lock is taken and leave it locked for ever.
-So the loops that can take long call `check`, which does nothing unless the caller has set a deadline.
+An exception raised in a thread from outside might leave a lock locked. So loops that can take long call `check`, which
+does nothing unless the caller has set a deadline.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _deadline: ContextVar[float | None] = ContextVar("credo_deadline", default=None)
 
 
 class TimeUp(BaseException):
-    """The time is over. Like KeyboardInterrupt it is no Exception, so that no model takes it for a failed fit."""
+    """The deadline has passed. Not an `Exception`, like KeyboardInterrupt, so that it isn't handled as a failed fit."""
 
 
 @contextmanager
 def until(deadline: float | None) -> Iterator[None]:
-    """Let `check` raise `TimeUp` in this thread after that time of the monotonic clock; None is no deadline.
+    """Set the time of the monotonic clock after which `check` raises `TimeUp` in this thread; None is no deadline.
 
     >>> with until(monotonic() + 60.0):
     ...     check()
@@ -44,7 +44,7 @@ def check() -> None:
 
 
 def carried(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
-    """The function for another thread, which then has this thread's deadline."""
+    """The function to be run in another thread with the deadline of this one."""
     deadline = _deadline.get()
 
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:

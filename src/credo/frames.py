@@ -1,7 +1,4 @@
-"""Tables that leave Credo: native data frames, and the small printed table of `summary()`.
-
-No data-frame library is forced on anyone: `frame` builds with the first one that is installed.
-"""
+"""Data frames in whichever library is installed, and the printed table of `summary()`."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ def frame(columns: Mapping[str, Any], *, backend: str | None = None) -> Any:
 
 
 def _entries(values: Any) -> list[Any]:
-    """Plain Python values; those of a list may be of any shape."""
+    """The values as a list of plain Python objects."""
     if isinstance(values, list | tuple):
         return [value.item() if isinstance(value, np.generic) else value for value in values]
     return np.asarray(values).tolist()
@@ -46,9 +43,9 @@ def _entries(values: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Table:
-    """A small table for people: prints aligned, shows as HTML in a notebook, converts to a frame.
+    """A small table that prints aligned columns, shows as HTML in a notebook, and converts to a data frame.
 
-    A column without any value, such as the sd of weights whose spread isn't known, is left out of what is shown.
+    Columns without any value, such as unknown standard deviations, aren't shown.
 
     >>> print(Table("Weights", {"parameter": ["slope"], "estimate": [2.0], "sd": [0.125]}))
     Weights
@@ -59,7 +56,7 @@ class Table:
     title: str
     columns: Mapping[str, Sequence[Any]]
     notes: Sequence[str] = field(default=())
-    # Lines that are printed.
+    # The most rows that are printed.
     most: int = 400
 
     def __len__(self) -> int:
@@ -70,7 +67,7 @@ class Table:
         return frame(self.columns, backend=backend)
 
     def shown(self) -> dict[str, Sequence[Any]]:
-        """The columns for people: those that have a value."""
+        """The columns that have a value."""
         return {
             name: values
             for name, values in self.columns.items()
@@ -78,7 +75,7 @@ class Table:
         }
 
     def cells(self) -> list[list[str]]:
-        """The rows of what is shown as text, numbers to five significant digits."""
+        """The shown columns as rows of text, with numbers to five significant digits."""
         return [[_text(value) for value in row] for row in zip(*self.shown().values(), strict=True)]
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""Warnings as values: a caller that wants them collects them, and everyone else gets Python warnings.
+"""Warnings that a caller can collect in its own thread; without a collector they are Python warnings.
 
-`warnings.catch_warnings` changes the state of the whole process, so two studies in two threads would see each
-other's warnings. A collector is a context variable: it belongs to one thread, or one asynchronous task, alone.
+`warnings.catch_warnings` changes the state of the whole process, so that two threads would see each other's warnings.
+A collector is a context variable and belongs to a single thread or asynchronous task.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _collector: ContextVar[list[Warning] | None] = ContextVar("credo_notices", defau
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning, stacklevel: int = 1) -> None:
-    """Hand a warning to the innermost collector of this thread or, without one, to `warnings.warn`."""
+    """Add a warning to the innermost collector of this thread or, without one, call `warnings.warn`."""
     notice = message if isinstance(message, Warning) else category(message)
     found = _collector.get()
     if found is None:

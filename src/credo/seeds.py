@@ -1,4 +1,4 @@
-"""One meaning of `random_state` for the whole house."""
+"""Random generators from what users pass as `random_state`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 def generator(random_state: Any = None) -> np.random.Generator:
     """A Generator from None, a seed, a Generator, or a RandomState as scikit-learn passes it.
 
-    A Generator is used as it is, so that its stream advances; a RandomState gives the seed of a new one, and
-    advances by that.
+    A Generator is returned as it is, so that its stream advances. A RandomState draws the seed of a new Generator.
     """
     if hasattr(random_state, "randint"):
         return np.random.default_rng(random_state.randint(2**31, size=4))

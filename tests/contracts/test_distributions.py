@@ -157,18 +157,13 @@ def test_crps_of_infinity_is_infinite(dist: Distribution) -> None:
 
 @every
 def test_sample_follows_the_distribution(dist: Distribution) -> None:
-    """Within five Monte-Carlo standard errors: the mean, and the distribution function at the quartiles."""
-    n = 4000
+    """Within five Monte-Carlo standard errors: the mean, and the cdf at the quartiles; and roughly the spread."""
+    n = 8000
     draws = np.asarray(dist.sample(n, random_state=11), dtype=float)
     assert (np.abs(draws.mean(axis=0) - dist.mean) <= 5 * dist.std / np.sqrt(n) + 1e-12).all()
     for q in (0.25, 0.5, 0.75):
         x = dist.quantile(q) + 1e-9 * dist.std
         assert (np.abs((draws <= x).mean(axis=0) - dist.cdf(x)) <= 5 * 0.5 / np.sqrt(n)).all()
-
-
-@every
-def test_std_is_the_spread_of_many_draws(dist: Distribution) -> None:
-    draws = np.asarray(dist.sample(20_000, random_state=12), dtype=float)
     np.testing.assert_allclose(draws.std(axis=0), dist.std, rtol=0.1, atol=1e-4)
     np.testing.assert_allclose(dist.var, dist.std**2, rtol=1e-12)
 

@@ -29,7 +29,7 @@ def test_the_ends_of_the_support_are_reached_however_improbable() -> None:
 
 
 @given(st.floats(0, 1), st.sampled_from([0, 1]))
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_is_the_categorical_of_two_classes(p: float, y: int) -> None:
     one, two = Bernoulli(p), Categorical([1 - p, p])
     np.testing.assert_allclose(one.crps(y), (p - y) ** 2, rtol=1e-15)

@@ -49,7 +49,7 @@ def test_ends_of_the_support_have_positive_probability() -> None:
 
 
 @given(hnp.arrays(float, 4, elements=st.floats(0.01, 1)), st.floats(-3, 6))
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_ranked_probability_score(weights: np.ndarray, y: float) -> None:
     """Epstein's sum over thresholds for y among the classes; the definition's integral for any y."""
     probs = weights / weights.sum()

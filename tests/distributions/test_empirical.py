@@ -12,7 +12,7 @@ draws_of_a_row = hnp.arrays(float, st.integers(1, 12), elements=st.floats(-1e3, 
 
 
 @given(draws_of_a_row, st.floats(-2e3, 2e3))
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_crps_is_the_energy_form(draws: np.ndarray, y: float) -> None:
     """E|X − y| − E|X − X'|/2, over all pairs (Gneiting & Raftery 2007, eq. 21)."""
     expected = np.abs(draws - y).mean() - np.abs(draws[:, None] - draws).mean() / 2
@@ -20,7 +20,7 @@ def test_crps_is_the_energy_form(draws: np.ndarray, y: float) -> None:
 
 
 @given(draws_of_a_row, st.floats(-2e3, 2e3))
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_cdf_counts(draws: np.ndarray, y: float) -> None:
     assert Empirical(draws).cdf(y)[0] == (draws <= y).mean()
     for draw in draws:
@@ -28,7 +28,7 @@ def test_cdf_counts(draws: np.ndarray, y: float) -> None:
 
 
 @given(draws_of_a_row, st.floats(0, 1))
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_quantile_and_cdf_are_inverse_to_each_other(draws: np.ndarray, q: float) -> None:
     """Q(q) ≤ x exactly where q ≤ F(x), for every draw x (Galois); Q(F(x)) = x; the ends are the extremes."""
     dist = Empirical(draws)

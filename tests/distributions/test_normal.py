@@ -71,7 +71,7 @@ def test_extremes_raise_no_warning() -> None:
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.floats(1e-12, 1 - 1e-12))
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_cdf_undoes_quantile(mean: float, std: float, q: float) -> None:
     dist = Normal(mean, std)
     # The quantile is rounded to a float, which moves the cdf by the density times that.
@@ -80,7 +80,7 @@ def test_cdf_undoes_quantile(mean: float, std: float, q: float) -> None:
 
 
 @given(st.floats(-1e3, 1e3), st.floats(0, 1e3), st.floats(-1e3, 1e3), st.floats(-10, 10), st.floats(0.01, 100))
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_scores_move_and_scale_with_the_data(m: float, s: float, y: float, shift: float, k: float) -> None:
     here, there = Normal(m, s).crps(y), Normal(k * m + shift, k * s).crps(k * y + shift)
     np.testing.assert_allclose(there, k * here, rtol=1e-9, atol=1e-9)

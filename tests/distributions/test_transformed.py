@@ -1,11 +1,8 @@
 """Transformed targets against scipy's transformations and lognormal, and against integrals of their definitions."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.integrate import quad
 
 from credo.distributions import (
     Bernoulli,
@@ -119,17 +116,20 @@ def test_densities_integrate_to_one_and_moments_are_their_integrals(name: str) -
     dist = Transformed(base, transform)
     tails = 10.0 ** -np.arange(12, 0, -1)
     levels = np.concatenate([tails, [0.2, 0.35, 0.5, 0.65, 0.8]])
-    lower, upper = dist.quantile(levels)[0], dist._exceeded(tails[::-1])[0]
+    lower, upper = dist.quantile(levels)[0], dist._isf(tails[::-1])[0]
     edges = np.unique(np.concatenate([lower, upper, dist.quantile([0.0])[0], [0.0]]))
     edges = edges[np.isfinite(edges)]
 
-    def integral(h) -> float:
-        return sum(
-            quad(lambda y: h(y) * np.exp(dist.log_prob(y)[0]), a, b, limit=200, epsabs=0, epsrel=1e-10)[0]
-            for a, b in pairwise(edges)
-        )
+    # Squared nodes crowd at the lower end of each piece, where the density of a bounded y may be infinite.
+    nodes, weights = np.polynomial.legendre.leggauss(100)
+    nodes, weights = ((1 + nodes) / 2) ** 2, (1 + nodes) / 2 * weights
+    y = edges[:-1] + np.diff(edges) * nodes[:, None]
+    mass = weights[:, None] * np.diff(edges) * np.exp(dist.log_prob(y.reshape(-1, 1))).reshape(y.shape)
 
-    assert integral(lambda y: 1.0) == pytest.approx(1.0, abs=1e-7)
+    def integral(h) -> float:
+        return float((h(y) * mass).sum())
+
+    assert integral(np.ones_like) == pytest.approx(1.0, abs=1e-7)
     if np.isfinite(dist.mean[0]):
         mean = integral(lambda y: y)
         assert dist.mean[0] == pytest.approx(mean, rel=1e-6)

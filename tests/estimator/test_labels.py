@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credo.estimator._labels import labels_of
+from credo.estimator import labels_of
 from credo.linear import LinearDiscriminant, LogisticRegression
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -37,7 +37,7 @@ def test_a_missing_label_is_named(y):
 
 
 def test_labels_of_several_kinds_are_refused():
-    with pytest.raises(ValueError, match="of several kinds, int and str"):
+    with pytest.raises(ValueError, match="of several types, int and str"):
         labels_of(np.array([1, "b"], dtype=object))
 
 

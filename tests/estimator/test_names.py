@@ -144,12 +144,12 @@ def test_names_are_those_of_the_fit_that_made_the_columns():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (partial(named, X, NAMES[:2]), ValueError, "names has 2 entries, but X has 3 columns: give one name a column"),
-        (partial(named, X, ["a", "b", "a"]), ValueError, "names must be different, but 'a' comes 2 times"),
-        (partial(named, X, "abc"), ValueError, "names must be a sequence of 3 names, one a column; got the one text"),
+        (partial(named, X, NAMES[:2]), ValueError, "names has 2 entries, but X has 3 columns: pass one name for each"),
+        (partial(named, X, ["a", "b", "a"]), ValueError, "names must be different, but 'a' occurs 2 times"),
+        (partial(named, X, "abc"), ValueError, "names must be a sequence of 3 names, one for each column; got the string 'abc'"),
         (partial(named, pd.DataFrame(X), NAMES), TypeError, "got DataFrame: a data frame has names of its own"),
-        (partial(named, X.tolist(), NAMES), TypeError, "got list: .* a list has to become an array first"),
-        (partial(named, Y, NAMES), TypeError, "of two dimensions; got ndarray"),
+        (partial(named, X.tolist(), NAMES), TypeError, "got list: .* a list must be converted"),
+        (partial(named, Y, NAMES), TypeError, "two-dimensional array or sparse matrix; got ndarray"),
     ],
 )
 def test_bad_names_are_refused_in_words(make, error, message):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import _validation as valid
-from credo.distributions._distribution import Distribution
+from credo.distributions._distribution import Array, Distribution
 
 
 class Bernoulli(Distribution):
@@ -32,7 +32,7 @@ class Bernoulli(Distribution):
 
     _shown = ("probs",)
     _discrete = True
-    _probs: NDArray[np.float64]
+    _probs: Array
 
     def __init__(self, probs: ArrayLike) -> None:
         (probs,) = valid.rows(probs=probs)
@@ -40,7 +40,7 @@ class Bernoulli(Distribution):
         vars(self).update(_probs=probs)
 
     @property
-    def probs(self) -> NDArray[np.float64]:
+    def probs(self) -> Array:
         """The probability of a 1 in each row."""
         return self._probs
 
@@ -50,34 +50,34 @@ class Bernoulli(Distribution):
         return (self._probs > 0.5).astype(np.int64)
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Array:
         return self._probs
 
     @property
-    def std(self) -> NDArray[np.float64]:
+    def std(self) -> Array:
         return np.sqrt(self._probs) * np.sqrt(1 - self._probs)
 
     @property
-    def var(self) -> NDArray[np.float64]:
+    def var(self) -> Array:
         return self._probs * (1 - self._probs)
 
     def __len__(self) -> int:
         return self._probs.size
 
-    def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _cdf(self, y: Array) -> Array:
         return np.where(y < 0, 0.0, np.where(y < 1, 1 - self._probs, 1.0))
 
-    def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _log_prob(self, y: Array) -> Array:
         _refuse_others(y)
         with np.errstate(divide="ignore"):
             return np.where(y == 1, np.log(self._probs), np.log1p(-self._probs))
 
-    def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _crps(self, y: Array) -> Array:
         _refuse_others(y)
         return np.square(self._probs - y)
 
-    def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        # q > 1 − p, written so that a tiny p keeps its digits; a certain 1 is its own lower end.
+    def _quantile(self, q: Array) -> Array:
+        # q > 1 − p, written so that a tiny p keeps its digits; if p = 1, the 0-quantile is 1 too.
         probs = self._probs[:, None]
         return ((1 - q < probs) | (probs == 1)).astype(np.float64)
 
@@ -90,9 +90,9 @@ class Bernoulli(Distribution):
     def _atoms(self) -> NDArray[np.bool_]:
         return np.ones(len(self), dtype=bool)
 
-    def _knots(self) -> NDArray[np.float64]:
+    def _knots(self) -> Array:
         return np.broadcast_to([[0.0], [1.0]], (2, len(self)))
 
 
-def _refuse_others(y: NDArray[np.float64]) -> None:
+def _refuse_others(y: Array) -> None:
     valid.refuse((y != 0) & (y != 1), y, "outcomes of a Bernoulli must be 0 or 1; use Categorical for other labels")

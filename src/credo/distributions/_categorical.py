@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import _steps
 from credo.distributions import _validation as valid
-from credo.distributions._distribution import Distribution
-from credo.distributions._random import choices
+from credo.distributions._distribution import Array, Distribution
 from credo.frames import frame
 
 
@@ -40,7 +39,7 @@ class Categorical(Distribution):
 
     _shown = ("probs", "classes")
     _discrete = True
-    _probs: NDArray[np.float64]
+    _probs: Array
     _classes: NDArray[Any]
 
     def __init__(self, probs: ArrayLike, classes: ArrayLike | None = None) -> None:
@@ -54,7 +53,7 @@ class Categorical(Distribution):
         vars(self).update(_probs=valid.probabilities("probs", table), _classes=valid.frozen(labels))
 
     @property
-    def probs(self) -> NDArray[np.float64]:
+    def probs(self) -> Array:
         """The probability of each class, of shape (n_rows, k)."""
         return self._probs
 
@@ -69,18 +68,18 @@ class Categorical(Distribution):
         return self._classes[self._probs.argmax(axis=1)]
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Array:
         return self._probs @ self._values("mean")
 
     @property
-    def std(self) -> NDArray[np.float64]:
+    def std(self) -> Array:
         deviations = self._values("standard deviation") - self.mean[:, None]
         return np.sqrt((self._probs * deviations**2).sum(axis=1))
 
     def __len__(self) -> int:
         return len(self._probs)
 
-    def log_prob(self, y: ArrayLike) -> NDArray[np.float64]:
+    def log_prob(self, y: ArrayLike) -> Array:
         """The log probability of the labels y, one for each row or one for all."""
         labels = np.asarray(y)
         index = {label: column for column, label in enumerate(self._classes.tolist())}
@@ -101,20 +100,20 @@ class Categorical(Distribution):
         columns = {str(label): self._probs[:, column] for column, label in enumerate(self._classes.tolist())}
         return frame({"mode": self.mode, **columns}, backend=backend)
 
-    def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _log_prob(self, y: Array) -> Array:
         return self.log_prob(y)
 
-    def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _cdf(self, y: Array) -> Array:
         return _steps.cdf(*self._steps("cdf"), y)
 
-    def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _crps(self, y: Array) -> Array:
         return _steps.crps(*self._steps("CRPS"), y)
 
-    def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _quantile(self, q: Array) -> Array:
         return _steps.quantile(*self._steps("quantile"), q)
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        return self._classes[choices(self._probs, n, rng)]
+        return self._classes[_steps.choices(self._probs, n, rng)]
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
         return type(self)(self._probs[rows], self._classes)
@@ -122,17 +121,17 @@ class Categorical(Distribution):
     def _atoms(self) -> NDArray[np.bool_]:
         return np.ones(len(self), dtype=bool)
 
-    def _knots(self) -> NDArray[np.float64]:
+    def _knots(self) -> Array:
         return self._steps("CRPS")[0]
 
-    def _steps(self, what: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _steps(self, what: str) -> tuple[Array, Array]:
         """The classes in order and the distribution function at them, for each row."""
         values = self._values(what)
         order = np.argsort(values)
         heights = np.cumsum(self._probs.T[order], axis=0)
         return np.broadcast_to(values[order][:, None], heights.shape), heights / heights[-1]
 
-    def _values(self, what: str) -> NDArray[np.float64]:
+    def _values(self, what: str) -> Array:
         if not self._numeric():
             raise TypeError(
                 f"labels such as {self._classes.tolist()[0]!r} have no {what}; use mode, probs and log_prob, "

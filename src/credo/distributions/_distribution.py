@@ -9,9 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import _validation as valid
-from credo.distributions._immutable import Immutable
 from credo.frames import frame
 from credo.seeds import generator
+
+Array = NDArray[np.float64]
+
+
+class Immutable:
+    """Setting or deleting attributes raises an error; a constructor writes `vars(self)`."""
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is immutable; create a new one with another {name}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is immutable; {name} can't be deleted")
 
 
 class Distribution(Immutable, ABC):
@@ -27,22 +38,23 @@ class Distribution(Immutable, ABC):
     array([-1.96,  6.08])
     """
 
-    # The parameters that the repr shows, and whether `log_prob` is that of a probability, not of a density.
+    # The parameters that the repr shows.
     _shown: tuple[str, ...] = ()
+    # Whether `log_prob` is the log of a probability, not of a density.
     _discrete = False
 
     @property
     @abstractmethod
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Array:
         """The mean of each row."""
 
     @property
     @abstractmethod
-    def std(self) -> NDArray[np.float64]:
+    def std(self) -> Array:
         """The standard deviation of each row."""
 
     @property
-    def var(self) -> NDArray[np.float64]:
+    def var(self) -> Array:
         """The variance of each row."""
         with np.errstate(over="ignore", under="ignore"):
             return np.square(self.std)
@@ -50,7 +62,7 @@ class Distribution(Immutable, ABC):
     @abstractmethod
     def __len__(self) -> int: ...
 
-    def quantile(self, q: ArrayLike) -> NDArray[np.float64]:
+    def quantile(self, q: ArrayLike) -> Array:
         """The smallest value that is not exceeded with probability q; 0 and 1 give the ends of the support.
 
         Parameters
@@ -69,21 +81,21 @@ class Distribution(Immutable, ABC):
         values = self._quantile(np.atleast_1d(levels))
         return values if levels.ndim else values[:, 0]
 
-    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """The central interval that contains the outcome with probability `level`: lower and upper ends."""
         tail = np.array([(1 - valid.fraction("level", level)) / 2])
-        lower, upper = self._quantile(tail)[:, 0], self._exceeded(tail)[:, 0]
+        lower, upper = self._quantile(tail)[:, 0], self._isf(tail)[:, 0]
         return np.minimum(lower, upper), np.maximum(lower, upper)
 
-    def cdf(self, y: ArrayLike) -> NDArray[np.float64]:
+    def cdf(self, y: ArrayLike) -> Array:
         """The probability of an outcome of at most y."""
         return self._cdf(self._outcomes(y))
 
-    def log_prob(self, y: ArrayLike) -> NDArray[np.float64]:
+    def log_prob(self, y: ArrayLike) -> Array:
         """The natural log of the density at y (of the probability, if outcomes are discrete)."""
         return self._log_prob(self._outcomes(y))
 
-    def crps(self, y: ArrayLike) -> NDArray[np.float64]:
+    def crps(self, y: ArrayLike) -> Array:
         """The continuous ranked probability score ∫ (F(x) − 1{y ≤ x})² dx, in the units of y; lower is better.
 
         For a point forecast it is the absolute error. Gneiting & Raftery (2007), section 4.2.
@@ -117,7 +129,7 @@ class Distribution(Immutable, ABC):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(f"{type(self).__name__} is not an array; use .mean, .quantile(q) or .sample(n)")
 
-    def _outcomes(self, y: ArrayLike) -> NDArray[np.float64]:
+    def _outcomes(self, y: ArrayLike) -> Array:
         """The outcomes as floats, broadcast to the shape of the result."""
         values = valid.numbers("y", y)
         return np.broadcast_to(values, self._shape(values.shape))
@@ -135,44 +147,43 @@ class Distribution(Immutable, ABC):
         """Which rows have a value of positive probability (then the cdf jumps)."""
         return np.zeros(len(self), dtype=bool)
 
-    def _heavy(self) -> NDArray[np.bool_]:
-        """Which rows have tails so heavy that the CRPS is infinite."""
-        return np.zeros(len(self), dtype=bool)
+    def _tail_index(self) -> Array:
+        """The order below which absolute moments exist; infinite for tails like a normal's or lighter.
 
-    def _tail_index(self) -> NDArray[np.float64]:
-        """Below which order the absolute moments of each row exist; infinite for tails like a normal's or lighter."""
+        For P(|Y| > t) ~ t^(−a) it is a. The CRPS, an integral of squared tails, is finite where it exceeds 1/2.
+        """
         return np.full(len(self), np.inf)
 
-    def _knots(self) -> NDArray[np.float64]:
-        """Points of shape (m, n_rows) around which the cdf rises, and where it jumps, if it does.
+    def _knots(self) -> Array:
+        """Points of shape (m, n_rows) around which the cdf rises, or at which it jumps.
 
-        Quadrature over the outcomes is done piece by piece between and around them.
+        Integrals over the outcomes are computed piece by piece, between and around them.
         """
         raise NotImplementedError
 
-    def _grain(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Over what length the cdf is smooth around each knot, zero for a jump; and how far from it its tails count."""
+    def _widths(self) -> tuple[Array, Array]:
+        """Two lengths for each knot: over which the cdf around it is smooth (zero: a jump), and where its tail ends."""
         knots = self._knots()
         return np.zeros(knots.shape), np.zeros(knots.shape)
 
     @abstractmethod
-    def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def _cdf(self, y: Array) -> Array: ...
 
-    def _tail(self, y: NDArray[np.float64], upper: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
         """1 − cdf where `upper`, accurate in the tail if the subclass supports it; the cdf elsewhere."""
         below = self._cdf(y)
         return np.where(upper, 1 - below, below)
 
     @abstractmethod
-    def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def _log_prob(self, y: Array) -> Array: ...
 
     @abstractmethod
-    def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def _crps(self, y: Array) -> Array: ...
 
     @abstractmethod
-    def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def _quantile(self, q: Array) -> Array: ...
 
-    def _exceeded(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _isf(self, p: Array) -> Array:
         """The value that is exceeded with probability p, accurate for small p if the subclass supports it."""
         return self._quantile(1 - p)
 

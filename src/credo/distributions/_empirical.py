@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import _steps
 from credo.distributions import _validation as valid
-from credo.distributions._distribution import Distribution
+from credo.distributions._distribution import Array, Distribution
 
 
 class Empirical(Distribution):
@@ -35,7 +36,7 @@ class Empirical(Distribution):
     array([0.375, 3.75 ])
     """
 
-    _draws: NDArray[np.float64]
+    _draws: Array
 
     def __init__(self, draws: ArrayLike) -> None:
         values = valid.numbers("draws", draws)
@@ -48,16 +49,16 @@ class Empirical(Distribution):
         vars(self).update(_draws=valid.frozen(values))
 
     @property
-    def draws(self) -> NDArray[np.float64]:
+    def draws(self) -> Array:
         """The draws as given, of shape (n_draws, n_rows)."""
         return self._draws
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Array:
         return self._draws.mean(axis=0)
 
     @property
-    def std(self) -> NDArray[np.float64]:
+    def std(self) -> Array:
         return self._draws.std(axis=0)
 
     def __len__(self) -> int:
@@ -73,17 +74,17 @@ class Empirical(Distribution):
             "Mixture of the densities that were drawn from"
         )
 
-    def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _log_prob(self, y: Array) -> Array:
         return self.log_prob(y)
 
-    def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _steps.cdf(self._points(), self._heights(), y)
+    def _cdf(self, y: Array) -> Array:
+        return _steps.cdf(self._points, self._heights(), y)
 
-    def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _steps.crps(self._points(), self._heights(), y)
+    def _crps(self, y: Array) -> Array:
+        return _steps.crps(self._points, self._heights(), y)
 
-    def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._points()[np.searchsorted(self._heights()[:, 0], q)].T
+    def _quantile(self, q: Array) -> Array:
+        return self._points[np.searchsorted(self._heights()[:, 0], q)].T
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         return self._draws[rng.integers(len(self._draws), size=n)]
@@ -94,15 +95,14 @@ class Empirical(Distribution):
     def _atoms(self) -> NDArray[np.bool_]:
         return np.ones(len(self), dtype=bool)
 
-    def _knots(self) -> NDArray[np.float64]:
-        return self._points()
+    def _knots(self) -> Array:
+        return self._points
 
-    def _points(self) -> NDArray[np.float64]:
-        """The draws of each row in order; sorted on first use."""
-        if "_sorted" not in vars(self):
-            vars(self)["_sorted"] = np.sort(self._draws, axis=0)
-        return vars(self)["_sorted"]
+    @cached_property
+    def _points(self) -> Array:
+        """The draws of each row in order."""
+        return np.sort(self._draws, axis=0)
 
-    def _heights(self) -> NDArray[np.float64]:
+    def _heights(self) -> Array:
         n_draws = len(self._draws)
         return np.arange(1, n_draws + 1)[:, None] / n_draws

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf
 
-from credo.distributions import _quadrature
+from credo.distributions import _quadrature, _steps
 from credo.distributions import _validation as valid
-from credo.distributions._distribution import Distribution
+from credo.distributions._distribution import Array, Distribution
+from credo.distributions._inverse_cdf import InverseCdf
 from credo.distributions._normal import Normal
-from credo.distributions._random import choices
-from credo.distributions._root import Inverse
 
 
 class Mixture(Distribution):
@@ -44,7 +43,7 @@ class Mixture(Distribution):
     """
 
     _components: tuple[Distribution, ...]
-    _weights: NDArray[np.float64]
+    _weights: Array
 
     def __init__(self, components: Sequence[Distribution], weights: ArrayLike) -> None:
         parts = _aligned(components)
@@ -59,20 +58,20 @@ class Mixture(Distribution):
 
     @property
     def components(self) -> tuple[Distribution, ...]:
-        """The components, each with one row for each row of the mixture."""
+        """The components, each with as many rows as the mixture."""
         return self._components
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Array:
         """The weights, of shape (n_rows, k)."""
         return self._weights
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Array:
         return self._sum(part.mean for part in self._components)
 
     @property
-    def std(self) -> NDArray[np.float64]:
+    def std(self) -> Array:
         # The law of total variance, by hypot so that no square overflows or vanishes.
         mean, std = self.mean, np.zeros(len(self))
         for weight, part in self._parts():
@@ -88,13 +87,13 @@ class Mixture(Distribution):
         kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in self._components))
         return f"Mixture(<{len(self._components)} components ({kinds}) of {len(self)} rows>)"
 
-    def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _cdf(self, y: Array) -> Array:
         return np.minimum(self._sum(part._cdf(y) for part in self._components), 1.0)
 
-    def _tail(self, y: NDArray[np.float64], upper: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
         return np.minimum(self._sum(part._tail(y, upper) for part in self._components), 1.0)
 
-    def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _log_prob(self, y: Array) -> Array:
         total = np.full(y.shape, -np.inf)
         for weight, part in self._parts():
             with np.errstate(all="ignore"):
@@ -102,19 +101,18 @@ class Mixture(Distribution):
             total = np.logaddexp(total, np.where(weight > 0, term, -np.inf))
         return total
 
-    def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _crps(self, y: Array) -> Array:
         normals = [part for part in self._components if isinstance(part, Normal)]
         if len(normals) == len(self._components):
             return self._crps_of_normals(normals, y)
-        # The mean of the components' scores, less how far they disagree, which y has no part in:
+        # The mean of the components' scores less their disagreement, which doesn't depend on y:
         # ∫ (F − H)² = Σ_k w_k ∫ (F_k − H)² − ∫ Σ_k w_k (F_k − F)² for any H.
         scores = self._sum(part._crps(y) for part in self._components)
-        heavy = self._heavy()
         with np.errstate(all="ignore"):
-            score = np.maximum(scores - _quadrature.disagreement(self._components, self._weights), 0.0)
-        return np.where(np.isinf(y) | heavy, np.inf, score)
+            score = np.maximum(scores - self._disagreement(), 0.0)
+        return np.where(np.isinf(y) | (self._tail_index() <= 0.5), np.inf, score)
 
-    def _crps_of_normals(self, parts: list[Normal], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _crps_of_normals(self, parts: list[Normal], y: Array) -> Array:
         # E|X − y| − E|X − X'|/2, where a difference of normals is normal: Grimit et al. (2006).
         distance = self._sum(_mean_distance(y, part.mean, part.std) for part in parts)
         weights, means, stds = self._weights.T, np.stack([p.mean for p in parts]), np.stack([p.std for p in parts])
@@ -125,15 +123,32 @@ class Mixture(Distribution):
             spread += np.where(share > 0, share * gap, 0.0).sum(axis=0)
         return np.maximum(distance - spread, 0.0)
 
-    def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _disagreement(self) -> Array:
+        """∫ Σ_k w_k (F_k − F)² dx of each row, where F = Σ_k w_k F_k."""
+        edges = _quadrature.mesh(self._knots(), *self._widths())
+
+        def variance(x: Array, rows: NDArray[np.intp]) -> Array:
+            upper = x > edges[0, rows] / 2 + edges[-1, rows] / 2
+            mean, total, mass = np.zeros(x.shape), np.zeros(x.shape), np.zeros(len(rows))
+            # By updates that lose no digits (West 1979).
+            for weights, part in self._parts():
+                weight = weights[rows]
+                gap = part[rows]._tail(x, upper) - mean
+                mass = mass + weight
+                step = gap * np.where(weight > 0, weight / np.where(mass > 0, mass, 1.0), 0.0)
+                total += weight * gap * (gap - step)
+                mean += step
+            return total
+
+        return _quadrature.integral(edges, variance)
+
+    def _quantile(self, q: Array) -> Array:
         return self._search(q, 1 - q, (part._quantile(q) for part in self._components))
 
-    def _exceeded(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._search(1 - p, p, (part._exceeded(p) for part in self._components))
+    def _isf(self, p: Array) -> Array:
+        return self._search(1 - p, p, (part._isf(p) for part in self._components))
 
-    def _search(
-        self, q: NDArray[np.float64], rest: NDArray[np.float64], quantiles: Iterable[NDArray[np.float64]]
-    ) -> NDArray[np.float64]:  # fmt: skip
+    def _search(self, q: Array, rest: Array, quantiles: Iterable[Array]) -> Array:
         """The quantiles at q = 1 − rest, given those of the components."""
         # The quantile lies between the smallest and the largest of the components' quantiles.
         low, high = np.full((len(self), q.size), np.inf), np.full((len(self), q.size), -np.inf)
@@ -142,14 +157,14 @@ class Mixture(Distribution):
             np.maximum(high, ends, out=high, where=weight[:, None] > 0)
         inside, order = (q > 0) & (rest > 0), np.argsort(q)
         values = np.where(q > 0, high, low)
-        inverse = Inverse(self._tail, q[inside, None], rest[inside, None], smooth=~self._atoms())
+        inverse = InverseCdf(self._tail, q[inside, None], rest[inside, None], smooth=~self._atoms())
         values[:, inside] = inverse.between(low[:, inside].T, high[:, inside].T).T
         # Levels that differ by rounding alone must not make quantiles cross.
         values[:, order] = np.maximum.accumulate(values[:, order], axis=1)
         return values
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        chosen, draws = choices(self._weights, n, rng), np.empty((n, len(self)))
+        chosen, draws = _steps.choices(self._weights, n, rng), np.empty((n, len(self)))
         for k, part in enumerate(self._components):
             where = np.nonzero(chosen == k)
             draws[where] = part[where[1]]._sample(1, rng)[0]
@@ -161,23 +176,23 @@ class Mixture(Distribution):
     def _atoms(self) -> NDArray[np.bool_]:
         return np.any([(weight > 0) & part._atoms() for weight, part in self._parts()], axis=0)
 
-    def _knots(self) -> NDArray[np.float64]:
+    def _knots(self) -> Array:
         return np.concatenate([part._knots() for part in self._components])
 
-    def _grain(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return _quadrature.grains(self._components, self._weights)
+    def _widths(self) -> tuple[Array, Array]:
+        # Components without weight have no knots: `_quadrature.mesh` ignores an infinite width.
+        found = [(weight > 0, *part._widths()) for weight, part in self._parts()]
+        width = np.concatenate([np.where(used, width, np.inf) for used, width, _ in found])
+        return width, np.concatenate([np.where(used, reach, -np.inf) for used, _, reach in found])
 
-    def _heavy(self) -> NDArray[np.bool_]:
-        return np.any([(weight > 0) & part._heavy() for weight, part in self._parts()], axis=0)
-
-    def _tail_index(self) -> NDArray[np.float64]:
+    def _tail_index(self) -> Array:
         return np.min([np.where(weight > 0, part._tail_index(), np.inf) for weight, part in self._parts()], axis=0)
 
-    def _parts(self) -> Iterator[tuple[NDArray[np.float64], Distribution]]:
+    def _parts(self) -> Iterator[tuple[Array, Distribution]]:
         """Each component's weights, one for each row, and the component."""
         return zip(self._weights.T, self._components, strict=True)
 
-    def _sum(self, values: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+    def _sum(self, values: Iterable[Array]) -> Array:
         """Σ_k weight_k · value_k, where a weight of zero also removes NaN and infinity."""
         total: Any = 0.0
         for weight, value in zip(self._weights.T, values, strict=True):
@@ -187,7 +202,7 @@ class Mixture(Distribution):
 
 
 def _aligned(components: Sequence[Distribution]) -> tuple[Distribution, ...]:
-    """The components, those of one row repeated to the length of the others."""
+    """The components, with those of one row repeated to the length of the others."""
     parts = tuple(components)
     if not parts:
         raise ValueError("a mixture needs at least one component; got none")
@@ -208,7 +223,7 @@ def _aligned(components: Sequence[Distribution]) -> tuple[Distribution, ...]:
     return tuple(part if len(part) == length else part[everywhere] for part in parts)
 
 
-def _mean_distance(a: NDArray[np.float64], b: NDArray[np.float64], std: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean_distance(a: Array, b: Array, std: Array) -> Array:
     """E|a − b + std·z| of a standard normal z."""
     with np.errstate(all="ignore"):
         gap = np.abs(a - b)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh, qr
 
 from credo.distributions import _validation as valid
-from credo.distributions._immutable import Immutable
-from credo.distributions._support import Support, support
+from credo.distributions._distribution import Array, Immutable
 from credo.linalg import Factor, NotPositiveDefiniteError, factorize
 from credo.seeds import generator
 
-Array = NDArray[np.float64]
 _EPS = np.finfo(np.float64).eps
+# Points nearer to the support than this, in standard deviations of a coordinate, are on it.
+_ON_SUPPORT = 1e-6
 
 
 class MultivariateNormal(Immutable):
@@ -160,8 +163,8 @@ class MultivariateNormal(Immutable):
         """
         if method not in ("cholesky", "eigh"):
             raise ValueError(f'method must be "cholesky" or "eigh"; got {method!r}')
-        factor = self._factor() if method == "cholesky" else None
-        root = self._support().root if factor is None else factor.L
+        factor = self._factor if method == "cholesky" else None
+        root = self._support.root if factor is None else factor.L
         noise = generator(random_state).standard_normal((valid.count("n", n), root.shape[1]))
         return self._mean + noise @ root.T
 
@@ -171,9 +174,9 @@ class MultivariateNormal(Immutable):
         if points.ndim not in (1, 2) or points.shape[-1] != len(self):
             raise ValueError(f"x must have the shape ({len(self)},) or (m, {len(self)}); got {points.shape}")
         valid.refuse(np.isinf(points), points, "x must be finite")
-        deviation, factor = np.atleast_2d(points) - self._mean, self._factor()
+        deviation, factor = np.atleast_2d(points) - self._mean, self._factor
         if factor is None:
-            density = self._support().log_density(deviation)
+            density = self._support.log_density(deviation)
         else:
             z = factor.half_solve(deviation.T)
             density = -0.5 * ((z * z).sum(axis=0) + factor.logdet + len(self) * np.log(2 * np.pi))
@@ -181,11 +184,11 @@ class MultivariateNormal(Immutable):
 
     def _regress(self, cross: Array, deviation: Array) -> tuple[Array, Array]:
         """crossᵀ C⁻¹ deviation and crossᵀ C⁻¹ cross, where `cross` is the covariance with the others."""
-        factor = self._factor()
+        factor = self._factor
         if factor is not None:
             half = factor.half_solve(cross)
             return half.T @ factor.half_solve(deviation), half.T @ half
-        base = self._support()
+        base = self._support
         if not base.holds(deviation[None])[0]:
             raise ValueError(
                 "these values are impossible: cov is singular, and they violate its linear constraints; "
@@ -200,17 +203,14 @@ class MultivariateNormal(Immutable):
         cov[lost] = cov[:, lost] = 0.0
         return type(self)(mean, cov)
 
+    @cached_property
     def _factor(self) -> Factor | None:
-        """The Cholesky factor, or None if the covariance is singular; computed on first use."""
-        if "_cholesky" not in vars(self):
-            vars(self)["_cholesky"] = _regular_factor(self._cov)
-        return vars(self)["_cholesky"]
+        """The Cholesky factor, or None if the covariance is singular."""
+        return _regular_factor(self._cov)
 
-    def _support(self) -> Support:
-        """The eigenvectors of the support; computed on first use."""
-        if "_eigen" not in vars(self):
-            vars(self)["_eigen"] = support(self._cov)
-        return vars(self)["_eigen"]
+    @cached_property
+    def _support(self) -> _Support:
+        return _support(self._cov)
 
     def _chosen(self, indices: Any) -> NDArray[np.intp]:
         try:
@@ -225,7 +225,7 @@ def _regular_factor(cov: Array) -> Factor | None:
         factor = factorize(cov, jitter=0.0, assume_symmetric=True)
     except NotPositiveDefiniteError:
         return None
-    # Two inverse iterations find the smallest eigenvalue of the correlations when it is as small as that.
+    # Rounding lets some singular matrices pass. Two steps of inverse iteration find an eigenvalue that is so small.
     std, size = np.sqrt(np.diagonal(cov)), 1.0
     vector = np.random.default_rng(0).standard_normal(len(cov))
     for _ in range(2):
@@ -233,3 +233,54 @@ def _regular_factor(cov: Array) -> Factor | None:
         size = float(np.linalg.norm(vector))
     largest = np.abs(cov / std / std[:, None]).sum(axis=0).max(initial=0.0)
     return factor if 1 / size > 100 * len(cov) * _EPS * largest else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Support:
+    """The subspace that supports a normal distribution with covariance C, from the eigenvectors of the correlations.
+
+    Correlations, not covariances, so that the units don't decide what is singular. C = S V W Vᵀ S, where S contains the
+    standard deviations (one where they are zero), and V the r eigenvectors whose eigenvalues W exceed rounding errors.
+    """
+
+    scale: Array
+    eigenvectors: Array
+    eigenvalues: Array
+
+    @property
+    def root(self) -> Array:
+        """R of shape (n, r) with R Rᵀ = C."""
+        return self.scale[:, None] * self.eigenvectors * np.sqrt(self.eigenvalues)
+
+    def solve(self, b: Array) -> Array:
+        """C⁻b with a generalized inverse C⁻ of C, for a vector or the columns of a matrix on the support."""
+        scaled = self.eigenvectors.T @ (b.T / self.scale).T
+        return ((self.eigenvectors @ (scaled.T / self.eigenvalues).T).T / self.scale).T
+
+    def holds(self, d: Array) -> NDArray[np.bool_]:
+        """Which rows of d, deviations from the mean, are on the support."""
+        u = d / self.scale
+        off = np.abs(u - (u @ self.eigenvectors) @ self.eigenvectors.T).max(axis=-1, initial=0.0)
+        return off <= _ON_SUPPORT * np.maximum(1.0, np.abs(u).max(axis=-1, initial=0.0))
+
+    def log_density(self, d: Array) -> Array:
+        """The log density of the rows of d with respect to volume on the support; −∞ off it."""
+        z = (d / self.scale) @ self.eigenvectors / np.sqrt(self.eigenvalues)
+        # The squared volume of the root, det(RᵀR), is the product of C's positive eigenvalues.
+        log_volume = np.log(np.abs(np.diagonal(qr(self.root, mode="economic")[1]))).sum()
+        density = -0.5 * (z * z).sum(axis=-1) - log_volume - 0.5 * z.shape[-1] * np.log(2 * np.pi)
+        return np.where(self.holds(d), density, -np.inf)
+
+
+def _support(cov: Array) -> _Support:
+    """The support of a covariance; raises an error if the matrix has a negative eigenvalue."""
+    std = np.sqrt(np.diagonal(cov))
+    scale = np.where(std > 0, std, 1.0)
+    eigenvalues, eigenvectors = eigh(cov / scale[:, None] / scale)
+    if eigenvalues[0] < -1e-6:
+        raise ValueError(
+            "cov is not positive semidefinite: its correlations have the eigenvalue "
+            f"{eigenvalues[0]:.3g}; no distribution has this covariance"
+        )
+    kept = eigenvalues > 10 * len(cov) * _EPS * max(1.0, eigenvalues[-1])
+    return _Support(scale, eigenvectors[:, kept], eigenvalues[kept])

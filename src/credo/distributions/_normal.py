@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf, ndtr, ndtri
 
-from credo.distributions import _point
 from credo.distributions import _validation as valid
-from credo.distributions._distribution import Distribution
+from credo.distributions._distribution import Array
+from credo.distributions._location_scale import LocationScale, standardize
 
-_HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
 
-
-class Normal(Distribution):
+class Normal(LocationScale):
     """N(y | mean, std²) for each row.
 
     Parameters
@@ -34,64 +32,44 @@ class Normal(Distribution):
     """
 
     _shown = ("mean", "std")
-    _mean: NDArray[np.float64]
-    _std: NDArray[np.float64]
 
     def __init__(self, mean: ArrayLike, std: ArrayLike = 1.0) -> None:
         mean, std = valid.rows(mean=mean, std=std)
         valid.refuse(std < 0, std, "std must not be negative")
-        vars(self).update(_mean=mean, _std=std)
+        vars(self).update(_loc=mean, _scale=std)
 
     @property
-    def mean(self) -> NDArray[np.float64]:
-        return self._mean
+    def mean(self) -> Array:
+        return self._loc
 
     @property
-    def std(self) -> NDArray[np.float64]:
-        return self._std
+    def std(self) -> Array:
+        return self._scale
 
-    def __len__(self) -> int:
-        return self._mean.size
+    def _standard_cdf(self, z: Array) -> Array:
+        return ndtr(z)
 
-    def _cdf(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        return ndtr(_point.standardize(y, self._mean, self._std))
+    def _standard_quantile(self, q: Array) -> Array:
+        return ndtri(q)[None, :]
 
-    def _tail(self, y: NDArray[np.float64], upper: NDArray[np.bool_]) -> NDArray[np.float64]:
-        z = _point.standardize(y, self._mean, self._std)
-        return ndtr(np.where(upper, -z, z))
+    def _log_density(self, y: Array) -> Array:
+        z = standardize(y, self._loc, self._scale)
+        return -0.5 * z * z - np.log(self._scale) - 0.5 * np.log(2 * np.pi)
 
-    def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        z = _point.standardize(y, self._mean, self._std)
-        with np.errstate(all="ignore"):
-            density = -0.5 * z * z - np.log(self._std) - _HALF_LOG_TAU
-        return _point.log_prob(density, y, self._mean, self._std)
-
-    def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _crps(self, y: Array) -> Array:
         # Gneiting & Raftery (2007), section 4.2, with σz kept as y − mean: nothing is lost when z overflows.
-        z = _point.standardize(y, self._mean, self._std)
+        z = standardize(y, self._loc, self._scale)
         with np.errstate(all="ignore"):
             peak = np.sqrt(2 / np.pi) * np.exp(-0.5 * z * z) - 1 / np.sqrt(np.pi)
-            return np.abs(y - self._mean) * erf(np.abs(z) / np.sqrt(2)) + self._std * peak
-
-    def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _point.quantile(ndtri(q)[None, :], self._mean, self._std)
-
-    def _exceeded(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _point.quantile(-ndtri(p)[None, :], self._mean, self._std)
+            return np.abs(y - self._loc) * erf(np.abs(z) / np.sqrt(2)) + self._scale * peak
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        return self._mean + self._std * rng.standard_normal((n, len(self)))
+        return self._loc + self._scale * rng.standard_normal((n, len(self)))
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)(self._mean[rows], self._std[rows])
+        return type(self)(self._loc[rows], self._scale[rows])
 
-    def _atoms(self) -> NDArray[np.bool_]:
-        return self._std == 0
-
-    def _knots(self) -> NDArray[np.float64]:
-        return self._mean[None]
-
-    def _grain(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _widths(self) -> tuple[Array, Array]:
         # Beyond eight standard deviations the square of the tail is below 1e-30.
         with np.errstate(over="ignore"):
-            return self._std[None], 8 * self._std[None]
+            return self._scale[None], 8 * self._scale[None]

@@ -1,7 +1,7 @@
-"""Distributions on finitely many points: distribution functions that are steps.
+"""Distributions on finitely many points, whose cdf is a step function.
 
-`points` holds the sorted points of each row, shape (m, n_rows), and `heights` the distribution function at
-them, (m, n_rows) or (m, 1), the last of which is exactly one.
+`points` holds the sorted points of each row, shape (m, n_rows), and `heights` the cdf at them, (m, n_rows) or (m, 1),
+the last of which is exactly one.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from credo.distributions._distribution import Array
 
 
 def cdf(points: Array, heights: Array, y: Array) -> Array:
-    """The distribution function at y."""
+    """The cdf at y."""
     return _height(heights, _rank(points, y), y)
 
 
@@ -53,6 +53,16 @@ def crps(points: Array, heights: Array, y: Array) -> Array:
             + (points[right, rows] - y) * (1 - height) ** 2
         )
     return np.where(np.isinf(y), np.inf, score)
+
+
+def choices(probs: Array, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Columns of `probs` (n_rows, k) drawn with the probabilities of each row, of shape (n, n_rows)."""
+    heights = np.cumsum(probs, axis=1)
+    heights /= heights[:, -1:]
+    level, chosen = rng.random((n, len(probs))), np.zeros((n, len(probs)), dtype=np.intp)
+    for height in heights.T[:-1]:
+        chosen += level >= height
+    return chosen
 
 
 def _rank(points: Array, y: Array) -> NDArray[np.intp]:

@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import boxcox, boxcox1p, inv_boxcox, inv_boxcox1p
 
-Array = NDArray[np.float64]
-_LINE = (-np.inf, np.inf)
+from credo.distributions._distribution import Array
+
+_LINE, _POSITIVE = (-np.inf, np.inf), (0.0, np.inf)
 
 
 class Transform(ABC):
@@ -47,20 +48,21 @@ class Transform(ABC):
     def log_derivative(self, y: ArrayLike) -> Array:
         """ln g'(y), the log Jacobian from z to y."""
 
+    def _slope(self, y: Array) -> Array:
+        """dy/dz = 1/g'(y)."""
+        with np.errstate(all="ignore"):
+            return np.exp(-self.log_derivative(y))
+
     def _tail_index(self, index: Array) -> tuple[Array, Array]:
-        """Below which order the moments of the lower and upper tails of y exist, given that order for z."""
+        """The tail indices of y, below and above, given that of z (see `Distribution._tail_index`)."""
         return index, index
 
-    @abstractmethod
-    def _slope(self, z: Array, y: Array) -> Array:
-        """dy/dz at z, given y = g⁻¹(z)."""
-
     def _panel(self, z: Array) -> Array:
-        """The width of a panel that starts at z on which a quadrature of 14 nodes integrates dy/dz."""
+        """The width of a panel that starts at z, on which Gauss–Legendre quadrature with 14 nodes integrates dy/dz."""
         return np.full(z.shape, np.inf)
 
     def _kinks(self) -> tuple[float, ...]:
-        """Where g⁻¹ isn't analytic, inside its image."""
+        """The points inside the image where g⁻¹ isn't analytic."""
         return ()
 
 
@@ -72,9 +74,7 @@ class Identity(Transform):
     'identity'
     """
 
-    @property
-    def name(self) -> str:
-        return "identity"
+    name = "identity"
 
     def forward(self, y: ArrayLike) -> Array:
         return np.asarray(y, dtype=np.float64)
@@ -85,9 +85,6 @@ class Identity(Transform):
     def log_derivative(self, y: ArrayLike) -> Array:
         return np.zeros(np.shape(y))
 
-    def _slope(self, z: Array, y: Array) -> Array:
-        return np.ones(z.shape)
-
 
 @dataclass(frozen=True)
 class Log(Transform):
@@ -97,13 +94,8 @@ class Log(Transform):
     array([ 1., 10.])
     """
 
-    @property
-    def name(self) -> str:
-        return "log"
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        return 0.0, np.inf
+    name = "log"
+    domain = _POSITIVE
 
     def forward(self, y: ArrayLike) -> Array:
         with np.errstate(divide="ignore"):
@@ -118,9 +110,6 @@ class Log(Transform):
 
     def _tail_index(self, index: Array) -> tuple[Array, Array]:
         return np.full(index.shape, np.inf), _power_index(index, 0.0)
-
-    def _slope(self, z: Array, y: Array) -> Array:
-        return y
 
     def _panel(self, z: Array) -> Array:
         return np.full(z.shape, 4.0)
@@ -162,13 +151,11 @@ class BoxCox(_Power):
     'Box–Cox λ=0.5'
     """
 
+    domain = _POSITIVE
+
     @property
     def name(self) -> str:
         return f"Box–Cox λ={self.power:.3g}"
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        return 0.0, np.inf
 
     @property
     def image(self) -> tuple[float, float]:
@@ -192,13 +179,8 @@ class BoxCox(_Power):
     def _tail_index(self, index: Array) -> tuple[Array, Array]:
         return np.full(index.shape, np.inf), _power_index(index, self.power)
 
-    def _slope(self, z: Array, y: Array) -> Array:
-        # (y/unit)^λ = 1 + λz; at the end of the image both y and dz/dy may be zero.
-        with np.errstate(all="ignore"):
-            return np.where(y > 0, y / (1 + self.power * z), np.inf if self.power > 1 else 0.0)
-
     def _panel(self, z: Array) -> Array:
-        return _panel_up(z, self.power)
+        return _power_panel(z, self.power)
 
 
 @dataclass(frozen=True)
@@ -249,14 +231,9 @@ class YeoJohnson(_Power):
     def _tail_index(self, index: Array) -> tuple[Array, Array]:
         return _power_index(index, 2 - self.power), _power_index(index, self.power)
 
-    def _slope(self, z: Array, y: Array) -> Array:
-        power = np.where(z >= 0, self.power, 2 - self.power)
-        with np.errstate(all="ignore"):
-            return (self.unit + np.abs(y)) / (1 + power * np.abs(z))
-
     def _panel(self, z: Array) -> Array:
-        up = _panel_up(np.maximum(z, 0.0), self.power)
-        return np.where(z >= 0, up, _panel_down(np.maximum(-z, 0.0), 2 - self.power))
+        up = _power_panel(np.maximum(z, 0.0), self.power)
+        return np.where(z >= 0, up, _power_panel(np.maximum(-z, 0.0), 2 - self.power, down=True))
 
     def _kinks(self) -> tuple[float, ...]:
         return (0.0,)
@@ -268,24 +245,21 @@ def _bound(power: float) -> float:
 
 
 def _power_index(index: Array, power: float) -> Array:
-    """The tail index of (1 + λz)^(1/λ) where z → ∞ has the given one; of z → −1/λ for negative λ."""
+    """The tail index of (1 + λz)^(1/λ), given that of z."""
     if power > 0:
         return index * power
-    # A positive density at the bound −1/λ makes P(y > t) fall like t^λ.
+    # For λ < 0 the image ends at −1/λ, and a positive density there makes P(y > t) fall like t^λ.
     return np.where(np.isinf(index), np.inf, 0.0) if power == 0 else np.full(index.shape, -power)
 
 
-def _panel_up(z: Array, power: float) -> Array:
-    """Panels on which (1 + λz)^(1/λ − 1) is smooth: short beside its branch point −1/λ; its log changes by ≤ 4."""
+def _power_panel(z: Array, power: float, *, down: bool = False) -> Array:
+    """The width of a panel from z up (or down) on which (1 + λz)^(1/λ − 1) is smooth.
+
+    Panels are short beside the branch point −1/λ, and the log of the function changes by at most 4 on each.
+    """
+    leaves_branch_point = power <= 0 if down else power >= 0
+    near, growth = (3.0, 4.0) if leaves_branch_point else (0.75, 2.0)
     with np.errstate(all="ignore"):
         apart = np.abs(1 + power * z)
-        branch = (3.0 if power > 0 else 0.75) * apart / abs(power) if power else np.inf
-        return np.fmin(branch, (4.0 if power >= 0 else 2.0) * apart / abs(1 - power))
-
-
-def _panel_down(z: Array, power: float) -> Array:
-    """The same for panels that lead from z down to smaller ones."""
-    with np.errstate(all="ignore"):
-        apart = np.abs(1 + power * z)
-        branch = (0.75 if power > 0 else 3.0) * apart / abs(power) if power else np.inf
-        return np.fmin(branch, (2.0 if power > 0 else 4.0) * apart / abs(1 - power))
+        branch = near * apart / abs(power) if power else np.inf
+        return np.fmin(branch, growth * apart / abs(1 - power))

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expm1, log_ndtr, ndtr
 
-from credo.distributions import _point, _quadrature
+from credo.distributions import _quadrature
 from credo.distributions import _validation as valid
-from credo.distributions._distribution import Distribution
+from credo.distributions._distribution import Array, Distribution
+from credo.distributions._inverse_cdf import InverseCdf
+from credo.distributions._location_scale import standardize
 from credo.distributions._mixture import Mixture
 from credo.distributions._normal import Normal
-from credo.distributions._root import Inverse
 from credo.distributions._transform import Identity, Log, Transform
 
-Array = NDArray[np.float64]
-
-# Probability outside the image of the transform that no quantile would show.
+# A probability outside the image of the transform that no quantile would show.
 _NEGLIGIBLE = 1e-20
-# Quadrature leaves out what is less probable on either side, and values whose squares would overflow.
-_BEYOND = 1e-45
+# Quadrature leaves out this probability on either side, and values whose squares would overflow.
+_TAIL = 1e-45
 _SMALLEST, _LARGEST = 1e-300, 1e150
-# Knots around one of the base's, in its grains.
-_SPREAD = np.arange(-8.0, 9.0, 2.0)[:, None, None]
+# Knots around each of the base's, in units of its width.
+_OFFSETS = np.arange(-8.0, 9.0, 2.0)[:, None, None]
 
 
-class _Outside(NamedTuple):
+class _Mass(NamedTuple):
     """The base's probability below, above and inside the image of the transform."""
 
     below: Array
@@ -89,11 +89,11 @@ class Transformed(Distribution):
 
     @property
     def mean(self) -> Array:
-        return self._moments()[0]
+        return self._moments[0]
 
     @property
     def std(self) -> Array:
-        return self._moments()[1]
+        return self._moments[1]
 
     def __len__(self) -> int:
         return len(self._base)
@@ -113,8 +113,8 @@ class Transformed(Distribution):
         lower, upper = self._transform.domain
         z = self._forward(y)
         with np.errstate(all="ignore"):
-            density = self._base._log_prob(z) + self._transform.log_derivative(y) - np.log(self._outside().inside)
-        return np.where((y > lower) & (y < upper) & ~self._degenerate(), density, -np.inf)
+            density = self._base._log_prob(z) + self._transform.log_derivative(y) - np.log(self._mass.inside)
+        return np.where((y > lower) & (y < upper) & ~self._degenerate, density, -np.inf)
 
     def _crps(self, y: Array) -> Array:
         if isinstance(self._transform, Identity):
@@ -125,21 +125,21 @@ class Transformed(Distribution):
         if isinstance(self._transform, Log) and isinstance(self._base, Normal):
             score = _lognormal_crps(self._base, y)
         else:
-            score, rows = np.full(len(self), np.inf), np.flatnonzero(~self._heavy())
+            score, rows = np.full(len(self), np.inf), np.flatnonzero(self._tail_index() > 0.5)
             score[rows] = self._take(rows)._integrated_crps(y[rows])
         with np.errstate(invalid="ignore"):
-            score = np.where(self._degenerate(), np.abs(y - self._bound()), score)
-        return np.where(np.isinf(y) | self._heavy(), np.inf, np.maximum(score, 0.0))
+            score = np.where(self._degenerate, np.abs(y - self._bound), score)
+        return np.where(np.isinf(y) | (self._tail_index() <= 0.5), np.inf, np.maximum(score, 0.0))
 
     def _quantile(self, q: Array) -> Array:
         return self._values(self._base._quantile(q), q, 1 - q)
 
-    def _exceeded(self, p: Array) -> Array:
-        return self._values(self._base._exceeded(p), 1 - p, p)
+    def _isf(self, p: Array) -> Array:
+        return self._values(self._base._isf(p), 1 - p, p)
 
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
         draws = self._transform.inverse(self._base._sample(n, rng))
-        rows = np.flatnonzero(self._truncated())
+        rows = np.flatnonzero(self._truncated)
         if n and len(rows):
             uniform = rng.uniform(np.finfo(np.float64).tiny, 1.0, (n, len(rows)))
             draws[:, rows] = self._take(rows)._solve(uniform, 1 - uniform)
@@ -149,84 +149,75 @@ class Transformed(Distribution):
         return type(self)(self._base[rows], self._transform)
 
     def _atoms(self) -> NDArray[np.bool_]:
-        return self._base._atoms() | self._degenerate()
-
-    def _heavy(self) -> NDArray[np.bool_]:
-        return self._tail_index() <= 0.5
+        return self._base._atoms() | self._degenerate
 
     def _tail_index(self) -> Array:
         return np.minimum(*self._transform._tail_index(self._base._tail_index()))
 
     def _knots(self) -> Array:
-        return self._transform.inverse(self._spread()[0])
+        return self._transform.inverse(self._base_knots()[0])
 
-    def _grain(self) -> tuple[Array, Array]:
-        z, grain, reach = self._spread()
+    def _widths(self) -> tuple[Array, Array]:
+        z, width, reach = self._base_knots()
         y = self._transform.inverse(z)
         with np.errstate(all="ignore"):
-            # A grain of infinity is that of a component without weight, which is no knot.
-            length = np.where(np.isinf(grain), np.inf, grain * self._transform._slope(z, y))
+            # An infinite width belongs to a component without weight, which has no knots.
+            length = np.where(np.isinf(width), np.inf, width * self._transform._slope(y))
             ends = [np.abs(self._transform.inverse(z + side * reach) - y) for side in (-1, 1)]
         return length, np.where(np.isfinite(reach), np.maximum(*ends), reach)
 
-    def _spread(self) -> tuple[Array, Array, Array]:
-        """The base's knots and some around each, with their grain and reach on the scale of the base."""
-        knots = self._base._knots()
-        grain, reach = self._base._grain()
-        step = np.where(np.isfinite(grain), grain, 0.0)
-        whole = (len(_SPREAD), *knots.shape)
-        flat = (whole[0] * whole[1], whole[2])
-        return (
-            (knots + _SPREAD * step).reshape(flat),
-            np.broadcast_to(grain, whole).reshape(flat),
-            np.broadcast_to(reach, whole).reshape(flat),
-        )
+    def _base_knots(self) -> Array:
+        """The base's knots and some around each, with their widths and reaches, on the scale of the base."""
+        knots, (width, reach) = self._base._knots(), self._base._widths()
+        step = np.where(np.isfinite(width), width, 0.0)
+        stack = np.stack(np.broadcast_arrays(knots + _OFFSETS * step, width, reach))
+        return stack.reshape(3, len(_OFFSETS) * len(knots), len(self))
 
     def _forward(self, y: Array) -> Array:
-        """g(y); a value that an atom of the base leads to leads back to that atom."""
+        """g(y), exact where y comes from an atom of the base."""
         z = self._transform.forward(y)
         if self._base._atoms().any():
             for knot in self._base._knots():
                 z = np.where(y == self._transform.inverse(knot), knot, z)
         return z
 
-    def _outside(self) -> _Outside:
-        """The base's probabilities outside and inside the image; computed once."""
-        if "_mass" not in vars(self):
-            vars(self)["_mass"] = _outside(self._base, self._transform.image)
-        found: _Outside = vars(self)["_mass"]
-        return found
+    @cached_property
+    def _mass(self) -> _Mass:
+        """The base's probabilities outside and inside the image."""
+        return _mass(self._base, self._transform.image)
 
+    @cached_property
     def _truncated(self) -> NDArray[np.bool_]:
         """Which rows of the base have some probability outside of the image, and some inside."""
-        mass = self._outside()
-        return (mass.below + mass.above > _NEGLIGIBLE) & ~self._degenerate()
+        return (self._mass.below + self._mass.above > _NEGLIGIBLE) & ~self._degenerate
 
+    @cached_property
     def _degenerate(self) -> NDArray[np.bool_]:
         """Which rows of the base have no probability inside the image: their y is the end of its domain."""
-        return self._outside().inside <= 0
+        return self._mass.inside <= 0
 
+    @cached_property
     def _bound(self) -> Array:
         """The y of a degenerate row."""
-        return self._transform.inverse(np.where(self._outside().below > 0.5, *self._transform.image))
+        return self._transform.inverse(np.where(self._mass.below > 0.5, *self._transform.image))
 
     def _conditional(self, z: Array, upper: NDArray[np.bool_]) -> Array:
         """The base's cdf at z, or its complement where `upper`, given that it lies in the image."""
-        tail, mass = self._base._tail(z, upper), self._outside()
-        if self._truncated().any():
+        tail, mass = self._base._tail(z, upper), self._mass
+        if self._truncated.any():
             with np.errstate(all="ignore"):
                 inside = np.clip((tail - np.where(upper, mass.above, mass.below)) / mass.inside, 0.0, 1.0)
-            tail = np.where(self._truncated(), inside, tail)
-        if self._degenerate().any():
-            reached = (self._transform.inverse(z) >= self._bound()) != upper
-            tail = np.where(self._degenerate(), reached.astype(np.float64), tail)
+            tail = np.where(self._truncated, inside, tail)
+        if self._degenerate.any():
+            reached = (self._transform.inverse(z) >= self._bound) != upper
+            tail = np.where(self._degenerate, reached.astype(np.float64), tail)
         return tail
 
     def _values(self, z: Array, q: Array, rest: Array) -> Array:
         """The quantiles at q = 1 − rest, given those of the base."""
         values = self._transform.inverse(z)
-        values[self._degenerate()] = self._bound()[self._degenerate(), None]
-        rows, inner = np.flatnonzero(self._truncated()), (q > 0) & (rest > 0)
+        values[self._degenerate] = self._bound[self._degenerate, None]
+        rows, inner = np.flatnonzero(self._truncated), (q > 0) & (rest > 0)
         if len(rows) and inner.any():
             found = self._take(rows)._solve(q[inner, None], rest[inner, None])
             values[np.ix_(rows, inner)] = found.T
@@ -238,49 +229,47 @@ class Transformed(Distribution):
         """The quantiles at q = 1 − rest, of shape (k, 1) or (k, n_rows), by a search for those of the base."""
         low, high = self._ends(np.finfo(np.float64).tiny)
         shape = np.broadcast_shapes(q.shape, low.shape)
-        inverse = Inverse(self._conditional, q, rest, smooth=~self._base._atoms())
+        inverse = InverseCdf(self._conditional, q, rest, smooth=~self._base._atoms())
         return self._transform.inverse(inverse.between(np.broadcast_to(low, shape), np.broadcast_to(high, shape)))
 
     def _ends(self, p: float) -> tuple[Array, Array]:
-        """Between which ends the base lies, within the image and but for the probability p on either side."""
+        """The ends of the base within the image, leaving out a probability of at most p on either side."""
         parts = [(np.ones(len(self), dtype=bool), self._base)]
         if isinstance(self._base, Mixture):
             parts = [(weight > 0, part) for weight, part in self._base._parts()]
         level = np.array([p])
         low = np.min([np.where(used, part._quantile(level)[:, 0], np.inf) for used, part in parts], axis=0)
-        high = np.max([np.where(used, part._exceeded(level)[:, 0], -np.inf) for used, part in parts], axis=0)
+        high = np.max([np.where(used, part._isf(level)[:, 0], -np.inf) for used, part in parts], axis=0)
         image = self._transform.image
         return np.clip(low, *image), np.clip(high, *image)
 
+    @cached_property
     def _moments(self) -> tuple[Array, Array]:
-        """Mean and standard deviation; computed once."""
-        if "_mean_std" not in vars(self):
-            if isinstance(self._transform, Identity):
-                mean, std = self._base.mean, self._base.std
-            elif isinstance(self._transform, Log) and isinstance(self._base, Normal):
-                mean, std = _lognormal_moments(self._base)
-            else:
-                mean, std = self._numeric_moments()
-            vars(self)["_mean_std"] = valid.frozen(mean), valid.frozen(std)
-        found: tuple[Array, Array] = vars(self)["_mean_std"]
-        return found
+        """Mean and standard deviation."""
+        if isinstance(self._transform, Identity):
+            mean, std = self._base.mean, self._base.std
+        elif isinstance(self._transform, Log) and isinstance(self._base, Normal):
+            mean, std = _lognormal_moments(self._base)
+        else:
+            mean, std = self._numeric_moments()
+        return valid.frozen(mean), valid.frozen(std)
 
     def _mesh(self, *jumps: Array) -> Array:
         """The edges of panels on the scale of the base, with the given points among them."""
         transform, base = self._transform, self._base
         smallest, largest = transform.domain
         ends = transform.forward([_SMALLEST if smallest == 0 else -_LARGEST, min(largest, _LARGEST)])
-        low, high = (np.clip(end, *ends) for end in self._ends(_BEYOND))
+        low, high = (np.clip(end, *ends) for end in self._ends(_TAIL))
         kinks = [np.full(len(self), kink) for kink in transform._kinks()]
         extra = np.clip(np.stack([*jumps, *kinks]), low, high)
-        grain = np.concatenate([base._grain()[0], np.zeros(extra.shape)])
+        width = np.concatenate([base._widths()[0], np.zeros(extra.shape)])
         knots = np.concatenate([base._knots(), extra])
-        # Beside the end of an image panels would shrink for ever; they get very small where y is infinite there.
+        # Beside the end of an image panels would shrink without end; they may get very small if y is infinite there.
         least = 1e-3 if np.isinf(transform._tail_index(np.array(np.inf))).all() else 1e-12
-        floor = least * np.where((grain > 0) & np.isfinite(grain), grain, np.inf).min(axis=0)
+        floor = least * np.where((width > 0) & np.isfinite(width), width, np.inf).min(axis=0)
         floor = np.where(np.isfinite(floor), floor, 1e-3 * (high - low))
         return _quadrature.panels(
-            low, high, knots, grain, beyond=1.0, widest=lambda z: np.maximum(transform._panel(z), floor)
+            low, high, knots, width, growth=1.0, widest=lambda z: np.maximum(transform._panel(z), floor)
         )
 
     def _numeric_moments(self) -> tuple[Array, Array]:
@@ -291,7 +280,7 @@ class Transformed(Distribution):
         rows = np.flatnonzero(np.minimum(lower, upper) > 1)
         mean[rows], std[rows] = self._take(rows)._integrated_moments()
         std[np.minimum(lower, upper) <= 2] += np.inf
-        return np.where(self._degenerate(), self._bound(), mean), np.where(self._degenerate(), 0.0, std)
+        return np.where(self._degenerate, self._bound, mean), np.where(self._degenerate, 0.0, std)
 
     def _integrated_moments(self) -> tuple[Array, Array]:
         # E(y − y₀) = ∫ (1 − F) dy above y₀ less ∫ F dy below it, and E(y − y₀)² = 2∫ |y − y₀| (1 − F or F) dy.
@@ -303,7 +292,7 @@ class Transformed(Distribution):
 
         def integrand(z: Array, rows: NDArray[np.intp]) -> Array:
             upper, y = z > center[rows], self._transform.inverse(z)
-            tail = self._take(rows)._conditional(z, upper) * self._transform._slope(z, y)
+            tail = self._take(rows)._conditional(z, upper) * self._transform._slope(y)
             return np.stack([np.where(upper, tail, -tail), 2 * np.abs(y - middle[rows]) * tail])
 
         with np.errstate(all="ignore"):
@@ -317,25 +306,25 @@ class Transformed(Distribution):
 
         def integrand(z: Array, rows: NDArray[np.intp]) -> Array:
             tail = self._take(rows)._conditional(z, z > place[rows])
-            return tail * tail * self._transform._slope(z, self._transform.inverse(z))
+            return tail * tail * self._transform._slope(self._transform.inverse(z))
 
         with np.errstate(all="ignore"):
             # Beyond the ends of the quadrature F is 0 or 1.
             return _quadrature.integral(edges, integrand) + np.abs(y - self._transform.inverse(place))
 
 
-def _outside(base: Distribution, image: tuple[float, float]) -> _Outside:
+def _mass(base: Distribution, image: tuple[float, float]) -> _Mass:
     lower, upper = (np.full(len(base), end) for end in image)
     no, yes = np.zeros(len(base), dtype=bool), np.ones(len(base), dtype=bool)
     below = base._tail(lower, no) if np.isfinite(image[0]) else np.zeros(len(base))
     above = base._tail(upper, yes) if np.isfinite(image[1]) else np.zeros(len(base))
     inside = 1 - below - above
-    # Probabilities near one have lost the digits of what is left; their complements have them.
+    # Where one is near 1, what is left has lost its digits, and comes from the complement.
     if (below > 0.5).any():
         inside = np.where(below > 0.5, base._tail(lower, yes) - above, inside)
     if (above > 0.5).any():
         inside = np.where(above > 0.5, base._tail(upper, no) - below, inside)
-    return _Outside(below, above, inside)
+    return _Mass(below, above, inside)
 
 
 def _lognormal_moments(base: Normal) -> tuple[Array, Array]:
@@ -349,7 +338,7 @@ def _lognormal_moments(base: Normal) -> tuple[Array, Array]:
 def _lognormal_crps(base: Normal, y: Array) -> Array:
     """y(2Φ(ω) − 1) − 2 exp(μ + σ²/2) (Φ(ω − σ) − Φ(−σ/√2)) with ω = (ln y − μ)/σ (Baran & Lerch 2015)."""
     with np.errstate(all="ignore"):
-        omega = _point.standardize(np.log(np.maximum(y, 0.0)), base.mean, base.std)
+        omega = standardize(np.log(np.maximum(y, 0.0)), base.mean, base.std)
         log_mean = base.mean + base.var / 2
         inner = np.exp(log_mean + log_ndtr(omega - base.std)) - np.exp(log_mean + log_ndtr(-base.std / np.sqrt(2)))
         score = np.where(np.isinf(y), np.inf, y * (2 * ndtr(omega) - 1)) - 2 * inner

@@ -42,7 +42,7 @@ def rows(**columns: ArrayLike) -> list[NDArray[np.float64]]:
 
 
 def probabilities(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Non-negative numbers whose last axis sums to one, normalised to do so exactly (up to rounding)."""
+    """Non-negative numbers whose last axis sums to one, normalized to do so exactly (up to rounding)."""
     refuse((values < 0) | (values > 1 + SUM_TOLERANCE), values, f"{name} must be between 0 and 1")
     total = values.sum(axis=-1, keepdims=True)
     off = np.abs(total - 1) > SUM_TOLERANCE

@@ -1,4 +1,4 @@
-"""What every classifier shares: labels of any kind, `predict`, `predict_proba` and `predict_dist`."""
+"""The base class of classifiers: labels, `predict`, `predict_proba` and `predict_dist`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from credo.distributions import Bernoulli, Categorical
 from credo.estimator._estimator import Estimator
-from credo.estimator._labels import labels_of
-from credo.estimator._numeric import numeric
+from credo.estimator._numeric import is_missing, numeric, unmasked
 
 Array = NDArray[np.float64]
 
@@ -21,9 +22,9 @@ Array = NDArray[np.float64]
 class Classifier(ClassifierMixin, Estimator):
     """A scikit-learn classifier that predicts distributions over labels.
 
-    A subclass writes `fit`, `summary` and `_probabilities`, the table of class probabilities for clean rows; where the
-    model has scores that are monotone in them it writes `decision_function` as well. It sets `result_` in `fit` and,
-    where the mathematics has one, `log_evidence_` with `evidence_method_` and `evidence_base_`.
+    A subclass defines `fit`, `summary` and `_probabilities`, the class probabilities of validated rows, and
+    `decision_function` if the model has scores. `fit` sets `result_` and, if the model has an evidence,
+    `log_evidence_`, `evidence_method_` and `evidence_base_`.
     """
 
     classes_: NDArray[Any]
@@ -35,8 +36,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable label of each row."""
-        likeliest = np.argmax(self.predict_proba(X), axis=1)
-        return self.classes_[likeliest]
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """The probability of each label, in the order of `classes_`: shape (n_samples, n_classes)."""
@@ -65,9 +65,9 @@ class Classifier(ClassifierMixin, Estimator):
         *,
         class_weight: Any = None,
     ) -> tuple[Any, NDArray[np.intp], Array | None]:
-        """X as finite float64 rows, the labels' places in `classes_`, and the weights; rows of weight zero are dropped.
+        """X as finite float64 rows, each label's index in `classes_`, and the weights; drops rows of weight zero.
 
-        A row that is repeated k times and a row of weight k are the same data to every estimator. `class_weight`
+        To every estimator a row of weight k is the same as k copies of the row. `class_weight`
         ("balanced", or a mapping from label to factor) multiplies the weights.
         """
         if y is None:
@@ -93,7 +93,7 @@ class Classifier(ClassifierMixin, Estimator):
         return rows, codes, weight
 
     def _coded(self, labels: NDArray[Any]) -> NDArray[np.intp]:
-        """The labels' places among the classes, of which there have to be two."""
+        """The index of each label in `classes_`, which must have at least two."""
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             every = f"but every label is {self.classes_.tolist()[0]!r}" if len(labels) else "but no row has any weight"
@@ -103,7 +103,7 @@ class Classifier(ClassifierMixin, Estimator):
     def _class_factors(
         self, class_weight: Any, labels: NDArray[Any], codes: NDArray[np.intp], weight: Array | None
     ) -> Array:
-        """What each class's weights are multiplied by; "balanced" gives every class the same total."""
+        """The factor for the weights of each class; "balanced" gives every class the same total."""
         if isinstance(class_weight, str) and class_weight == "balanced":
             totals = np.bincount(codes, weight)
             return totals.sum() / (len(totals) * totals)
@@ -111,6 +111,44 @@ class Classifier(ClassifierMixin, Estimator):
         for label, factor in zip(self.classes_.tolist(), factors.tolist(), strict=True):
             if not (math.isfinite(factor) and factor >= 0):
                 raise ValueError(
-                    f"class_weight gives class {label!r} the factor {factor:g}; it must be finite, and >= 0"
+                    f"class_weight gives class {label!r} the factor {factor:g}; it must be finite and not negative"
                 )
         return factors
+
+
+def labels_of(y: ArrayLike) -> NDArray[Any]:
+    """y as an array of labels of one type, none of them missing."""
+    values = column_or_1d(_plain(unmasked(y, name="y")), warn=True)
+    if values.dtype.kind in "OfcmM":
+        for row, label in enumerate(values.tolist()):
+            if is_missing(label):
+                missing = "NaN" if isinstance(label, float) else repr(label)
+                raise ValueError(f"y has no label in row {row}: {missing}; leave such rows out")
+    if values.dtype.kind == "O":
+        values = _of_one_type(values)
+    check_classification_targets(values)
+    return values
+
+
+def _plain(y: ArrayLike) -> Any:
+    """A column of a frame as an array of objects, because its own conversion may fail on a missing value."""
+    dtype = getattr(y, "dtype", None)
+    if dtype is not None and not isinstance(dtype, np.dtype) and getattr(y, "ndim", 0) == 1:
+        return np.asarray(y, dtype=object)
+    return y
+
+
+def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects as booleans or numbers, if they all are; text stays as it is."""
+    entries = [label.item() if isinstance(label, np.generic) else label for label in values.tolist()]
+    if all(isinstance(label, str) for label in entries):
+        return values
+    for kind in (bool, int, float):
+        if all(isinstance(label, kind) for label in entries):
+            return np.array(entries)
+    kinds = sorted({type(label).__name__ for label in entries})
+    if len(kinds) > 1:
+        raise ValueError(
+            f"the labels in y are of several types, {' and '.join(kinds)}: make them all text or all numbers"
+        )
+    return values

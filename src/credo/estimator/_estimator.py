@@ -1,26 +1,45 @@
-"""Validation that all estimators share: rows, weights and names."""
+"""The base of all estimators: validation of rows and weights, feature names, and how a fit ended."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
+from sklearn import exceptions
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array, check_X_y
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
 
 from credo.estimator._names import names_of
-from credo.estimator._numeric import numeric, with_gaps
-from credo.estimator._result import Result
+from credo.estimator._numeric import is_sparse, numeric, with_gaps
 from credo.frames import Table
 
-# Nobody has more copies of a row than this; fewer than the other are no data.
-_HEAVIEST, _LIGHTEST = 1e15, 1e-15
-# More columns than this no table has.
-_WIDEST = 2**31
+# The largest weight must be between these: a weight of k means k copies of a row.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-15, 1e15
+_MOST_FEATURES = 2**31
+
+
+class FitWarning(UserWarning):
+    """The fit succeeded, but with something that the user should know about."""
+
+
+class ConvergenceWarning(FitWarning, exceptions.ConvergenceWarning):
+    """The fit did not converge. Also scikit-learn's warning of that name, so filters for either of them apply."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Outcome of a fit: whether it converged, the number of iterations, and a message.
+
+    If the fit did not converge, the message says what to try next.
+    """
+
+    converged: bool
+    n_iter: int
+    message: str
 
 
 class Estimator(BaseEstimator):
@@ -41,10 +60,10 @@ class Estimator(BaseEstimator):
         return tags
 
     def _check_state(self) -> None:
-        """Raise a ValueError where state that came from a file can't be that of a fit; compiled code relies on it."""
+        """Raise a ValueError if state that came from a file can't be that of a fit; compiled code doesn't check it."""
         width = getattr(self, "n_features_in_", None)
         names = getattr(self, "feature_names_in_", None)
-        if width is not None and not 0 < width < _WIDEST:
+        if width is not None and not 0 < width < _MOST_FEATURES:
             raise ValueError(f"n_features_in_ is {width}")
         if width is not None and names is not None and names.shape != (width,):
             raise ValueError(f"feature_names_in_ has shape {names.shape} for {width} columns")
@@ -53,14 +72,14 @@ class Estimator(BaseEstimator):
             raise ValueError(f"coef_ has shape {coef.shape} for {width} columns")
         for name in ("coef_", "intercept_"):
             if not np.isfinite(getattr(self, name, 0.0)).all():
-                raise ValueError(f"{name} holds values that aren't finite")
+                raise ValueError(f"{name} must be finite")
 
     def summary(self, *, level: float = 0.95) -> Table:
         """A table of the fitted parameters with intervals of the given level."""
         raise NotImplementedError
 
     def _forget(self) -> None:
-        """Drop what an earlier fit left, so that nothing of it can answer for the new one."""
+        """Remove the attributes of an earlier fit, so that none of them is left after the new one."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
 
@@ -70,9 +89,8 @@ class Estimator(BaseEstimator):
         return self._validated(numeric(X), reset=False)
 
     def _validated(self, X: Any, *, reset: bool = True, **y: Any) -> Any:
-        """X, and y where it is given, as scikit-learn validates them, and the names that came with an array."""
-        sparse = bool(issparse(X))
-        if sparse and not self._sparse_format():
+        """X, and y if given, as scikit-learn validates them; takes over feature names kept beside an array."""
+        if is_sparse(X) and not self._sparse_format():
             size = 8e-6 * X.shape[0] * X.shape[1]
             raise TypeError(
                 f"Sparse data was passed for X, but {type(self).__name__} needs a dense array: pass X.toarray(), which "
@@ -81,7 +99,7 @@ class Estimator(BaseEstimator):
             )
         options = {"dtype": np.float64, "accept_sparse": self._sparse_format()} | y
         if not reset and getattr(self, "names_carried_", False) and not nw.dependencies.is_into_dataframe(X):
-            # A slice has lost its names, and scikit-learn would warn of that.
+            # An array without names, such as a slice, would make scikit-learn warn.
             if "y" not in y:
                 options["input_name"] = "X"
             checked: Any = (check_X_y if "y" in y else check_array)(X, estimator=self, **options)
@@ -93,7 +111,7 @@ class Estimator(BaseEstimator):
         return checked
 
     def _take_names(self, X: Any) -> None:
-        """The names that came with an array; a frame's are known from its validation, which goes before."""
+        """Take over names kept beside an array; those of a frame have been set by its validation."""
         names = names_of(X)
         if names is not None:
             self.feature_names_in_, self.names_carried_ = names, True
@@ -104,12 +122,12 @@ class Estimator(BaseEstimator):
         return "csr" if self._accepts_sparse else False
 
     def _weights(self, sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
-        """Weights that are finite, not negative, not all zero or next to it, and not beyond counting."""
+        """The weights as floats: finite, not negative, not all zero, and of a plausible size."""
         given = with_gaps(sample_weight, name="sample_weight")
         weight = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
         if not (weight > 0).any():
             raise ValueError("all sample weights are zero: at least one row needs a positive weight")
-        if not _LIGHTEST < weight.max() <= _HEAVIEST:
+        if not _LEAST_WEIGHT < weight.max() <= _MOST_WEIGHT:
             raise ValueError(
                 f"the largest sample_weight is {weight.max():.3g}, but a weight of k means k copies of a row: rescale "
                 "the weights so that they sum to the number of observations"
@@ -117,6 +135,22 @@ class Estimator(BaseEstimator):
         return weight
 
     def _feature_names(self) -> list[str]:
-        """The columns' names as fitted, or x0, x1, … when X had none."""
+        """The feature names of the fit, or x0, x1, … if X had none."""
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+class Absent:
+    """Stands for an inherited method that a class doesn't have: `hasattr` is False, and a call says why.
+
+    >>> class Silent:
+    ...     speak = Absent("it has nothing to say")
+    >>> hasattr(Silent(), "speak")
+    False
+    """
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def __get__(self, instance: Any, owner: type | None = None) -> NoReturn:
+        raise AttributeError(self._reason)

@@ -1,4 +1,4 @@
-"""What a log evidence conditions on, so that only evidences of one kind are compared."""
+"""What a log evidence conditions on; only evidences with the same conditions can be compared."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def evidence_base(
 ) -> str:
     """Everything that keeps a log evidence from being the log density of y under proper priors, in one line.
 
-    An improper prior has no constant of its own, a maximum is larger than an average, and a prior that is scaled by the
-    variance of y has seen y. Each of these adds a constant that only models of the same base share, so that a
-    difference of log evidences is a log Bayes factor within one base alone. In all of Credo a flat intercept has the
-    density one, and σ² under 1/σ² is integrated over dσ²/σ².
+    An improper prior has an arbitrary constant, a maximum is larger than an average, and a prior that is scaled by the
+    variance of y depends on y. Models of the same base share these, so that differences of their log evidences are log
+    Bayes factors; those of models of different bases aren't. A flat prior on an intercept has density one, and the
+    prior 1/σ² is integrated over dσ²/σ², in all of Credo.
 
     Parameters
     ----------
     intercept, slopes, noise, noise_prior, kernel, hyperparameters : str
-        How each was dealt with; empty where it was given, has a proper prior, or doesn't exist.
-    class_weight : as given to a classifier; weighted labels are other data.
+        How each was treated; empty if it was given, has a proper prior, or doesn't exist.
+    class_weight : as passed to a classifier; weighted labels are different data.
 
     Examples
     --------

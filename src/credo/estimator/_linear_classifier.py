@@ -1,4 +1,4 @@
-"""What linear classifiers share: scores, probabilities and the summary table."""
+"""The base class of linear classifiers: scores, probabilities and the summary table."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Array = NDArray[np.float64]
 class LinearClassifier(Classifier):
     """A classifier by linear scores, s(x) = Wx + b.
 
-    Two classes have one score, that of the second of `classes_`, above zero where it is the likelier one; more classes
-    have one each. Shapes are scikit-learn's: `coef_` is (1, n_features) or (n_classes, n_features), `intercept_` (1,)
-    or (n_classes,).
+    Two classes have one score, which is positive where the second of `classes_` is more probable; more classes have one
+    each. Shapes are scikit-learn's: `coef_` is (1, n_features) or (n_classes, n_features), `intercept_` (1,) or
+    (n_classes,).
 
-    Here scores are log odds (two classes) or logits (more): a subclass for which that is not so writes
-    `_probabilities` and `_log_probabilities`. It says its `_title` and `_notes`, and where it knows standard errors of
-    its weights and intercepts, `_scales`; where these aren't those of an estimator, it leaves the `_tests` out.
+    Scores are log odds (two classes) or logits (more); a subclass with other scores overrides `_probabilities` and
+    `_log_probabilities`. A subclass defines `_title`, and may override `_notes`, `_scales` if it has standard errors,
+    and `_tests` if these aren't standard errors of an estimator.
     """
 
     coef_: Array
@@ -40,7 +40,7 @@ class LinearClassifier(Classifier):
         super()._check_state()
         n_classes = len(self.classes_)
         if n_classes < 2:
-            raise ValueError(f"classes_ holds {n_classes} labels")
+            raise ValueError(f"classes_ has {n_classes} labels")
         sizes = {"k": 1 if n_classes == 2 else n_classes, "d": self.n_features_in_}
         check_shapes(self, sizes, coef_="k d", intercept_="k")
 
@@ -88,11 +88,11 @@ class LinearClassifier(Classifier):
         return log_softmax(scores, axis=1)
 
     def _scales(self) -> tuple[Array, Array] | None:
-        """Standard errors of weights and intercepts, in their shapes; None where there are none."""
+        """Standard errors of weights and intercepts, in their shapes, or None."""
         return None
 
     def _tests(self, estimate: Array, scale: Array) -> dict[str, list[float]]:
-        """The columns between sd and interval: Wald's z and two-sided p, as estimates are normal for many rows."""
+        """The columns between sd and interval: Wald's z and its two-sided p-value."""
         with np.errstate(divide="ignore", invalid="ignore"):
             z = estimate / scale
         return {"z": list(z), "p": list(2 * stats.norm.sf(np.abs(z)))}
@@ -101,7 +101,7 @@ class LinearClassifier(Classifier):
         return (self.result_.message,)
 
     def _parameters(self) -> tuple[list[str], Array]:
-        """Names and values of all weights, class by class; an intercept comes before its weights."""
+        """Names and values of all parameters, class by class, with the intercept first."""
         features = self._feature_names()
         names = ["intercept", *features] if self.fit_intercept else features
         if len(self.classes_) > 2:

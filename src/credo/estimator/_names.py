@@ -1,8 +1,7 @@
-"""Names of columns for what has no place for them: arrays and sparse matrices.
+"""Feature names for arrays and sparse matrices, which have no place for them.
 
-A pipeline hands the very object that one step made to the next one. So the names are kept beside the object, for as
-long as it lives, and whoever is given that object can ask for them; copies and slices are other objects, and have none.
-The arrays stay what they were, of their own class, and a mark costs nothing until the names are asked for.
+A pipeline passes the very object that one step returns to the next step. So the names are stored beside the object as
+long as it lives, and looked up by its identity. Copies and slices are other objects and have no names.
 """
 
 from __future__ import annotations
@@ -15,25 +14,26 @@ from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+
+from credo.estimator._numeric import is_sparse
 
 Rows = TypeVar("Rows")
 Names = Sequence[str] | NDArray[Any]
 
-# By the object's id; an entry goes when the object does, before another one can have its id.
+# By the object's id; an entry is removed with its object, before another object can get that id.
 _NAMED: dict[int, tuple[ref[Any], Callable[[], Names]]] = {}
 
 
 def named(X: Rows, names: Sequence[str]) -> Rows:
-    """X itself, an array or sparse matrix whose columns Credo's estimators call by these names from now on.
+    """X itself, an array or sparse matrix, after storing names of its columns for Credo's estimators.
 
-    What `credo.features` makes has names in this way without being asked; data frames have their own.
+    The output of `credo.features` has such names already; data frames have their own.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
     names : sequence of str
-        One a column, all different.
+        One for each column, all different.
 
     Examples
     --------
@@ -44,18 +44,18 @@ def named(X: Rows, names: Sequence[str]) -> Rows:
     >>> Lasso(alpha=0.25).fit(X, [0.0, 1.0, 2.0, 3.0]).selected_
     ['dose']
     """
-    if not (isinstance(X, np.ndarray) or issparse(X)) or X.ndim != 2:  # type: ignore[union-attr]
+    if not (isinstance(X, np.ndarray) or is_sparse(X)) or X.ndim != 2:  # type: ignore[attr-defined]
         raise TypeError(
-            f"named takes an array or a sparse matrix of two dimensions; got {type(X).__name__}: a data frame has "
-            "names of its own, and a list has to become an array first"
+            f"named takes a two-dimensional array or sparse matrix; got {type(X).__name__}: a data frame has names of "
+            "its own, and a list must be converted to an array first"
         )
-    called = names_for(names, X.shape[1])  # type: ignore[union-attr]
+    called = names_for(names, X.shape[1])  # type: ignore[attr-defined]
     return _marked(X, lambda: called)
 
 
 def named_by(X: Rows, transformer: Any) -> Rows:
-    """X itself, which a transformer made: its `get_feature_names_out` is asked when an estimator wants to know."""
-    # Of a copy: a further fit makes other columns.
+    """X itself, the output of a transformer, whose `get_feature_names_out` is called when the names are needed."""
+    # A copy, because the transformer may be fitted again.
     return _marked(X, copy(transformer).get_feature_names_out)
 
 
@@ -66,7 +66,7 @@ def _marked(X: Rows, names: Callable[[], Names]) -> Rows:
 
 
 def names_of(X: Any) -> NDArray[Any] | None:
-    """The names that this very object was given, where it still has as many columns."""
+    """The names stored for this very object, unless its number of columns has changed."""
     entry = _NAMED.get(id(X))
     owner = None if entry is None else entry[0]()
     if entry is None or owner is None or owner is not X:
@@ -76,13 +76,15 @@ def names_of(X: Any) -> NDArray[Any] | None:
 
 
 def names_for(names: Sequence[str], n_features: int) -> list[str]:
-    """Names for the columns of X, as many as there are and no two the same."""
+    """The names as a list; raises an error unless there is one for each column and all are different."""
     if isinstance(names, str):
-        raise ValueError(f"names must be a sequence of {n_features} names, one a column; got the one text {names!r}")
+        raise ValueError(
+            f"names must be a sequence of {n_features} names, one for each column; got the string {names!r}"
+        )
     called = [str(name) for name in names]
     if len(called) != n_features:
-        raise ValueError(f"names has {len(called)} entries, but X has {n_features} columns: give one name a column")
+        raise ValueError(f"names has {len(called)} entries, but X has {n_features} columns: pass one name for each")
     twice = [name for name, count in Counter(called).items() if count > 1]
     if twice:
-        raise ValueError(f"names must be different, but {twice[0]!r} comes {called.count(twice[0])} times")
+        raise ValueError(f"names must be different, but {twice[0]!r} occurs {called.count(twice[0])} times")
     return called

@@ -1,4 +1,4 @@
-"""What isn't a number, though NumPy may treat it as one: masked values, dates and durations; and columns of text."""
+"""Validation of numeric tables: dates, durations, masked values and text raise errors that say what to do."""
 
 from __future__ import annotations
 
@@ -14,13 +14,20 @@ _ADVICE = {"dates": "days since a date", "durations": "days or seconds", "times"
 _KINDS = {"dates": (np.datetime64, date), "durations": (np.timedelta64, timedelta), "times": (time,)}
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy sparse matrix or array."""
+    return bool(issparse(X))
+
+
 def numeric(table: Any, *, name: str = "X") -> Any:
-    """The table as it came, or the data of a masked array that masks nothing.
+    """The table unchanged, or the data of a masked array without masked values.
 
     Dates, durations and masked values raise an error, because NumPy would silently treat dates as counts of their
-    unit of storage, and masked values as observed. So does a text column of a frame, with what to do about it.
+    unit of storage, and masked values as observed. So does a text column of a frame.
     """
-    for where, kind in _dated(table):
+    for where, kind in _kinds(table):
+        if kind is None:
+            continue
         by_itself = "; credo.io.TableModel(None, model) does this automatically" if name == "X" else ""
         if kind == "text":
             levels = "encode it as numbers, such as a 0/1 column for each level"
@@ -32,26 +39,26 @@ def numeric(table: Any, *, name: str = "X") -> Any:
     return unmasked(table, name=name)
 
 
-# Squares of such numbers, summed and multiplied with their like, still fit into double precision.
+# Products of sums of squares of larger numbers might overflow.
 _LARGEST = 1e120
 
 
 def require_squares(X: Any, weight: Any = None) -> None:
-    """Refuse a column whose largest entry, weighted, has a square that leaves double precision; zeros are none."""
+    """Raise an error for a column whose largest weighted entry has a square that overflows or underflows."""
     root = 1.0 if weight is None else float(np.sqrt(np.max(weight, initial=1.0)))
-    top, bottom = (np.asarray(end.toarray() if issparse(X) else end).ravel() for end in (X.max(axis=0), X.min(axis=0)))
+    top, bottom = (np.asarray(end.toarray() if is_sparse(X) else end).ravel() for end in (X.max(axis=0), X.min(axis=0)))
     size = np.maximum(top, -bottom)
     odd = (size > _LARGEST / root) | ((size > 0) & (size < 1 / _LARGEST))
     if odd.any():
         j = int(np.argmax(odd))
         raise ValueError(
-            f"the largest number in column {j} of X is {size[j]:.3g} in size, whose square overflows or underflows: "
+            f"the largest absolute value in column {j} of X is {size[j]:.3g}, whose square overflows or underflows: "
             "change the unit of that column, for example divide it by its standard deviation"
         )
 
 
 def observed(y: Any) -> Any:
-    """y as numbers, as `with_gaps` gives it; a missing value raises an error that names its row."""
+    """y as numbers; a missing value raises an error that names its row."""
     values = with_gaps(y)
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         gaps = np.argwhere(np.isnan(values))
@@ -61,9 +68,9 @@ def observed(y: Any) -> Any:
 
 
 def with_gaps(y: Any, *, name: str = "y") -> Any:
-    """y, where None, pandas' NA and the like, which NumPy doesn't take for numbers, are NaN.
+    """y with NaN in place of None, pandas' NA and the like.
 
-    What holds no numbers at all is given back as it came, for scikit-learn's validation to say what is wrong.
+    Anything else that isn't a number is returned unchanged, for scikit-learn's validation to say what is wrong.
     """
     y = numeric(y, name=name)
     try:
@@ -95,7 +102,7 @@ def _shown(y: Any, place: Any) -> str:
 
 
 def unmasked(values: Any, *, name: str) -> Any:
-    """The data of a masked array that masks nothing, anything else as it came; masked values raise an error."""
+    """The data of a masked array without masked values, anything else unchanged; masked values raise an error."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
     hidden = np.argwhere(np.ma.getmaskarray(values))
@@ -103,42 +110,37 @@ def unmasked(values: Any, *, name: str) -> Any:
         return np.ma.getdata(values)
     place = ", ".join(f"{axis} {i}" for axis, i in zip(("row", "column"), hidden[0].tolist(), strict=False))
     raise ValueError(
-        f"{name} masks {len(hidden)} of its {values.size} values, the first in {place}, and masked values can't be "
-        f"used: drop those rows, or fill them in, as with {name}.filled(value)"
+        f"{name} masks {len(hidden)} of its {values.size} values, the first in {place}: drop those rows, or fill them "
+        f"in, as with {name}.filled(value)"
     )
 
 
-def _dated(table: Any) -> Iterator[tuple[str, str]]:
-    """The columns that hold dates, text or the like, each as the beginning of a sentence, and what it holds.
+def _kinds(table: Any) -> Iterator[tuple[str, str | None]]:
+    """For each column, "column … of " and what it contains that isn't a number, or None.
 
     Lists and columns of objects are judged by their first row.
     """
     if nw.dependencies.is_into_dataframe(table):
         for series in nw.from_native(table, eager_only=True).iter_columns():
-            yield from _told(_kind_of_series(series), f"column {str(series.name)!r} of ")
+            yield f"column {str(series.name)!r} of ", _kind_of_series(series)
     elif nw.dependencies.is_into_series(table):
-        yield from _told(_kind_of_series(nw.from_native(table, series_only=True)))
+        yield "", _kind_of_series(nw.from_native(table, series_only=True))
     elif isinstance(table, np.ndarray) and table.dtype.kind in "mM":
         yield "", "dates" if table.dtype.kind == "M" else "durations"
     elif isinstance(table, list | tuple) or (isinstance(table, np.ndarray) and table.dtype.kind == "O" and table.ndim):
         first = next(iter(table), None)
         if isinstance(first, list | tuple | np.ndarray):
             for j, value in enumerate(first):
-                yield from _told(_kind_of(value), f"column {j} of ")
+                yield f"column {j} of ", _kind_of(value)
         else:
-            yield from _told(_kind_of(first))
-
-
-def _told(kind: str | None, where: str = "") -> Iterator[tuple[str, str]]:
-    if kind is not None:
-        yield where, kind
+            yield "", _kind_of(first)
 
 
 def _kind_of_series(series: nw.Series[Any]) -> str | None:
     dtype = series.dtype
     if dtype == nw.Object or dtype in (nw.String, nw.Categorical, nw.Enum):
         first = next(iter(series.drop_nulls().head(1).to_list()), None)
-        return "text" if isinstance(first, str) and not _is_number(first) else _kind_of(first)
+        return "text" if isinstance(first, str) and not reads_as_number(first) else _kind_of(first)
     if not dtype.is_temporal():
         return None
     return "durations" if dtype == nw.Duration else "times" if dtype == nw.Time else "dates"
@@ -148,7 +150,8 @@ def _kind_of(value: Any) -> str | None:
     return next((kind for kind, types in _KINDS.items() if isinstance(value, types)), None)
 
 
-def _is_number(text: str) -> bool:
+def reads_as_number(text: str) -> bool:
+    """Whether the text is a number, such as "1.5"."""
     try:
         float(text)
     except ValueError:

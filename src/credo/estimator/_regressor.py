@@ -1,4 +1,4 @@
-"""What every regressor shares: numeric targets, `predict` and `predict_dist`."""
+"""The base class of regressors: numeric targets, `predict` and `predict_dist`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from sklearn.base import RegressorMixin
 
 from credo.distributions import Distribution
 from credo.estimator._estimator import Estimator
-from credo.estimator._numeric import numeric, observed
+from credo.estimator._numeric import numeric, observed, reads_as_number
 
 Array = NDArray[np.float64]
 
-# The squares of such numbers, summed, still fit into double precision.
+# Sums of squares of larger targets might overflow.
 _LARGEST = 1e140
 
 
 class Regressor(RegressorMixin, Estimator):
     """A scikit-learn regressor that predicts distributions.
 
-    A subclass writes `fit`, `summary`, `_mean` and `_dist`; it sets `result_` in `fit` and, where the mathematics has
-    one, `log_evidence_` with `evidence_method_` and `evidence_base_`. A subclass that knows how its predictions vary
-    together writes `_covariance` as well.
+    A subclass defines `fit`, `summary`, `_mean` and `_dist`, and `_covariance` if its predictions are correlated. `fit`
+    sets `result_` and, if the model has an evidence, `log_evidence_`, `evidence_method_` and `evidence_base_`.
     """
 
     @overload
@@ -57,8 +56,8 @@ class Regressor(RegressorMixin, Estimator):
 
         Returns
         -------
-        mean : array of shape (n_samples,); where the model was fitted to several columns of y, a column for each
-        std or covariance : array, only when asked for; several columns of y add an axis at the end
+        mean : array of shape (n_samples,), or (n_samples, n_targets) for several columns of y
+        std or covariance : array, only if requested; several columns of y add an axis at the end
         """
         if return_std and return_cov:
             raise ValueError("return_std and return_cov can't both be True: the std is the root of cov's diagonal")
@@ -81,7 +80,7 @@ class Regressor(RegressorMixin, Estimator):
 
         Returns
         -------
-        Distribution, vectorised over the rows
+        Distribution, vectorized over the rows
         """
         return self._dist(self._predict_rows(X), latent=latent)
 
@@ -102,7 +101,7 @@ class Regressor(RegressorMixin, Estimator):
     ) -> tuple[Any, Array, Array | None]:
         """X, y and weights as finite float64 arrays; rows of weight zero are dropped.
 
-        A row that is repeated k times and a row of weight k are the same data to every estimator.
+        To every estimator a row of weight k is the same as k copies of the row.
         """
         rows: Any
         target: Any
@@ -110,7 +109,7 @@ class Regressor(RegressorMixin, Estimator):
         try:
             rows, target = self._validated(X, y=y, reset=reset, y_numeric=True)
         except ValueError:
-            self._refuse_words(y)
+            self._refuse_text(y)
             raise
         target = np.asarray(target, dtype=np.float64)
         self._refuse_extremes(target)
@@ -121,20 +120,20 @@ class Regressor(RegressorMixin, Estimator):
         return (rows, target, weight) if used.all() else (rows[used], target[used], weight[used])
 
     @staticmethod
-    def _refuse_words(y: Any) -> None:
-        """Labels in the place of targets are refused by what they are."""
+    def _refuse_text(y: Any) -> None:
+        """Raise an error if the targets are text, which names the first and suggests a classifier."""
         values = np.asarray(y) if np.ndim(y) == 1 else np.empty(0)
         if values.dtype.kind not in "OU":
             return
         for value in values:
-            if isinstance(value, str) and not _is_number(value):
+            if isinstance(value, str) and not reads_as_number(value):
                 raise ValueError(
                     f"y contains text, such as {str(value)[:40]!r}, but a regression needs numbers. For labels use a "
                     "classifier, such as LogisticRegression, GPClassifier or SpikeSlabClassifier"
                 )
 
     def _refuse_extremes(self, target: Array) -> None:
-        """Targets whose squares leave double precision are refused; NaN doesn't count."""
+        """Raise an error if squares of the targets would overflow or underflow; NaN is ignored."""
         largest = float(np.nanmax(np.abs(target)))
         if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
             raise ValueError(
@@ -146,17 +145,9 @@ class Regressor(RegressorMixin, Estimator):
 def training_rows(
     caller: str, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, sparse: str | bool = False
 ) -> tuple[Any, Array, Array | None, list[str]]:
-    """X, y, weights and the columns' names for a function, which refuses what a regressor's `fit` does.
+    """X, y, weights and feature names for a function, validated as by a regressor's `fit`.
 
-    The messages call it by its name, `caller`. `sparse` is the format that sparse rows are brought to, or False.
+    Error messages name the function `caller`. `sparse` is the format that sparse rows are converted to, or False.
     """
-    door = type(caller, (Regressor,), {"_sparse_format": lambda self: sparse})()
-    return *door._training_rows(X, y, sample_weight), door._feature_names()
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    estimator = type(caller, (Regressor,), {"_sparse_format": lambda self: sparse})()
+    return *estimator._training_rows(X, y, sample_weight), estimator._feature_names()

@@ -8,11 +8,11 @@ import numpy as np
 
 
 def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str) -> dict[str, int]:
-    """Raise a ValueError unless these arrays of an object have these shapes and finite values; the lengths by letter.
+    """Raise a ValueError unless attributes are finite arrays of the given shapes; returns the length of each letter.
 
-    A shape is a length for each axis: a letter, which has one length throughout, or a letter and what is added to it,
-    such as "n d+1". No axis at all is one number. A "?" behind it lets the array be None, a "~" lets it hold NaN. The
-    length "r", a rank, may be zero.
+    A shape has a letter for each axis, such as "n d", or a letter plus a number, such as "n d+1". A letter stands for
+    the same length everywhere; only "r", a rank, may be zero. An empty shape is a number. "?" at the end allows None,
+    and "~" allows NaN.
 
     >>> from types import SimpleNamespace
     >>> check_shapes(SimpleNamespace(X=np.zeros((3, 2)), w=np.zeros(3)), X="n d", w="n")
@@ -38,19 +38,19 @@ def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str)
             wanted = text.strip("?~").replace(" ", ", ")
             raise ValueError(f"{name} has shape {np.shape(array)}, where ({wanted}) is needed with {shown}")
         if array.dtype.kind == "f" and "~" not in text and not np.isfinite(array).all():
-            raise ValueError(f"{name} holds values that aren't finite")
+            raise ValueError(f"{name} must be finite")
     return known
 
 
 def check_places(owner: Any, name: str, stop: int) -> None:
-    """Raise a ValueError unless an array holds whole numbers from 0 to stop − 1."""
+    """Raise a ValueError unless the array contains whole numbers from 0 to stop − 1 only."""
     places = getattr(owner, name)
     if places.size and not (places.min() >= 0 and places.max() < stop and (places == np.floor(places)).all()):
-        raise ValueError(f"{name} must hold whole numbers from 0 to {stop - 1}")
+        raise ValueError(f"{name} must contain whole numbers from 0 to {stop - 1}")
 
 
 def check_positive(owner: Any, *names: str, zero: bool = False) -> None:
-    """Raise a ValueError unless these hold positive numbers only; with `zero`, numbers that aren't negative."""
+    """Raise a ValueError unless the attributes contain positive numbers only, or with `zero` non-negative ones."""
     for name in names:
         values = np.asarray(getattr(owner, name), dtype=np.float64)
         if not ((values >= 0) if zero else (values > 0)).all():

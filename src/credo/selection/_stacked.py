@@ -75,8 +75,8 @@ class Stacked(Distribution):
     def _quantile(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._each(lambda dist: dist._quantile(q))
 
-    def _exceeded(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._each(lambda dist: dist._exceeded(p))
+    def _isf(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._each(lambda dist: dist._isf(p))
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         return self._each(lambda dist: dist._sample(n, rng).T).T
@@ -93,9 +93,6 @@ class Stacked(Distribution):
 
     def _atoms(self) -> NDArray[np.bool_]:
         return self._each(lambda dist: dist._atoms())
-
-    def _heavy(self) -> NDArray[np.bool_]:
-        return self._each(lambda dist: dist._heavy())
 
     def _tail_index(self) -> NDArray[np.float64]:
         return self._each(lambda dist: dist._tail_index())

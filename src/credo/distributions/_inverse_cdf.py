@@ -16,7 +16,7 @@ _EPS = np.finfo(np.float64).eps
 _CYCLES = 16
 
 
-class Inverse:
+class InverseCdf:
     """The smallest x with F(x) ≥ q, for 0 < q < 1.
 
     Parameters
@@ -27,19 +27,19 @@ class Inverse:
         rest is 1 − q, accurate for q near 1.
     smooth : array of shape (n_rows,)
         Where F is smooth, the search may end as soon as F(x) equals q up to rounding. Elsewhere F may jump, and
-        the search ends at the very float at which it does.
+        the search ends at exactly the float at which it does.
     """
 
     def __init__(self, tail: Callable[[Array, Bools], Array], q: Array, rest: Array, *, smooth: Bools) -> None:
-        # A smooth upper tail keeps its digits in 1 − F. Jumps are looked for in F itself, so that a value of F
-        # leads back to the point that it came from.
+        # 1 − F keeps the digits of a smooth upper tail. Jumps are searched in F itself, so that quantile(cdf(y)) is
+        # y at a jump.
         self.tail, self.smooth = tail, smooth
         self.upper = (q > 0.5) & smooth
         self.level = np.where(self.upper, rest, q)
         self.probit = ndtri(self.level)
 
     def between(self, low: Array, high: Array) -> Array:
-        """The solution, which the ends must bracket."""
+        """The solution between the ends, which must bracket it."""
         low, high = np.clip(low, -_LARGEST, _LARGEST), np.clip(high, -_LARGEST, _LARGEST)
         value = self._value(low)
         high = np.where(self._reached(value), low, high)
@@ -58,10 +58,10 @@ class Inverse:
         return np.where(self.upper, self.probit - ndtri(value), ndtri(value) - self.probit)
 
     def _interpolate(self, low: Array, high: Array, below: Array) -> tuple[Array, Array]:
-        """Shrink the brackets by a secant step, one of double length, and halving where these did less, in turn.
+        """Shrink the brackets by cycles of a secant step, a double secant step and, if these halved less, bisection.
 
-        The double step of Alefeld, Potra & Shi (1995) lands just beyond the root, so that both ends close in
-        on it. `below` is F at the lower ends.
+        The double step of Alefeld, Potra & Shi (1995) ends just beyond the root, so that both ends approach it.
+        `below` is F at the lower ends.
         """
         g_low, g_high = self._excess(below), self._excess(self._value(high))
         for step in range(3 * _CYCLES):
@@ -101,7 +101,7 @@ def _secant(low: Array, high: Array, g_low: Array, g_high: Array, *, length: int
 
 
 def _position(x: Array) -> NDArray[np.uint64]:
-    """The place of a float among all floats: an order-preserving map to integers."""
+    """The rank of a float among all floats: an order-preserving map to integers."""
     bits = np.ascontiguousarray(x + 0.0).view(np.uint64)
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 
