@@ -22,7 +22,7 @@ from credo.estimator._evidence_base import FLAT, JEFFREYS, MAXIMISED, SCALED, ev
 from credo.estimator._labels import labels_of
 from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
-from credo.estimator._numeric import numeric, observed, require_squares, unmasked, with_gaps
+from credo.estimator._numeric import is_sparse, numeric, observed, require_squares, unmasked, with_gaps
 from credo.estimator._regressor import Regressor, training_rows
 from credo.estimator._result import ConvergenceWarning, FitWarning, Result
 from credo.estimator._state import check_places, check_positive, check_shapes
@@ -46,6 +46,7 @@ __all__ = [
     "choice",
     "evidence_base",
     "interval_level",
+    "is_sparse",
     "labels_of",
     "named",
     "named_by",

@@ -14,6 +14,11 @@ _ADVICE = {"dates": "days since a date", "durations": "days or seconds", "times"
 _KINDS = {"dates": (np.datetime64, date), "durations": (np.timedelta64, timedelta), "times": (time,)}
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether X is a SciPy sparse array or matrix."""
+    return bool(issparse(X))
+
+
 def numeric(table: Any, *, name: str = "X") -> Any:
     """The table as it came, or the data of a masked array that masks nothing.
 
