@@ -8,8 +8,7 @@ from sklearn import linear_model as sk
 from credo.estimator import ConvergenceWarning
 from credo.linear import LinearRegression, Ridge
 from credo.notices import collected
-from credo.penalized.cross_validation import LassoCV
-from credo.penalized.lasso import ElasticNet, Lasso
+from credo.sparse import ElasticNet, Lasso, LassoCV
 
 
 def table(n=60, p=20, seed=0, n_signals=4):

@@ -7,8 +7,7 @@ from scipy.special import log_softmax
 from sklearn import linear_model as sk
 
 from credo.estimator import ConvergenceWarning
-from credo.penalized.logistic import SparseLogisticRegression
-from credo.penalized.logistic_cross_validation import SparseLogisticRegressionCV
+from credo.sparse import SparseLogisticRegression, SparseLogisticRegressionCV
 
 
 def table(n=80, p=15, n_classes=2, seed=0):

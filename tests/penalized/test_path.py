@@ -8,8 +8,7 @@ from sklearn import linear_model as sk
 
 from credo.estimator import ConvergenceWarning
 from credo.linear import LinearRegression, Ridge
-from credo.penalized.lasso import ElasticNet, Lasso
-from credo.penalized.path import lasso_path
+from credo.sparse import ElasticNet, Lasso, lasso_path
 
 
 def table(n=60, p=20, seed=0):
@@ -146,7 +145,7 @@ def test_intercepts_and_predictions_are_those_of_single_fits(fit_intercept, kind
         single = Lasso(alpha=alpha, fit_intercept=fit_intercept, tol=1e-14).fit(X, y)
         assert path.intercepts[k] == pytest.approx(single.intercept_, abs=1e-6)
         np.testing.assert_allclose(path.predict(kind(X))[:, k], single.predict(X), atol=1e-5)
-    with pytest.raises(ValueError, match="X has 3 columns, but the path was made of 20"):
+    with pytest.raises(ValueError, match="X has 3 columns, but the path was fitted with 20"):
         path.predict(X[:, :3])
 
 

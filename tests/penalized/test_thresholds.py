@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from credo.penalized.thresholds import hard_threshold, soft_threshold
+from credo.sparse import hard_threshold, soft_threshold
 
 GRID = np.linspace(-6, 6, 120_001)
 

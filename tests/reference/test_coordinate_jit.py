@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 from credo.learning.coordinate import _jit
 
 
-def mixture(iterates):
+def extrapolation_weights(iterates):
     """argmin ‖Σ a_k (x_k − x_{k−1})‖ with Σ a = 1, by Lagrange: a ∝ M⁻¹1."""
     steps = np.diff(iterates, axis=0)
     M = steps @ steps.T
@@ -29,7 +29,7 @@ def gram_gap(X, y, w, l1, l2):
 
 
 def gram_descent(X, y, w, l1, l2, n_passes):
-    """Passes over all coordinates; after every fifth the mixture of the last five, where that is lower."""
+    """Passes over all coordinates; after every fifth the extrapolation_weights of the last five, where that is lower."""
     w, kept = w.copy(), [w.copy()]
     for _ in range(n_passes):
         for j in range(len(w)):
@@ -37,7 +37,7 @@ def gram_descent(X, y, w, l1, l2, n_passes):
             w[j] = np.sign(a) * max(abs(a) - l1, 0.0) / (X[:, j] @ X[:, j] + l2)
         kept.append(w.copy())
         if len(kept) == _jit.DEPTH + 1:
-            mixed = mixture(np.array(kept)) @ np.array(kept[1:])
+            mixed = extrapolation_weights(np.array(kept)) @ np.array(kept[1:])
             if objective(X, y, mixed, l1, l2) < objective(X, y, w, l1, l2):
                 w = mixed
             kept = [w.copy()]
@@ -47,7 +47,7 @@ def gram_descent(X, y, w, l1, l2, n_passes):
 column_descent = gram_descent
 
 
-def shrunken_gap(X, y, w, l1, l2):
+def duality_gap(X, y, w, l1, l2):
     r = y - X @ w
     slope = np.abs(X.T @ r - l2 * w).max()
     return (r @ r + l2 * w @ w, r @ y, np.abs(w).sum(), slope, l1), gram_gap(X, y, w, l1, l2)
@@ -80,8 +80,8 @@ def example(l2):
 
 def test_mixture():
     iterates = np.random.default_rng(0).normal(size=(6, 9))
-    np.testing.assert_allclose(_jit.mixture(iterates), mixture(iterates), rtol=1e-9)
-    np.testing.assert_array_equal(_jit.mixture(np.ones((6, 9))), [0, 0, 0, 0, 1])
+    np.testing.assert_allclose(_jit.extrapolation_weights(iterates), extrapolation_weights(iterates), rtol=1e-9)
+    np.testing.assert_array_equal(_jit.extrapolation_weights(np.ones((6, 9))), [0, 0, 0, 0, 1])
 
 
 @pytest.mark.parametrize("l2", [0.0, 2.5])
@@ -128,9 +128,9 @@ def test_column_descent(l2, n_passes):
 @pytest.mark.parametrize("l2", [0.0, 2.5])
 def test_shrunken_gap(l2):
     X, y, l1, l2 = example(l2)
-    sums, value = shrunken_gap(X, y, np.random.default_rng(1).normal(size=12), l1, l2)
-    assert _jit.shrunken_gap(*sums) == pytest.approx(value, rel=1e-10)
-    assert _jit.shrunken_gap(2.0, 2.0, 0.0, 0.0, 1.0) == 0.0
+    sums, value = duality_gap(X, y, np.random.default_rng(1).normal(size=12), l1, l2)
+    assert _jit.duality_gap(*sums) == pytest.approx(value, rel=1e-10)
+    assert _jit.duality_gap(2.0, 2.0, 0.0, 0.0, 1.0) == 0.0
 
 
 @pytest.mark.parametrize("n_scores", [1, 3])

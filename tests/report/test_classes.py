@@ -46,14 +46,19 @@ def test_too_sure_and_too_unsure_are_told_apart():
     sure, unsure = facts.calibration(honest(2000, power=2.0)), facts.calibration(honest(2000, power=0.5))
     assert sure.confidence.z < -3 and "overconfident" in sentences.confidence(sure)
     assert unsure.confidence.z > 3 and "underconfident" in sentences.confidence(unsure)
-    assert (sure.verdict, unsure.verdict) == ("too sure", "too unsure")
+    assert (sure.verdict, unsure.verdict) == ("overconfident", "underconfident")
     assert "no sign of miscalibration" in sentences.confidence(facts.calibration(honest(500)))
     assert "too few to judge calibration" in sentences.confidence(facts.calibration(honest(10)))
 
 
 @pytest.mark.parametrize(
     ("error", "z", "right", "verdict"),
-    [(0.003, 0.5, 0.2, ""), (0.009, 5.0, 0.2, "slightly off"), (0.05, 5.0, 0.2, "off"), (0.003, 0.5, -4.0, "too sure")],
+    [
+        (0.003, 0.5, 0.2, ""),
+        (0.009, 5.0, 0.2, "slightly miscalibrated"),
+        (0.05, 5.0, 0.2, "miscalibrated"),
+        (0.003, 0.5, -4.0, "overconfident"),
+    ],
 )
 def test_answer_board_and_picture_share_one_judgement(error, z, right, verdict):
     # 0.9 points off where chance makes 0.3, and labels as sure as they are right: the page once said both yes and no.
@@ -61,7 +66,7 @@ def test_answer_board_and_picture_share_one_judgement(error, z, right, verdict):
     assert fact.verdict == verdict
     answer, picture = sentences.confidence(fact), sentences.reliability(fact)
     assert ("no sign" in answer) == ("no sign" in picture) == (verdict == "")
-    if verdict == "slightly off":
+    if verdict == "slightly miscalibrated":
         assert answer.endswith(
             "differ by 0.90 percentage points on average (0.30 expected by chance), too little to matter for most uses."
         )
@@ -70,7 +75,7 @@ def test_answer_board_and_picture_share_one_judgement(error, z, right, verdict):
 def test_the_board_flags_what_the_answer_says():
     held = bits(3000, shift=0.15)
     fact = facts.calibration(held)
-    assert fact.verdict == "too sure" and leaderboard._calibrated(held) == "overconfident"
+    assert fact.verdict == "overconfident" and leaderboard._calibrated(held) == "overconfident"
     assert "no sign" not in sentences.confidence(fact) + sentences.reliability(fact)
 
 

@@ -9,8 +9,8 @@ from sklearn.preprocessing import StandardScaler
 
 from credo.io import Preparation, TableModel
 from credo.linear import BayesianLinearRegression, LinearRegression
-from credo.selection import Score, compare
-from credo.selection._evidence import base_notes, weighed
+from credo.selection import Comparison, Score, compare
+from credo.selection._comparison import with_probabilities
 from credo.sparse import SpikeSlabRegressor
 
 
@@ -73,11 +73,11 @@ def test_models_that_name_no_base_have_no_probability():
         Score("d", log_evidence=-3.0),
         Score("e"),
     ]
-    a, b, c, d, e = (score.model_probability for score in weighed(lines))
+    a, b, c, d, e = (score.model_probability for score in with_probabilities(lines))
     assert (a, c) == pytest.approx((expit(2.0), expit(-2.0))) and (b, d, e) == (None, None, None)
-    assert base_notes(lines)[0].endswith("a, c (x); b, d (no evidence_base_, so no probability).")
+    assert Comparison(lines, {}).table().notes[-1].endswith("a, c (x); b, d (no evidence_base_, so no probability).")
 
 
 def test_an_infinite_evidence_leaves_its_base_without_probabilities():
     lines = [Score(str(i), log_evidence=log, evidence_base="x") for i, log in enumerate([-1.0, -np.inf])]
-    assert [score.model_probability for score in weighed(lines)] == [None, None]
+    assert [score.model_probability for score in with_probabilities(lines)] == [None, None]

@@ -1,12 +1,12 @@
-"""Models made of other models, which they meet at their predictive distributions.
+"""Models made of other models.
 
     transformed target    g(y) = f(x) + ε,   p(y | x) = p(g(y) | x) g'(y)
 
-Contract: an estimator of this package takes estimators (pipelines welcome), fits clones of them and leaves what it was
-given alone. It predicts distributions of y itself, so that its held-out scores compare with those of any model.
+Contract: an estimator of this package takes estimators, pipelines included, and fits clones of them. It predicts
+distributions of y itself, so that its held-out scores are comparable with those of any model.
 
-Members: `TransformedTarget`, a regressor of the log or another transformation of y, and `choose_transform`, which picks
-the transformation by held-out log scores.
+Members: `TransformedTarget`, a regressor of the log or another transformation of y, and `choose_transform`, which
+selects the transformation by held-out log scores.
 
 Not here: the transformations and the distributions that they lead to (`credo.distributions`), comparing models
 (`credo.selection`).

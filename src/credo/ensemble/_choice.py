@@ -1,4 +1,4 @@
-"""Which transformation a target needs: its parameter by maximum likelihood, its kind by held-out log scores."""
+"""Choosing a transformation of the target: its parameter by maximum likelihood, its kind by held-out log scores."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Array = NDArray[np.float64]
 # The simplest first.
 KINDS = ("identity", "log", "box-cox", "yeo-johnson")
 _POSITIVE = ("log", "box-cox")
-# Between these every predictive distribution with normal tails has a mean and a standard deviation.
+# With λ in this range, a normal distribution of g(y) gives y a finite mean and standard deviation.
 _POWERS = np.linspace(0.0, 2.0, 41)
 _MAX_ROWS, _MAX_COLUMNS, _N_FOLDS = 5000, 50, 5
-# The share of the rows on either side whose differences of scores count like the last one inside.
+# The share of the differences of scores that is winsorised on either side.
 _WINSORIZED = 0.01
-# With fewer distinct rows no choice could be told from chance.
+# With fewer distinct rows there is no choice.
 _MIN_ROWS = 20
 
 
@@ -38,9 +38,9 @@ def choose_transform(
     """The simplest transformation of y under which a linear model predicts held-out targets as well as under any.
 
     Identity, log, Box–Cox and Yeo–Johnson are compared by the log score, on the scale of y, of a Bayesian linear model
-    in five folds. The best is taken, or a simpler one whose mean score is at most two standard errors of the paired
-    differences lower; the largest per cent of the differences on either side is winsorised. Log and Box–Cox need
-    positive targets. Fewer than 20 distinct rows, and a constant y, give the identity.
+    in five folds. The best is selected, or a simpler one whose mean score is lower by at most two standard errors of
+    the paired differences (winsorised by one per cent on either side). Log and Box–Cox need positive targets. With
+    fewer than 20 distinct rows or a constant y, the result is the identity.
 
     Parameters
     ----------
@@ -81,15 +81,15 @@ def choose_transform(
 
 
 def fitted_transform(kind: str, rows: Array, y: Array, weight: Array) -> Transform:
-    """The transformation of that kind, with λ at the maximum of its likelihood given a linear model of g(y).
+    """The transformation of that kind, with the λ of maximum likelihood for a linear model of g(y).
 
-    What has to be normal is y given x, not y: skew that the inputs explain needs no transformation. The profile
+    Since y given x has to be normal, not y, skewness that the inputs explain needs no transformation. The profile log
     likelihood over coefficients and noise is −n/2 ln RSS(λ) + Σ ln g'(y) (Box & Cox 1964, section 3).
     """
     if kind in _POSITIVE and not y.min() > 0:
         raise ValueError(
-            f"transformation={kind!r} needs targets above zero, and the smallest is {y.min():.6g}: take "
-            "transformation='yeo-johnson', which any number fits, or 'auto'"
+            f"transformation={kind!r} needs targets above zero, and the smallest is {y.min():.6g}: use "
+            "transformation='yeo-johnson', which takes any number, or 'auto'"
         )
     if kind == "identity":
         return Identity()
@@ -97,39 +97,39 @@ def fitted_transform(kind: str, rows: Array, y: Array, weight: Array) -> Transfo
         return Log()
     family: type[BoxCox] | type[YeoJohnson] = BoxCox if kind == "box-cox" else YeoJohnson
     size = float(np.median(np.abs(y[y != 0]))) if y.any() else 1.0
-    # A unit only shifts and scales what Box–Cox gives; it is where Yeo–Johnson turns from a line into a power.
+    # The unit only shifts and scales a Box–Cox transformation; Yeo–Johnson changes from linear to a power there.
     units = [size] if kind == "box-cox" else [size, size / 10, size / 100]
     families = [[family(float(power), unit) for power in _POWERS] for unit in units]
     profiles = np.array([_profile(candidates, rows, y, weight) for candidates in families])
     best = int(np.argmax(profiles.max(axis=1)))
-    power = _top(profiles[best])
+    power = _refined_maximum(profiles[best])
     return Log() if kind == "box-cox" and power == 0 else family(power, units[best])
 
 
 def _profile(candidates: Sequence[Transform], rows: Array, y: Array, weight: Array) -> Array:
-    """The profile log likelihood of each candidate, but for a constant."""
+    """The profile log likelihood of each candidate, up to a constant."""
     z = np.column_stack([each.forward(y) for each in candidates])
     jacobian = np.array([weight @ each.log_derivative(y) for each in candidates])
-    # A target that is a linear function of the rows leaves nothing.
-    left = np.maximum(_residual_squares(rows, z, weight), np.finfo(np.float64).tiny)
-    return jacobian - weight.sum() / 2 * np.log(left)
+    # The residuals are zero if the target is a linear function of the inputs.
+    rss = np.maximum(_residual_squares(rows, z, weight), np.finfo(np.float64).tiny)
+    return jacobian - weight.sum() / 2 * np.log(rss)
 
 
 def distinct_rows(X: Any, y: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """The columns of X that are numbers, standardised, with y and weights; equal rows are one of their common weight.
+    """The numeric columns of X, standardised, with y and weights; identical rows are merged and their weights added.
 
-    Copies of a row and its weight are thus the same data, whatever is done with them.
+    So copies of a row are equivalent to its weight.
     """
     raw = _dense(X, len(y))
     # Missing values are equal to each other.
     table = np.column_stack([y, np.where(np.isfinite(raw), raw, np.inf)])
-    table, place = np.unique(table, axis=0, return_inverse=True)
-    counts = np.bincount(place.ravel(), weights=weight).astype(np.float64)
+    table, index = np.unique(table, axis=0, return_inverse=True)
+    counts = np.bincount(index.ravel(), weights=weight).astype(np.float64)
     return _standardized(table[:, 1:], table[:, 0]), table[:, 0], counts
 
 
 def _standardized(rows: Array, y: Array) -> Array:
-    """Columns in their standard deviations from the mean; those that correlate most with y where they are many."""
+    """Columns with mean zero and variance one; of many, those whose ranks correlate most with those of y."""
     known = np.isfinite(rows)
     n_known = np.maximum(known.sum(axis=0), 1)
     with np.errstate(all="ignore"):
@@ -146,14 +146,14 @@ def _standardized(rows: Array, y: Array) -> Array:
 
 
 def _dense(X: Any, n_rows: int) -> Array:
-    """X as floats, as far as it is a table of numbers; the model itself says what is wrong with it.
+    """The numeric columns of X; none if X is no table of numbers, about which the model itself raises an error.
 
-    Of a sparse X the columns with the largest sums of sizes are used.
+    Of a sparse X the columns with the largest sums of absolute values are used.
     """
     if sparse.issparse(X):
         rows: Any = X
-        heaviest = np.argsort(-np.asarray(abs(rows).sum(axis=0)).ravel(), kind="stable")[: 10 * _MAX_COLUMNS]
-        X = rows.tocsc()[:, np.sort(heaviest)].toarray()
+        largest = np.argsort(-np.asarray(abs(rows).sum(axis=0)).ravel(), kind="stable")[: 10 * _MAX_COLUMNS]
+        X = rows.tocsc()[:, np.sort(largest)].toarray()
     elif nw.dependencies.is_into_dataframe(X):
         table = nw.from_native(X, eager_only=True)
         X = [series.to_numpy() for series in table.iter_columns() if series.dtype.is_numeric()]
@@ -167,7 +167,7 @@ def _dense(X: Any, n_rows: int) -> Array:
 
 
 def _held_out(kind: str, rows: Array, y: Array, weight: Array, folds: list[NDArray[np.intp]]) -> Array:
-    """The log density of each target under a model of the other folds, fold after fold."""
+    """The log density of each target under a model fitted to the other folds, in the order of the folds."""
     scores = []
     for i, test in enumerate(folds):
         train = np.concatenate([fold for j, fold in enumerate(folds) if j != i])
@@ -178,7 +178,7 @@ def _held_out(kind: str, rows: Array, y: Array, weight: Array, folds: list[NDArr
 
 
 def _linear(rows: Array, z: Array, weight: Array, train: NDArray[np.intp], test: NDArray[np.intp]) -> Any:
-    """The predictive distribution of a Bayesian linear model of z, or of its mean alone where there are no columns."""
+    """The predictive distribution of a Bayesian linear model of z; without columns, its mean and standard deviation."""
     if rows.shape[1]:
         with collected():
             return BayesianLinearRegression().fit(rows[train], z, weight[train]).predict_dist(rows[test])
@@ -190,8 +190,7 @@ def _linear(rows: Array, z: Array, weight: Array, train: NDArray[np.intp], test:
 def _gap(first: Array, second: Array, weight: Array) -> Gap:
     """The mean difference of scores with its standard error, winsorised, a weight of k counting as k rows.
 
-    Under a normal model one mistyped input can cost more than all other rows together gain, and it says nothing about
-    the transformation; hence the most extreme per cent on either side counts like the last value inside.
+    Without winsorising, a single mistyped input could outweigh all other rows.
     """
     with np.errstate(invalid="ignore"):
         difference = np.where(first == second, 0.0, first - second)
@@ -214,12 +213,12 @@ def _residual_squares(rows: Array, z: Array, weight: Array) -> Array:
     return np.maximum((rest**2).sum(axis=0), 1e-24 * (1e-300 + weight @ z**2))
 
 
-def _top(profile: Array) -> float:
-    """Where the profile is highest: a parabola through the highest of the grid and its neighbours, to two digits."""
+def _refined_maximum(profile: Array) -> float:
+    """The λ of the maximum, by a parabola through the largest value on the grid and its neighbours, to two decimals."""
     i = int(np.argmax(profile))
     if i in (0, len(profile) - 1):
         return float(_POWERS[i])
     before, here, after = profile[i - 1 : i + 2]
-    bend = before - 2 * here + after
-    shift = 0.5 * (before - after) / bend if bend < 0 else 0.0
+    curvature = before - 2 * here + after
+    shift = 0.5 * (before - after) / curvature if curvature < 0 else 0.0
     return round(float(_POWERS[i] + shift * (_POWERS[1] - _POWERS[0])), 2)

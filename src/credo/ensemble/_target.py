@@ -22,15 +22,15 @@ from credo.metrics import final_step, point, predictive
 
 Array = NDArray[np.float64]
 
-# With fewer degrees of freedom a Student-t has no variance to speak of.
-_FEWEST_DF = 3.0
+# With fewer degrees of freedom the variance of a Student-t is infinite or hardly determined.
+_MIN_DF = 3.0
 
 
 class TransformedTarget(Regressor):
     """A model of a transformation of y that predicts y itself.
 
-    g(y) is given to `estimator`, and its predictive distribution is carried back exactly:
-    p(y | x) = p(g(y) | x) g'(y). Intervals of a log or Box–Cox model are positive, and held-out scores compare with
+    `estimator` is fitted to g(y), and its predictive distribution is transformed back exactly:
+    p(y | x) = p(g(y) | x) g'(y). Intervals of a log or Box–Cox model are positive. Held-out scores are comparable with
     those of models of y, because they are densities of y.
 
     Parameters
@@ -38,34 +38,34 @@ class TransformedTarget(Regressor):
     estimator : regressor, optional
         One with `predict_dist`, or a pipeline that ends in one; by default `BayesianLinearRegression()`. It is cloned.
     transformation : {"auto", "log", "box-cox", "yeo-johnson", "identity"} or Transform, default "auto"
-        g. "log" and "box-cox" need positive targets. The λ of Box–Cox and Yeo–Johnson has the maximum likelihood, in
-        [0, 2], given a linear model of g(y). "auto" is the simplest of all that predicts held-out targets as well as
-        any: see `choose_transform`.
+        g. "log" and "box-cox" need positive targets. The λ of Box–Cox and Yeo–Johnson is the maximum likelihood
+        estimate in [0, 2] for a linear model of g(y). "auto" selects the simplest transformation that predicts held-out
+        targets as well as any: see `choose_transform`.
     margin : float, optional
         Limits the predicted mean of g(y) to the range of the training targets, widened on both sides by this share of
-        its width; by default there is no limit. An inverse such as exp multiplies what a model extrapolates: 0.1 keeps
-        one odd row from a prediction a hundred times larger than any target.
+        its width; by default there is no limit. An inverse such as exp amplifies extrapolation: 0.1 prevents a
+        prediction a hundred times larger than any target for one unusual row.
     random_state : int, Generator or None, default 0
-        Chooses the folds of "auto".
+        Shuffles the folds of "auto".
 
     Attributes
     ----------
     transformation_ : Transform
     limits_ : lowest and highest predicted mean of g(y)
     estimator_ : the fitted estimator of g(y)
-    log_evidence_, evidence_method_, evidence_base_ : those of the estimator, where it has them; the log evidence is
-        that of y, Σ ln g'(y) included, and a transformation that was learned counts as maximised
-    result_ : how the estimator's fit ended
+    log_evidence_, evidence_method_, evidence_base_ : those of the estimator, if it has them; the log evidence is that
+        of y, including Σ ln g'(y), and a learned transformation counts as maximised
+    result_ : convergence of the estimator's fit
 
     Notes
     -----
-    `predict` gives the mean of y, not g⁻¹ of the mean of g(y): of the log of a normal that is exp(μ + σ²/2). A
-    Student-t of g(y) counts as the normal distribution of the same mean and variance, because after a log it would have
-    no mean; with fewer than three degrees of freedom it stays, and `predict` gives the median. With `latent=True`,
-    `predict_dist` is the distribution of g⁻¹(f(x)), the median of y given f.
+    `predict` returns the mean of y, not g⁻¹ of the mean of g(y): for the log of a normal that is exp(μ + σ²/2). A
+    Student-t distribution of g(y) is replaced by the normal one with the same mean and variance, because exp of a
+    Student-t has no mean. With fewer than three degrees of freedom it is kept, and `predict` returns the median. With
+    `latent=True`, `predict_dist` is the distribution of g⁻¹(f(x)), the median of y given f.
 
-    The log evidence takes no account of what the estimator expects outside the image of a Box–Cox transformation,
-    which the predictive distributions leave out.
+    The image of a Box–Cox transformation is bounded. The predictive distributions are truncated to it; the log evidence
+    ignores this.
 
     Examples
     --------
@@ -127,19 +127,19 @@ class TransformedTarget(Regressor):
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
         column_groups : sequence of labels, optional
-            Handed on to an estimator whose `fit` takes it, such as `GPRegressor`.
+            Passed to an estimator whose `fit` takes it, such as `GPRegressor`.
         """
         self._forget()
         rows, target, weight = self._checked(X, y, sample_weight)
         counts = np.ones(len(target)) if weight is None else weight
         transform = self._transform(rows, target, counts)
         estimator = self._inner()
-        more = _weights_for(estimator, weight)
+        arguments, z = _weights_for(estimator, weight), transform.forward(target)
         if column_groups is not None and has_fit_parameter(estimator, "column_groups"):
-            more["column_groups"] = column_groups
-        estimator.fit(rows, transform.forward(target), **more)
-        self.estimator_, self.transformation_ = estimator, transform
-        self.limits_ = self._limits(transform.forward(target))
+            arguments["column_groups"] = column_groups
+        self.estimator_, self.transformation_ = estimator.fit(rows, z, **arguments), transform
+        margin = np.inf if self.margin is None else nonnegative("margin", self.margin) * float(np.ptp(z))
+        self.limits_ = float(z.min()) - margin, float(z.max()) + margin
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(estimator, name):
                 setattr(self, name, getattr(estimator, name))
@@ -147,7 +147,7 @@ class TransformedTarget(Regressor):
         return self
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """The estimator's summary; its parameters belong to the transformed target."""
+        """The estimator's summary; its parameters are those of the transformed target."""
         check_is_fitted(self)
         inner = final_step(self.estimator_)
         table: Table = inner.summary(level=level)
@@ -166,7 +166,7 @@ class TransformedTarget(Regressor):
     def _checked(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, Array, Array | None]:  # fmt: skip
-        """X as it came, y and weights as arrays; rows of weight zero are dropped."""
+        """X unchanged, y and weights as arrays; rows of weight zero are removed."""
         if y is None:
             raise ValueError("TransformedTarget requires y to be passed, but the target y is None")
         y = observed(y)
@@ -182,9 +182,9 @@ class TransformedTarget(Regressor):
             return X, target, None
         weight = self._weights(sample_weight, target[:, None])
         used = np.flatnonzero(weight > 0)
-        return (
-            (X, target, weight) if len(used) == len(weight) else (_safe_indexing(X, used), target[used], weight[used])
-        )
+        if len(used) == len(weight):
+            return X, target, weight
+        return _safe_indexing(X, used), target[used], weight[used]
 
     def _transform(self, X: Any, y: Array, weight: Array) -> Transform:
         given = self.transformation
@@ -203,7 +203,7 @@ class TransformedTarget(Regressor):
         return fitted_transform(given, *distinct_rows(X, y, weight))
 
     def _take_evidence(self, jacobian: float) -> None:
-        """The estimator's evidence and result, as those of a model of y."""
+        """Set the estimator's result, and its evidence as that of a model of y."""
         inner = final_step(self.estimator_)
         self.result_ = getattr(inner, "result_", Result(True, 1, "the estimator doesn't say how its fit ended"))
         if not hasattr(inner, "log_evidence_"):
@@ -215,15 +215,7 @@ class TransformedTarget(Regressor):
             if not isinstance(self.transformation_, Identity):
                 # A transformation that was learned from y is maximised like any other parameter.
                 learned = isinstance(self.transformation, str) and self.transformation not in ("log", "identity")
-                self.evidence_base_ += (
-                    f"; transformation: {self.transformation_.name}{', maximised' if learned else ''}"
-                )
-
-    def _limits(self, z: Array) -> tuple[float, float]:
-        if self.margin is None:
-            return -np.inf, np.inf
-        room = nonnegative("margin", self.margin) * float(np.ptp(z))
-        return float(z.min()) - room, float(z.max()) + room
+                self.evidence_base_ += f"; transformation: {self.transformation_.name}" + ", maximised" * learned
 
     def _predict_rows(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -236,32 +228,23 @@ class TransformedTarget(Regressor):
         base = _latent(self.estimator_, rows) if latent else predictive(self.estimator_, rows)
         if isinstance(self.transformation_, Identity):
             return base
-        return Transformed(_limited(_with_light_tails(base), self.limits_), self.transformation_)
+        return Transformed(_limited_normal(base, self.limits_), self.transformation_)
 
 
-def _with_light_tails(dist: Distribution) -> Distribution:
-    """Student-t distributions as the normal ones of the same mean and variance.
+def _limited_normal(dist: Distribution, limits: tuple[float, float]) -> Distribution:
+    """Normal distributions with means inside the limits; Student-t ones become normal, of the same mean and variance.
 
-    After a logarithm a Student-t has no mean, whatever its degrees of freedom, because of tails that no data support.
+    The inverse of a transformation such as exp makes the mean of a Student-t infinite, whatever its degrees of freedom.
     """
     if isinstance(dist, Mixture):
-        return Mixture([_with_light_tails(part) for part in dist.components], dist.weights)
-    if isinstance(dist, StudentT) and (dist.df >= _FEWEST_DF).all():
-        return Normal(dist.mean, dist.std)
+        return Mixture([_limited_normal(part, limits) for part in dist.components], dist.weights)
+    if isinstance(dist, Normal) or (isinstance(dist, StudentT) and (dist.df >= _MIN_DF).all()):
+        return Normal(np.clip(dist.mean, *limits), dist.std)
     return dist
 
 
-def _limited(dist: Distribution, limits: tuple[float, float]) -> Distribution:
-    """Normal distributions, and mixtures of them, with means inside the limits."""
-    if not np.isfinite(limits).any():
-        return dist
-    if isinstance(dist, Mixture):
-        return Mixture([_limited(part, limits) for part in dist.components], dist.weights)
-    return Normal(np.clip(dist.mean, *limits), dist.std) if isinstance(dist, Normal) else dist
-
-
 def _latent(model: Any, X: Any) -> Distribution:
-    """The distribution of the function that a model, or the last step of a pipeline, has learned."""
+    """The distribution of f(x) under a model, or the last step of a pipeline."""
     if isinstance(model, Pipeline):
         return _latent(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
     found: Distribution = final_step(model).predict_dist(X, latent=True)

@@ -15,7 +15,7 @@ _KINDS = {"dates": (np.datetime64, date), "durations": (np.timedelta64, timedelt
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a scipy sparse matrix or array."""
+    """Whether X is a SciPy sparse array or matrix."""
     return bool(issparse(X))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import choice, positive_integer
-from credo.features._basis import Basis, bounded, exact, shifted
+from credo.features._basis import Basis, checked_width, shifted, shortest_decimal
 
 
 class Fourier(Basis):
@@ -68,7 +68,7 @@ class Fourier(Basis):
         learned = isinstance(self.period, str) and self.period == "auto"
         self.sine_ = not learned if self.sine == "auto" else bool(self.sine)
         width = count * n_features * (1 + self.sine_)
-        bounded(width, what=f"Fourier on {n_features} columns", remedy="lower n_frequencies")
+        checked_width(width, what=f"Fourier on {n_features} columns", remedy="lower n_frequencies")
         if learned:
             self.origins_ = X.min(axis=0)
             half_ranges = X.max(axis=0) / 2 - self.origins_ / 2
@@ -80,8 +80,8 @@ class Fourier(Basis):
             self.periods_ = _given_periods(self.period, n_features)
 
     def _design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        # The remainder is exact, so that the phase of a time stamp (1.7e9 s in days) keeps its digits; halves
-        # can be subtracted without overflow.
+        # `mod` is exact, so that the phase of a time stamp (1.7e9 s, period one day) keeps its digits. Halves are
+        # subtracted without overflow.
         half_periods = self.periods_ / 2
         turns = np.mod(X / 2 - self.origins_ / 2, half_periods) / half_periods
         k = np.arange(1, self.n_frequencies + 1)
@@ -93,7 +93,7 @@ class Fourier(Basis):
     def _names(self, columns: list[str]) -> list[str]:
         waves = ("cos", "sin") if self.sine_ else ("cos",)
         axes = [
-            f"{shifted(name, origin)}/{exact(period)}"
+            f"{shifted(name, origin)}/{shortest_decimal(period)}"
             for name, origin, period in zip(columns, self.origins_, self.periods_, strict=True)
         ]
         multiples = ["2pi" if k == 1 else f"2pi*{k}" for k in range(1, self.n_frequencies + 1)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import cache
 from itertools import combinations_with_replacement
 from math import ceil, comb, floor, inf, log10
 from typing import Literal
@@ -10,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import FitWarning, choice, positive_integer
-from credo.features._basis import Basis, bounded, exact, shifted
+from credo.features._basis import Basis, checked_width, shifted, shortest_decimal
 from credo.notices import warn
 
-# With a larger condition number, least squares keeps fewer than four digits of its weights.
+# With a larger condition number, least squares keeps fewer than four digits of the coefficients.
 _CONDITION_LIMIT = 1e12
-# No range carries a higher degree within that limit: [-1, 1], the best one, ends at 32.
+# Higher degrees exceed that limit on any range: on [-1, 1], the best one, it is reached at degree 32.
 _HIGHEST_DEGREE = 40
-# Powers beyond this can't be squared and summed without overflow, or underflow.
+# Larger powers (or the inverse of smaller ones) overflow when they are squared and summed.
 _MAGNITUDE_LIMIT = 1e100
-# The share of the rows at either end that may be outliers, and the fewest rows that can tell.
+# The share of the rows at either end that may be outliers, and the fewest rows for which outliers are looked for.
 _OUTLIERS, _OUTLIER_ROWS = 0.005, 20
 
 Term = tuple[int, ...]
@@ -114,12 +116,18 @@ class Polynomial(Basis):
             choice(name, getattr(self, name), (True, False))
         choice("scale", self.scale, ("auto", True, False))
         choice("extrapolation", self.extrapolation, ("continue", "linear"))
-        self._refuse_absurd_width(X.shape[1], degree)
-        self.centers_, self.half_ranges_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        n_features = X.shape[1]
+        if self.interactions:
+            width = comb(n_features + degree, degree) - comb(n_features + lowest - 1, n_features)
+        else:
+            width = n_features * (degree - lowest + 1)
+        remedy = "lower the degree" + (" or set interactions=False" if self.interactions else "")
+        checked_width(width, what=f"Polynomial of degree {degree} on {n_features} columns", remedy=remedy)
+        self.centers_, self.half_ranges_ = np.zeros(n_features), np.ones(n_features)
         self.low_, self.high_ = _bounds(X)
         for j, (low, high) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)):
             if self.scale is True or (self.scale == "auto" and _needs_map(low, high, degree)):
-                self.centers_[j], self.half_ranges_[j] = _tidy_map(low, high)
+                self.centers_[j], self.half_ranges_[j] = _rounded_map(low, high)
         if self.scale is not False and degree > 1 and _condition(-1.0, 1.0, degree) > _CONDITION_LIMIT:
             warn(
                 f"monomials of degree {degree} are numerically collinear even on [-1, 1], so their coefficients "
@@ -127,17 +135,6 @@ class Polynomial(Basis):
                 FitWarning,
                 stacklevel=3,
             )
-
-    def _refuse_absurd_width(self, n_features: int, degree: int) -> None:
-        if self.interactions:
-            width = comb(n_features + degree, degree) - comb(n_features + self.min_degree - 1, n_features)
-        else:
-            width = n_features * (degree - self.min_degree + 1)
-        bounded(
-            width,
-            what=f"Polynomial of degree {degree} on {n_features} columns",
-            remedy="lower the degree" + (" or set interactions=False" if self.interactions else ""),
-        )
 
     def _design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         T = (X - self.centers_) / self.half_ranges_
@@ -152,20 +149,16 @@ class Polynomial(Basis):
         return Phi
 
     def _monomials(self, T: NDArray[np.float64]) -> NDArray[np.float64]:
-        constant = int(self.include_constant)
-        terms = self._terms(T.shape[1])
-        n_low = sum(len(term) < self.min_degree for term in terms)
-        Phi = np.ones((len(T), constant + len(terms) - n_low), order="F")
-        columns: dict[Term, NDArray[np.float64]] = {}
+        terms, start = self._terms(T.shape[1]), int(self.include_constant)
+        Phi = np.ones((len(T), start + len(terms)), order="F")
+        # `pow` rounds once, a product of k factors k − 1 times.
+        power = cache(lambda j, k: T[:, j] ** k)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            for i, term in enumerate(terms):
-                column = Phi[:, constant + i - n_low] if i >= n_low else np.empty(len(T))
-                # x₁^a x₂^b is an earlier column, x₁^a, times one power: pow rounds once, b products b times.
-                run = term.count(term[-1])
-                np.power(T[:, term[-1]], run, out=column)
-                if run < len(term):
-                    column *= columns[term[:-run]]
-                columns[term] = column
+            for i, term in enumerate(terms, start=start):
+                first, *others = Counter(term).items()
+                Phi[:, i] = power(*first)
+                for other in others:
+                    Phi[:, i] *= power(*other)
         return Phi
 
     def _refuse_overflow(self, X: NDArray[np.float64], Phi: NDArray[np.float64]) -> None:
@@ -183,23 +176,21 @@ class Polynomial(Basis):
 
     def _terms(self, n_features: int) -> list[Term]:
         """The monomials by degree, each as the sorted indices of its factors."""
-        degrees = range(1, self.degree + 1)
-        if self.interactions and n_features > 1:
-            return [t for d in degrees for t in combinations_with_replacement(range(n_features), d)]
-        # Pure powers need no lower ones to be built from.
-        return [(j,) * d for d in degrees if d >= self.min_degree for j in range(n_features)]
+        degrees = range(self.min_degree, self.degree + 1)
+        if self.interactions:
+            return [term for d in degrees for term in combinations_with_replacement(range(n_features), d)]
+        return [(j,) * d for d in degrees for j in range(n_features)]
 
     def _names(self, columns: list[str]) -> list[str]:
         bases = [
-            name if h == 1 and c == 0 else f"({shifted(name, c)}/{exact(h)})"
+            name if h == 1 and c == 0 else f"({shifted(name, c)}/{shortest_decimal(h)})"
             for name, c, h in zip(columns, self.centers_, self.half_ranges_, strict=True)
         ]
-        named = ["1"] if self.include_constant else []
-        for term in self._terms(len(columns)):
-            if len(term) >= self.min_degree:
-                powers = ((bases[j], term.count(j)) for j in dict.fromkeys(term))
-                named.append(" ".join(base if k == 1 else f"{base}^{k}" for base, k in powers))
-        return named
+        terms = [
+            " ".join(bases[j] if k == 1 else f"{bases[j]}^{k}" for j, k in Counter(term).items())
+            for term in self._terms(len(columns))
+        ]
+        return ["1", *terms] if self.include_constant else terms
 
 
 def _bounds(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -211,12 +202,9 @@ def _bounds(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.flo
     ordered = np.partition(X, (k, n - 1 - k), axis=0)
     inner_low, inner_high = ordered[k], ordered[n - 1 - k]
     width = inner_high - inner_low
-    # A rare level of a 0/1 column is no outlier.
-    whole = width == 0
-    return (
-        np.where(whole, low, np.maximum(low, inner_low - width)),
-        np.where(whole, high, np.minimum(high, inner_high + width)),
-    )
+    # Width zero: a rare level of a 0/1 column is no outlier.
+    lower = np.where(width == 0, low, np.maximum(low, inner_low - width))
+    return lower, np.where(width == 0, high, np.minimum(high, inner_high + width))
 
 
 def _needs_map(low: float, high: float, degree: int) -> bool:
@@ -224,28 +212,27 @@ def _needs_map(low: float, high: float, degree: int) -> bool:
     largest, center, half = max(abs(low), abs(high)), low / 2 + high / 2, high / 2 - low / 2
     if largest > 0 and abs(log10(largest)) * degree > log10(_MAGNITUDE_LIMIT):
         return True
-    # A constant column can't be told apart from the intercept by any map, and a centred one gains nothing.
+    # No map distinguishes a constant column from the intercept, and a centred column gains nothing.
     return half > 0 and abs(center) > 0.01 * half and _condition(low, high, degree) > _CONDITION_LIMIT
 
 
 def _condition(low: float, high: float, degree: int) -> float:
     """Condition number of 1, x, …, x^degree on [low, high], each column scaled to unit length.
 
-    The Chebyshev nodes stand for the data: they depend on the range alone, so that the names of the features
-    don't change with the spread of the rows inside it.
+    Computed at Chebyshev nodes instead of the data, so that the feature names depend only on the range of the column.
     """
     if degree > _HIGHEST_DEGREE:
         return inf
     n = 4 * (degree + 1)
     nodes = np.cos(np.pi * (np.arange(n) + 0.5) / n)
     x = (low / 2 + high / 2) + (high / 2 - low / 2) * nodes
-    # Scaling the axis scales the columns, which are brought to unit length in any case.
+    # The scale of the axis doesn't matter, as columns are scaled to unit length.
     V = (x / max(abs(low), abs(high)))[:, None] ** np.arange(degree + 1)
     return float(np.linalg.cond(V / np.linalg.norm(V, axis=0)))
 
 
-def _tidy_map(low: float, high: float) -> tuple[float, float]:
-    """Centre and half-range of [low, high], rounded to three digits of the half-range (it upwards)."""
+def _rounded_map(low: float, high: float) -> tuple[float, float]:
+    """Centre and half-range of [low, high], rounded to three digits of the half-range, which is rounded up."""
     half = high / 2 - low / 2
     if half == 0:
         return float(low), 1.0
@@ -253,6 +240,5 @@ def _tidy_map(low: float, high: float) -> tuple[float, float]:
     center = low / 2 + high / 2
     if not -300 < unit < 300:
         return center, half
-    tidy_half = float(f"{ceil(round(half / 10.0**unit, 9))}e{unit}")
-    tidy_center = float(f"{round(center / 10.0**unit)}e{unit}")
-    return tidy_center, tidy_half
+    rounded_half = float(f"{ceil(round(half / 10.0**unit, 9))}e{unit}")
+    return float(f"{round(center / 10.0**unit)}e{unit}"), rounded_half

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist
 
 from credo.estimator import positive, positive_integer
-from credo.features._basis import MAX_COLUMNS, Basis, bounded
-from credo.features._grid import is_count
+from credo.features._basis import MAX_COLUMNS, Basis, checked_width, is_count
 
-# A median of the distances among more centres costs more than it changes.
+# The median distance is computed from at most this many centres.
 _MEDIAN_CENTERS = 2000
 
 
@@ -31,7 +30,7 @@ class Radial(Basis):
         to the mean, then repeatedly the one farthest from all those selected
         (Gonzalez 1985), so that no row is farther from a centre than twice the least possible; fewer when
         fewer rows are distinct. The selection is deterministic and doesn't depend on the order of the rows. An array
-        gives the centres; with a single column a list will do.
+        gives the centres; with a single column it may be a list.
     width : "median" or float, default "median"
         "median" is the median distance between different centres.
 
@@ -62,19 +61,19 @@ class Radial(Basis):
         self.width = width
 
     def _learn(self, X: NDArray[np.float64]) -> None:
-        self.centers_ = self._chosen_centers(X)
+        self.centers_ = self._select_centers(X)
         if isinstance(self.width, str) and self.width == "median":
             self.width_ = _median_distance(self.centers_, X)
         else:
             self.width_ = positive("width", self.width)
 
-    def _chosen_centers(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _select_centers(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         if isinstance(self.centers, str) and self.centers == "data":
-            bounded(len(X), what="Radial with centers='data'", remedy="set centers to a smaller number")
+            checked_width(len(X), what="Radial with centers='data'", remedy="set centers to a smaller number")
             return X.copy()
         if is_count(self.centers):
-            k = bounded(positive_integer("centers", self.centers), what="Radial", remedy="ask for fewer centers")
-            return _spread(X, k)
+            k = checked_width(positive_integer("centers", self.centers), what="Radial", remedy="ask for fewer centers")
+            return _farthest_points(X, k)
         return _given_centers(self.centers, X.shape[1])
 
     def _design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -112,8 +111,8 @@ def _given_centers(value: Any, n_features: int) -> NDArray[np.float64]:
     return centers
 
 
-def _spread(X: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """Farthest-point traversal of the distinct rows, which are sorted so that ties have one answer."""
+def _farthest_points(X: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """Farthest-point traversal of the distinct rows, sorted so that ties don't depend on the order of the rows."""
     rows = np.unique(X, axis=0)
     scaled = rows / _binary_unit(rows)
     chosen = [int(np.argmin(cdist(scaled, scaled.mean(axis=0)[None, :])))]
@@ -125,7 +124,7 @@ def _spread(X: NDArray[np.float64], k: int) -> NDArray[np.float64]:
 
 
 def _median_distance(centers: NDArray[np.float64], X: NDArray[np.float64]) -> float:
-    """Median distance between different centres; of the rows to the centre when there is but one; else 1."""
+    """Median distance between different centres; if there is only one, of the rows from it; otherwise 1."""
     unit = _binary_unit(centers)
     some = centers[:: -(-len(centers) // _MEDIAN_CENTERS)] / unit
     for distances in (pdist(some), cdist(X / unit, some[:1]).ravel()):
@@ -136,5 +135,5 @@ def _median_distance(centers: NDArray[np.float64], X: NDArray[np.float64]) -> fl
 
 
 def _binary_unit(centers: NDArray[np.float64]) -> float:
-    """A power of two near the largest entry: dividing by it is exact and keeps the squares in range."""
+    """A power of two near the largest entry: dividing by it is exact and keeps squares from overflowing."""
     return ldexp(1.0, min(frexp(float(np.abs(centers).max()) or 1.0)[1], 1023))

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from credo.estimator import positive
-from credo.features._basis import Basis, bounded
-from credo.features._grid import given_points, is_count, quantile_points
+from credo.features._basis import Basis, checked_width, given_points, is_count, quantile_points
 
 
 class Sigmoid(Basis):
@@ -58,14 +57,14 @@ class Sigmoid(Basis):
     def _learn(self, X: NDArray[np.float64]) -> None:
         points: Any = quantile_points if is_count(self.centers) else given_points
         self.centers_, self.columns_ = points("centers", self.centers, X)
-        bounded(len(self.centers_), what="Sigmoid", remedy="ask for fewer centers")
+        checked_width(len(self.centers_), what="Sigmoid", remedy="ask for fewer centers")
         if isinstance(self.slope, str) and self.slope == "auto":
-            slopes = [self._natural_slope(j, X[:, j]) for j in range(X.shape[1])]
+            slopes = [self._default_slope(j, X[:, j]) for j in range(X.shape[1])]
             self.slopes_ = np.asarray(slopes)[self.columns_]
         else:
             self.slopes_ = np.full(len(self.centers_), positive("slope", self.slope))
 
-    def _natural_slope(self, j: int, column: NDArray[np.float64]) -> float:
+    def _default_slope(self, j: int, column: NDArray[np.float64]) -> float:
         centers = self.centers_[self.columns_ == j]
         with np.errstate(divide="ignore", over="ignore"):
             gap = np.diff(centers).mean() if len(centers) > 1 else np.abs(column - centers).mean()

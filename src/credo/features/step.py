@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import positive_integer
-from credo.features._basis import Basis, bounded, exact
-from credo.features._grid import given_points, is_count
+from credo.features._basis import Basis, checked_width, given_points, is_count, shortest_decimal
 
 
 class Step(Basis):
@@ -60,17 +59,17 @@ class Step(Basis):
                 )
             self.thresholds_ = np.concatenate(axes)
             self.columns_ = np.repeat(np.arange(X.shape[1]), [len(axis) for axis in axes])
-        bounded(len(self.thresholds_), what="Step", remedy="ask for fewer thresholds")
+        checked_width(len(self.thresholds_), what="Step", remedy="ask for fewer thresholds")
 
     def _design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         return (X[:, self.columns_] < self.thresholds_).astype(np.float64)
 
     def _names(self, columns: list[str]) -> list[str]:
-        return [f"{columns[j]}<{exact(a)}" for j, a in zip(self.columns_, self.thresholds_, strict=True)]
+        return [f"{columns[j]}<{shortest_decimal(a)}" for j, a in zip(self.columns_, self.thresholds_, strict=True)]
 
 
 def _splits(column: NDArray[np.float64], count: int) -> list[float]:
-    """Thresholds between neighbouring distinct values, nearest to the wanted shares of rows below them."""
+    """Thresholds between neighbouring distinct values, whose shares of rows below are nearest to k/(count+1)."""
     values, repeats = np.unique(column, return_counts=True)
     below = np.cumsum(repeats)[:-1] / len(column)
     if len(below) <= count:
@@ -82,7 +81,7 @@ def _splits(column: NDArray[np.float64], count: int) -> list[float]:
 
 
 def _between(low: float, high: float) -> float:
-    """The shortest decimal above `low`, not above `high`, near their middle.
+    """The shortest decimal near the middle of two values; above `low` and not above `high`.
 
     >>> _between(1.0, 2.0), _between(0.1, 0.2), _between(1.2345, 1.2346)
     (1.5, 0.15, 1.23455)
@@ -90,7 +89,7 @@ def _between(low: float, high: float) -> float:
     middle = low / 2 + high / 2
     for digits in range(1, 17):
         short = float(f"{middle:.{digits}g}")
-        # Half of the gap may go to rounding, so that the jump stays well inside it.
+        # Rounded by at most half of the distance to either value.
         if low < short <= high and abs(short - middle) <= (high / 2 - low / 2) / 2:
             return short
     return float(high)

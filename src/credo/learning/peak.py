@@ -15,16 +15,16 @@ from scipy.optimize import brentq
 
 Array = NDArray[np.float64]
 
-# Heights that differ by less than this share of their size are one plateau.
+# Values with a smaller relative difference count as equal.
 _ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
 class Peak:
-    """Where the maximum is, after how many steps, and what `kind` of maximum it is.
+    """The position of the maximum, the number of iterations, and the `kind` of maximum.
 
-    "inner" is the only local maximum, "several" the highest of more; "low" and "high" are ends of the range; "flat"
-    means that the range is a single point.
+    "inner": the only local maximum. "several": the highest of several. "low" and "high": an end of the range. "flat":
+    the range is a single point.
     """
 
     place: float
@@ -57,7 +57,7 @@ def highest(
     tops = []
     for i in 1 + np.flatnonzero((heights[1:-1] > heights[:-2]) & (heights[1:-1] >= heights[2:])):
         left, right = grid[i : i + 2].tolist() if slope(float(grid[i])) > 0 else grid[i - 1 : i + 1].tolist()
-        # What rounding makes of a plateau is no peak.
+        # Otherwise the local maximum is a rounding error on a plateau.
         if slope(left) > 0 > slope(right):
             root, outcome = brentq(slope, left, right, xtol=precision, rtol=8.9e-16, full_output=True)
             tops.append((float(root), int(outcome.iterations)))
@@ -68,7 +68,7 @@ def highest(
         return Peak(root, n_iter, "several" if len(tops) > 1 else "inner")
     best = int(np.argmax(heights))
     if heights[best] - ends > _ROUNDING * abs(heights[best]):
-        # Between the strides the slope turns more than once: what the scan has seen stays.
+        # The derivative changes its sign more than once between grid points, so the grid point itself is the result.
         return Peak(float(grid[best]), 0, "inner")
-    # The scan runs out on a plateau whose height is all that counts.
+    # The function is monotone, or constant towards the end of the range.
     return Peak(float(grid[0]), 0, "low") if heights[0] > heights[-1] else Peak(float(grid[-1]), 0, "high")

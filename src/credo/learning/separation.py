@@ -2,10 +2,11 @@
 
     d separates:    aᵢᵀd ≥ 0 for all i,    Σ aᵢᵀd > 0,    aᵢ = yᵢ(xᵢ, 1)
 
-for two classes coded ±1; for more, a row gives one a for each class that isn't its own. Scaling such a d up never
-lowers the likelihood, so that its maximum exists if and only if no d separates (Albert & Anderson 1984). The program
-maximizes Σ aᵢᵀd over |d| ≤ 1 (Konis 2007) on a few of the constraints, and adds those that its solution violates: a
-maximum of zero on a few is zero on all of them, and a solution that violates none is a certificate.
+for two classes coded ±1; with more classes, a row gives one a for each class other than its own. Moving along such a d
+never lowers the likelihood, so its maximum exists if and only if no d separates (Albert & Anderson 1984). The linear
+program maximizes Σ aᵢᵀd over |d| ≤ 1 (Konis 2007) subject to a few of the constraints, and adds those that its solution
+violates. If the maximum is zero with a few constraints, it is zero with all of them; a solution that violates none
+separates.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from scipy.optimize import linprog
 
 Array = NDArray[np.float64]
 
-# Leads below this, of rows of unit length, are zero to the solver.
+# Values of aᵢᵀd below this, with aᵢ of unit length, are zero to the precision of the solver.
 _ZERO = 1e-7
-_FIRST, _MOST_ROUNDS = 200, 60
+# Constraints added at once, and the most rounds.
+_N_ADDED, _MAX_ROUNDS = 200, 60
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,13 @@ class Separation:
 
 
 def separation(
-    leads: Callable[[Array], Array], constraints: Callable[[NDArray[np.intp]], Array], total: Array
+    margins: Callable[[Array], Array], constraints: Callable[[NDArray[np.intp]], Array], total: Array
 ) -> Separation:
     """Decide whether a direction separates.
 
     Parameters
     ----------
-    leads : callable(d) -> array of shape (n_constraints,)
+    margins : callable(d) -> array of shape (n_constraints,)
         aᵢᵀd for all constraints, each aᵢ of unit length.
     constraints : callable(indices) -> array of shape (n_indices, n)
         The aᵢ at these indices.
@@ -57,13 +59,13 @@ def separation(
     unit = total / max(float(np.abs(total).max(initial=0.0)), 1e-300)
     direction = unit
     held = np.empty(0, dtype=np.intp)
-    for _ in range(_MOST_ROUNDS):
-        lead = leads(direction)
-        if lead.min(initial=0.0) >= -_ZERO:
-            # Leads that are all zero are those of a direction that no row knows.
-            return Separation(direction if lead.max(initial=0.0) > _ZERO else None, True)
-        worst = np.argpartition(lead, min(_FIRST, len(lead) - 1))[:_FIRST]
-        new = np.setdiff1d(worst[lead[worst] < -_ZERO], held)
+    for _ in range(_MAX_ROUNDS):
+        values = margins(direction)
+        if values.min(initial=0.0) >= -_ZERO:
+            # If all are zero, the direction has no effect on any row.
+            return Separation(direction if values.max(initial=0.0) > _ZERO else None, True)
+        worst = np.argpartition(values, min(_N_ADDED, len(values) - 1))[:_N_ADDED]
+        new = np.setdiff1d(worst[values[worst] < -_ZERO], held)
         if not len(new):
             return Separation(None, False)
         held = np.union1d(held, new)
@@ -78,7 +80,7 @@ def separation(
 
 
 def margin(
-    leads: Callable[[Array], Array], constraints: Callable[[NDArray[np.intp]], Array], direction: Array
+    margins: Callable[[Array], Array], constraints: Callable[[NDArray[np.intp]], Array], direction: Array
 ) -> float:
     """The largest margin of any direction with |d| ≤ 1: positive if all rows can be separated without ties.
 
@@ -95,9 +97,9 @@ def margin(
     >>> round(margin(lambda d: A @ d, lambda places: A[places], np.array([1.0, 0.0])), 6)
     1.0
     """
-    lead, held = leads(direction), np.empty(0, dtype=np.intp)
-    for _ in range(_MOST_ROUNDS):
-        worst = np.argpartition(lead, min(_FIRST, len(lead) - 1))[:_FIRST]
+    values, held = margins(direction), np.empty(0, dtype=np.intp)
+    for _ in range(_MAX_ROUNDS):
+        worst = np.argpartition(values, min(_N_ADDED, len(values) - 1))[:_N_ADDED]
         held = np.union1d(held, worst)
         A = constraints(held)
         goal = np.append(np.zeros(A.shape[1]), -1.0)
@@ -105,7 +107,7 @@ def margin(
         found = linprog(goal, A_ub=table, b_ub=np.zeros(len(A)), bounds=[(-1.0, 1.0)] * A.shape[1] + [(0.0, 1.0)])
         if found.status != 0 or found.x is None or found.x[-1] <= _ZERO:
             return 0.0
-        lead = leads(found.x[:-1])
-        if lead.min() >= found.x[-1] - _ZERO:
+        values = margins(found.x[:-1])
+        if values.min() >= found.x[-1] - _ZERO:
             return float(found.x[-1])
     return 0.0

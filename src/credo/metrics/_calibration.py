@@ -64,7 +64,7 @@ def pit(
     """
     values = np.asarray(outcomes(y, dist), dtype=np.float64)
     upper = dist.cdf(values)
-    # The largest float below y stands for y−: a continuous F doesn't move by more than rounding.
+    # F(y−) is evaluated at the largest float below y, where a continuous F differs by rounding only.
     lower = np.minimum(dist.cdf(np.nextafter(values, -np.inf)), upper)
     if random_state is None:
         return 0.5 * (lower + upper)
@@ -113,7 +113,7 @@ def calibration_curve(
     return grid, np.array([average(column, sample_weight) for column in inside.T])
 
 
-class Bars(NamedTuple):
+class PitHistogram(NamedTuple):
     """A histogram of PIT values, and the range of counts, ends included, for all bars of a calibrated model."""
 
     counts: NDArray[np.intp]
@@ -127,13 +127,13 @@ class Bars(NamedTuple):
         return (self.counts < self.low) | (self.counts > self.high)
 
 
-def pit_bars(values: NDArray[np.float64], *, bins: int | None = None, level: float = 0.99) -> Bars:
+def pit_histogram(values: NDArray[np.float64], *, bins: int | None = None, level: float = 0.99) -> PitHistogram:
     """PIT values in bars of equal width, by default 5 below 50 rows, 10 below 1000 and 20 above.
 
     With probability `level` or more no bar of a calibrated model is outside, by Bonferroni: if each of k bars is in its
     range with probability 1 − a/k, all are with probability 1 − a or more.
 
-    >>> bars = pit_bars(np.repeat([0.05, 0.25, 0.5, 0.7, 0.95], [30, 5, 5, 5, 5]), bins=5)
+    >>> bars = pit_histogram(np.repeat([0.05, 0.25, 0.5, 0.7, 0.95], [30, 5, 5, 5, 5]), bins=5)
     >>> bars.low, bars.high, bars.outside.tolist()
     (2.0, 19.0, [True, False, False, False, False])
     """
@@ -142,4 +142,4 @@ def pit_bars(values: NDArray[np.float64], *, bins: int | None = None, level: flo
     counts, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=k, range=(0.0, 1.0))
     tail = (1 - level) / (2 * k)
     low, high = (float(binom.ppf(q, n, 1 / k)) for q in (tail, 1 - tail))
-    return Bars(counts, edges, low, high)
+    return PitHistogram(counts, edges, low, high)

@@ -10,15 +10,15 @@ from scipy.special import ndtri
 from scipy.stats import binom, chisquare, kstest
 
 from credo.distributions import Distribution
-from credo.metrics._calibration import pit_bars
+from credo.metrics._calibration import pit_histogram
 from credo.metrics._classes import forecast, groups
 
 Vector = NDArray[np.float64]
 
-# A p-value below this is called evidence; for a normal z that is |z| > 2.576.
+# The significance level of all tests; for a normal z that is |z| > 2.576.
 ALARM = 0.01
 ALARM_Z = 2.5758293035489
-# Half of all normal numbers, and 95 in 100 of them, are no larger than this.
+# Half of all standard normal numbers, and 95 % of them, have at most this absolute value.
 _QUARTILE, _NEARLY_ALL = 0.6744897501960817, 1.959963984540054
 # Fewer rows than this can't show whether class probabilities are calibrated.
 FEW = 20
@@ -49,7 +49,7 @@ class Bars:
     p: float
 
     @property
-    def are_level(self) -> bool:
+    def are_flat(self) -> bool:
         """Whether chance explains the differences."""
         return self.outside == 0 and self.p >= ALARM
 
@@ -105,7 +105,7 @@ class Confidence:
         return self.right / self.n
 
     @property
-    def honest(self) -> bool:
+    def by_chance(self) -> bool:
         """Whether chance explains the difference."""
         return abs(self.z) <= ALARM_Z
 
@@ -129,15 +129,15 @@ class Calibration:
 
     @property
     def verdict(self) -> str:
-        """The verdict on the probabilities: "", "too sure" (overconfident), "too unsure", "off" or "slightly off".
+        """Empty, "overconfident", "underconfident", "miscalibrated" or "slightly miscalibrated".
 
         Empty if chance explains both the error in groups of rows and the share of correct labels.
         """
-        if self.confidence.n < FEW or (self.by_chance and self.confidence.honest):
+        if self.confidence.n < FEW or (self.by_chance and self.confidence.by_chance):
             return ""
-        if not self.confidence.honest:
-            return "too sure" if self.confidence.z < 0 else "too unsure"
-        return "slightly off" if self.error < SMALL else "off"
+        if not self.confidence.by_chance:
+            return "overconfident" if self.confidence.z < 0 else "underconfident"
+        return "slightly miscalibrated" if self.error < SMALL else "miscalibrated"
 
 
 def coverage_test(inside: NDArray[np.bool_]) -> Coverage:
@@ -155,7 +155,7 @@ def uniformity(pit: Vector) -> Uniformity:
     """
     values = np.clip(pit[np.isfinite(pit)], 0.0, 1.0)
     n = len(values)
-    # Values of exactly 0 or 1 count as far out as the first of 2n uniform ones would be.
+    # Values of exactly 0 or 1 have infinite normal scores, so they are moved to where 2n uniform values would start.
     normal = ndtri(np.clip(values, 0.25 / n, 1 - 0.25 / n))
     bias = float((values.mean() - 0.5) * np.sqrt(12 * n))
     off = np.abs(normal - (normal.mean() if abs(bias) > ALARM_Z else 0.0))
@@ -175,7 +175,7 @@ def uniformity(pit: Vector) -> Uniformity:
 
 def bars(values: Vector) -> Bars:
     """Test of the PIT histogram against a flat one."""
-    drawn = pit_bars(values, level=1 - ALARM)
+    drawn = pit_histogram(values, level=1 - ALARM)
     return Bars(len(drawn.counts), int(drawn.outside.sum()), float(chisquare(drawn.counts).pvalue))
 
 
@@ -185,7 +185,7 @@ def confidence(y: ArrayLike, dist: Distribution) -> Confidence:
     stated, right = found.table.max(axis=1), found.named == found.codes
     spread = float(np.sqrt(np.sum(stated * (1 - stated))))
     excess = float(right.sum() - stated.sum())
-    # Certain and right everywhere leaves nothing to doubt; certain and wrong leaves no doubt at all.
+    # With certain predictions there is no spread: z is 0 if all are right, infinite otherwise.
     z = excess / spread if spread > 0 else 0.0 if excess == 0 else float(np.copysign(np.inf, excess))
     return Confidence(len(right), int(right.sum()), float(stated.mean()), z)
 
@@ -203,6 +203,6 @@ def class_calibration(y: ArrayLike, dist: Distribution) -> Calibration:
     chance = float(np.sqrt(2 * variance / np.pi).sum())
     spread = float(np.sqrt((1 - 2 / np.pi) * variance.sum()))
     excess = float(off.sum()) - chance
-    # A fraction of one row is no more than rounding where all probabilities are certain.
+    # With certain predictions an excess below half a row is a rounding error.
     z = excess / spread if spread > 0 else 0.0 if excess < 0.5 else np.inf
     return Calibration(float(off.sum()) / len(group), chance / len(group), z, confidence(y, dist))

@@ -13,7 +13,7 @@ from credo.metrics._outcomes import average, outcomes
 
 Vector = NDArray[np.float64]
 
-# Groups of rows that a calibration error compares, and the fewest rows that one of them is made of.
+# The number of groups in a calibration error, and the fewest rows of a group.
 _GROUPS, _ROWS_A_GROUP = 10, 20
 
 
@@ -109,7 +109,7 @@ def accuracy(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | Non
     Examples
     --------
     >>> from credo.distributions import Bernoulli
-    >>> accuracy([1, 0, 1], Bernoulli([0.9, 0.2, 0.4])).__round__(3)
+    >>> round(accuracy([1, 0, 1], Bernoulli([0.9, 0.2, 0.4])), 3)
     0.667
     """
     found = forecast(y, dist)

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 Predict = Callable[[Any], Any]
 
-# An input goes together with others when they tell it up to this share of its variance, or when changing it
-# alone moves the prediction by more than this many standard deviations of the target, which no row does.
-_TOLD = 0.99
+# An input is dependent if a linear function of the others explains this share of its variance, or if changing it alone
+# changes the prediction by more than this many standard deviations of the target, which is far from the data.
+_EXPLAINED = 0.99
 _TOO_MUCH = 2.0
-# Such an input and any other belong to one group when they have this correlation; two of them also when one does at
-# least this part of the telling that the strongest does.
-_ALIKE = 0.95
-_TELLING = 0.5
-_ROWS = 500
+# A dependent input joins the group of another one with this correlation, and of another dependent one whose weight in
+# predicting it is at least this part of the largest.
+_CORRELATED = 0.95
+_LARGE_PART = 0.5
+_MAX_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def influence(
     """
     names = list(dict.fromkeys(columns))
     blocks = [[i for i, column in enumerate(columns) if column == name] for name in names]
-    picked = np.random.default_rng(0).permutation(len(X))[:_ROWS]
+    picked = np.random.default_rng(0).permutation(len(X))[:_MAX_ROWS]
     # The first feature of a measured input is its value; levels have two values each.
     measured = [len(np.unique(X[:, block[0]])) > 2 for block in blocks]
     each = np.array(
@@ -104,31 +104,30 @@ def influence(
 def _groups(X: Vector, blocks: list[list[int]], too_much: NDArray[np.bool_]) -> list[list[int]]:
     """The inputs in their order, as lists of those that vary together."""
     n = len(blocks)
-    told = [_telling(X, blocks, i) for i in range(n)]
-    bound = too_much | np.array([weight is not None for weight in told])
+    explaining = [_explaining(X, blocks, i) for i in range(n)]
+    dependent = too_much | np.array([weight is not None for weight in explaining])
     label = np.arange(n)
 
     def join(i: int, j: int) -> None:
         label[label == label[i]] = label[j]
 
-    alike = _correlations(X[:, [block[0] for block in blocks]])
-    for i in np.flatnonzero(bound).tolist():
-        for j in np.flatnonzero(alike[i] >= _ALIKE).tolist():
+    correlation = _correlations(X[:, [block[0] for block in blocks]])
+    for i in np.flatnonzero(dependent).tolist():
+        for j in np.flatnonzero(correlation[i] >= _CORRELATED).tolist():
             join(i, j)
-        weight = told[i]
+        weight = explaining[i]
         if weight is not None:
-            weight = np.where(bound, weight, 0.0)
-            for j in np.flatnonzero((weight > 0) & (weight >= _TELLING * weight.max())).tolist():
+            weight = np.where(dependent, weight, 0.0)
+            for j in np.flatnonzero((weight > 0) & (weight >= _LARGE_PART * weight.max())).tolist():
                 join(i, j)
-    for i in np.flatnonzero(bound).tolist():
+    for i in np.flatnonzero(dependent).tolist():
         if n > 1 and np.sum(label == label[i]) == 1:
-            join(i, int(np.argmax(np.where(np.arange(n) == i, -1.0, alike[i]))))
-    first = dict.fromkeys(label.tolist())
-    return [np.flatnonzero(label == each).tolist() for each in first]
+            join(i, int(np.argmax(np.where(np.arange(n) == i, -1.0, correlation[i]))))
+    return [np.flatnonzero(label == group).tolist() for group in dict.fromkeys(label.tolist())]
 
 
-def _telling(X: Vector, blocks: list[list[int]], i: int) -> Vector | None:
-    """The share of each other input in predicting this one, if a linear function of them predicts it almost exactly.
+def _explaining(X: Vector, blocks: list[list[int]], i: int) -> Vector | None:
+    """The weight of each other input in predicting this one, if a linear function of them predicts it almost exactly.
 
     For a categorical input this is tested on its first level.
     """
@@ -139,7 +138,7 @@ def _telling(X: Vector, blocks: list[list[int]], i: int) -> Vector | None:
     column, others = X[:, block[0]] - X[:, block[0]].mean(), X[:, kept] - X[:, kept].mean(axis=0)
     weights = np.linalg.lstsq(others, column, rcond=None)[0]
     left = column - others @ weights
-    if not left @ left < (1 - _TOLD) * (column @ column):
+    if not left @ left < (1 - _EXPLAINED) * (column @ column):
         return None
     feature = np.zeros(X.shape[1])
     feature[kept] = np.abs(weights) * others.std(axis=0)

@@ -17,7 +17,7 @@ def outcomes(y: ArrayLike, dist: Distribution) -> NDArray[Any]:
             "dist must be a distribution with one row for each outcome, as predict_dist returns; "
             f"got {type(dist).__name__}"
         )
-    # Class labels may be words; the distribution itself knows which ones exist.
+    # Class labels may be strings; the distribution checks them.
     values = np.asarray(y) if isinstance(dist, Bernoulli | Categorical) else numbers(y, name="y")
     _one_dimension(values, name="y")
     if len(values) != len(dist):
@@ -53,7 +53,7 @@ def average(values: NDArray[Any], sample_weight: ArrayLike | None) -> float:
     used = weight > 0
     if not used.any():
         raise ValueError("all sample weights are zero")
-    # Rows of weight zero are left out first: 0 · (−∞) would be no number.
+    # Rows of weight zero are removed first, as 0 · (−∞) is NaN.
     return float(np.average(values[used], weights=weight[used]))
 
 

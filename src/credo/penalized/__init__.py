@@ -10,10 +10,10 @@ coefficient and `hard_threshold` its counterpart for subset selection. Coordinat
 `credo.subsets`.
 """
 
-from credo.penalized.cross_validation import LassoCV
 from credo.penalized.lasso import ElasticNet, Lasso
+from credo.penalized.lasso_cv import LassoCV
 from credo.penalized.logistic import SparseLogisticRegression
-from credo.penalized.logistic_cross_validation import SparseLogisticRegressionCV
+from credo.penalized.logistic_cv import SparseLogisticRegressionCV
 from credo.penalized.path import LassoPath, lasso_path
 from credo.penalized.thresholds import hard_threshold, soft_threshold
 

@@ -1,4 +1,4 @@
-"""Least squares with a penalty on the absolute size of the weights: lasso and elastic net."""
+"""Least squares with a penalty on the absolute values of the coefficients: lasso and elastic net."""
 
 from __future__ import annotations
 
@@ -11,19 +11,36 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import Distribution, Normal
 from credo.estimator import ConvergenceWarning, Regressor, Result, nonnegative, positive, positive_integer
 from credo.frames import Table
-from credo.learning.coordinate import Rows, Step, block_of, descend, polished
+from credo.learning.coordinate import Rows, Solution, elastic_net_path, polish, working_set
 from credo.notices import warn
 
 Array = NDArray[np.float64]
 
-# A summary shows every weight of a table with so many columns, and of wider ones those that aren't zero.
-SHOWN = 30
+# With more columns than this, a summary shows only nonzero coefficients.
+_MAX_SHOWN = 30
+
+
+def shown_columns(size: Array) -> NDArray[np.intp]:
+    """The columns that a summary shows, by the size of their coefficients: all, or the nonzero ones, largest first."""
+    return np.arange(len(size)) if len(size) <= _MAX_SHOWN else np.argsort(-size)[: np.count_nonzero(size)]
+
+
+def fit_result(converged: bool, n_iter: int, relative_gap: float, tol: float) -> Result:
+    """The result of a fit; warns if it did not converge."""
+    if converged:
+        return Result(True, n_iter, f"converged in {n_iter} iterations (relative duality gap {relative_gap:.2g})")
+    message = (
+        f"did not converge in {n_iter} iterations (relative duality gap {relative_gap:.2g}, above tol={tol:g}): "
+        "increase max_iter or tol, use a larger alpha, or standardize the columns"
+    )
+    warn(message, ConvergenceWarning, stacklevel=4)
+    return Result(False, n_iter, message)
 
 
 class PenalizedRegression(Regressor):
-    """What the models with sparse weights share: how they predict, what they say about the noise, and the table.
+    """What the models with sparse coefficients share: predictions, noise and summary.
 
-    A subclass says its `_title`; its `fit` ends in `_keep`.
+    A subclass has a `_title`; its `fit` ends in `_keep`.
     """
 
     _accepts_sparse = True
@@ -51,18 +68,17 @@ class PenalizedRegression(Regressor):
         the columns were selected on the same rows. `SpikeSlabRegressor` gives the uncertainty of coefficients.
         """
         check_is_fitted(self)
-        features, estimate = self._feature_names(), self.coef_
-        chosen = np.flatnonzero(estimate)
-        place = np.arange(len(estimate)) if len(estimate) <= SHOWN else chosen[np.argsort(-np.abs(estimate[chosen]))]
-        names, estimate = [features[j] for j in place], estimate[place]
+        features, shown = self._feature_names(), shown_columns(np.abs(self.coef_))
+        names, estimate = [features[j] for j in shown], self.coef_[shown]
         if self.fit_intercept:
             names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
         columns: dict[str, Any] = {"parameter": names, "estimate": list(estimate), "sd": [None] * len(names)}
-        return Table(self._title, columns, notes=self._notes(len(chosen)))
+        return Table(self._title, columns, notes=self._notes())
 
-    def _notes(self, n_chosen: int) -> tuple[str, ...]:
-        zero = f"{n_chosen} of {len(self.coef_)} coefficients are nonzero at alpha {self.alpha_:.4g}"
-        return zero, f"{self._noise()} with {self.dof_:.6g} degrees of freedom", self.result_.message
+    def _notes(self) -> tuple[str, ...]:
+        n_features, n_nonzero = len(self.coef_), np.count_nonzero(self.coef_)
+        nonzero = f"{n_nonzero} of {n_features} coefficients are nonzero at alpha {self.alpha_:.4g}"
+        return nonzero, f"{self._noise()} with {self.dof_:.6g} degrees of freedom", self.result_.message
 
     def _noise(self) -> str:
         return f"noise sd {self.noise_std_:.4g}"
@@ -87,40 +103,29 @@ class PenalizedRegression(Regressor):
         return self._around(self._mean(rows))
 
     def _around(self, mean: Array) -> Distribution:
-        """The distribution of an observation about what is predicted."""
+        """The predictive distribution with these means."""
         return Normal(mean, np.full(len(mean), self.noise_std_))
 
-    def _keep(self, rows: Rows, step: Step, alpha: float) -> None:
-        """The optimum for one α, in natural units, and what follows from it."""
+    def _keep(self, rows: Rows, solution: Solution, alpha: float) -> None:
+        """Set the fitted attributes from the solution for one α."""
         self.alpha_ = alpha
-        self.coef_, self.intercept_ = step.w, rows.intercept(step.w)
-        self.dual_gap_, self.n_iter_ = step.gap / rows.total, step.n_passes
-        chosen = np.flatnonzero(self.coef_)
+        self.coef_, self.intercept_ = solution.w, rows.intercept(solution.w)
+        self.dual_gap_, self.n_iter_ = solution.gap / rows.total, solution.n_passes
+        selected = np.flatnonzero(self.coef_)
         names = self._feature_names()
-        self.selected_ = [names[j] for j in chosen]
+        self.selected_ = [names[j] for j in selected]
         rss = float(np.square(rows.residual(self.coef_)).sum())
         # The number of nonzero coefficients is an unbiased estimate of the degrees of freedom of a lasso fit (Zou,
         # Hastie & Tibshirani 2007); without an ℓ₁ penalty they are the trace of the hat matrix.
-        used = len(chosen) if step.effective is None else step.effective
+        used = len(selected) if solution.effective is None else solution.effective
         self.dof_ = max(rows.total - used - bool(self.fit_intercept), 0.0)
         self.noise_std_ = float(np.sqrt(rss / self.dof_)) if self.dof_ > 0 else np.nan
         self.n_parameters_ = round(used) + bool(self.fit_intercept) + 1
         self.n_observations_ = rows.total
         with np.errstate(divide="ignore"):
             self.log_likelihood_ = float(-0.5 * rows.total * (np.log(2 * np.pi * rss / rows.total) + 1.0))
-        self.result_ = self._outcome(rows, step)
-
-    def _outcome(self, rows: Rows, step: Step) -> Result:
-        size = step.gap / rows.yy if rows.yy > 0 else 0.0
-        if step.converged:
-            message = f"converged in {step.n_passes} iterations (relative duality gap {size:.2g})"
-            return Result(True, step.n_passes, message)
-        message = (
-            f"did not converge in {step.n_passes} iterations (relative duality gap {size:.2g}, above "
-            f"tol={self.tol:g}): increase max_iter or tol, use a larger alpha, or standardize the columns"
-        )
-        warn(message, ConvergenceWarning, stacklevel=4)
-        return Result(False, step.n_passes, message)
+        relative_gap = solution.gap / rows.yy if rows.yy > 0 else 0.0
+        self.result_ = fit_result(solution.converged, solution.n_passes, relative_gap, self.tol)
 
 
 class ElasticNet(PenalizedRegression):
@@ -196,11 +201,11 @@ class ElasticNet(PenalizedRegression):
         rows = Rows.of(table, target, weight, center=bool(self.fit_intercept))
         w = np.zeros(table.shape[1]) if start is None or len(start) != table.shape[1] else start.copy()
         w[rows.squares == 0.0] = 0.0
-        block = block_of(rows, w, n_problems=1)
-        penalties = np.array([alpha * rows.total])
-        (step,) = descend(block, penalties, l1_ratio=l1_ratio, tol=tol, max_passes=max_iter)
-        l1, l2 = penalties[0] * l1_ratio, penalties[0] * (1.0 - l1_ratio)
-        self._keep(rows, polished(rows, step, l1=l1, l2=l2), alpha)
+        columns, penalty = working_set(rows, w, n_problems=1), alpha * rows.total
+        (solution,) = elastic_net_path(
+            columns, np.array([penalty]), l1_ratio=l1_ratio, tol=tol, max_passes=max_iter
+        )  # fmt: skip
+        self._keep(rows, polish(rows, solution, l1=penalty * l1_ratio, l2=penalty * (1.0 - l1_ratio)), alpha)
         return self
 
 
@@ -245,7 +250,7 @@ class Lasso(ElasticNet):
 
 
 def mixing(l1_ratio: Any) -> float:
-    """The share of the ℓ₁ penalty, from zero (ridge regression) to one (lasso)."""
+    """`l1_ratio` as a number between zero (ridge regression) and one (lasso)."""
     value = nonnegative("l1_ratio", l1_ratio)
     if value > 1:
         raise ValueError(f"l1_ratio must be at most 1 (the lasso); got {l1_ratio!r}")

@@ -1,4 +1,4 @@
-"""Logistic regression with an ℓ₁ penalty, for features of which most don't matter."""
+"""Logistic regression with an ℓ₁ penalty."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import ConvergenceWarning, LinearClassifier, Result, interval_level, positive, positive_integer
+from credo.estimator import LinearClassifier, interval_level, positive, positive_integer
 from credo.frames import Table
-from credo.learning.coordinate import Labels, Rows, Verdict, classify, undivided
-from credo.notices import warn
-from credo.penalized.lasso import SHOWN
+from credo.learning.coordinate import Labels, LogisticSolution, Rows, blas_threads_for, logistic_path
+from credo.penalized.lasso import fit_result, shown_columns
 
 Array = NDArray[np.float64]
 
 
 class PenalizedClassifier(LinearClassifier):
-    """What the classifiers with sparse weights share: how rows become columns and labels, and the table.
+    """What the classifiers with sparse coefficients share: fitted attributes and summary.
 
-    A subclass says its `_title`; its `fit` ends in `_keep`.
+    A subclass has a `_title`; its `fit` ends in `_keep`.
     """
 
     _accepts_sparse = True
@@ -40,11 +39,8 @@ class PenalizedClassifier(LinearClassifier):
         """The coefficients, without standard deviations as in `Lasso`; with many columns, the nonzero ones."""
         check_is_fitted(self)
         interval_level(level)
-        features = np.array(self._feature_names(), dtype=object)
-        chosen = np.flatnonzero((self.coef_ != 0).any(axis=0))
-        size = np.abs(self.coef_).max(axis=0)
-        place = np.arange(len(features)) if len(features) <= SHOWN else chosen[np.argsort(-size[chosen])]
-        names, table = [str(name) for name in features[place]], self.coef_[:, place]
+        features, shown = self._feature_names(), shown_columns(np.abs(self.coef_).max(axis=0))
+        names, table = [str(features[j]) for j in shown], self.coef_[:, shown]
         if self.fit_intercept:
             names, table = ["intercept", *names], np.column_stack([self.intercept_, table])
         if len(self.classes_) > 2:
@@ -60,29 +56,20 @@ class PenalizedClassifier(LinearClassifier):
     def _sparse_format(self) -> str | bool:
         return "csc"
 
-    def _keep(self, verdict: Verdict, labels: Labels, table: Any, alpha: float) -> None:
-        """The optimum for one α, and what follows from it."""
+    def _keep(self, solution: LogisticSolution, labels: Labels, table: Any, alpha: float) -> None:
+        """Set the fitted attributes from the solution for one α."""
         self.alpha_, total = alpha, float(labels.weight.sum())
-        self.coef_, self.intercept_ = verdict.W, verdict.b
+        self.coef_, self.intercept_ = solution.W, solution.b
         if not labels.binary:
-            self.intercept_ = verdict.b - verdict.b.mean()
-        names, chosen = self._feature_names(), np.flatnonzero((self.coef_ != 0).any(axis=0))
-        self.selected_ = [names[j] for j in chosen]
-        self.dual_gap_, self.n_iter_ = verdict.gap / total, max(verdict.n_steps, 1)
-        self.log_likelihood_ = -labels.odds(self._scores(table)).loss
+            self.intercept_ = solution.b - solution.b.mean()
+        names = self._feature_names()
+        self.selected_ = [names[j] for j in np.flatnonzero((self.coef_ != 0).any(axis=0))]
+        self.dual_gap_, self.n_iter_ = solution.gap / total, max(solution.n_steps, 1)
+        self.log_likelihood_ = -labels.evaluate(self._scores(table)).loss
         n_free = len(self.classes_) - 1 if self.fit_intercept else 0
         self.n_parameters_ = int(np.count_nonzero(self.coef_)) + n_free
         self.n_observations_ = total
-        relative = verdict.gap / labels.null_loss()
-        if verdict.converged:
-            message = f"converged in {verdict.n_steps} iterations (relative duality gap {relative:.2g})"
-        else:
-            message = (
-                f"did not converge in {verdict.n_steps} iterations (relative duality gap {relative:.2g}, above "
-                f"tol={self.tol:g}): increase max_iter or tol, use a larger alpha, or standardize the columns"
-            )
-            warn(message, ConvergenceWarning, stacklevel=3)
-        self.result_ = Result(verdict.converged, verdict.n_steps, message)
+        self.result_ = fit_result(solution.converged, solution.n_steps, solution.gap / labels.null_loss(), self.tol)
 
 
 class SparseLogisticRegression(PenalizedClassifier):
@@ -158,12 +145,14 @@ class SparseLogisticRegression(PenalizedClassifier):
         max_iter, center = positive_integer("max_iter", self.max_iter), bool(self.fit_intercept)
         table, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         labels = Labels.of(codes, len(self.classes_), np.ones(len(codes)) if weight is None else weight)
-        with undivided(table):
+        with blas_threads_for(table):
             rows = Rows.of(table, np.zeros(len(codes)), weight, center=center)
             start = self._start(labels.Y.shape[1], rows.squares > 0.0)
             penalties = np.array([alpha * rows.total])
-            (verdict,) = classify(rows, labels, penalties, intercept=center, start=start, tol=tol, max_steps=max_iter)
-        self._keep(verdict, labels, table, alpha)
+            (solution,) = logistic_path(
+                rows, labels, penalties, intercept=center, start=start, tol=tol, max_steps=max_iter
+            )
+        self._keep(solution, labels, table, alpha)
         return self
 
     def _start(self, n_scores: int, varies: NDArray[np.bool_]) -> tuple[Array, Array]:

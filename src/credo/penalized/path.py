@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
 from credo.estimator import ConvergenceWarning, names_for, numeric, positive, positive_integer, training_rows
-from credo.learning.coordinate import Rows, block_of, descend
+from credo.learning.coordinate import Rows, elastic_net_path, working_set
 from credo.notices import warn
 from credo.penalized.lasso import mixing
 
@@ -78,7 +78,7 @@ class LassoPath(_Path):
         """The prediction of each row for each penalty, (n_samples, n_alphas)."""
         rows: Any = check_array(numeric(X), accept_sparse="csr", dtype=np.float64, input_name="X")
         if rows.shape[1] != len(self.coefs):
-            raise ValueError(f"X has {rows.shape[1]} columns, but the path was made of {len(self.coefs)}")
+            raise ValueError(f"X has {rows.shape[1]} columns, but the path was fitted with {len(self.coefs)}")
         return np.asarray(rows @ self.coefs) + self.intercepts
 
 
@@ -139,14 +139,14 @@ def lasso_path(
     """
     positive("tol", tol)
     ratio, max_iter = mixing(l1_ratio), positive_integer("max_iter", max_iter)
-    table, target, weight, called = training_rows("lasso_path", X, y, sample_weight, sparse="csc")
+    table, target, weight, own_names = training_rows("lasso_path", X, y, sample_weight, sparse="csc")
     rows = Rows.of(table, target, weight, center=bool(fit_intercept))
-    called = called if names is None else names_for(names, rows.X.shape[1])
+    column_names = own_names if names is None else names_for(names, rows.X.shape[1])
     if ratio == 0 and alphas is None:
         raise ValueError("l1_ratio=0 has no default alphas, as no penalty sets all coefficients to zero: pass alphas")
-    largest = rows.steepest() / (rows.total * ratio) if ratio > 0 else np.nan
+    largest = rows.l1_max() / (rows.total * ratio) if ratio > 0 else np.nan
     grid = penalties(largest, alphas, n_alphas=n_alphas, eps=eps)
-    coefs, gaps, missed = walk(rows, grid, l1_ratio=ratio, tol=tol, max_passes=max_iter)
+    coefs, gaps, missed = fit_path(rows, grid, l1_ratio=ratio, tol=tol, max_passes=max_iter)
     if missed:
         warn(
             f"{missed} of {len(grid)} fits did not converge (relative duality gap above tol={tol:g}): increase "
@@ -154,7 +154,7 @@ def lasso_path(
             ConvergenceWarning,
             stacklevel=2,
         )
-    return LassoPath(grid, coefs, gaps / rows.total, intercepts=rows.intercept(coefs), names=called)
+    return LassoPath(grid, coefs, gaps / rows.total, intercepts=rows.intercept(coefs), names=column_names)
 
 
 def penalties(largest: float, alphas: ArrayLike | None, *, n_alphas: int, eps: float, zero: bool = True) -> Array:
@@ -173,13 +173,13 @@ def penalties(largest: float, alphas: ArrayLike | None, *, n_alphas: int, eps: f
     return np.geomspace(1.0, eps, n_alphas) * (largest if largest > 0 else 1.0)
 
 
-def walk(rows: Rows, alphas: Array, *, l1_ratio: float, tol: float, max_passes: int) -> tuple[Array, Array, int]:
-    """Weights (n_features, n_alphas) and gaps along the path, and the number of gaps that weren't met."""
+def fit_path(rows: Rows, alphas: Array, *, l1_ratio: float, tol: float, max_passes: int) -> tuple[Array, Array, int]:
+    """Coefficients (n_features, n_alphas) and duality gaps, and the number of fits that did not converge."""
     w = np.zeros(rows.X.shape[1])
-    block = block_of(rows, w, n_problems=len(alphas))
+    columns = working_set(rows, w, n_problems=len(alphas))
     coefs, gaps, missed = np.empty((len(w), len(alphas)), order="F"), np.empty(len(alphas)), 0
-    steps = descend(block, alphas * rows.total, l1_ratio=l1_ratio, tol=tol, max_passes=max_passes)
-    for k, step in enumerate(steps):
-        coefs[:, k], gaps[k] = step.w, step.gap
-        missed += not step.converged
+    solutions = elastic_net_path(columns, alphas * rows.total, l1_ratio=l1_ratio, tol=tol, max_passes=max_passes)
+    for k, solution in enumerate(solutions):
+        coefs[:, k], gaps[k] = solution.w, solution.gap
+        missed += not solution.converged
     return coefs, gaps, missed

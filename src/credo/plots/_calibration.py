@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from credo.metrics._calibration import pit_bars
+from credo.metrics._calibration import pit_histogram
 from credo.plots._arrays import vector
 from credo.plots._labels import name_axis
 from credo.plots._style import ACCENT, ALERT, MUTED, canvas, key
@@ -48,7 +48,7 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
     if values.min() < -1e-9 or values.max() > 1 + 1e-9:
         worst = values[np.argmax(np.abs(values - 0.5))]
         raise ValueError(f"pit values are probabilities between 0 and 1; got {worst:g}")
-    bars = pit_bars(values, bins=bins, level=level)
+    bars = pit_histogram(values, bins=bins, level=level)
     counts, edges, low, high = bars
     outside = bars.outside
     with canvas(ax) as ax:

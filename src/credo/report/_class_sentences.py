@@ -43,9 +43,9 @@ def confidence(fact: Calibration) -> str:
     match fact.verdict:
         case "":
             return f"{text}: no sign of miscalibration in {rows}."
-        case "too sure":
+        case "overconfident":
             return f"{text}: the model is overconfident."
-        case "too unsure":
+        case "underconfident":
             return f"{text}: the model is underconfident."
     return f"{text}. Within groups of rows, {_error(fact)}{_close(fact)}."
 
@@ -59,9 +59,8 @@ def reliability(fact: Calibration) -> str:
     match fact.verdict:
         case "":
             return f"{text}: no sign of miscalibration."
-        case "too sure" | "too unsure":
-            way = "overconfident" if fact.verdict == "too sure" else "underconfident"
-            return f"{text}: the model is {way}{_close(fact)}."
+        case "overconfident" | "underconfident":
+            return f"{text}: the model is {fact.verdict}{_close(fact)}."
     return f"{text}: some probabilities are off{_close(fact)}."
 
 

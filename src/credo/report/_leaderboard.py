@@ -150,8 +150,7 @@ def _covered(held: HeldOut) -> str:
 
 
 def _calibrated(held: HeldOut) -> str:
-    verdict = class_facts.calibration(held).verdict
-    return {"too sure": "overconfident", "too unsure": "underconfident", "off": "miscalibrated"}.get(verdict, verdict)
+    return class_facts.calibration(held).verdict
 
 
 def _seconds(value: float | None) -> str:

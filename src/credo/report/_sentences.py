@@ -76,7 +76,7 @@ def calibration(fact: Uniformity) -> str:
         return f"{several(fact.n, 'row')} are too few to judge calibration."
     test = f"chi-square test, {p_value(fact.bars.p)}"
     signs = _departures(fact)
-    if not signs and fact.bars.are_level:
+    if not signs and fact.bars.are_flat:
         return f"No sign of miscalibration in {several(fact.n, 'row')} ({test})."
     if not signs:
         signs = [f"the bars are less even than chance allows ({test})"]

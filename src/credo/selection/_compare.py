@@ -14,8 +14,7 @@ from sklearn.utils.validation import _num_samples
 from credo.estimator import labels_of, observed
 from credo.linear import BaselineClassifier, BaselineRegressor
 from credo.seeds import generator
-from credo.selection._comparison import Comparison, Score
-from credo.selection._evidence import weighed
+from credo.selection._comparison import Comparison, Score, with_probabilities
 from credo.selection._folds import splits
 from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION, Task
 from credo.selection._select import BASELINE
@@ -105,37 +104,31 @@ def compare(
 
 
 def with_baseline(models: Mapping[str, Any], task: Task) -> dict[str, Any]:
-    """The baseline, which counts as the simplest, followed by the models."""
+    """The baseline, which counts as the simplest model, followed by the others."""
     baseline = BaselineClassifier() if task is CLASSIFICATION else BaselineRegressor()
     return {BASELINE: baseline} | dict(models)
 
 
 def comparison_of(trials: Sequence[Trial], notes: Sequence[str], *, n_folds: int) -> Comparison:
     """The comparison of finished trials on the same folds; the notes of each model follow those given."""
-    every = [*notes, *(note for trial in trials for note in trial.notes)]
-    return _comparison(list(trials), every, n_folds, trials[0].task)
+    task, finished = trials[0].task, [trial for trial in trials if trial.error is None]
+    held_out = {trial.name: held for trial in finished if (held := trial.held_out()) is not None}
+    scores = [trial.score(held_out.get(trial.name)) for trial in trials]
+    sign = MEASURES[task.point_measure].sign
 
+    def rank(score: Score) -> tuple[bool, bool, float]:
+        """Best first, by the log score or, without one, by the error of point predictions; failures come last."""
+        held = held_out.get(score.name)
+        if held is None:
+            return score.error is not None, True, -sign * score.held_out.get(task.point_measure, 0.0)
+        return False, False, -float(np.mean(held.log_score))
 
-def _comparison(trials: list[Trial], notes: list[str], n_folds: int, task: Task) -> Comparison:
-    good = [trial for trial in trials if trial.error is None]
-    found = {trial.name: trial.held_out() for trial in good}
-    held = {name: each for name, each in found.items() if each is not None}
-    scores = [trial.score(held.get(trial.name)) for trial in trials]
-    sign = MEASURES[task.bare].sign
-
-    def place(score: Score) -> tuple[bool, bool, float]:
-        """Best first, by the log score or, without one, by the plain score; failures come last."""
-        known = held.get(score.name)
-        worth = sign * score.held_out.get(task.bare, 0.0) if known is None else float(np.mean(known.log_score))
-        return score.error is not None, known is None, -worth
-
-    # Sorting is stable, so equals keep the caller's order.
-    scores.sort(key=place)
+    # Sorting is stable, so that equal scores keep the caller's order.
     return Comparison(
-        scores=weighed(scores),
-        held_out=held,
-        fitted={trial.name: trial.fitted for trial in good},
-        notes=tuple(notes),
+        scores=with_probabilities(sorted(scores, key=rank)),
+        held_out=held_out,
+        fitted={trial.name: trial.fitted for trial in finished},
+        notes=(*notes, *(note for trial in trials for note in trial.notes)),
         n_folds=n_folds,
         task=task.name,
     )
@@ -165,7 +158,7 @@ def _numbers(X: Any, y: ArrayLike) -> NDArray[np.float64]:
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
     values = labels_of(y)
     _check_rows(X, values)
-    # Words in an array of objects, as pandas gives them.
+    # Strings in an array of objects, as pandas gives them.
     values = values.astype(str) if values.dtype.kind == "O" else values
     known = np.unique(values)
     if len(known) < 2:

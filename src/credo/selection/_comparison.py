@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from credo.distributions import Distribution
 from credo.frames import Table
-from credo.selection._evidence import base_notes
 from credo.selection._gap import Gap, gap
 from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION
 from credo.selection._select import BASELINE, Candidate, Selection, select
 
-# What only some models have: a column of it is shown where one of them does.
+# Columns that are shown only if at least one model has a value.
 _CRITERIA = ("model_probability", "bic", "description_length")
 
 
@@ -137,7 +137,6 @@ class Comparison:
     def measures(self) -> tuple[str, ...]:
         """The names of the held-out scores; empty if no model has any."""
         found = {name for score in self.scores for name in score.held_out}
-        # Those that a task doesn't know follow those that it does.
         known = [*REGRESSION.measures, *CLASSIFICATION.measures]
         return tuple(name for name in [*known, *sorted(found.difference(known))] if name in found)
 
@@ -182,5 +181,40 @@ class Comparison:
         failed = [f"{score.name} failed: {score.error}" for score in self.scores if score.error is not None]
         chosen = [] if all(score.error is not None for score in self.scores) else [self.reason]
         return Table(
-            f"Held out in {self.n_folds} folds", columns, (*chosen, *failed, *base_notes(self.scores), *self.notes)
+            f"Held out in {self.n_folds} folds", columns, (*chosen, *failed, *_base_notes(self.scores), *self.notes)
         )
+
+
+def with_probabilities(scores: Sequence[Score]) -> list[Score]:
+    """The scores with p(model | data) ∝ evidence, within each base; a model alone in its base has none."""
+    evidence = {score.name: score.log_evidence for score in scores}
+    probability: dict[str, float] = {}
+    for base, names in _by_base(scores).items():
+        logs = np.array([evidence[name] for name in names], dtype=np.float64)
+        if base is not None and len(names) > 1 and np.isfinite(logs).all():
+            probability |= zip(names, softmax(logs).tolist(), strict=True)
+    return [replace(score, model_probability=probability.get(score.name)) for score in scores]
+
+
+def _base_notes(scores: Sequence[Score]) -> list[str]:
+    """A note on which models share an evidence base, if there is more than one base."""
+    found = _by_base(scores)
+    if len(found) < 2:
+        return []
+    parts = [f"{', '.join(names)} ({_base_words(base, alone=len(names) == 1)})" for base, names in found.items()]
+    return [f"Log evidences and model probabilities are comparable only within one evidence base: {'; '.join(parts)}."]
+
+
+def _by_base(scores: Sequence[Score]) -> dict[str | None, list[str]]:
+    """The models that have a log evidence, by its base, in the order of the scores."""
+    found: dict[str | None, list[str]] = {}
+    for score in scores:
+        if score.log_evidence is not None:
+            found.setdefault(score.evidence_base, []).append(score.name)
+    return found
+
+
+def _base_words(base: str | None, *, alone: bool) -> str:
+    if base is None:
+        return "no evidence_base_, so no probability"
+    return base.replace(";", ",") + (", no other model, so no probability" if alone else "")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples
 
-Rows = NDArray[np.intp]
-Split = tuple[Rows, Rows]
+Indices = NDArray[np.intp]
+Split = tuple[Indices, Indices]
 
 
 def splits(
@@ -42,7 +42,7 @@ def shuffled(
     *,
     groups: ArrayLike | None = None,
     classes: NDArray[Any] | None = None,
-) -> tuple[list[Rows], list[str]]:
+) -> tuple[list[Indices], list[str]]:
     """The held-out rows of each fold, shuffled; rows of one group stay together.
 
     With `classes`, the label of each row, each class is spread over the folds as evenly as whole groups allow.
@@ -56,8 +56,8 @@ def shuffled(
     order = rng.permutation(len(sizes))
     if classes is None and what == "row":
         return [np.sort(fold) for fold in np.array_split(order, n_folds)], notes
-    # Groups are dealt to the folds in turn, the largest first, so that fold sizes differ by little; and one class
-    # after the other, so that the same is true of each class.
+    # Groups are assigned to the folds in turn, the largest first, so that fold sizes differ little; and class by class,
+    # so that the same is true of each class.
     order = order[np.argsort(-sizes[order], kind="stable")]
     if classes is not None:
         order = order[np.argsort(_class_of_groups(classes, labels)[order], kind="stable")]
@@ -89,7 +89,7 @@ def _checked(pairs: Iterable[tuple[Any, Any]], n_samples: int) -> list[Split]:
     return found
 
 
-def _class_of_groups(classes: NDArray[Any], labels: Rows) -> Rows:
+def _class_of_groups(classes: NDArray[Any], labels: Indices) -> Indices:
     """The class of each group's first row; every class must have at least two groups, for training and for testing."""
     known, codes = np.unique(classes, return_inverse=True)
     pairs = np.unique(np.column_stack([codes.ravel(), labels]), axis=0)
@@ -104,7 +104,7 @@ def _class_of_groups(classes: NDArray[Any], labels: Rows) -> Rows:
     return codes.ravel()[np.unique(labels, return_index=True)[1]]
 
 
-def _labels(groups: ArrayLike, n_samples: int) -> Rows:
+def _labels(groups: ArrayLike, n_samples: int) -> Indices:
     values = np.asarray(groups)
     if values.shape != (n_samples,):
         raise ValueError(f"groups must have one label for each of the {n_samples} rows of X; got shape {values.shape}")

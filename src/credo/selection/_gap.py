@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# A mean difference of more standard errors than this is called clear: chance alone does it about once in twenty times.
+# A mean difference of more standard errors than this is called clear; chance exceeds it about once in 20 times.
 CLEAR = 2.0
 
 

@@ -60,24 +60,25 @@ class Task:
     """What is predicted, and its `measures`.
 
     `rows` returns the scores of each row of a fold, `scores` the means over all held-out rows. A model that predicts no
-    distribution has only the score `bare`; `lacking` says what it lacks.
+    distribution has only the score `point_measure`; `point_predictions` says what it predicts.
     """
 
     name: str
     measures: tuple[str, ...]
-    bare: str
-    lacking: str
+    point_measure: str
+    point_predictions: str
     rows: Callable[[Vector, Distribution], dict[str, Vector]]
     scores: Callable[[Vector, Distribution, Mapping[str, Vector]], dict[str, float]]
 
-    def bare_score(self, y: NDArray[Any], predicted: NDArray[Any]) -> dict[str, float]:
-        """The score of plain predictions."""
-        return {self.bare: rmse(y, predicted) if self.bare == "rmse" else float(np.mean(y == predicted))}
+    def point_score(self, y: NDArray[Any], predicted: NDArray[Any]) -> dict[str, float]:
+        """The score of predictions without a distribution."""
+        name = self.point_measure
+        return {name: rmse(y, predicted) if name == "rmse" else float(np.mean(y == predicted))}
 
     def note(self, name: str) -> str:
-        """Why a model that predicts no distribution has no more than one score."""
-        *absent, last = [MEASURES[key].title for key in self.measures if key != self.bare]
-        return f"{name} predicts {self.lacking} (it has no predict_dist): no {', '.join(absent)} or {last}."
+        """Why a model that predicts no distribution has only one score."""
+        *absent, last = [MEASURES[key].title for key in self.measures if key != self.point_measure]
+        return f"{name} predicts {self.point_predictions} (it has no predict_dist): no {', '.join(absent)} or {last}."
 
 
 def _of_numbers(y: Vector, dist: Distribution) -> dict[str, Vector]:
@@ -101,12 +102,12 @@ def _number_scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector]) ->
 
 
 def _of_classes(y: Vector, dist: Distribution) -> dict[str, Vector]:
-    # A Categorical refuses labels that its model never saw; all folds together know them.
+    # Scores need all classes: a fold's Categorical has no probability for labels that its model never saw.
     return {"likeliest": np.asarray(dist.probs if dist.probs.ndim == 1 else dist.probs.max(axis=1))}  # type: ignore[attr-defined]
 
 
 def _class_scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector]) -> dict[str, float]:
-    # Zero minus, so that a certain hit has the loss 0 and not −0.
+    # 0.0 − x instead of −x, so that a loss of zero isn't printed as −0.
     return {
         "log_loss": 0.0 - float(np.mean(dist.log_prob(y))),
         "brier": brier(y, dist),

@@ -23,23 +23,29 @@ from numpy.typing import NDArray
 
 from credo.distributions import Bernoulli, Categorical
 from credo.metrics import brier, crps, forecast, pit, point
-from credo.metrics._calibration_test import ALARM, class_calibration, coverage_test, uniformity
+from credo.metrics._calibration_test import ALARM, FEW, class_calibration, coverage_test, uniformity
 from credo.selection._gap import CLEAR, gap
 
 BASELINE = "baseline"
 
-# An error smaller by less than this factor contradicts nothing.
+# An RMSE contradicts the log score if it is smaller than this factor times the other.
 _LOWER = 0.9
-# Coverage of 95 % intervals, and the largest difference between a stated and an observed probability, that matter.
+# Smaller deviations of the coverage of 95 % intervals from 0.95, and of PIT values from uniform, don't matter.
 _COVERAGE_OFF, _DISTANCE = 0.03, 0.08
-# Leads that are small: of log scores, and of log losses, absolutely or as a share of the leader's.
+# Small leads: in log score, and in log loss, absolute or relative to the leader's.
 _SMALL_SCORE, _SMALL_LOSS, _SMALL_SHARE = 0.05, 0.01, 0.2
-# Of many rows even this is more than a standard error, and still of no use to anyone.
+# A lead that doesn't matter, though with many rows it may exceed a standard error.
 _NEGLIGIBLE = 0.002
-# A calibrated model that predicts this much worse, in nats a row, is no alternative.
+# A calibrated model is no alternative if its log score is this much lower, in nats per row,
 _MUCH_WORSE = 0.25
-# A model with an RMSE this many times larger is no alternative to one that is not calibrated.
+# or its RMSE this many times larger.
 _FAR_LARGER = 1.5
+_CLASS_FAULTS = {
+    "overconfident": "it is overconfident",
+    "underconfident": "it is underconfident",
+    "miscalibrated": "its probabilities are not calibrated",
+}
+# Up to this many tied models are listed by name.
 _LISTED = 4
 _SPELLED = ("", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
@@ -90,42 +96,36 @@ class Candidate:
 
     @property
     def losses(self) -> NDArray[np.float64]:
-        """Every measure, lower is better: log score, error, and the score that is proper and in units of y."""
+        """Every measure, lower is better: negative log score, error, and CRPS or Brier score."""
         name, measure = ("brier", brier) if self.is_classifier else ("crps", crps)
         third = self.scores[name] if name in self.scores else measure(self.y, self.dist)
         return np.array([-self.log_score.mean(), self.errors.mean(), third])
 
-    @cached_property
+    @property
     def is_rejected(self) -> bool:
         """Whether it is miscalibrated by more than chance, and by enough to matter."""
+        return bool(self.fault)
+
+    @cached_property
+    def fault(self) -> str:
+        """What is wrong with the calibration of a model that is rejected; otherwise empty."""
         if self.is_classifier:
-            return class_calibration(self.y, self.dist).verdict in ("too sure", "too unsure", "off")
-        if len(self.y) < 20:
-            return False
+            return _CLASS_FAULTS.get(class_calibration(self.y, self.dist).verdict, "")
+        if len(self.y) < FEW:
+            return ""
         lower, upper = self.dist.interval(0.95)
         covered = coverage_test((lower <= self.y) & (self.y <= upper))
-        outside = covered.inside < covered.low or covered.inside > covered.high
-        if outside and abs(covered.inside / covered.n - 0.95) > _COVERAGE_OFF:
-            return True
-        shape = uniformity(pit(self.y, self.dist))
-        return shape.distance > _DISTANCE and shape.bars.p < ALARM
-
-    @property
-    def fault(self) -> str:
-        """What is wrong with the calibration of a rejected model."""
-        if self.is_classifier:
-            verdict = class_calibration(self.y, self.dist).verdict
-            return {"too sure": "it is overconfident", "too unsure": "it is underconfident"}.get(
-                verdict, "its probabilities are not calibrated"
-            )
-        lower, upper = self.dist.interval(0.95)
-        share = float(np.mean((lower <= self.y) & (self.y <= upper)))
-        if abs(share - 0.95) <= _COVERAGE_OFF:
-            return "its predictive distributions are not calibrated"
-        return f"its 95 % intervals are too {'narrow' if share < 0.95 else 'wide'}"
+        excess = covered.inside / covered.n - 0.95
+        is_off = abs(excess) > _COVERAGE_OFF
+        if covered.low <= covered.inside <= covered.high or not is_off:
+            shape = uniformity(pit(self.y, self.dist))
+            if shape.distance <= _DISTANCE or shape.bars.p >= ALARM:
+                return ""
+        too = "narrow" if excess < 0 else "wide"
+        return f"its 95 % intervals are too {too}" if is_off else "its predictive distributions are not calibrated"
 
     def beats(self, other: Candidate) -> bool:
-        """Whether it has the better log score, and an error that isn't larger (of labels, not clearly)."""
+        """Whether its log score is better and its error not larger (for labels: not clearly larger)."""
         if not self.log_score.mean() > other.log_score.mean():
             return False
         lost = gap(self.errors, other.errors)
@@ -146,7 +146,7 @@ class Candidate:
         return float(np.sqrt(self.errors.mean()))
 
     def is_contradicted_by(self, other: Candidate) -> bool:
-        """Whether the other's RMSE is lower by a tenth (of labels, its accuracy clearly higher)."""
+        """Whether the other's RMSE is lower by a tenth (for labels: its accuracy clearly higher)."""
         if self.is_classifier and not gap(self.errors, other.errors).clear:
             return False
         return other.rmse < _LOWER * self.rmse
@@ -201,10 +201,10 @@ def select(candidates: Sequence[Candidate]) -> Selection:
 
 
 def _ties(other: Candidate, leader: Candidate) -> bool:
-    """Whether the leader's lead is within one standard error and small, and not on every measure.
+    """Whether the leader's lead is negligible, or within one standard error, small, and not on every measure.
 
-    A single row to which a model gave almost no probability makes a lead of one standard error, whatever its size: so a
-    lead has to be small as well.
+    A lead has to be small as well, because a single row of very low predictive density makes the standard error as
+    large as the lead.
     """
     lead = gap(leader.log_score, other.log_score)
     loss = -float(leader.log_score.mean()) if leader.is_classifier else 0.0
@@ -217,18 +217,18 @@ def _ties(other: Candidate, leader: Candidate) -> bool:
 
 
 def _ties_as_baseline(baseline: Candidate, leader: Candidate) -> bool:
-    """Whether the leader's lead over guessing is no more than one standard error, in log score and in error.
+    """Whether the leader's lead over the baseline is within one standard error, in log score and in error.
 
-    Among several models one is often a little better than guessing by chance, on every measure.
+    Among several models one is often slightly better than the baseline on every measure, by chance.
     """
     leads = gap(leader.log_score, baseline.log_score), gap(baseline.errors, leader.errors)
     return all(np.isfinite(lead.mean) and not lead.mean > lead.error for lead in leads)
 
 
 def _leader(eligible: Sequence[Candidate]) -> tuple[Candidate, list[str]]:
-    """The model with the best log score, or where another's errors contradict it the best one by the third score.
+    """The model with the best log score; if the errors of another contradict it, the best by CRPS or Brier score.
 
-    The third score, CRPS or Brier, is proper as the log score is and bounded by the errors as the RMSE is.
+    That score is proper like the log score, and dominated by the size of errors like the RMSE.
     """
     leader = max(eligible, key=lambda c: c.log_score.mean())
     rivals = [c for c in eligible if leader.is_contradicted_by(c)]
@@ -249,7 +249,7 @@ def _leader(eligible: Sequence[Candidate]) -> tuple[Candidate, list[str]]:
 def _calibrated(
     tied: Sequence[Candidate], eligible: Sequence[Candidate], leader: Candidate
 ) -> tuple[Candidate, Candidate | None]:
-    """The simplest tied model whose calibration holds; else the best such model; and which leader was passed over."""
+    """The simplest tied model that is calibrated, or the best calibrated one, and the leader if it was passed over."""
     good = [c for c in tied if c.name == BASELINE or not c.is_rejected]
     if good:
         return good[0], None

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from credo.distributions import Bernoulli, Categorical, Distribution
 
-Rows = NDArray[np.intp]
-Part = tuple[Rows, Distribution]
+Indices = NDArray[np.intp]
+Part = tuple[Indices, Distribution]
 
 
 def stacked(parts: Sequence[Part], n_rows: int) -> Distribution:
@@ -81,7 +81,7 @@ class Stacked(Distribution):
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         return self._each(lambda dist: dist._sample(n, rng).T).T
 
-    def _take(self, rows: Rows) -> Self:
+    def _take(self, rows: Indices) -> Self:
         parts = []
         for own, dist in self._parts:
             place = np.full(self._n_rows, -1)

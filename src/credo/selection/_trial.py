@@ -69,7 +69,7 @@ class Trial:
         with collected() as caught:
             try:
                 self._fit(train, test)
-            # Whatever goes wrong inside one model must not lose the others; the sentence is kept.
+            # A failure of one model must not stop the others; its message is kept.
             except Exception as error:
                 self.error = f"{_sentence(error)} ({where})"
         self.n_fits += 1
@@ -89,7 +89,7 @@ class Trial:
         try:
             dist = predictive(model, part)
         except NoDistribution:
-            # Something that isn't asked for predictions at all, such as a scaler, has failed.
+            # A model without `predict`, such as a scaler, has failed.
             if not hasattr(model, "predict"):
                 raise
             self.plain.append((test, np.asarray(model.predict(part))))
@@ -108,48 +108,43 @@ class Trial:
         """The warnings of the fits; those of the folds only if the fit on all rows has none."""
         if self.error is not None:
             return []
-        bare = [self.task.note(self.name)] if self.plain else []
-        if not any(self.warned):
-            return bare
-        if self.warned[-1]:
-            return bare + [f"{self.name}: {message}" for message in self.warned[-1]]
-        messages = [messages for messages in self.warned if messages]
-        return [*bare, f"{self.name}, in {len(messages)} of {self.n_fits - 1} folds: {messages[0][0]}"]
+        notes = [self.task.note(self.name)] if self.plain else []
+        warned = [messages for messages in self.warned if messages]
+        if warned and self.warned[-1]:
+            return notes + [f"{self.name}: {message}" for message in self.warned[-1]]
+        if warned:
+            notes.append(f"{self.name}, in {len(warned)} of {self.n_fits - 1} folds: {warned[0][0]}")
+        return notes
 
     def held_out(self) -> HeldOut | None:
         """The predictions of all folds; None if the model predicts no distribution."""
         if self.plain:
             return None
-        rows = self._tested
+        rows = np.sort(np.concatenate([rows for rows, _ in self.parts]))
         parts = [(np.searchsorted(rows, own), dist) for own, dist in self.parts]
         return HeldOut(self.y[rows], stacked(parts, len(rows)), rows)
-
-    @property
-    def _tested(self) -> NDArray[np.intp]:
-        """The rows that were held out, in their order."""
-        return np.sort(np.concatenate([rows for rows, _ in self.parts]))
 
     def score(self, held: HeldOut | None) -> Score:
         """The line of the leaderboard, without the model probability, which needs all models."""
         if self.error is not None:
             return Score(self.name, error=self.error)
         evidence = next((m for m in (self.fitted, final_step(self.fitted)) if hasattr(m, "log_evidence_")), None)
-        likely = has_likelihood(self.fitted)
+        likelihood = has_likelihood(self.fitted)
         return Score(
             self.name,
-            held_out=self._bare() if held is None else self.task.scores(held.y, held.dist, self._rows()),
+            held_out=self._point_score() if held is None else self.task.scores(held.y, held.dist, self._rows()),
             log_evidence=None if evidence is None else float(evidence.log_evidence_),
             evidence_method=getattr(evidence, "evidence_method_", None),
             evidence_base=getattr(evidence, "evidence_base_", None),
-            bic=bic(self.fitted) if likely else None,
-            description_length=description_length(self.fitted) if likely else None,
+            bic=bic(self.fitted) if likelihood else None,
+            description_length=description_length(self.fitted) if likelihood else None,
             seconds=self.seconds,
         )
 
-    def _bare(self) -> dict[str, float]:
+    def _point_score(self) -> dict[str, float]:
         """The score of predictions without a distribution."""
         rows = np.concatenate([rows for rows, _ in self.plain])
-        return self.task.bare_score(self.y[rows], np.concatenate([values for _, values in self.plain]))
+        return self.task.point_score(self.y[rows], np.concatenate([values for _, values in self.plain]))
 
     def _rows(self) -> dict[str, NDArray[np.float64]]:
         """The scores of the held-out rows, in the order of the rows."""

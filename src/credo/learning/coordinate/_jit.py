@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from credo._jit import njit
 
 Array = NDArray[np.float64]
-Order = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 # Passes between two extrapolations.
 DEPTH = 5
-# Sums may be taken in any order, which lets the compiler take several terms at once.
+# Allows sums in any order, so that the compiler can use vector instructions.
 _ORDER_FREE = {"reassoc", "contract", "nsz"}
 
 
@@ -34,25 +34,25 @@ def gram_descent(
 ) -> tuple[int, float]:
     """Passes over the first m coordinates, in place, until the duality gap among them is at most `target`.
 
-    K = XᵀX and c = Xᵀy; g = c − Kw moves along with w, so that a coordinate that stays costs O(1) and one that moves
-    O(m). Returns the number of passes and the gap.
+    K = XᵀX and c = Xᵀy; g = c − Kw is updated with w, so that a coordinate that doesn't change costs O(1), others O(m).
+    Returns the number of passes and the gap.
     """
-    weights, slopes = np.empty((DEPTH + 1, m)), np.empty((DEPTH + 1, m))
+    weights, gradients = np.empty((DEPTH + 1, m)), np.empty((DEPTH + 1, m))
     kept, passes = 0, 0
     gap = gram_gap(m, c, w, g, l1, l2, yy)
     while gap > target and passes < max_passes:
         if kept == 0:
-            weights[0], slopes[0], kept = w[:m], g[:m], 1
+            weights[0], gradients[0], kept = w[:m], g[:m], 1
         _gram_pass(K, m, w, g, l1, l2)
         passes += 1
-        weights[kept], slopes[kept] = w[:m], g[:m]
+        weights[kept], gradients[kept] = w[:m], g[:m]
         kept += 1
         if kept > DEPTH:
             kept = 0
-            mix = mixture(weights)
-            mixed_w, mixed_g = mix @ weights[1:], mix @ slopes[1:]
-            if _gram_value(m, c, mixed_w, mixed_g, l1, l2) < _gram_value(m, c, w, g, l1, l2):
-                w[:m], g[:m] = mixed_w, mixed_g
+            a = extrapolation_weights(weights)
+            new_w, new_g = a @ weights[1:], a @ gradients[1:]
+            if _gram_value(m, c, new_w, new_g, l1, l2) < _gram_value(m, c, w, g, l1, l2):
+                w[:m], g[:m] = new_w, new_g
         gap = gram_gap(m, c, w, g, l1, l2, yy)
     return passes, gap
 
@@ -60,22 +60,22 @@ def gram_descent(
 @njit(cache=True, nogil=True)
 def gram_gap(m: int, c: Array, w: Array, g: Array, l1: float, l2: float, yy: float) -> float:
     """Primal minus dual objective of the first m coordinates."""
-    fit, square, size, ridge, steepest = 0.0, yy, 0.0, 0.0, 0.0
+    fit, square, size, ridge, largest = 0.0, yy, 0.0, 0.0, 0.0
     for j in range(m):
         fit += w[j] * c[j]
         square -= w[j] * (c[j] + g[j])
         size += abs(w[j])
         ridge += (l2 * w[j]) * w[j]
-        steepest = max(steepest, abs(g[j] - l2 * w[j]))
-    return shrunken_gap(max(square, 0.0) + ridge, yy - fit, size, steepest, l1)
+        largest = max(largest, abs(g[j] - l2 * w[j]))
+    return duality_gap(max(square, 0.0) + ridge, yy - fit, size, largest, l1)
 
 
 @njit(cache=True, nogil=True)
-def shrunken_gap(square: float, inner: float, size: float, steepest: float, l1: float) -> float:
-    """Primal minus dual by ‖r‖² + l2‖w‖², rᵀy, ‖w‖₁ and max_j |x_jᵀr − l2 w_j|; the dual point is the residual, shrunk
-    to be feasible (Ndiaye et al. 2017, eq. 7)."""
-    share = min(1.0, l1 / steepest) if steepest > 0.0 else 1.0
-    return 0.5 * (1.0 + share * share) * square + l1 * size - share * inner
+def duality_gap(square: float, inner: float, size: float, largest: float, l1: float) -> float:
+    """Primal minus dual from ‖r‖² + l2‖w‖², rᵀy, ‖w‖₁ and max_j |x_jᵀr − l2 w_j|; the dual point is the residual,
+    rescaled to be feasible (Ndiaye et al. 2017, eq. 7)."""
+    scale = min(1.0, l1 / largest) if largest > 0.0 else 1.0
+    return 0.5 * (1.0 + scale * scale) * square + l1 * size - scale * inner
 
 
 @njit(cache=True, nogil=True)
@@ -84,24 +84,24 @@ def column_descent(
     indices: NDArray[np.uint32],
     indptr: NDArray[np.uint32],
     squares: Array,
-    lever: Array,
+    column_totals: Array,
     mean: Array,
     root: Array,
-    members: Order,
+    members: Indices,
     w: Array,
     r: Array,
     shift: Array,
-    target_vector: Array,
+    y: Array,
     l1: float,
     l2: float,
     target: float,
     max_passes: int,
 ) -> tuple[int, float]:
-    """The same for the columns `members` of a sparse matrix, by the residual; centred, yet never made dense.
+    """The same for the columns `members` of a sparse matrix, by the residual; centred, but never made dense.
 
-    The residual is r + shift·root, and lever = Xᵀroot, so that x_jᵀ(r + shift·root) = x_jᵀr + shift·lever_j; a step
-    δ of w_j moves r by −δx_j and shift by δ·mean_j. Against a residual that is centred, columns needn't be. Returns the
-    number of passes and the gap.
+    The residual is r + shift·root. With column_totals = Xᵀroot, x_jᵀ(r + shift·root) = x_jᵀr + shift·column_totals_j. A
+    step δ of w_j changes r by −δx_j and shift by δ·mean_j. As the residual is centred, the columns needn't be.
+    Returns the number of passes and the gap.
     """
     n, m = len(r), len(members)
     weights, residuals, shifts = np.empty((DEPTH + 1, m)), np.empty((DEPTH + 1, n)), np.empty((DEPTH + 1, 1))
@@ -110,25 +110,24 @@ def column_descent(
     while passes < max_passes:
         if kept == 0:
             weights[0], residuals[0], shifts[0, 0], kept = w[members], r, shift[0], 1
-        fall = _column_pass(data, indices, indptr, squares, lever, mean, members, w, r, shift, l1, l2)
+        decrease = _column_pass(data, indices, indptr, squares, column_totals, mean, members, w, r, shift, l1, l2)
         passes += 1
-        # A gap costs a pass: it is looked at when the last pass has won little, or after some time.
-        if fall <= min(0.3 * target, 0.5 * seen) or passes - last >= 2 * DEPTH:
-            last, seen = passes, fall
-            gap = _column_gap(data, indices, indptr, lever, root, members, w, r, shift[0], target_vector, l1, l2)
+        # A gap costs as much as a pass: it is computed if the last pass gained little, or after some passes.
+        if decrease <= min(0.3 * target, 0.5 * seen) or passes - last >= 2 * DEPTH:
+            last, seen = passes, decrease
+            gap = _column_gap(data, indices, indptr, column_totals, root, members, w, r, shift[0], y, l1, l2)
             if gap <= target:
                 break
         weights[kept], residuals[kept], shifts[kept, 0] = w[members], r, shift[0]
         kept += 1
         if kept > DEPTH:
             kept = 0
-            mix = mixture(weights)
-            mixed_w, mixed_r, mixed_shift = mix @ weights[1:], mix @ residuals[1:], (mix @ shifts[1:])[0]
-            if _column_value(mixed_w, mixed_r, mixed_shift, root, l1, l2) < _column_value(
-                w[members], r, shift[0], root, l1, l2
-            ):
-                w[members], shift[0] = mixed_w, mixed_shift
-                r[:] = mixed_r
+            a = extrapolation_weights(weights)
+            new_w, new_r, new_shift = a @ weights[1:], a @ residuals[1:], (a @ shifts[1:])[0]
+            now = _column_value(w[members], r, shift[0], root, l1, l2)
+            if _column_value(new_w, new_r, new_shift, root, l1, l2) < now:
+                w[members], shift[0] = new_w, new_shift
+                r[:] = new_r
     return passes, gap
 
 
@@ -140,7 +139,7 @@ def column_moments(
     omega: Array,
     center: bool,
 ) -> tuple[Array, Array, Array]:
-    """Of each sparse column the mean Σωx/Σω (or 0), Σωx² and Σω(x − mean)²; what isn't stored is zero."""
+    """The mean Σωx/Σω (or 0), Σωx² and Σω(x − mean)² of each sparse column; what isn't stored is zero."""
     p, total = len(indptr) - 1, omega.sum()
     mean, raw, squares = np.zeros(p), np.zeros(p), np.zeros(p)
     for j in range(p):
@@ -169,7 +168,7 @@ def row_gram(data: Array, indices: NDArray[np.int32], indptr: NDArray[np.int32],
                 K[indices[a], indices[b]] += data[a] * data[b]
     for i in range(p):
         for j in range(i):
-            # Of entries that aren't in the order of their columns, one half may be on the other side.
+            # Where the entries of a row aren't sorted by column, part of the sum is in the upper triangle.
             K[i, j] += K[j, i]
             K[j, i] = K[i, j]
     return K
@@ -177,9 +176,9 @@ def row_gram(data: Array, indices: NDArray[np.int32], indptr: NDArray[np.int32],
 
 @njit(cache=True, nogil=True)
 def log_loss(scores: Array, Y: Array, weight: Array, p: Array) -> float:
-    """Σ ω (−ln p of each label), and the probabilities, by expit of a single score or softmax of several, into p.
+    """Σ ω (−ln p of each label); the probabilities, expit of a single score or softmax of several, are written to p.
 
-    The sum is compensated (Kahan 1965): line searches compare losses down to their last digits.
+    The sum is compensated (Kahan 1965), because line searches compare losses to their last digits.
     """
     n, n_scores = scores.shape
     loss, lost = 0.0, 0.0
@@ -211,18 +210,18 @@ def log_loss(scores: Array, Y: Array, weight: Array, p: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def mixture(iterates: Array) -> Array:
-    """The weights, of sum one, of the later iterates whose mixed step is shortest: argmin ‖Σ a_k (x_k − x_{k−1})‖."""
+def extrapolation_weights(iterates: Array) -> Array:
+    """Anderson extrapolation: argmin ‖Σ a_k (x_k − x_{k−1})‖ over weights a with sum one."""
     depth = len(iterates) - 1
     steps = iterates[1:] - iterates[:-1]
     M = steps @ steps.T
     trace = 0.0
     for k in range(depth):
         trace += M[k, k]
-    mix = np.zeros(depth)
-    mix[depth - 1] = 1.0
+    last = np.zeros(depth)
+    last[depth - 1] = 1.0
     if not 0.0 < trace < np.inf:
-        return mix
+        return last
     # Gaussian elimination of M a = 1, with a ridge for steps that are parallel to rounding error.
     a = np.ones(depth)
     for k in range(depth):
@@ -238,7 +237,7 @@ def mixture(iterates: Array) -> Array:
             a[k] -= M[k, j] * a[j]
         a[k] /= M[k, k]
     total = a.sum()
-    return a / total if abs(total) > 0.0 and np.isfinite(total) else mix
+    return a / total if abs(total) > 0.0 and np.isfinite(total) else last
 
 
 @njit(cache=True, nogil=True)
@@ -248,7 +247,7 @@ def _gram_pass(K: Array, m: int, w: Array, g: Array, l1: float, l2: float) -> No
         if square <= 0.0:
             continue
         old = w[j]
-        new = _soft(g[j] + square * old, l1) / (square + l2)
+        new = _soft_threshold(g[j] + square * old, l1) / (square + l2)
         if new != old:
             w[j] = new
             step = old - new
@@ -258,7 +257,7 @@ def _gram_pass(K: Array, m: int, w: Array, g: Array, l1: float, l2: float) -> No
 
 @njit(cache=True, nogil=True)
 def _gram_value(m: int, c: Array, w: Array, g: Array, l1: float, l2: float) -> float:
-    """The objective but for ½‖y‖²."""
+    """The objective without ½‖y‖²."""
     value = 0.0
     for j in range(m):
         value += w[j] * (l2 * w[j] - c[j] - g[j]) / 2.0 + l1 * abs(w[j])
@@ -271,35 +270,35 @@ def _column_pass(
     indices: NDArray[np.uint32],
     indptr: NDArray[np.uint32],
     squares: Array,
-    lever: Array,
+    column_totals: Array,
     mean: Array,
-    members: Order,
+    members: Indices,
     w: Array,
     r: Array,
     shift: Array,
     l1: float,
     l2: float,
 ) -> float:
-    """One pass; about how much lower the objective is for it."""
-    fall, level = 0.0, shift[0]
+    """One pass; returns approximately by how much it lowers the objective."""
+    decrease, level = 0.0, shift[0]
     for j in members:
         square, old = squares[j], w[j]
         if square <= 0.0:
             continue
         start, stop = indptr[j], indptr[j + 1]
-        slope = level * lever[j]
+        slope = level * column_totals[j]
         for k in range(start, stop):
             slope += data[k] * r[indices[k]]
-        new = _soft(slope + square * old, l1) / (square + l2)
+        new = _soft_threshold(slope + square * old, l1) / (square + l2)
         if new != old:
             step = old - new
             w[j] = new
             level -= step * mean[j]
             for k in range(start, stop):
                 r[indices[k]] += step * data[k]
-            fall += 0.5 * (square + l2) * step * step
+            decrease += 0.5 * (square + l2) * step * step
     shift[0] = level
-    return fall
+    return decrease
 
 
 @njit(cache=True, nogil=True, fastmath=_ORDER_FREE)
@@ -307,29 +306,29 @@ def _column_gap(
     data: Array,
     indices: NDArray[np.uint32],
     indptr: NDArray[np.uint32],
-    lever: Array,
+    column_totals: Array,
     root: Array,
-    members: Order,
+    members: Indices,
     w: Array,
     r: Array,
     shift: float,
-    target_vector: Array,
+    y: Array,
     l1: float,
     l2: float,
 ) -> float:
-    steepest, size, ridge, square, inner = 0.0, 0.0, 0.0, 0.0, 0.0
+    largest, size, ridge, square, inner = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(len(r)):
         value = r[i] + shift * root[i]
         square += value * value
-        inner += value * target_vector[i]
+        inner += value * y[i]
     for j in members:
-        slope = shift * lever[j] - l2 * w[j]
+        slope = shift * column_totals[j] - l2 * w[j]
         for k in range(indptr[j], indptr[j + 1]):
             slope += data[k] * r[indices[k]]
-        steepest = max(steepest, abs(slope))
+        largest = max(largest, abs(slope))
         size += abs(w[j])
         ridge += (l2 * w[j]) * w[j]
-    return shrunken_gap(square + ridge, inner, size, steepest, l1)
+    return duality_gap(square + ridge, inner, size, largest, l1)
 
 
 @njit(cache=True, nogil=True)
@@ -344,7 +343,7 @@ def _column_value(w: Array, r: Array, shift: float, root: Array, l1: float, l2: 
 
 
 @njit(cache=True, nogil=True)
-def _soft(a: float, delta: float) -> float:
+def _soft_threshold(a: float, delta: float) -> float:
     if a > delta:
         return a - delta
     if a < -delta:

@@ -1,7 +1,7 @@
-"""Sparse logistic regression: Newton steps on a working set, each a lasso solved by coordinate descent.
+"""Sparse logistic regression: proximal Newton steps on a working set, each a lasso solved by coordinate descent.
 
-A line search makes the steps a descent (Lee, Sun & Saunders 2014). Classes take a step together or, if they are too
-many for that, in turn. The working set is chosen as in `descent`.
+A line search makes sure that each step lowers the objective (Lee, Sun & Saunders 2014). All classes take a step
+together or, if there are too many, in groups. The working set is chosen as in `descent`.
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.deadlines import check
+from credo.estimator import is_sparse
 from credo.learning.coordinate.gap import Gap
-from credo.learning.coordinate.labels import Labels, Odds
+from credo.learning.coordinate.log_loss import Evaluation, Labels
 from credo.learning.coordinate.newton import groups, minimum
-from credo.learning.coordinate.rows import Rows, is_sparse, undivided
+from credo.learning.coordinate.rows import Rows, blas_threads_for
 
 Array = NDArray[np.float64]
-Order = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
+# The fewest columns that may be added to the working set at once.
 _FEW = 32
-# Sparse columns of so few numbers are handled quicker as dense ones, whatever is in them.
+# Working sets with this few entries are faster as dense arrays, however sparse they are.
 _DENSE = 10_000
-# The quadratic model of a step is solved to this share of the present gap at first, and at the finest.
+# The quadratic model is solved to this fraction of the current gap at first, and at the finest.
 _INNER, _FINEST = 0.01, 1e-10
-# Rounds without a smaller gap after which rounding errors are all that is left.
+# After this many rounds without a smaller gap only rounding errors are left.
 _STALLED = 30
 
 
 @dataclass
-class Verdict:
+class LogisticSolution:
     """Coefficients (n_scores, n_features), intercepts and the duality gap at the end."""
 
     W: Array
@@ -42,7 +44,7 @@ class Verdict:
     converged: bool
 
 
-def classify(
+def logistic_path(
     rows: Rows,
     labels: Labels,
     penalties: Array,
@@ -51,18 +53,18 @@ def classify(
     start: tuple[Array, Array],
     tol: float,
     max_steps: int,
-) -> Iterator[Verdict]:
+) -> Iterator[LogisticSolution]:
     """Coefficients that minimize the penalized log loss, to a gap of tol × the loss of the intercept-only model.
 
     One solution for each penalty, best from the largest down: each starts from the one before, the first from the given
     coefficients and intercepts.
     """
     W, b = start[0].copy(), start[1] + start[0] @ rows.offset
-    odds, target = labels.odds(np.asarray(rows.X @ W.T) + b), tol * labels.null_loss()
+    current, target = labels.evaluate(np.asarray(rows.X @ W.T) + b), tol * labels.null_loss()
     for l1 in penalties:
-        with undivided(rows.X):
-            gap, odds, n_steps = _solve(rows, labels, W, b, odds, l1, intercept, target, max_steps)
-        yield Verdict(W.copy(), b - W @ rows.offset, gap.value, n_steps, bool(gap.value <= target))
+        with blas_threads_for(rows.X):
+            gap, current, n_steps = _solve(rows, labels, W, b, current, l1, intercept, target, max_steps)
+        yield LogisticSolution(W.copy(), b - W @ rows.offset, gap.value, n_steps, bool(gap.value <= target))
 
 
 def _solve(
@@ -70,101 +72,106 @@ def _solve(
     labels: Labels,
     W: Array,
     b: Array,
-    odds: Odds,
+    current: Evaluation,
     l1: float,
     intercept: bool,
     target: float,
     max_steps: int,
-) -> tuple[Gap, Odds, int]:
-    """Rounds of Newton steps until the gap is at most `target`; W and b change in place. Gap, odds and rounds."""
-    alive = rows.squares > 0.0
+) -> tuple[Gap, Evaluation, int]:
+    """Rounds of Newton steps until the gap is at most `target`; W and b change in place.
+
+    Returns the gap, the evaluation and the number of rounds.
+    """
+    candidates = rows.squares > 0.0
     working = np.flatnonzero((W != 0).any(axis=0))
     inner, before, least, since = _INNER, np.inf, np.inf, 0
     for step in range(max_steps + 1):
         check()
         if intercept:
-            change, odds = labels.centred(odds)
+            change, current = labels.with_optimal_intercepts(current)
             b += change
-        gap = labels.gap(rows, W, odds, l1)
+        gap = labels.gap(rows, W, current, l1)
         least, since = (gap.value, 0) if gap.value < least else (least, since + 1)
-        # NaN is never larger than the target.
+        # Negated, so that NaN ends the loop too.
         if not gap.value > target or step == max_steps or since == _STALLED:
             break
-        alive &= ~gap.excluded.all(axis=0)
-        known, working = working, _working(gap, W, alive, working, l1)
+        candidates &= ~gap.screened.all(axis=0)
+        known, working = working, _working(gap, W, candidates, working, l1)
         if gap.value > 0.5 * before and len(working) <= len(known):
-            # The gap hardly falls, though nobody has come: the models aren't solved well enough to show the way.
+            # The gap hardly decreases, though the working set hasn't grown: solve the quadratic models better.
             inner = max(0.1 * inner, _FINEST)
         before = gap.value
-        odds, moved = _cycle(_part(rows.X, working), labels, W, b, working, odds, l1, intercept, inner * gap.value)
+        current, moved = _newton_step(
+            _part(rows.X, working), labels, W, b, working, current, l1, intercept, inner * gap.value
+        )
         if not moved:
             if inner == _FINEST:
                 break
             inner = _FINEST
-    return gap, odds, step
+    return gap, current, step
 
 
-def _working(gap: Gap, W: Array, alive: NDArray[np.bool_], working: Order, l1: float) -> Order:
+def _working(gap: Gap, W: Array, candidates: NDArray[np.bool_], working: Indices, l1: float) -> Indices:
     """The next working set: the support, and columns that violate optimality, those with the largest gradient first."""
-    pressure = gap.pressure.max(axis=0)
-    waiting = alive & (pressure > l1)
-    waiting[working] = False
-    found = np.flatnonzero(waiting)
+    abs_gradient = gap.abs_gradient.max(axis=0)
+    outside = candidates & (abs_gradient > l1)
+    outside[working] = False
+    found = np.flatnonzero(outside)
     support = np.flatnonzero((W != 0).any(axis=0))
     most = max(_FEW, 2 * len(support))
     if len(found) > most:
-        found = found[np.argpartition(-pressure[found], most)[:most]]
-    return np.unique(np.concatenate([working[alive[working]], support, found]))
+        found = found[np.argpartition(-abs_gradient[found], most)[:most]]
+    return np.unique(np.concatenate([working[candidates[working]], support, found]))
 
 
-def _part(X: Any, working: Order) -> Any:
+def _part(X: Any, working: Indices) -> Any:
     """The columns of the working set, dense where sparse storage doesn't pay."""
     part = X[:, working]
     return part.toarray() if is_sparse(part) and part.shape[0] * part.shape[1] <= _DENSE + 10 * part.nnz else part
 
 
-def _cycle(
+def _newton_step(
     X: Any,
     labels: Labels,
     W: Array,
     b: Array,
-    working: Order,
-    odds: Odds,
+    working: Indices,
+    current: Evaluation,
     l1: float,
     intercept: bool,
     target: float,
-) -> tuple[Odds, bool]:
+) -> tuple[Evaluation, bool]:
     """One Newton step for each group of classes, on the working set; W and b change in place.
 
-    The new odds, and whether any step was one that lowers the objective.
+    Returns the new evaluation, and whether any step lowered the objective.
     """
     moved = False
     for group in groups(len(W), X.shape):
-        place = np.ix_(group, working)
-        old = W[place]
-        new, level = minimum(X, labels, odds.p, old, group, l1=l1, intercept=intercept, target=target)
-        move = np.asarray(X @ (new - old).T) + level
-        odds, size = _searched(labels, odds, group, move, old, new - old, l1)
-        W[place] = new if size == 1.0 else old + size * (new - old)
-        b[group] += size * level
+        index = np.ix_(group, working)
+        old = W[index]
+        new, b_step = minimum(X, labels, current.p, old, group, l1=l1, intercept=intercept, target=target)
+        score_step = np.asarray(X @ (new - old).T) + b_step
+        current, size = _line_search(labels, current, group, score_step, old, new - old, l1)
+        W[index] = new if size == 1.0 else old + size * (new - old)
+        b[group] += size * b_step
         moved |= size > 0.0
-    return odds, moved
+    return current, moved
 
 
-def _searched(
-    labels: Labels, odds: Odds, group: Order, move: Array, old: Array, step: Array, l1: float
-) -> tuple[Odds, float]:  # fmt: skip
-    """The odds after a backtracking line search with step lengths 1, ½, ¼, … (Armijo's rule)."""
+def _line_search(
+    labels: Labels, current: Evaluation, group: Indices, score_step: Array, old: Array, step: Array, l1: float
+) -> tuple[Evaluation, float]:
+    """Backtracking with step lengths 1, ½, ¼, … until Armijo's rule holds; the length is 0 if it never does."""
     norm = float(np.abs(old).sum())
-    expected = -float(labels.weight @ ((labels.Y - odds.p)[:, group] * move).sum(axis=1))
+    expected = -float(labels.weight @ ((labels.Y - current.p)[:, group] * score_step).sum(axis=1))
     expected += l1 * (float(np.abs(old + step).sum()) - norm)
     size = 1.0
     while size > 1e-10:
-        scores = odds.scores.copy()
-        scores[:, group] += size * move
-        trial = labels.odds(scores)
-        fall = trial.loss - odds.loss + l1 * (float(np.abs(old + size * step).sum()) - norm)
-        if fall <= 0.1 * size * expected + 1e-14 * abs(odds.loss):
+        scores = current.scores.copy()
+        scores[:, group] += size * score_step
+        trial = labels.evaluate(scores)
+        change = trial.loss - current.loss + l1 * (float(np.abs(old + size * step).sum()) - norm)
+        if change <= 0.1 * size * expected + 1e-14 * abs(current.loss):
             return trial, size
         size *= 0.5
-    return odds, 0.0
+    return current, 0.0

@@ -1,8 +1,8 @@
 """Newton steps for the log loss: its second-order expansion in the scores, a quadratic in the coefficients.
 
-For one class that is weighted least squares (iterated reweighted least squares), solved on a Gram matrix or on sparse
-columns. Several classes at once have the curvature H_i = diag(p_i) − p_i p_iᵀ in the scores of each row, and a Gram
-matrix in which every pair of class and column is a column.
+For one class that is weighted least squares (iteratively reweighted least squares), solved on a Gram matrix or on
+sparse columns. For several classes at once the Hessian of row i in its scores is diag(p_i) − p_i p_iᵀ, and the Gram
+matrix has a column for every pair of class and feature.
 """
 
 from __future__ import annotations
@@ -13,31 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse as sp
 
+from credo.estimator import is_sparse
 from credo.learning.coordinate._jit import gram_descent
-from credo.learning.coordinate.blocks import Columns, Gram
-from credo.learning.coordinate.labels import Labels
-from credo.learning.coordinate.rows import Rows, is_sparse
+from credo.learning.coordinate.log_loss import Labels
+from credo.learning.coordinate.rows import Rows
+from credo.learning.coordinate.working_sets import GramWorkingSet, SparseWorkingSet
 
 Array = NDArray[np.float64]
-Order = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
-# What curvatures are raised by, for rows that are decided beyond doubt, and wrongly: a share of their residual.
-_FLATTEST, _LEAST = 1e-6, 1e-16
-# Passes of coordinate descent in one step.
+# Added to the curvature p(1 − p), relative to the residual and absolute: rows that are predicted wrongly with certainty
+# have none of their own.
+_RELATIVE_FLOOR, _FLOOR = 1e-6, 1e-16
+# The most passes of coordinate descent in one step.
 _PASSES = 1000
-# Pairs of class and column that are worth a common Gram matrix, and numbers in the table that it is made from.
-_PAIRS, _NUMBERS = 1000, 20_000_000
+# The largest common Gram matrix of several classes, and the most entries of the matrix that it is made from.
+_PAIRS, _ENTRIES = 1000, 20_000_000
 
 
-def groups(n_scores: int, shape: tuple[int, int]) -> list[Order]:
+def groups(n_scores: int, shape: tuple[int, int]) -> list[Indices]:
     """The classes in groups that take a step together: all of them if memory allows."""
     n_samples, n_features = shape
-    together = min(_PAIRS, _NUMBERS // n_samples) // max(n_features, 1)
+    together = min(_PAIRS, _ENTRIES // n_samples) // max(n_features, 1)
     return np.array_split(np.arange(n_scores), -(-n_scores // max(together, 1)))
 
 
 def minimum(
-    X: Any, labels: Labels, p: Array, old: Array, group: Order, *, l1: float, intercept: bool, target: float
+    X: Any, labels: Labels, p: Array, old: Array, group: Indices, *, l1: float, intercept: bool, target: float
 ) -> tuple[Array, Array]:
     """Coefficients (n_group, n_features) that minimize the penalized expansion at p, and the change of intercepts.
 
@@ -45,29 +47,24 @@ def minimum(
     """
     if len(group) > 1:
         return _several(X, labels, p[:, group], old, group, l1, intercept, target)
-    share, residual = p[:, group[0]], labels.Y[:, group[0]] - p[:, group[0]]
-    curvature = share * (1.0 - share) + _floor(residual[:, None])
+    q, residual = p[:, group[0]], labels.Y[:, group[0]] - p[:, group[0]]
+    curvature = q * (1.0 - q) + _floor(residual[:, None])
     response = residual / curvature + np.asarray(X @ old[0])
-    rows = Rows.of(X, response, labels.weight * curvature, center=intercept)
-    block = _block(rows, old[0].copy())
-    block.admit(np.arange(len(block.w)))
-    block.descend(l1=l1, l2=0.0, target=target, max_passes=_PASSES)
-    return block.w[None], np.array([rows.intercept(block.w) if intercept else 0.0])
+    rows, w = Rows.of(X, response, labels.weight * curvature, center=intercept), old[0].copy()
+    # A pass over a Gram matrix takes p² products, eight at a time; one over sparse columns reads each entry twice.
+    sparse = is_sparse(X) and len(w) ** 2 > 16 * (X.nnz + len(p))
+    working_set = SparseWorkingSet(rows, w) if sparse else GramWorkingSet(rows, w, whole=True)
+    working_set.add(np.arange(len(w)))
+    working_set.descend(l1=l1, l2=0.0, target=target, max_passes=_PASSES)
+    return w[None], np.array([rows.intercept(w) if intercept else 0.0])
 
 
 def _floor(residual: Array) -> Array:
-    return _FLATTEST * np.abs(residual).max(axis=1) + _LEAST
-
-
-def _block(rows: Rows, w: Array) -> Gram | Columns:
-    """A pass over a Gram matrix takes p² products at eight at a time, one over sparse columns each entry twice."""
-    if is_sparse(rows.X) and len(w) ** 2 > 16 * (rows.X.nnz + len(rows.target)):
-        return Columns(rows, w)
-    return Gram(rows, w, whole=True)
+    return _RELATIVE_FLOOR * np.abs(residual).max(axis=1) + _FLOOR
 
 
 def _several(
-    X: Any, labels: Labels, p: Array, old: Array, group: Order, l1: float, intercept: bool, target: float
+    X: Any, labels: Labels, p: Array, old: Array, group: Indices, l1: float, intercept: bool, target: float
 ) -> tuple[Array, Array]:
     omega, residual = labels.weight, labels.Y[:, group] - p
     floor = _floor(residual)
@@ -76,10 +73,10 @@ def _several(
     g = np.asarray(X.T @ (omega[:, None] * residual)).T.ravel()
     c = K @ w + g
     yy = float(w @ (c + g)) + float(omega @ _decrements(p, residual, floor))
-    level = np.zeros(len(group))
+    b_step = np.zeros(len(group))
     if intercept:
-        # The intercepts at their optimum for any weights: a Schur complement.
-        H, U = _levels(X, p, omega, floor)
+        # The intercepts at their optimum for any coefficients: a Schur complement.
+        H, U = _intercept_curvature(X, p, omega, floor)
         v = U.T @ w + omega @ residual
         solved = np.linalg.solve(H, np.column_stack([v, U.T]))
         K -= U @ solved[:, 1:]
@@ -88,40 +85,40 @@ def _several(
         g = c - K @ w
     gram_descent(K, len(w), c, w, g, l1, 0.0, yy, target, _PASSES)
     if intercept:
-        level = solved[:, 0] - solved[:, 1:] @ w
-    return w.reshape(old.shape), level
+        b_step = solved[:, 0] - solved[:, 1:] @ w
+    return w.reshape(old.shape), b_step
 
 
 def _curvature(X: Any, p: Array, omega: Array, floor: Array) -> Array:
     """Σ ω (diag(p + floor) − ppᵀ) ⊗ xxᵀ, pairs of class and column in the order of the classes."""
     n_classes, n_features = p.shape[1], X.shape[1]
-    share = np.sqrt(omega)[:, None] * p
+    scaled = np.sqrt(omega)[:, None] * p
     if is_sparse(X):
-        spread = sp.hstack([X.multiply(share[:, [k]]) for k in range(n_classes)], format="csc")
-        K = -(spread.T @ spread).toarray()
+        products = sp.hstack([X.multiply(scaled[:, [k]]) for k in range(n_classes)], format="csc")
+        K = -(products.T @ products).toarray()
     else:
-        spread = (share[:, :, None] * X[:, None, :]).reshape(len(p), -1)
-        K = -(spread.T @ spread)
+        products = (scaled[:, :, None] * X[:, None, :]).reshape(len(p), -1)
+        K = -(products.T @ products)
     for k in range(n_classes):
         part = slice(k * n_features, (k + 1) * n_features)
-        pull = omega * (p[:, k] + floor)
-        own = X.T @ (X.multiply(pull[:, None]) if is_sparse(X) else pull[:, None] * X)
+        weight = (omega * (p[:, k] + floor))[:, None]
+        own = X.T @ (X.multiply(weight) if is_sparse(X) else weight * X)
         K[part, part] += own.toarray() if is_sparse(own) else own
     return np.ascontiguousarray(K)
 
 
-def _levels(X: Any, p: Array, omega: Array, floor: Array) -> tuple[Array, Array]:
-    """The same curvature among the intercepts, (n_group, n_group), and between weights and intercepts."""
+def _intercept_curvature(X: Any, p: Array, omega: Array, floor: Array) -> tuple[Array, Array]:
+    """The same curvature among the intercepts, (n_group, n_group), and between coefficients and intercepts."""
     n_classes = p.shape[1]
-    pulls = -(omega[:, None] * p)[:, :, None] * p[:, None, :]
-    pulls[:, np.arange(n_classes), np.arange(n_classes)] += (omega * (p.T + floor)).T
-    U = np.asarray(X.T @ pulls.reshape(len(p), -1))
+    H = -(omega[:, None] * p)[:, :, None] * p[:, None, :]
+    H[:, np.arange(n_classes), np.arange(n_classes)] += (omega * (p.T + floor)).T
+    U = np.asarray(X.T @ H.reshape(len(p), -1))
     U = U.reshape(X.shape[1], n_classes, n_classes).transpose(1, 0, 2).reshape(-1, n_classes)
-    return pulls.sum(axis=0), U
+    return H.sum(axis=0), U
 
 
 def _decrements(p: Array, residual: Array, floor: Array) -> Array:
-    """At least rᵀH⁻¹r of each row: the inverse is diag(1/p), and 1/rest where some class isn't in the group."""
+    """An upper bound of rᵀH⁻¹r of each row; H⁻¹ is diag(1/p) plus 1/rest if some class isn't in the group."""
     rest, left = 1.0 - p.sum(axis=1), residual.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = (residual**2 / p).sum(axis=1)

@@ -1,7 +1,4 @@
-"""Problems that need no coordinate descent: no ℓ₁ penalty, or all signs known.
-
-min ½‖y − Xw‖² + ½ l2‖w‖²
-"""
+"""Problems that need no coordinate descent: without an ℓ₁ penalty, or with known signs of the coefficients."""
 
 from __future__ import annotations
 
@@ -12,21 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from credo.learning.coordinate.rows import Rows, is_sparse
+from credo.estimator import is_sparse
+from credo.learning.coordinate.rows import Rows
 from credo.linalg import NotPositiveDefiniteError, factorize
 
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
-# Sparse tables of more entries (64 MB) are not made dense.
+# Sparse tables with more entries (64 MB) are not made dense.
 _DENSE_ENTRIES = 8_000_000
-# Larger supports are left to coordinate descent: a factor would cost more than its passes.
+# With a larger support, a factorization costs more than passes of coordinate descent.
 LARGEST_SUPPORT = 2000
 
 
 @dataclass(frozen=True)
-class Quadratic:
-    """Least squares (l2 = 0, of smallest norm where there are several solutions) and ridge regression."""
+class Ridge:
+    """min ½‖y − Xw‖² + ½ l2‖w‖²; for l2 = 0 the solution of smallest norm."""
 
     rows: Rows
 
@@ -36,7 +34,7 @@ class Quadratic:
             return self._iterated(l2)
         U, s, V = self._svd if l2 > 0 else self._least_squares
         w = V @ (s / (s * s + l2) * (U.T @ self.rows.target))
-        slope = V.T @ (self.rows.slopes(self.rows.residual(w)) - l2 * w)
+        slope = V.T @ (self.rows.correlations(self.rows.residual(w)) - l2 * w)
         return w, 0.5 * float(np.square(slope) @ (1.0 / (s * s + l2))), float((s * s / (s * s + l2)).sum())
 
     @cached_property
@@ -51,7 +49,7 @@ class Quadratic:
 
     @cached_property
     def _least_squares(self) -> tuple[Array, Array, Array]:
-        """The SVD in units of the columns' lengths, if that shows them to be independent: units are not rounding."""
+        """The SVD of columns scaled to unit length, if they are independent: their units don't decide the rank."""
         varies = self.rows.squares > 0.0
         length = np.sqrt(self.rows.squares[varies])
         U, s, Vt = np.linalg.svd(self._columns[:, varies] / length, full_matrices=False)
@@ -66,22 +64,22 @@ class Quadratic:
         operator = LinearOperator(
             rows.X.shape,
             matvec=lambda w: rows.target - rows.residual(np.ravel(w)),
-            rmatvec=lambda r: np.where(rows.squares > 0.0, rows.slopes(np.ravel(r)), 0.0),
+            rmatvec=lambda r: np.where(rows.squares > 0.0, rows.correlations(np.ravel(r)), 0.0),
             dtype=np.float64,
         )
         w, _, _, _, _, size, condition, _ = lsmr(
             operator, rows.target, damp=np.sqrt(l2), atol=1e-14, btol=1e-14, conlim=0, maxiter=10 * min(rows.X.shape)
         )
-        slope = rows.slopes(rows.residual(w)) - l2 * w
+        slope = rows.correlations(rows.residual(w)) - l2 * w
         slope[rows.squares == 0.0] = 0.0
         lowest = l2 if l2 > 0 else (size / condition) ** 2
         return w, 0.5 * float(slope @ slope) / lowest, float(np.count_nonzero(w))
 
 
-def orthant_minimum(rows: Rows, w: Array, *, l1: float, l2: float, rounds: int = 50) -> Array:
-    """Lower the objective by Newton steps on the support of w, each up to where the first coefficient changes its sign.
+def newton_on_support(rows: Rows, w: Array, *, l1: float, l2: float, rounds: int = 50) -> Array:
+    """Newton steps on the support of w, each up to where the first coefficient changes its sign.
 
-    With the signs known the objective is quadratic, so each step lowers it (Lee, Battle, Raina & Ng 2006). Used where
+    With fixed signs the objective is quadratic, so each step lowers it (Lee, Battle, Raina & Ng 2006). Used where
     correlated columns make coordinate descent slow.
     """
     w = w.copy()
@@ -92,7 +90,7 @@ def orthant_minimum(rows: Rows, w: Array, *, l1: float, l2: float, rounds: int =
     K[np.diag_indices_from(K)] += l2
     for _ in range(rounds):
         old = w[active]
-        slope = rows.part(active).slopes(rows.residual(w)) - l2 * old - l1 * np.sign(old)
+        slope = rows.part(active).correlations(rows.residual(w)) - l2 * old - l1 * np.sign(old)
         try:
             step = factorize(K).solve(slope)
         except NotPositiveDefiniteError:
@@ -100,14 +98,10 @@ def orthant_minimum(rows: Rows, w: Array, *, l1: float, l2: float, rounds: int =
         crossing = old * (old + step) < 0
         length = float(np.min(-old[crossing] / step[crossing], initial=1.0))
         new = old + length * step
-        new[crossing & (np.abs(old + length * step) <= 4 * _EPS * np.abs(old))] = 0.0
+        new[crossing & (np.abs(new) <= 4 * _EPS * np.abs(old))] = 0.0
         w[active] = new
-        if length == 1.0:
-            break
         kept = new != 0.0
-        if kept.all():
+        if length == 1.0 or kept.all() or not kept.any():
             break
         active, K = active[kept], K[np.ix_(kept, kept)]
-        if not len(active):
-            break
     return w

@@ -9,32 +9,27 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse as sp
 
+from credo.estimator import is_sparse
 from credo.learning.coordinate._jit import column_moments, row_gram
-from credo.learning.coordinate.gap import Standing
+from credo.learning.coordinate.gap import ResidualProducts
 from credo.linalg import one_blas_thread
 
 Array = NDArray[np.float64]
 
-
 _EPS = float(np.finfo(np.float64).eps)
-# Squared means, beside the variance, from which on a column is brought to zero: less costs three digits of sixteen.
+# Columns whose squared mean exceeds this many variances are shifted towards zero; a smaller ratio costs at most three
+# of sixteen digits.
 _FAR = 1e3
-# Tables of so many numbers (160 MB) are read by all cores.
-_SHORT = 20_000_000
-# Sums of squares between these leave room for products of two columns, and for weights times weights.
+# For tables with more entries (160 MB) several BLAS threads are faster than one.
+_SINGLE_THREAD_ENTRIES = 20_000_000
+# Sums of squares between these leave room for products of two columns and of two weights.
 _SMALLEST, _LARGEST = 1e-280, 1e280
 
 
-def undivided(X: Any) -> AbstractContextManager[None]:
+def blas_threads_for(X: Any) -> AbstractContextManager[None]:
     """One BLAS thread if X is too small for more to pay."""
-    return one_blas_thread() if X.size <= _SHORT else nullcontext()
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether X is a scipy sparse array or matrix."""
-    return bool(sp.issparse(X))
+    return one_blas_thread() if X.size <= _SINGLE_THREAD_ENTRIES else nullcontext()
 
 
 @dataclass(frozen=True)
@@ -64,13 +59,13 @@ class Rows:
             X.sum_duplicates()
         omega = np.ones(X.shape[0]) if weight is None else weight
         total, y_mean, offset = float(omega.sum()), 0.0, np.zeros(X.shape[1])
-        x_mean, squares = moments(X, omega, center=center)
+        x_mean, squares = _moments(X, omega, center=center)
         if center:
             y_mean = float(omega @ y) / total
             y_mean += float(omega @ (y - y_mean)) / total
-            X, offset = nearer(X, x_mean, squares / total)
+            X, offset = _shifted_to_zero(X, x_mean, squares / total)
         if offset.any():
-            x_mean, squares = moments(X, omega, center=True)
+            x_mean, squares = _moments(X, omega, center=True)
             squares[squares <= total * (8 * _EPS * offset) ** 2] = 0.0
         root = np.sqrt(omega)
         return cls(X, root * (y - y_mean), root, total, offset, x_mean, y_mean, squares, weight is not None)
@@ -85,14 +80,14 @@ class Rows:
         """Xᵀ, cached because transposing a sparse matrix costs time."""
         return self.X.T
 
-    def slopes(self, residual: Array) -> Array:
+    def correlations(self, residual: Array) -> Array:
         """The inner product of each centred, weighted column with a residual."""
-        pull = self.root * residual if self.weighted else residual
-        return np.asarray(self.transposed @ pull) - pull.sum() * self.x_mean
+        weighted = self.root * residual if self.weighted else residual
+        return np.asarray(self.transposed @ weighted) - weighted.sum() * self.x_mean
 
-    def standing(self, residual: Array) -> Standing:
+    def residual_products(self, residual: Array) -> ResidualProducts:
         """The inner products of a centred residual that the duality gap needs."""
-        return Standing(self.slopes(residual), float(residual @ residual), float(residual @ self.target))
+        return ResidualProducts(self.correlations(residual), float(residual @ residual), float(residual @ self.target))
 
     def columns(self, members: NDArray[np.intp]) -> Array:
         """Some centred, weighted columns, as the rows of a new array."""
@@ -107,31 +102,30 @@ class Rows:
     def gram(self) -> Array:
         """XᵀX of the centred, weighted columns."""
         if self.weighted and not is_sparse(self.X):
-            # The copy that weights need may as well be centred.
+            # The weighted columns are a copy in any case, so it is centred too.
             centred = self.X - self.x_mean
             centred *= self.root[:, None]
             K = centred.T @ centred
         else:
-            K = row_gram(*self._by_row(), len(self.x_mean)) if is_sparse(self.X) else self.X.T @ self.X
+            if is_sparse(self.X):
+                by_row = self.scaled().tocsr()
+                K = row_gram(by_row.data, by_row.indices, by_row.indptr, len(self.x_mean))
+            else:
+                K = self.X.T @ self.X
             K -= self.total * np.outer(self.x_mean, self.x_mean)
-        flat = self.squares == 0.0
-        K[flat], K[:, flat] = 0.0, 0.0
+        constant = self.squares == 0.0
+        K[constant], K[:, constant] = 0.0, 0.0
         return np.ascontiguousarray(K)
 
     def scaled(self) -> Any:
-        """√ω X of a sparse X, which isn't centred; X itself where no row has a weight."""
+        """√ω X of a sparse X, not centred; X itself if no row has a weight."""
         if not self.weighted:
             return self.X
         return type(self.X)((self.root[self.X.indices] * self.X.data, self.X.indices, self.X.indptr), self.X.shape)
 
-    def _by_row(self) -> tuple[Array, NDArray[np.int32], NDArray[np.int32]]:
-        turned = self.scaled().tocsr()
-        return turned.data, turned.indices, turned.indptr
-
-    def steepest(self) -> float:
+    def l1_max(self) -> float:
         """max_j |x_jᵀy|, the smallest ℓ₁ penalty at which all coefficients are zero."""
-        slopes = np.abs(self.slopes(self.target))
-        return float(slopes[self.squares > 0.0].max(initial=0.0))
+        return float(np.abs(self.correlations(self.target))[self.squares > 0.0].max(initial=0.0))
 
     def residual(self, w: Array) -> Array:
         """y − Xw of the centred, weighted rows."""
@@ -149,7 +143,7 @@ class Rows:
         return self.y_mean - self.x_mean @ w - self.offset @ w
 
 
-def moments(X: Any, omega: Array, *, center: bool) -> tuple[Array, Array]:
+def _moments(X: Any, omega: Array, *, center: bool) -> tuple[Array, Array]:
     """Σωx/Σω of each column, 0 where nothing is to be centred, and Σω(x − x̄)²."""
     if not is_sparse(X):
         total = float(omega.sum())
@@ -163,7 +157,7 @@ def moments(X: Any, omega: Array, *, center: bool) -> tuple[Array, Array]:
     return mean, squares
 
 
-def nearer(X: Any, mean: Array, variance: Array) -> tuple[Any, Array]:
+def _shifted_to_zero(X: Any, mean: Array, variance: Array) -> tuple[Any, Array]:
     """X with columns that are far from zero relative to their spread shifted towards it, and the shift of each.
 
     The differences are exact, because both numbers have about the same size. A sparse column with zeros is never

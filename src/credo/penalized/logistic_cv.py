@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import ConvergenceWarning, FitWarning, choice, labels_of, positive, positive_integer
-from credo.learning.coordinate import Labels, Rows, classify
+from credo.estimator import FitWarning, labels_of
+from credo.learning.coordinate import Labels, LogisticSolution, Rows, logistic_path
 from credo.notices import warn
-from credo.penalized._folds import RULES, Fold, HeldOut, folds_of, marks, side_by_side, unfinished_words, weighty
+from credo.penalized.cross_validation import (
+    WARM_START_TOL,
+    Fold,
+    PenaltyByCrossValidation,
+    has_weight,
+    row_keys,
+    split,
+)
 from credo.penalized.logistic import PenalizedClassifier
 from credo.penalized.path import penalties
 
 Array = NDArray[np.float64]
-Order = NDArray[np.intp]
-
-# Losses on held-out rows are known to a few percent at best: this is enough for the paths over the folds.
-_PATH_TOL = 1e-5
-# And this on the way to the penalty that was chosen.
-_WAY_TOL = 1e-3
+Indices = NDArray[np.intp]
 
 
-class SparseLogisticRegressionCV(PenalizedClassifier):
+class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
     """Sparse logistic regression with α selected by cross-validation, refitted to all rows.
 
     All folds use one grid of α. If `cv` is an integer, the folds are stratified by class. Identical rows stay in one
@@ -69,8 +70,8 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
     """
 
     _title = "Sparse logistic regression, penalty by cross-validation"
+    _fold_tol = 1e-5
 
-    alphas_: Array
     log_loss_path_: Array
     log_loss_: Array
     log_loss_std_error_: Array
@@ -100,23 +101,13 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model; a sample weight of k is equivalent to k copies of the row."""
-        choice("rule", self.rule, RULES)
-        positive("tol", self.tol)
-        positive_integer("max_iter", self.max_iter)
+        self._check_arguments()
         table, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
-        omega = np.ones(len(codes)) if weight is None else weight
+        omega, center = np.ones(len(codes)) if weight is None else weight, bool(self.fit_intercept)
         labels = Labels.of(codes, len(self.classes_), omega)
-        rows = Rows.of(table, np.zeros(len(codes)), weight, center=bool(self.fit_intercept))
-        largest = labels.steepest(rows, intercept=bool(self.fit_intercept)) / rows.total
+        rows = Rows.of(table, np.zeros(len(codes)), weight, center=center)
+        largest = labels.l1_max(rows, intercept=center) / rows.total
         self.alphas_ = penalties(largest, self.alphas, n_alphas=self.n_alphas, eps=self.eps, zero=False)
-
-        missed: list[int] = []
-
-        def losses(fold: Fold) -> Array:
-            loss, unfinished = self._losses(table, codes, omega, fold)
-            missed.append(unfinished)
-            return loss
-
         folds = self._folds(table, codes, omega, y, sample_weight)
         unseen = np.setdiff1d(np.arange(len(self.classes_)), codes[np.concatenate([held for _, held in folds])])
         if len(unseen):
@@ -126,74 +117,59 @@ class SparseLogisticRegressionCV(PenalizedClassifier):
                 FitWarning,
                 stacklevel=2,
             )
-        held_out = HeldOut.of(
-            side_by_side(losses, folds, table), np.array([omega[held].sum() for _, held in folds])
-        )  # fmt: skip
+        held_out = self._cross_validate(lambda fold: self._losses(table, codes, omega, fold), folds, table, omega)
         self.log_loss_path_, self.log_loss_ = held_out.path, held_out.mean
         self.log_loss_std_error_ = held_out.std_error
-        place = held_out.place(self.rule)
-        # The grid down to the choice leads there faster than a start from nothing.
-        way = self._walk(rows, labels, self.alphas_[:place], tol=_WAY_TOL)
-        last = deque(way, maxlen=1)
-        start = (last[0].W, last[0].b) if last else None
-        (verdict,) = self._walk(rows, labels, self.alphas_[place : place + 1], tol=self.tol, start=start)
-        self._keep(verdict, labels, table, float(self.alphas_[place]))
-        if any(missed):
-            word = unfinished_words(sum(missed), len(folds) * len(self.alphas_), max(self.tol, _PATH_TOL))
-            warn(word, ConvergenceWarning, stacklevel=2)
-            self.result_ = replace(self.result_, converged=False, message=word)
-        for word in held_out.words(place, self.alphas_):
-            warn(word, FitWarning, stacklevel=2)
-            self.result_ = replace(self.result_, message=f"{self.result_.message}; {word}")
+        selected = held_out.select(self.rule)
+        # The path down to the selected penalty is faster than a cold start.
+        start = None
+        for solution in self._path(rows, labels, self.alphas_[:selected], tol=WARM_START_TOL):
+            start = solution.W, solution.b
+        (solution,) = self._path(rows, labels, self.alphas_[selected : selected + 1], tol=self.tol, start=start)
+        self._keep(solution, labels, table, float(self.alphas_[selected]))
+        self._report(held_out, selected)
         return self
 
     def _notes(self) -> tuple[str, ...]:
-        place = int(np.flatnonzero(self.alphas_ == self.alpha_)[0])
-        loss = f"held-out log loss {self.log_loss_[place]:.4g} ± {self.log_loss_std_error_[place]:.2g}"
+        k = int(np.flatnonzero(self.alphas_ == self.alpha_)[0])
+        loss = f"held-out log loss {self.log_loss_[k]:.4g} ± {self.log_loss_std_error_[k]:.2g}"
         return f"{loss}, rule {self.rule!r}", *super()._notes()
 
-    def _walk(
+    def _path(
         self, rows: Rows, labels: Labels, alphas: Array, *, tol: float, start: tuple[Array, Array] | None = None
-    ) -> Any:
+    ) -> Iterator[LogisticSolution]:
         n_scores = labels.Y.shape[1]
         start = (np.zeros((n_scores, rows.X.shape[1])), np.zeros(n_scores)) if start is None else start
-        return classify(
-            rows,
-            labels,
-            alphas * rows.total,
-            intercept=bool(self.fit_intercept),
-            start=start,
-            tol=tol,
-            max_steps=int(self.max_iter),
-        )
+        options: dict[str, Any] = {"intercept": bool(self.fit_intercept), "max_steps": int(self.max_iter)}
+        return logistic_path(rows, labels, alphas * rows.total, start=start, tol=tol, **options)
 
-    def _losses(self, table: Any, codes: Order, omega: Array, fold: Fold) -> tuple[Array, int]:
+    def _losses(self, table: Any, codes: Indices, omega: Array, fold: Fold) -> tuple[Array, int]:
         """Mean log loss on the held-out rows for each α, and the number of fits that did not converge."""
         train, held = fold
-        known, place = np.unique(codes[train], return_inverse=True)
-        labels = Labels.of(place, len(known), omega[train])
-        told = Labels.of(np.searchsorted(known, codes[held]), len(known), omega[held])
+        known, known_codes = np.unique(codes[train], return_inverse=True)
+        labels = Labels.of(known_codes, len(known), omega[train])
+        held_labels = Labels.of(np.searchsorted(known, codes[held]), len(known), omega[held])
         rows = Rows.of(table[train], np.zeros(len(train)), omega[train], center=bool(self.fit_intercept))
-        shown = table[held]
-        path = list(self._walk(rows, labels, self.alphas_, tol=max(self.tol, _PATH_TOL)))
-        loss = np.array([told.odds(np.asarray(shown @ step.W.T) + step.b).loss for step in path])
-        return loss / omega[held].sum(), sum(not step.converged for step in path)
+        held_table = table[held]
+        path = list(self._path(rows, labels, self.alphas_, tol=max(self.tol, self._fold_tol)))
+        loss = [held_labels.evaluate(np.asarray(held_table @ step.W.T) + step.b).loss for step in path]
+        return np.array(loss) / omega[held].sum(), sum(not step.converged for step in path)
 
-    def _folds(self, table: Any, codes: Order, omega: Array, y: Any, sample_weight: Any) -> list[Fold]:
-        """Folds whose training rows have two classes or more, and the held-out rows of which they know the labels."""
+    def _folds(self, table: Any, codes: Indices, omega: Array, y: Any, sample_weight: Any) -> list[Fold]:
+        """Folds whose training rows have two classes or more, with the held-out rows of known classes."""
         given = labels_of(y)
-        used = np.isin(given, self.classes_) & weighty(sample_weight, len(given))
-        # Classes come in an order that has nothing to do with their names: by what is in their rows, then by weight.
-        mark = marks(table)
-        first = [mark[codes == k].min() for k in range(len(self.classes_))]
-        turn = np.empty(len(first))
-        turn[np.lexsort((np.bincount(codes, omega), first))] = np.arange(len(first))
+        used = np.isin(given, self.classes_) & has_weight(sample_weight, len(given))
+        # The order of the classes depends on their rows, not on their names, so that renaming classes changes nothing.
+        key = row_keys(table)
+        first = [key[codes == k].min() for k in range(len(self.classes_))]
+        position = np.empty(len(first))
+        position[np.lexsort((np.bincount(codes, omega), first))] = np.arange(len(first))
         found = []
-        for train, held in folds_of(self.cv, table, turn[codes], used, given):
+        for train, held in split(self.cv, table, position[codes], used, given):
             known = np.unique(codes[train])
-            told = held[np.isin(codes[held], known)]
-            if len(known) > 1 and len(told):
-                found.append((train, told))
+            scored = held[np.isin(codes[held], known)]
+            if len(known) > 1 and len(scored):
+                found.append((train, scored))
         if len(found) < 2:
             raise ValueError(
                 f"cross-validation needs at least 2 folds with 2 classes among the training rows, but cv={self.cv!r} "

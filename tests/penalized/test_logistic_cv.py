@@ -12,9 +12,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import credo
 from credo.estimator import ConvergenceWarning, FitWarning
-from credo.penalized.logistic import SparseLogisticRegression
-from credo.penalized.logistic_cross_validation import SparseLogisticRegressionCV
-from credo.sparse import _folds
+from credo.penalized import cross_validation
+from credo.sparse import SparseLogisticRegression, SparseLogisticRegressionCV
 
 
 def table(n=90, p=8, n_classes=2, seed=0):
@@ -90,8 +89,8 @@ def test_weights_are_copies_and_the_order_of_rows_doesn_t_show(class_weight):
 def test_threads_change_nothing(monkeypatch):
     X, y = table(n_classes=3)
     alone = SparseLogisticRegressionCV(n_alphas=20).fit(X, y)
-    monkeypatch.setattr(_folds, "_SMALL", 0)
-    monkeypatch.setattr(_folds, "n_threads", lambda: 3)
+    monkeypatch.setattr(cross_validation, "_PARALLEL_ENTRIES", 0)
+    monkeypatch.setattr("credo.linalg._parallel.n_threads", lambda: 3)
     together = SparseLogisticRegressionCV(n_alphas=20).fit(X, y)
     np.testing.assert_allclose(together.log_loss_path_, alone.log_loss_path_, rtol=1e-9)
 

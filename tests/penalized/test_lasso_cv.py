@@ -10,9 +10,8 @@ from sklearn import linear_model as sk
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit, cross_val_predict
 
 from credo.estimator import FitWarning
-from credo.penalized._folds import HeldOut, dealt
-from credo.penalized.cross_validation import LassoCV
-from credo.penalized.lasso import Lasso
+from credo.penalized.cross_validation import HeldOutLosses, systematic_folds
+from credo.sparse import Lasso, LassoCV
 
 
 def table(n=80, p=15, seed=0):
@@ -73,7 +72,7 @@ def test_weights_are_copies_and_the_order_of_rows_doesn_t_show(kind):
 
 def test_folds_share_the_rows_evenly():
     X, y = table(43)
-    folds = dealt(np.vstack([X, X[:5]]), np.append(y, y[:5]), 5)
+    folds = systematic_folds(np.vstack([X, X[:5]]), np.append(y, y[:5]), 5)
     held = np.concatenate([held for _, held in folds])
     np.testing.assert_array_equal(np.sort(held), np.arange(48))
     for train, held in folds:
@@ -124,13 +123,15 @@ def test_the_end_is_not_mentioned_where_nothing_is_to_be_gained():
 def test_folds_have_to_agree_that_the_error_falls():
     alphas, share = np.array([4.0, 2.0, 1.0]), np.ones(3)
     fall = np.array([[0.5, 0.45, 0.4], [0.3, 0.2, 0.1], [0.4, 0.3, 0.2]])
-    assert HeldOut.of(fall, share).words(2, alphas) and not HeldOut.of(fall, share).words(1, alphas)
+    assert HeldOutLosses.of(fall, share).suggests_smaller(2, alphas) and not HeldOutLosses.of(
+        fall, share
+    ).suggests_smaller(1, alphas)
     # The same fall on the whole, but all of it in one fold: as far as one can tell there is none.
-    alone = HeldOut.of([[0.5, 0.45, 0.45], [0.3, 0.2, 0.25], [0.4, 0.3, 0.0]], share)
-    assert alone.mean == pytest.approx(HeldOut.of(fall, share).mean) and np.argmin(alone.mean) == 2
-    assert not alone.words(2, alphas)
+    alone = HeldOutLosses.of([[0.5, 0.45, 0.45], [0.3, 0.2, 0.25], [0.4, 0.3, 0.0]], share)
+    assert alone.mean == pytest.approx(HeldOutLosses.of(fall, share).mean) and np.argmin(alone.mean) == 2
+    assert not alone.suggests_smaller(2, alphas)
     # Where the penalty fell to a ten thousandth at once, hardly anything is left to gain.
-    assert not HeldOut.of(fall, share).words(2, np.array([2e4, 1e4, 1.0]))
+    assert not HeldOutLosses.of(fall, share).suggests_smaller(2, np.array([2e4, 1e4, 1.0]))
 
 
 def test_few_rows_and_one():
