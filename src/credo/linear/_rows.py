@@ -45,19 +45,31 @@ def is_sparse(X: Any) -> bool:
 
 
 def means(X: Array, weight: Array | None) -> Array:
-    """Weighted means of the columns, to the rounding error of the data.
+    """Weighted means of the columns, to the rounding error of the data."""
+    return means_and_rest(X, weight)[0]
 
-    The error of a single pass, up to n·eps of an offset, would make a constant column vary; the second pass averages
-    the differences from the first mean.
+
+def means_and_rest(X: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Weighted means of the columns, and what rounding has taken from them.
+
+    The error of a single pass, up to n·eps of an offset, would make a constant column vary; a second pass averages the
+    differences from the first mean.
     """
-    mean = np.average(X, axis=0, weights=weight)
+    first = np.average(X, axis=0, weights=weight)
     step = max(64, BLOCK_ENTRIES // X.shape[1])
-    left = np.zeros_like(mean)
+    left = np.zeros_like(first)
     for start in range(0, len(X), step):
         part = slice(start, start + step)
-        rest = X[part] - mean
+        rest = X[part] - first
         left += rest.sum(axis=0) if weight is None else weight[part] @ rest
-    return mean + left / (len(X) if weight is None else weight.sum())
+    left /= len(X) if weight is None else weight.sum()
+    return two_sum(first, left)
+
+
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """a + b as a rounded sum and its rounding error, for b smaller than a or of its size (Dekker 1971)."""
+    total = a + b
+    return total, b - (total - a)
 
 
 def centred(

@@ -100,7 +100,8 @@ class Spectrum:
         factor = np.zeros((len(self.s) + 1, len(self.x_mean) + 1))
         factor[:-1, :-1], factor[:-1, -1], factor[-1, -1] = self.s[:, None] * self.V.T, self.q, np.sqrt(self.rss)
         mean = np.append(self.x_mean, self.y_mean)
-        return RowSummary(reduced(factor), mean, self.weight, max(len(self.s) + 1, round(self.weight)), self.centered)
+        n_rows = max(len(self.s) + 1, round(self.weight))
+        return RowSummary(reduced(factor), mean, np.zeros_like(mean), self.weight, n_rows, self.centered)
 
 
 def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> Spectrum:
@@ -138,9 +139,10 @@ def summarize(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     array([1.94])
     """
     rows, target, weight, names = training_rows("summarize", X, y, sample_weight, sparse="csr")
-    found = (
-        spectrum(rows, target, weight, center=True).summary() if is_sparse(rows) else row_summary(rows, target, weight)
-    )
+    if is_sparse(rows):
+        found = spectrum(rows, target, weight, center=True).summary()
+    else:
+        found = row_summary(rows, target, weight)
     plain = names == [f"x{i}" for i in range(len(names))]
     return replace(found, feature_names=None if plain else tuple(names))
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from credo.linalg import NotPositiveDefiniteError, factorize
-from credo.linear._rows import BLOCK_ENTRIES, centred, means, qr_factor, triangle
+from credo.linear._rows import BLOCK_ENTRIES, centred, means_and_rest, qr_factor, triangle, two_sum
 
 Array = NDArray[np.float64]
 
@@ -40,6 +40,8 @@ class RowSummary:
         R with RᵀR = Σ w (z − z̄)(z − z̄)ᵀ, where z = (x, y): upper triangular, or any k ≤ n_features rows.
     mean : array of shape (n_features + 1,)
         z̄, the mean row.
+    mean_rest : array of shape (n_features + 1,)
+        What rounding has taken from the mean, so that merging costs no digits where columns have a large offset.
     weight : float
         Sum of the sample weights, that is, the number of observations.
     n_rows : int
@@ -50,6 +52,7 @@ class RowSummary:
 
     factor: Array
     mean: Array
+    mean_rest: Array
     weight: float
     n_rows: int
     centered: bool = True
@@ -58,7 +61,8 @@ class RowSummary:
     @classmethod
     def empty(cls, n_features: int) -> Self:
         """The summary of no rows, which changes nothing when merged."""
-        return cls(np.empty((0, n_features + 1)), np.zeros(n_features + 1), 0.0, 0)
+        zero = np.zeros(n_features + 1)
+        return cls(np.empty((0, n_features + 1)), zero, zero, 0.0, 0)
 
     @property
     def n_features(self) -> int:
@@ -79,13 +83,15 @@ class RowSummary:
             return self.about_zero().merge(other.about_zero())
         weight = self.weight + other.weight
         share = other.weight / weight
-        difference = other.mean - self.mean
+        difference = (other.mean - self.mean) + (other.mean_rest - self.mean_rest)
+        mean, rest = two_sum(self.mean, self.mean_rest + share * difference)
         parts = [self.factor, other.factor]
         if self.centered:
             parts.append(np.sqrt(self.weight * share) * difference[None, :])
         return RowSummary(
             factor=reduced(np.vstack(parts)),
-            mean=self.mean + share * difference,
+            mean=mean,
+            mean_rest=rest,
             weight=weight,
             n_rows=self.n_rows + other.n_rows,
             centered=self.centered,
@@ -97,7 +103,8 @@ class RowSummary:
         if not self.centered:
             return self
         factor = reduced(np.vstack([self.factor, np.sqrt(self.weight) * self.mean[None, :]]))
-        return replace(self, factor=factor, mean=np.zeros_like(self.mean), centered=False)
+        zero = np.zeros_like(self.mean)
+        return replace(self, factor=factor, mean=zero, mean_rest=zero, centered=False)
 
 
 def row_summary(X: Array, y: Array, weight: Array | None) -> RowSummary:
@@ -107,12 +114,13 @@ def row_summary(X: Array, y: Array, weight: Array | None) -> RowSummary:
     found = _by_gram(X, y, weight) if n_samples > n_features and X.size >= _MANY_ENTRIES else None
     if found is not None:
         return RowSummary(*found, total, n_samples)
-    x_mean, y_mean = means(X, weight), float(means(y[:, None], weight)[0])
+    mean, rest = map(np.append, means_and_rest(X, weight), means_and_rest(y[:, None], weight))
+    x_mean, y_mean = mean[:-1], float(mean[-1])
     if n_samples > n_features:
         factor = triangle(X, y, weight, x_mean=x_mean, y_mean=y_mean)
     else:
         factor = np.column_stack(centred(X, y, weight, x_mean=x_mean, y_mean=y_mean))
-    return RowSummary(factor, np.append(x_mean, y_mean), total, n_samples)
+    return RowSummary(factor, mean, rest, total, n_samples)
 
 
 def reduced(factor: Array) -> Array:
@@ -120,10 +128,10 @@ def reduced(factor: Array) -> Array:
     return qr_factor(np.asfortranarray(factor)) if len(factor) >= factor.shape[1] else factor
 
 
-def _by_gram(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array] | None:
-    """R as the Cholesky factor of the Gram matrix, and the mean row; None where that would cost digits."""
+def _by_gram(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array, Array] | None:
+    """R as the Cholesky factor of the Gram matrix, the mean row and its rest; None where that would cost digits."""
     with np.errstate(over="ignore", invalid="ignore"):
-        gram, mean = _moments(X, y, weight)
+        gram, mean, rest = _moments(X, y, weight)
         scale = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
         if not (np.isfinite(scale) & (scale > 0)).all():
             return None
@@ -136,11 +144,11 @@ def _by_gram(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array] | 
     rcond, _ = lapack.dtrcon(L[:-1, :-1], norm="1", uplo="L")
     if rcond < _SAFE_RCOND or L[-1, -1] ** 2 < _SAFE_RESIDUAL:
         return None
-    return L.T * scale, mean
+    return L.T * scale, mean, rest
 
 
-def _moments(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array]:
-    """The centred Gram matrix of [X, y] and its mean row, in one pass over the rows.
+def _moments(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array, Array]:
+    """The centred Gram matrix of [X, y], the mean row and its rest, in one pass over the rows.
 
     Rows are shifted by the mean of a sample first, so that the correction for the exact mean,
     Σ(z−c)(z−c)ᵀ − n(z̄−c)(z̄−c)ᵀ, subtracts something small.
@@ -161,4 +169,4 @@ def _moments(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array]:
             block *= np.sqrt(weight[start:stop, None])
         total += block.T @ block
     gap = total[:-1, -1] / total[-1, -1]
-    return total[:-1, :-1] - total[-1, -1] * np.outer(gap, gap), shift + gap
+    return total[:-1, :-1] - total[-1, -1] * np.outer(gap, gap), *two_sum(shift, gap)
