@@ -118,6 +118,18 @@ def column_norms(A: Array) -> Array:
     return largest * np.sqrt(np.square(A / unit).sum(axis=0))
 
 
+def merge_equal_rows(X: Array, y: NDArray[Any], weight: Array) -> tuple[NDArray[np.intp], Array]:
+    """Positions of the distinct rows (x, y), in an order that doesn't depend on theirs, and their added-up weights."""
+    # Distinct rows have distinct projections on a direction in general position.
+    direction = np.cos(np.arange(1.0, X.shape[1] + 1) ** 2)
+    order = np.lexsort((y, np.einsum("ij,j->i", X, direction)))
+    same = (y[order[1:]] == y[order[:-1]]) & (X[order[1:]] == X[order[:-1]]).all(axis=1)
+    starts = np.flatnonzero(np.append(True, ~same))
+    total = np.zeros_like(weight)
+    total[order[starts]] = np.add.reduceat(weight[order], starts)
+    return order[starts], total
+
+
 def same_intercept(before: bool, now: bool) -> None:
     """Raise an error if `fit_intercept` has changed between two calls of `partial_fit`."""
     if bool(before) != bool(now):
