@@ -1,4 +1,4 @@
-"""Summaries of rows: merged from chunks they equal the summary of the whole, and fits from them the fits to the rows."""
+"""Summaries of rows: merged from chunks they equal the summary of the whole; fits from them equal fits to the rows."""
 
 from functools import reduce
 from itertools import pairwise
