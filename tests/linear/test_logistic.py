@@ -15,8 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import credo
 from credo.estimator import FitWarning
 from credo.linear import LogisticRegression, _maximum
-from credo.linear._conjugate import WideTask
-from credo.linear._softmax import Task
+from credo.linear._softmax import MatrixFreeObjective, Objective
 
 # Hours of study and whether the exam was passed: the worked example of many courses, with its published fit.
 HOURS = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 1.75, 2, 2.25, 2.5, 2.75, 3, 3.25, 3.5, 4, 4.25, 4.5, 4.75, 5, 5.5]
@@ -112,24 +111,24 @@ def test_the_maximum_is_one():
     assert model.log_likelihood_ == pytest.approx(objective(top) + alpha / 2 * top[:-1] @ top[:-1])
 
 
-@pytest.mark.parametrize("kind", [Task, WideTask])
+@pytest.mark.parametrize("kind", [Objective, MatrixFreeObjective])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_slope_and_curvature_are_finite_differences(kind, n_classes):
     X, y = table(50, 3, n_classes)
     rng = np.random.default_rng(2)
-    task = kind(X, y, rng.uniform(0.5, 2, 50), n_classes, X[0], 0.4, True)
-    theta, h = 0.1 * rng.normal(size=task.shape), 1e-5
+    objective = kind(X, y, rng.uniform(0.5, 2, 50), n_classes, X[0], 0.4, True)
+    theta, h = 0.1 * rng.normal(size=objective.shape), 1e-5
     slope, bend = np.empty(theta.size), np.empty((theta.size, theta.size))
     for i, e in enumerate(np.eye(theta.size)):
-        ahead, behind = (task.evaluate(theta + s * h * e.reshape(theta.shape)) for s in (1, -1))
+        ahead, behind = (objective.evaluate(theta + s * h * e.reshape(theta.shape)) for s in (1, -1))
         slope[i] = (ahead.value - behind.value) / (2 * h)
         bend[i] = -(ahead.gradient - behind.gradient).ravel() / (2 * h)
-    point = task.evaluate(theta)
+    point = objective.evaluate(theta)
     np.testing.assert_allclose(point.gradient.ravel(), slope, rtol=1e-6, atol=1e-5)
-    if kind is Task:
+    if kind is Objective:
         np.testing.assert_allclose(point.curvature, bend, rtol=1e-6, atol=1e-5)
     else:
-        times, diagonal = task.product(theta)
+        times, diagonal = objective.product(theta)
         v = rng.normal(size=theta.shape)
         np.testing.assert_allclose(times(v).ravel(), bend @ v.ravel(), rtol=1e-6, atol=1e-4)
         np.testing.assert_allclose(diagonal.ravel(), np.diagonal(bend), rtol=1e-6)
@@ -138,7 +137,7 @@ def test_slope_and_curvature_are_finite_differences(kind, n_classes):
 def test_many_rows_start_from_few_and_end_the_same(monkeypatch):
     X, y = table(120_000, 4)
     model = LogisticRegression().fit(X, y)
-    monkeypatch.setattr("credo.linear._newton._MANY_ROWS", 10**9)
+    monkeypatch.setattr("credo.linear._ascent._MANY_ROWS", 10**9)
     monkeypatch.setattr("credo.linear._softmax._FEW_ENTRIES", 10**9)
     plain = LogisticRegression().fit(X, y)
     assert model.result_.converged and plain.result_.converged

@@ -27,7 +27,7 @@ from credo.linear._design import Solution as Solution
 from credo.linear._logits import LogitPosterior as LogitPosterior
 from credo.linear._posterior import Posterior as Posterior
 from credo.linear._spectrum import Spectrum as Spectrum
-from credo.linear._steepest import Path as Path
+from credo.linear._spectrum import summarize
 from credo.linear.baseline import BaselineClassifier, BaselineRegressor
 from credo.linear.bayes import BayesianLinearRegression
 from credo.linear.bayes_logistic import BayesianLogisticRegression
@@ -36,8 +36,10 @@ from credo.linear.least_squares import LinearRegression
 from credo.linear.least_squares_classifier import LeastSquaresClassifier
 from credo.linear.lms import LMSRegression
 from credo.linear.logistic import LogisticRegression
+from credo.linear.logistic import Path as Path
 from credo.linear.perceptron import Perceptron
 from credo.linear.ridge import Ridge, ridge_path
+from credo.linear.summary import RowSummary
 
 __all__ = [
     "BaselineClassifier",
@@ -51,5 +53,7 @@ __all__ = [
     "LogisticRegression",
     "Perceptron",
     "Ridge",
+    "RowSummary",
     "ridge_path",
+    "summarize",
 ]

@@ -1,9 +1,9 @@
-"""Least squares on a centred and scaled design, by orthogonal transformations throughout.
+"""Least squares from the triangular factor of the centred rows.
 
     √w [X − x̄, y − ȳ] = Q R,    R = [[R₁, c], [0, ρ]],    R₁ w = c,    RSS = ρ²
 
-The columns of R are scaled to unit length. A well-conditioned R₁ is solved as it stands; otherwise its SVD finds
-the rank and the solution of smallest norm.
+The columns of R are scaled to unit length. A well-conditioned R₁ is solved by back substitution; otherwise the SVD
+gives the rank and the solution of smallest norm.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from scipy.linalg import lapack
 
 from credo.estimator import check_positive, check_shapes
 from credo.linear._graded import graded_svd
-from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, means, triangle
-from credo.linear._spectrum import Spectrum, spectrum
+from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, means
+from credo.linear._spectrum import spectrum
+from credo.linear.summary import RowSummary
 
 Array = NDArray[np.float64]
 
@@ -138,31 +139,26 @@ class Solution:
         return inside @ inside.T + (1.0 / self.n_observations if self.centered else 0.0)
 
 
-def least_squares(X: Any, y: Array, weight: Array | None, *, center: bool) -> Solution:
+def least_squares(summary: RowSummary, *, center: bool) -> Solution:
     """The least-squares solution, of smallest norm where there are many."""
-    if is_sparse(X):
-        return _of_spectrum(spectrum(X, y, weight, center=center))
-    n_samples, n_features = X.shape
-    total = float(n_samples if weight is None else weight.sum())
-    x_mean = means(X, weight) if center else np.zeros(n_features)
-    y_mean = float(np.average(y, weights=weight)) if center else 0.0
-    if n_samples > n_features:
-        R = triangle(X, y, weight, x_mean=x_mean, y_mean=y_mean)
-        R1, c, tail = R[:-1, :-1], R[:-1, -1], float(R[-1, -1]) ** 2
-    else:
-        R1, c = centred(X, y, weight, x_mean=x_mean, y_mean=y_mean)
-        tail = 0.0
+    summary = summary if center else summary.about_zero()
+    n_features, order = summary.n_features, max(summary.n_rows, summary.n_features)
+    x_mean, y_mean = summary.mean[:-1], float(summary.mean[-1])
+    R1, c, tail = summary.factor[:, :-1], summary.factor[:, -1], 0.0
+    triangular = len(R1) > n_features
+    if triangular:
+        R1, c, tail = R1[:-1], c[:-1], float(c[-1]) ** 2
     tss = float(c @ c) + tail
     scale = column_norms(R1)
-    flat = flat_columns(scale, x_mean, total)
+    flat = flat_columns(scale, x_mean, summary.weight)
     R1 = np.where(flat, 0.0, R1 / np.where(flat, 1.0, scale))
     scale = np.where(flat, np.maximum(np.abs(x_mean), 1.0), scale)
-    if n_samples > n_features and not flat.any() and _rcond(R1) > _SAFE_RCOND:
+    if triangular and not flat.any() and _rcond(R1) > _SAFE_RCOND:
         coef = sla.solve_triangular(R1, c, check_finite=False)
         root = sla.solve_triangular(R1, np.eye(n_features), check_finite=False)
         span, rank = None, n_features
     else:
-        coef, root, span, rank, rest = _by_svd(R1, c, scale, max(n_samples, n_features))
+        coef, root, span, rank, rest = _by_svd(R1, c, scale, order)
         tail += rest
     return Solution(
         coef=coef / scale if span is None else coef,
@@ -171,7 +167,7 @@ def least_squares(X: Any, y: Array, weight: Array | None, *, center: bool) -> So
         y_mean=y_mean,
         rss=tail,
         tss=tss,
-        n_observations=total,
+        n_observations=summary.weight,
         rank=rank,
         centered=center,
         span=span,
@@ -179,8 +175,9 @@ def least_squares(X: Any, y: Array, weight: Array | None, *, center: bool) -> So
     )
 
 
-def _of_spectrum(data: Spectrum) -> Solution:
-    """The solution in the singular basis of the rows, which sparse rows are reduced to without being made dense."""
+def sparse_least_squares(X: Any, y: Array, weight: Array | None, *, center: bool) -> Solution:
+    """The solution in the singular basis, which is found without making sparse rows dense."""
+    data = spectrum(X, y, weight, center=center)
     return Solution(
         coef=data.V @ (data.q / data.s),
         root=data.V / data.s,

@@ -21,8 +21,8 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.special import softmax
 
 from credo.learning import highest
-from credo.linear._newton import Curvature, Summit, climb
-from credo.linear._softmax import Point, Task
+from credo.linear._ascent import Curvature, Optimum, newton
+from credo.linear._softmax import Objective, Point
 from credo.linear._spectrum import Spectrum, spectrum
 
 Array = NDArray[np.float64]
@@ -56,8 +56,8 @@ class Rotated:
 
 
 @dataclass(frozen=True)
-class LogPosterior(Task):
-    """The log posterior: a task whose level has a prior as well, N(0, 1/level_penalty)."""
+class LogPosterior(Objective):
+    """The log posterior: a posterior whose level has a prior as well, N(0, 1/level_penalty)."""
 
     level_penalty: float
 
@@ -95,7 +95,7 @@ def log_posterior(
             "probabilities without their uncertainty."
         )
     held = X.shape[0] * rank <= _HELD_ENTRIES
-    task = LogPosterior(
+    posterior = LogPosterior(
         X=data.coordinates(X) if held else Rotated(X, data),
         codes=codes,
         weight=np.ones(X.shape[0]) if weight is None else weight,
@@ -105,68 +105,70 @@ def log_posterior(
         intercept=intercept,
         level_penalty=level_penalty,
     )
-    return task, data
+    return posterior, data
 
 
 @dataclass(frozen=True)
 class PosteriorMode:
     """The parameters Θ̂ of largest posterior density, and the curvature H there."""
 
-    summit: Summit
+    optimum: Optimum
 
     @property
     def theta(self) -> Array:
-        return self.summit.point.theta
+        return self.optimum.point.theta
 
     @property
     def curvature(self) -> Curvature:
-        assert self.summit.curvature is not None
-        return self.summit.curvature
+        assert self.optimum.curvature is not None
+        return self.optimum.curvature
 
-    def tangent(self, task: LogPosterior) -> Array:
+    def tangent(self, posterior: LogPosterior) -> Array:
         """dΘ̂/d ln α = −H⁻¹(αW, 0)."""
-        pull = np.zeros(task.shape)
-        rank = task.X.shape[1]
-        pull[:, :rank] = task.penalty * self.theta[:, :rank]
-        return -self.curvature.solve(pull.ravel()).reshape(task.shape)
+        pull = np.zeros(posterior.shape)
+        rank = posterior.X.shape[1]
+        pull[:, :rank] = posterior.penalty * self.theta[:, :rank]
+        return -self.curvature.solve(pull.ravel()).reshape(posterior.shape)
 
     def root(self) -> Array:
         """R with H⁻¹ = RᵀR."""
         return self.curvature.factor.half_solve(np.eye(len(self.curvature.scale))) / self.curvature.scale
 
 
-def posterior_mode(task: LogPosterior, *, start: Array | None = None, tol: float = _TOL) -> PosteriorMode:
+def posterior_mode(posterior: LogPosterior, *, start: Array | None = None, tol: float = _TOL) -> PosteriorMode:
     """By Newton's method; the posterior is strictly log-concave, so there is one maximum."""
-    return PosteriorMode(climb(task, start=start, tol=tol, independent=True))
+    return PosteriorMode(newton(posterior, start=start, tol=tol, independent=True))
 
 
-def log_evidence(task: LogPosterior, mode: PosteriorMode) -> float:
+def log_evidence(posterior: LogPosterior, mode: PosteriorMode) -> float:
     """ln p(y | α) by Laplace's approximation."""
     return (
-        mode.summit.point.value + 0.5 * task.shape[0] * float(np.log(task.prior()).sum()) - 0.5 * mode.curvature.logdet
+        mode.optimum.point.value
+        + 0.5 * posterior.shape[0] * float(np.log(posterior.prior()).sum())
+        - 0.5 * mode.curvature.logdet
     )
 
 
-def log_evidence_slope(task: LogPosterior, mode: PosteriorMode) -> float:
+def log_evidence_slope(posterior: LogPosterior, mode: PosteriorMode) -> float:
     """d ln p(y | α)/d ln α, with the mode moving along: dΘ̂/d ln α = −H⁻¹(αW, 0).
 
     The curvature of a row is Σ_{k<l} p_k p_l c_kl c_klᵀ with c_kl = C_k − C_l, so that −½ d ln|H| along that move is
     −½ Σ d(p_k p_l) v_kl over rows and pairs, v_kl being the posterior variance of the difference of two logits.
     """
-    m, width = task.shape
-    rank, alpha, C = task.X.shape[1], task.penalty, task.contrasts
+    m, width = posterior.shape
+    rank, alpha, C = posterior.X.shape[1], posterior.penalty, posterior.contrasts
     S = mode.curvature.inverse().reshape(m, width, m, width)
-    move = mode.tangent(task)
-    k, l = np.triu_indices(task.n_classes, 1)
+    move = mode.tangent(posterior)
+    k, l = np.triu_indices(posterior.n_classes, 1)
     pairs = C[k] - C[l]
     W = mode.theta[:, :rank]
     variances = np.einsum("adad->ad", S)[:, :rank]
     total = m * rank - alpha * float(np.square(W).sum() + variances.sum())
-    for rows, part in task.blocks((0, task.X.shape[0])):
+    for rows, part in posterior.blocks((0, posterior.X.shape[0])):
         probs = softmax((rows @ mode.theta.T) @ C.T, axis=1)
         shift = (rows @ move.T) @ C.T
         shift -= np.einsum("nk,nk->n", probs, shift)[:, None]
-        change = task.weight[part, None] * probs[:, k] * probs[:, l] * (shift[:, k] + shift[:, l])
+        change = posterior.weight[part, None] * probs[:, k] * probs[:, l] * (shift[:, k] + shift[:, l])
         for a in range(m):
             for b in range(a + 1):
                 # Posterior covariance of two contrasts' values at each row, which enters twice unless a = b.
@@ -175,47 +177,47 @@ def log_evidence_slope(task: LogPosterior, mode: PosteriorMode) -> float:
     return 0.5 * total
 
 
-def effective_weights(task: LogPosterior, mode: PosteriorMode) -> float:
+def effective_weights(posterior: LogPosterior, mode: PosteriorMode) -> float:
     """The number of weights that the data determine: one less α times its variance for each (Bishop 3.91)."""
-    m, width = task.shape
-    rank = task.X.shape[1]
-    return m * rank - task.penalty * float(np.square(mode.root().reshape(-1, m, width)[..., :rank]).sum())
+    m, width = posterior.shape
+    rank = posterior.X.shape[1]
+    return m * rank - posterior.penalty * float(np.square(mode.root().reshape(-1, m, width)[..., :rank]).sum())
 
 
 @dataclass(frozen=True)
 class LaplaceFit:
-    """The task at its prior precision, its mode, where on the range of precisions it lies, and Newton's steps."""
+    """The posterior at its prior precision, its mode, where on the range of precisions it lies, and Newton's steps."""
 
-    task: LogPosterior
+    posterior: LogPosterior
     mode: PosteriorMode
     place: str
     n_iter: int
 
 
-def given_precision(task: LogPosterior, alpha: float) -> LaplaceFit:
+def given_precision(posterior: LogPosterior, alpha: float) -> LaplaceFit:
     """The approximation at a prior precision."""
-    task = task.at(alpha)
-    mode = posterior_mode(task)
-    return LaplaceFit(task, mode, "given", mode.summit.n_iter)
+    posterior = posterior.at(alpha)
+    mode = posterior_mode(posterior)
+    return LaplaceFit(posterior, mode, "given", mode.optimum.n_iter)
 
 
-def best_precision(task: LogPosterior, data: Spectrum) -> LaplaceFit:
+def best_precision(posterior: LogPosterior, data: Spectrum) -> LaplaceFit:
     """The approximation at the highest maximum of the evidence over α."""
     if not len(data.s):
-        return replace(given_precision(task, 1.0), place="flat")
+        return replace(given_precision(posterior, 1.0), place="flat")
     squares = data.s**2
     high, low = math.log(squares.max()) + _REACH[0], math.log(squares.sum() / data.weight) - _REACH[1]
-    profile = _Profile(task)
+    profile = _Profile(posterior)
     top = highest(profile.value, profile.slope, np.arange(high, low, -_STRIDE)[::-1], precision=_PRECISE)
-    task, mode = profile.at(top.place)
-    return LaplaceFit(task, mode, top.kind, profile.n_iter)
+    posterior, mode = profile.at(top.place)
+    return LaplaceFit(posterior, mode, top.kind, profile.n_iter)
 
 
 class _Profile:
     """The log evidence along u = ln α; each mode is searched for from where the known ones and their slopes lead."""
 
-    def __init__(self, task: LogPosterior) -> None:
-        self._task = task
+    def __init__(self, posterior: LogPosterior) -> None:
+        self._task = posterior
         self._known: dict[float, tuple[Array, Array]] = {}
         self.n_iter = 0
 
@@ -227,11 +229,11 @@ class _Profile:
         return log_evidence_slope(*self.at(u))
 
     def at(self, u: float, *, tol: float = _TOL) -> tuple[LogPosterior, PosteriorMode]:
-        task = self._task.at(math.exp(u))
-        mode = posterior_mode(task, start=self._start(u), tol=tol)
-        self._known[u] = mode.theta, mode.tangent(task)
-        self.n_iter += mode.summit.n_iter
-        return task, mode
+        posterior = self._task.at(math.exp(u))
+        mode = posterior_mode(posterior, start=self._start(u), tol=tol)
+        self._known[u] = mode.theta, mode.tangent(posterior)
+        self.n_iter += mode.optimum.n_iter
+        return posterior, mode
 
     def _start(self, u: float) -> Array | None:
         """The cubic through the modes on both sides and their tangents; the nearest one's tangent at an end."""

@@ -37,16 +37,16 @@ class LogitPosterior:
         check_shapes(self, V="d r", x_mean="d", mode="m p", root="a b", contrasts="k m", prior_variance="")
 
     @classmethod
-    def of(cls, task: LogPosterior, mode: PosteriorMode, data: Spectrum) -> LogitPosterior:
+    def of(cls, posterior: LogPosterior, mode: PosteriorMode, data: Spectrum) -> LogitPosterior:
         """The posterior at a mode."""
         return cls(
             V=data.V,
             x_mean=data.x_mean,
             mode=mode.theta,
             root=mode.root(),
-            contrasts=task.contrasts,
-            prior_variance=1.0 / task.penalty,
-            centered=task.intercept,
+            contrasts=posterior.contrasts,
+            prior_variance=1.0 / posterior.penalty,
+            centered=posterior.intercept,
         )
 
     @property

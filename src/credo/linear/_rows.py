@@ -1,10 +1,4 @@
-"""Centred, weighted rows and their triangular factor, gathered block by block.
-
-    √w [X − x̄, y − ȳ] = Q R
-
-The QR of stacked triangles is the QR of the stacked rows (Demmel, Grigori, Hoemmen & Langou 2012), so the rows
-are read once and Q is never stored.
-"""
+"""Centred, weighted rows and their triangular factor, √w [X − x̄, y − ȳ] = Q R, computed block by block."""
 
 from __future__ import annotations
 
@@ -19,26 +13,24 @@ from scipy.linalg import lapack
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
-# Rows of a block and its factor stay in cache together.
+# Numbers in a block, which stays in cache with its factor.
 BLOCK_ENTRIES = 400_000
-
-
-# Training rows are kept up to this many numbers (64 MB), for what is asked about them later.
+# Training rows are stored up to this many numbers (64 MB), for methods that need them later.
 KEPT_ENTRIES = 8_000_000
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The training rows that carry weight, and where they stood among all that were given."""
+    """The training rows of positive weight, and their positions among all rows given."""
 
     rows: Any
     weight: Array | None
-    place: NDArray[np.intp]
+    positions: NDArray[np.intp]
     n_given: int
 
     @classmethod
     def of(cls, rows: Any, weight: Array | None, sample_weight: Any) -> Kept | None:
-        """A copy of the rows, or None where they are too many to keep."""
+        """A copy of the rows, or None if there are too many."""
         if rows.shape[0] * rows.shape[1] > KEPT_ENTRIES:
             return None
         given = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
@@ -53,19 +45,31 @@ def is_sparse(X: Any) -> bool:
 
 
 def means(X: Array, weight: Array | None) -> Array:
-    """Weighted means of the columns, to the rounding error of the data.
+    """Weighted means of the columns, to the rounding error of the data."""
+    return means_and_rest(X, weight)[0]
 
-    One pass errs by up to n·eps of an offset, which is enough to make a constant column vary and to spoil
-    squares about the mean; a second pass averages what the first has left.
+
+def means_and_rest(X: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Weighted means of the columns, and what rounding has taken from them.
+
+    The error of a single pass, up to n·eps of an offset, would make a constant column vary; a second pass averages the
+    differences from the first mean.
     """
-    mean = np.average(X, axis=0, weights=weight)
+    first = np.average(X, axis=0, weights=weight)
     step = max(64, BLOCK_ENTRIES // X.shape[1])
-    left = np.zeros_like(mean)
+    left = np.zeros_like(first)
     for start in range(0, len(X), step):
         part = slice(start, start + step)
-        rest = X[part] - mean
+        rest = X[part] - first
         left += rest.sum(axis=0) if weight is None else weight[part] @ rest
-    return mean + left / (len(X) if weight is None else weight.sum())
+    left /= len(X) if weight is None else weight.sum()
+    return two_sum(first, left)
+
+
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """a + b as a rounded sum and its rounding error, for b smaller than a or of its size (Dekker 1971)."""
+    total = a + b
+    return total, b - (total - a)
 
 
 def centred(
@@ -82,7 +86,7 @@ def centred(
 
 
 def triangle(X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean: float) -> Array:
-    """R of the centred, weighted [X, y], of order n_features + 1."""
+    """R of the centred, weighted [X, y], of order n_features + 1; Q is never formed."""
     n_samples, width = X.shape[0], X.shape[1] + 1
     step = max(4 * width, BLOCK_ENTRIES // width)
     R = np.zeros((width, width))
@@ -91,13 +95,19 @@ def triangle(X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean:
         rows, target = centred(X[part], y[part], None if weight is None else weight[part], x_mean=x_mean, y_mean=y_mean)
         stacked = np.empty((width + len(rows), width), order="F")
         stacked[:width], stacked[width:, :-1], stacked[width:, -1] = R, rows, target
-        factor, _, _, _ = lapack.dgeqrf(stacked, lwork=64 * width, overwrite_a=1)
-        R = np.triu(factor[:width])
+        R = qr_factor(stacked)
     return R
 
 
+def qr_factor(A: Array) -> Array:
+    """R of A = QR; the contents of A, in Fortran order, are lost."""
+    width = A.shape[1]
+    factor, _, _, _ = lapack.dgeqrf(A, lwork=64 * width, overwrite_a=1)
+    return np.triu(factor[:width])
+
+
 def flat_columns(norms: Array, x_mean: Array, total: float) -> NDArray[np.bool_]:
-    """Columns whose spread about their mean is no more than the rounding error of that mean."""
+    """Columns that are constant: their deviations from the mean are no larger than its rounding error."""
     return norms <= 8 * EPS * np.sqrt(total) * np.abs(x_mean)
 
 
@@ -108,10 +118,22 @@ def column_norms(A: Array) -> Array:
     return largest * np.sqrt(np.square(A / unit).sum(axis=0))
 
 
+def merge_equal_rows(X: Array, y: NDArray[Any], weight: Array) -> tuple[NDArray[np.intp], Array]:
+    """Positions of the distinct rows (x, y), in an order that doesn't depend on theirs, and their added-up weights."""
+    # Distinct rows have distinct projections on a direction in general position.
+    direction = np.cos(np.arange(1.0, X.shape[1] + 1) ** 2)
+    order = np.lexsort((y, np.einsum("ij,j->i", X, direction)))
+    same = (y[order[1:]] == y[order[:-1]]) & (X[order[1:]] == X[order[:-1]]).all(axis=1)
+    starts = np.flatnonzero(np.append(True, ~same))
+    total = np.zeros_like(weight)
+    total[order[starts]] = np.add.reduceat(weight[order], starts)
+    return order[starts], total
+
+
 def same_intercept(before: bool, now: bool) -> None:
-    """Refuse a stream whose earlier rows were learned with another `fit_intercept`."""
+    """Raise an error if `fit_intercept` has changed between two calls of `partial_fit`."""
     if bool(before) != bool(now):
         raise ValueError(
-            f"fit_intercept was {before} for the rows seen so far and is {now} now, and those rows are kept in a form "
-            "that can't be changed: set it back, or clone the model and begin again"
+            f"fit_intercept was {before} for the rows seen so far and is {now} now: set it back, or clone the model "
+            "and start again"
         )

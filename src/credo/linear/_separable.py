@@ -1,4 +1,4 @@
-"""Whether a maximum of the likelihood exists: labels that linear scores tell apart without error have none."""
+"""Whether the likelihood has a maximum: it has none if the classes are linearly separable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.learning.separation import margin, separation
-from credo.linear._softmax import Point, Task
+from credo.linear._softmax import Objective, Point
 
 Array = NDArray[np.float64]
 
@@ -29,39 +29,39 @@ ENDLESS = (
     "the likelihood probably has no maximum: the coefficients keep growing while the likelihood hardly changes, as "
     f"with separable classes. {CURE} The size of the coefficients is arbitrary"
 )
-# Doubt begins after this many steps, when scores still grow by this much where the curvature has gone.
+# Separability is tested once, from this step on, when a step still changes scores by so much although the curvature has
+# fallen to this share of its maximum.
 _PATIENCE, _GROWTH, _FLAT = 8, 0.5, 1e-3
-# Steps that a climb gets to find what is known to be there.
+# Further steps to find a separating boundary that is known to exist.
 _FURTHER = 40
-# Linear programs in more dimensions take too long.
+# Parameters up to which a linear program decides; beyond, the curvature must have fallen to this share.
 _LARGEST = 400
-# Without one, this much of the curvature must have gone.
-_GONE = 1e-7
+_VANISHED = 1e-7
 
 
-class SeparationWatch:
-    """Looks at each step of a climb; says in words that there is no maximum once that is certain."""
+class SeparationMonitor:
+    """Follows the steps of an ascent, and says so when there is certainly no maximum."""
 
     def __init__(self) -> None:
         self._decided = False
-        # The step at which all rows were known to be separable: the climb goes on until it separates them.
+        # The step at which the classes were found to be separable; the ascent goes on until its boundary separates them.
         self._known: int | None = None
 
-    def __call__(self, task: Task, point: Point, step: Array, square: float, n_iter: int) -> str:
-        if point.least_lead > 0:
+    def __call__(self, objective: Objective, point: Point, step: Array, slope: float, n_iter: int) -> str:
+        if point.min_margin > 0:
             return COMPLETE
         if self._known is not None:
-            return SEPARABLE if n_iter >= self._known + _FURTHER or square < _GONE else ""
+            return SEPARABLE if n_iter >= self._known + _FURTHER or slope < _VANISHED else ""
         if self._decided or n_iter < _PATIENCE:
             return ""
-        moves = scores(task, step)
-        flat = 0.25 * float(task.weight @ np.square(moves).sum(axis=1))
-        if np.abs(moves).max(initial=0.0) < _GROWTH or square > _FLAT * flat:
+        moves = scores(objective, step)
+        flat = 0.25 * float(objective.weight @ np.square(moves).sum(axis=1))
+        if np.abs(moves).max(initial=0.0) < _GROWTH or slope > _FLAT * flat:
             return ""
         if step.size > _LARGEST:
-            return ENDLESS if square < _GONE * flat else ""
+            return ENDLESS if slope < _VANISHED * flat else ""
         self._decided = True
-        constraints = _Constraints(task)
+        constraints = _Constraints(objective)
         found = separation(constraints.leads, constraints.at, constraints.total())
         if found.direction is None:
             return ""
@@ -72,51 +72,51 @@ class SeparationWatch:
 
 
 def separable(X: Any, codes: NDArray[np.intp], *, n_classes: int, intercept: bool) -> bool | None:
-    """Whether linear scores tell the classes apart without error, ties left aside; None where that stays undecided."""
+    """Whether the classes are linearly separable (ties on the boundary count as separated); None if undecided."""
     center = X.mean(axis=0) if intercept else np.zeros(X.shape[1])
-    task = Task(X, codes, np.ones(len(codes)), n_classes, center, 0.0, intercept)
-    if np.prod(task.shape) > _LARGEST:
+    objective = Objective(X, codes, np.ones(len(codes)), n_classes, center, 0.0, intercept)
+    if np.prod(objective.shape) > _LARGEST:
         return None
-    constraints = _Constraints(task)
+    constraints = _Constraints(objective)
     found = separation(constraints.leads, constraints.at, constraints.total())
     return found.direction is not None if found.decided else None
 
 
-def scores(task: Task, theta: Array) -> Array:
+def scores(objective: Objective, theta: Array) -> Array:
     """Θφ for all rows, (n_samples, n_contrasts)."""
-    parts = [rows @ theta.T for rows, _ in task.blocks((0, task.X.shape[0]))]
+    parts = [rows @ theta.T for rows, _ in objective.blocks((0, objective.X.shape[0]))]
     return np.concatenate(parts)
 
 
 class _Constraints:
-    """The aᵢ of `credo.learning.separation`: a row's own class must not fall behind any of its rivals."""
+    """The aᵢ of `credo.learning.separation`: the logit of a row's class must not be below any other."""
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
-        self._all = (0, task.X.shape[0])
-        squares = [np.square(rows).sum(axis=0) for rows, _ in task.blocks(self._all)]
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+        self._all = (0, objective.X.shape[0])
+        squares = [np.square(rows).sum(axis=0) for rows, _ in objective.blocks(self._all)]
         scale = np.sqrt(np.sum(squares, axis=0))
         self._scale = np.where(scale > 0, scale, 1.0)
-        others = [[k for k in range(task.n_classes) if k != own] for own in range(task.n_classes)]
-        C = task.contrasts
+        others = [[k for k in range(objective.n_classes) if k != own] for own in range(objective.n_classes)]
+        C = objective.contrasts
         # Cᵀ(e_own − e_rival), of shape (n_samples, n_rivals, n_contrasts).
-        self._pairs = C[task.codes][:, None, :] - C[np.array(others)[task.codes]]
-        size = [np.sqrt(np.square(rows / self._scale).sum(axis=1)) for rows, _ in task.blocks(self._all)]
+        self._pairs = C[objective.codes][:, None, :] - C[np.array(others)[objective.codes]]
+        size = [np.sqrt(np.square(rows / self._scale).sum(axis=1)) for rows, _ in objective.blocks(self._all)]
         length = np.concatenate(size)[:, None] * np.sqrt(np.square(self._pairs).sum(axis=2))
         self._length = np.where(length > 0, length, 1.0)
 
     def leads(self, d: Array) -> Array:
-        values = scores(self._task, d.reshape(self._task.shape) / self._scale)
+        values = scores(self._objective, d.reshape(self._objective.shape) / self._scale)
         return (np.einsum("im,irm->ir", values, self._pairs) / self._length).ravel()
 
     def at(self, places: NDArray[np.intp]) -> Array:
         i, r = np.unravel_index(places, self._length.shape)
-        rows = np.vstack([next(self._task.blocks((k, k + 1)))[0] for k in i]) / self._scale
+        rows = np.vstack([next(self._objective.blocks((k, k + 1)))[0] for k in i]) / self._scale
         table = np.einsum("im,ij->imj", self._pairs[i, r], rows)
         return table.reshape(len(i), -1) / self._length[i, r][:, None]
 
     def total(self) -> Array:
-        table = np.zeros(self._task.shape)
-        for rows, part in self._task.blocks(self._all):
+        table = np.zeros(self._objective.shape)
+        for rows, part in self._objective.blocks(self._all):
             table += np.einsum("irm,ir->mi", self._pairs[part], 1.0 / self._length[part]) @ (rows / self._scale)
         return table.ravel()

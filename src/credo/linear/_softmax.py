@@ -1,68 +1,82 @@
-"""The penalised log likelihood of linear logits, its gradient and its curvature, in one pass over the rows.
+"""The penalized log likelihood of linear logits, its gradient and its curvature, in one pass over the rows.
 
     L(Θ) = Σᵢ ωᵢ ln p(yᵢ|xᵢ) − (α/2)‖W‖²,    p(·|x) = softmax(C Θ φ),    φ = (x − c, 1)
 
-Θ holds one row for each contrast between classes. Two classes have C = (0, 1)ᵀ, so that the row is the log odds; for
-K > 2 the K − 1 columns of C are orthonormal and orthogonal to 1, which is the gauge of symmetric logits: they sum to
-zero, and ‖W‖² is the same for Θ and for the K logits (Bishop 4.104–4.110 in that gauge).
+Θ has one row for each contrast between classes, W without its last column. Two classes have C = (0, 1)ᵀ, so that the
+row is the log odds. For K > 2 the K − 1 columns of C are orthonormal and orthogonal to 1: logits then sum to zero over
+the classes, and ‖W‖² is the same for Θ and for the K logits (Bishop 4.104–4.110 in this parametrization).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from itertools import pairwise
+from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg as sla
 
-from credo.linalg import n_threads, one_blas_thread
+from credo.linalg import one_blas_thread, parallel_map
 from credo.linear._rows import is_sparse
 
 Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
-# Numbers of a block, which stays in a core's cache between the passes over it.
+# Numbers in a block, which stays in a core's cache between the passes over it.
 _BLOCK_ENTRIES = 200_000
-# Rows are summed in this many parts, on every machine the same digits; below the second number threads don't pay.
+# Rows are summed in this many parts, so that the digits are the same on every machine; below the second number threads
+# don't pay.
 _N_PARTS = 8
 _FEW_ENTRIES = 400_000
-# Columns whose centre is more than this many times their spread from zero, on so many rows, are centred always.
+# Columns whose centre is more than this many standard deviations from zero, judged by so many rows, are always centred.
 _FAR, _SAMPLE = 100.0, 256
 
 
 @dataclass(frozen=True)
+class Sums:
+    """What some rows add to the objective, its gradient and its curvature.
+
+    `min_margin` is the smallest margin of a row, by which the logit of its label exceeds the others; if it is positive,
+    the classes are separated.
+    """
+
+    log_likelihood: float
+    gradient: Array
+    curvature: Array | None
+    min_margin: float
+
+    def __add__(self, other: Sums) -> Sums:
+        both = None if self.curvature is None or other.curvature is None else self.curvature + other.curvature
+        return Sums(
+            self.log_likelihood + other.log_likelihood,
+            self.gradient + other.gradient,
+            both,
+            min(self.min_margin, other.min_margin),
+        )
+
+
+@dataclass(frozen=True)
 class Point:
-    """The objective at a point: value, slope and (where asked for) curvature, the negative Hessian."""
+    """The objective at Θ: value, gradient and (on request) curvature, the negative Hessian."""
 
     theta: Array
     value: float
     log_likelihood: float
     gradient: Array
     curvature: Array | None
-    # The smallest lead of a row's own class over the others; above zero the classes are separated.
-    least_lead: float
+    min_margin: float
 
 
 @dataclass(frozen=True)
-class Sums:
-    """What some rows add to the objective."""
-
-    log_likelihood: float
-    gradient: Array
-    curvature: Array | None
-    least_lead: float
-
-
-@dataclass(frozen=True)
-class Task:
-    """Labelled rows, what they are centred by, and the penalty."""
+class Objective:
+    """L(Θ) for labelled rows, their centre c and the penalty α."""
 
     X: Any
-    codes: NDArray[np.intp]
+    codes: Codes
     weight: Array
     n_classes: int
     center: Array
@@ -85,109 +99,31 @@ class Task:
         return float(self.weight.sum())
 
     def start(self) -> Array:
-        """No weights, and the intercepts at the classes' log frequencies."""
+        """No weights, and the intercepts at the log frequencies of the classes."""
         theta = np.zeros(self.shape)
         if self.intercept:
             level = np.log(np.bincount(self.codes, self.weight, self.n_classes) / self.total)
             theta[:, -1] = level[1] - level[0] if self.n_classes == 2 else level @ self.contrasts
         return theta
 
-    def natural(self, theta: Array) -> tuple[Array, Array]:
-        """Weights and intercepts in the units of X: one row for two classes, else one for each."""
+    def coefficients(self, theta: Array) -> tuple[Array, Array]:
+        """Weights and intercepts in the units of X: one row for two classes, else one for each class."""
         table = theta if self.n_classes == 2 else self.contrasts @ theta
         coef = table[:, : len(self.center)]
         level = table[:, -1] if self.intercept else np.zeros(len(table))
         return coef.copy(), level - coef @ self.center
 
     def evaluate(self, theta: Array, *, curvature: bool = True) -> Point:
-        """The objective at Θ, gathered in blocks of rows, in as many threads as there are cores."""
+        """The objective at Θ, in blocks of rows, in as many threads as there are cores."""
         n_samples = self.X.shape[0]
-        few = n_samples * self.shape[1] <= _FEW_ENTRIES
-        edges = [0, n_samples] if few else [n_samples * part // _N_PARTS for part in range(_N_PARTS + 1)]
-        work = partial(self._sums, theta, curvature)
-        spans = list(pairwise(edges))
-        workers = 1 if few else min(n_threads(), _N_PARTS)
+        n_parts = 1 if n_samples * self.shape[1] <= _FEW_ENTRIES else _N_PARTS
+        spans = pairwise(n_samples * part // n_parts for part in range(n_parts + 1))
         with one_blas_thread():
-            if workers == 1:
-                parts = [work(span) for span in spans]
-            else:
-                with ThreadPoolExecutor(workers, thread_name_prefix="credo-logits") as pool:
-                    parts = list(pool.map(work, spans))
-        return self._joined(theta, parts)
-
-    def _joined(self, theta: Array, parts: list[Sums]) -> Point:
-        n_features = self.X.shape[1]
-        W = theta[:, :n_features]
-        log_likelihood = float(sum(part.log_likelihood for part in parts))
-        gradient = sum(part.gradient for part in parts[1:]) + parts[0].gradient
-        gradient[:, :n_features] -= self.penalty * W
-        H = parts[0].curvature
-        if H is not None:
-            for part in parts[1:]:
-                assert part.curvature is not None
-                H += part.curvature
-            diagonal = np.einsum("ii->i", H).reshape(theta.shape)
-            diagonal[:, :n_features] += self.penalty
-        return Point(
-            theta=theta,
-            value=log_likelihood - 0.5 * self.penalty * float(np.einsum("ij,ij->", W, W)),
-            log_likelihood=log_likelihood,
-            gradient=gradient,
-            curvature=H,
-            least_lead=min(part.least_lead for part in parts),
-        )
-
-    @cached_property
-    def _plain(self) -> bool:
-        """Whether the columns lie so near zero that rows needn't be centred for the slope to keep its digits."""
-        if is_sparse(self.X):
-            return False
-        sample = self.X[:: max(1, len(self.X) // _SAMPLE)]
-        return bool((np.abs(self.center) <= _FAR * np.abs(sample - self.center).mean(axis=0)).all())
-
-    def _sums(self, theta: Array, curvature: bool, span: tuple[int, int]) -> Sums:
-        """What the rows of a span add to the objective."""
-        if not curvature and self._plain:
-            return self._slope(theta, span)
-        m, width = self.shape
-        value, lead = 0.0, np.inf
-        gradient = np.zeros((m, width))
-        H = np.zeros((m, width, m, width)) if curvature else None
-        for rows, part in self.blocks(span):
-            add = _binary if m == 1 else partial(_multinomial, self.contrasts)
-            ll, least = add(rows, theta, self.codes[part], self.weight[part], gradient, H)
-            value, lead = value + ll, min(lead, least)
-        return Sums(value, gradient, None if H is None else H.reshape(m * width, m * width), lead)
-
-    def _slope(self, theta: Array, span: tuple[int, int]) -> Sums:
-        """The same without curvature, from the rows as they stand: Σ r(x − c)ᵀ = Σ r xᵀ − (Σ r)cᵀ."""
-        m, width = self.shape
-        n_features = self.X.shape[1]
-        W = theta[:, :n_features]
-        level = (theta[:, -1] if self.intercept else 0.0) - W @ self.center
-        value, lead, gradient = 0.0, np.inf, np.zeros((m, width))
-        step = max(64, _BLOCK_ENTRIES // width)
-        for first in range(span[0], span[1], step):
-            part = slice(first, min(first + step, span[1]))
-            images = self.X[part] @ W.T + level
-            ll, pull, least = self._terms(images, part)
-            total = pull.sum(axis=0)
-            gradient[:, :n_features] += pull.T @ self.X[part] - np.outer(total, self.center)
-            gradient[:, n_features:] += total[:, None]
-            value, lead = value + ll, min(lead, least)
-        return Sums(value, gradient, None, lead)
-
-    def _terms(self, images: Array, part: slice) -> tuple[float, Array, float]:
-        """Log likelihood of some rows, its slope by their images Θφ, and the least lead."""
-        codes, weight = self.codes[part], self.weight[part]
-        if images.shape[1] == 1:
-            value, pull, least, _ = _binary_terms(images[:, 0], codes, weight)
-            return value, pull[:, None], least
-        value, pull, least, _ = multinomial_terms(self.contrasts, images, codes, weight)
-        return value, pull, least
+            parts = parallel_map(partial(self._sums, theta, curvature), spans)
+        return self._penalized(theta, reduce(add, parts))
 
     def blocks(self, span: tuple[int, int]) -> Iterator[tuple[Array, slice]]:
-        """The centred rows of a span with their column of ones, block by block, in a buffer that may be spent."""
+        """The centred rows of a span with their column of ones, block by block, in a buffer that may be overwritten."""
         n_features, width = self.X.shape[1], self.shape[1]
         step = max(64, _BLOCK_ENTRIES // width)
         buffer = np.empty((min(step, span[1] - span[0]), width))
@@ -199,6 +135,106 @@ class Task:
             rows[:, n_features:] = 1.0
             yield rows, part
 
+    def _penalized(self, theta: Array, sums: Sums) -> Point:
+        n_features = self.X.shape[1]
+        W = theta[:, :n_features]
+        sums.gradient[:, :n_features] -= self.penalty * W
+        if sums.curvature is not None:
+            np.einsum("ii->i", sums.curvature).reshape(theta.shape)[:, :n_features] += self.penalty
+        value = sums.log_likelihood - 0.5 * self.penalty * float(np.einsum("ij,ij->", W, W))
+        return Point(theta, value, sums.log_likelihood, sums.gradient, sums.curvature, sums.min_margin)
+
+    @cached_property
+    def _is_near_zero(self) -> bool:
+        """Whether all columns are so near zero that the gradient keeps its digits if rows aren't centred."""
+        if is_sparse(self.X):
+            return False
+        sample = self.X[:: max(1, len(self.X) // _SAMPLE)]
+        return bool((np.abs(self.center) <= _FAR * np.abs(sample - self.center).mean(axis=0)).all())
+
+    def _sums(self, theta: Array, curvature: bool, span: tuple[int, int]) -> Sums:
+        """What the rows of a span add."""
+        if not curvature and self._is_near_zero:
+            step = max(64, _BLOCK_ENTRIES // self.shape[1])
+            starts = range(span[0], span[1], step)
+            return reduce(add, (self._uncentred(theta, slice(a, min(a + step, span[1]))) for a in starts))
+        m, width = self.shape
+        value, margin, gradient = 0.0, np.inf, np.zeros((m, width))
+        H = np.zeros((m, width, m, width)) if curvature else None
+        for rows, part in self.blocks(span):
+            ll, residual, smallest, P = self._terms(rows @ theta.T, part)
+            value, margin = value + ll, min(margin, smallest)
+            gradient += residual.T @ rows
+            if H is not None:
+                _add_curvature(H, rows, P, self.weight[part], self.contrasts)
+        return Sums(value, gradient, None if H is None else H.reshape(m * width, m * width), margin)
+
+    def _uncentred(self, theta: Array, part: slice) -> Sums:
+        """What some rows add, without curvature and without centring them: Σ r(x − c)ᵀ = Σ r xᵀ − (Σ r)cᵀ."""
+        value, residual, margin, _ = self._terms(self._scores(theta, part), part)
+        return Sums(value, self._gradient(residual, part), None, margin)
+
+    def _scores(self, theta: Array, part: slice = slice(None)) -> Array:
+        """Θφ for some rows, (n_rows, n_contrasts)."""
+        W = theta[:, : self.X.shape[1]]
+        level = -self.center @ W.T
+        if self.intercept:
+            level = level + theta[:, -1]
+        return np.asarray(self.X[part] @ W.T) + level
+
+    def _gradient(self, residual: Array, part: slice = slice(None)) -> Array:
+        """Σ rᵢ φᵢᵀ over some rows, (n_contrasts, width)."""
+        total = residual.sum(axis=0)
+        by_feature = np.asarray(self.X[part].T @ residual).T - np.outer(total, self.center)
+        return np.column_stack([by_feature, total]) if self.intercept else by_feature
+
+    def _terms(self, scores: Array, part: slice) -> tuple[float, Array, float, Array]:
+        """Log likelihood of some rows, its gradient by their scores, the smallest margin, and the probabilities.
+
+        For two classes, the probabilities are replaced by their standard deviation √(p(1 − p)).
+        """
+        if scores.shape[1] == 1:
+            return _binary_terms(scores[:, 0], self.codes[part], self.weight[part])
+        return _multinomial_terms(self.contrasts, scores, self.codes[part], self.weight[part])
+
+
+@dataclass(frozen=True)
+class MatrixFreeObjective(Objective):
+    """The same for many columns: no curvature matrix, but its products with vectors; sparse rows stay sparse."""
+
+    def evaluate(self, theta: Array, *, curvature: bool = True) -> Point:
+        """The objective at Θ, without curvature."""
+        return self._penalized(theta, self._uncentred(theta, slice(None)))
+
+    def product(self, theta: Array) -> tuple[Callable[[Array], Array], Array]:
+        """v ↦ Hv at Θ, and the diagonal of H."""
+        C = self.contrasts
+        *_, P = _multinomial_terms(C, self._scores(theta), self.codes, self.weight)
+        n_features = self.X.shape[1]
+        variance = self.weight[:, None] * (P @ np.square(C) - np.square(P @ C))
+        diagonal = self._squares(variance)
+        diagonal[:, :n_features] += self.penalty
+
+        def times(v: Array) -> Array:
+            if len(v) == 1:
+                out = self._gradient(variance * self._scores(v))
+            else:
+                move = self._scores(v) @ C.T
+                spread = P * (move - np.einsum("ij,ij->i", P, move)[:, None])
+                out = self._gradient((self.weight[:, None] * spread) @ C)
+            out[:, :n_features] += self.penalty * v[:, :n_features]
+            return out
+
+        return times, diagonal
+
+    def _squares(self, factor: Array) -> Array:
+        """Σ factorᵢ φᵢ∘φᵢ, never negative."""
+        total = factor.sum(axis=0)
+        square: Any = self.X.multiply(self.X).tocsr() if is_sparse(self.X) else np.square(self.X)
+        by_feature = np.asarray(square.T @ factor).T - 2 * np.asarray(self.X.T @ factor).T * self.center
+        by_feature = np.maximum(by_feature + np.outer(total, np.square(self.center)), 0.0)
+        return np.column_stack([by_feature, total]) if self.intercept else by_feature
+
 
 def contrasts(n_classes: int) -> Array:
     """C of the module's equations."""
@@ -207,70 +243,55 @@ def contrasts(n_classes: int) -> Array:
     return np.ascontiguousarray(sla.helmert(n_classes).T)
 
 
-def _binary(
-    rows: Array, theta: Array, codes: NDArray[np.intp], weight: Array, gradient: Array, H: Array | None
-) -> tuple[float, float]:
-    """Two classes, coded −1 and +1; the rows are spent."""
-    value, pull, least, small = _binary_terms(rows @ theta[0], codes, weight)
-    gradient[0] += pull @ rows
-    if H is not None:
-        rows *= (np.sqrt(weight * small) / (1.0 + small))[:, None]
-        H[0, :, 0, :] += rows.T @ rows
-    return value, least
-
-
-def _binary_terms(score: Array, codes: NDArray[np.intp], weight: Array) -> tuple[float, Array, float, Array]:
-    """Log likelihood, its slope by the score, the least lead, and exp(−|score|)."""
+def _binary_terms(score: Array, codes: Codes, weight: Array) -> tuple[float, Array, float, Array]:
+    """`Objective._terms` for two classes, coded −1 and +1."""
     sign = np.where(codes == 1, 1.0, -1.0)
-    lead = sign * score
+    margin = sign * score
     small = np.exp(-np.abs(score))
-    # σ(−lead), the probability of the other class, to its own digits.
-    miss = np.where(lead > 0, small, 1.0) / (1.0 + small)
-    value = float(weight @ (np.minimum(lead, 0.0) - np.log1p(small)))
-    return value, sign * weight * miss, float(lead.min(initial=np.inf)), small
+    # σ(−margin), the probability of the other class, to full relative precision.
+    miss = np.where(margin > 0, small, 1.0) / (1.0 + small)
+    value = float(weight @ (np.minimum(margin, 0.0) - np.log1p(small)))
+    deviation = np.sqrt(small) / (1.0 + small)
+    return value, (sign * weight * miss)[:, None], float(margin.min(initial=np.inf)), deviation
 
 
-def _multinomial(
-    C: Array, rows: Array, theta: Array, codes: NDArray[np.intp], weight: Array, gradient: Array, H: Array | None
-) -> tuple[float, float]:
-    """K > 2 classes."""
-    value, pull, least, P = multinomial_terms(C, rows @ theta.T, codes, weight)
-    gradient += pull.T @ rows
-    if H is not None:
-        # Covariances under p of the contrasts' values at the label (Bishop 4.110), the mixed ones by polarization:
-        # 2 cov(a, b) = var(a + b) − var(a) − var(b), because a product AᵀA takes half the time of any other.
-        pure = [_curved(rows, P, weight, C[:, a]) for a in range(C.shape[1])]
-        for a, first in enumerate(pure):
-            H[a, :, a, :] += first
-            for b, second in enumerate(pure[:a]):
-                block = 0.5 * (_curved(rows, P, weight, C[:, a] + C[:, b]) - first - second)
-                H[a, :, b, :] += block
-                H[b, :, a, :] += block
-    return value, least
-
-
-def _curved(rows: Array, P: Array, weight: Array, values: Array) -> Array:
-    """Σ ωᵢ vᵢ φᵢφᵢᵀ with vᵢ the variance, under pᵢ, of a class's value."""
-    variance = np.einsum("nk,nk->n", P, np.square(values - (P @ values)[:, None]))
-    half = rows * np.sqrt(weight * variance)[:, None]
-    return half.T @ half
-
-
-def multinomial_terms(
-    C: Array, images: Array, codes: NDArray[np.intp], weight: Array
-) -> tuple[float, Array, float, Array]:
-    """Log likelihood, its slope by the contrasts, the least lead, and the probabilities."""
-    places = np.arange(len(images))
-    gap = images @ C.T
+def _multinomial_terms(C: Array, scores: Array, codes: Codes, weight: Array) -> tuple[float, Array, float, Array]:
+    """`Objective._terms` for any number of classes."""
+    places = np.arange(len(scores))
+    gap = scores @ C.T
     gap -= gap[places, codes][:, None]
     gap[places, codes] = -np.inf
-    lead = -gap.max(axis=1)
+    margin = -gap.max(axis=1)
     gap[places, codes] = 0.0
-    top = np.maximum(-lead, 0.0)
+    top = np.maximum(-margin, 0.0)
     P = np.exp(gap - top[:, None])
     mass = P.sum(axis=1)
     P /= mass[:, None]
     residual = -P
     residual[places, codes] += 1.0
     value = -float(weight @ (top + np.log(mass)))
-    return value, (weight[:, None] * residual) @ C, float(lead.min(initial=np.inf)), P
+    return value, (weight[:, None] * residual) @ C, float(margin.min(initial=np.inf)), P
+
+
+def _add_curvature(H: Array, rows: Array, P: Array, weight: Array, C: Array) -> None:
+    """Add Σ ωᵢ cov(contrasts under pᵢ) ⊗ φᵢφᵢᵀ to H (Bishop 4.110); for two classes, the rows are overwritten."""
+    if P.ndim == 1:
+        rows *= (np.sqrt(weight) * P)[:, None]
+        H[0, :, 0, :] += rows.T @ rows
+        return
+    # Mixed terms by polarization, 2 cov(a, b) = var(a + b) − var(a) − var(b), because a product AᵀA takes half the time
+    # of any other.
+    pure = [_weighted_gram(rows, P, weight, C[:, a]) for a in range(C.shape[1])]
+    for a, first in enumerate(pure):
+        H[a, :, a, :] += first
+        for b, second in enumerate(pure[:a]):
+            block = 0.5 * (_weighted_gram(rows, P, weight, C[:, a] + C[:, b]) - first - second)
+            H[a, :, b, :] += block
+            H[b, :, a, :] += block
+
+
+def _weighted_gram(rows: Array, P: Array, weight: Array, values: Array) -> Array:
+    """Σ ωᵢ vᵢ φᵢφᵢᵀ, where vᵢ is the variance of `values` (one for each class) under pᵢ."""
+    variance = np.einsum("nk,nk->n", P, np.square(values - (P @ values)[:, None]))
+    half = rows * np.sqrt(weight * variance)[:, None]
+    return half.T @ half

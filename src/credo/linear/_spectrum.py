@@ -2,29 +2,28 @@
 
     √w (X − 1 x̄ᵀ) = U diag(s) Vᵀ,    q = Uᵀ √w (y − ȳ),    rss = ‖√w (y − ȳ) − U q‖²
 
-Given V, s, q and rss, every ridge penalty, prior precision and evidence costs O(p); and since
-diag(s) Vᵀ is a square root of the Gram matrix, two spectra merge into the spectrum of their stacked rows
-without ever squaring a condition number. That makes this the sufficient statistic of a stream.
+Given V, s, q and rss, every ridge penalty, prior precision and evidence costs O(p).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg as sla
 from scipy import sparse as sp
 
-from credo.estimator import check_positive, check_shapes, require_squares
+from credo.estimator import check_positive, check_shapes, require_squares, training_rows
 from credo.linear._graded import graded_svd
-from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, means, triangle
+from credo.linear._rows import EPS, column_norms, flat_columns, is_sparse
+from credo.linear.summary import RowSummary, reduced, row_summary
 
 Array = NDArray[np.float64]
 
-# Eigenvalues of a Gram matrix carry an absolute error near eps·λ_max: below _NOISE they may be nothing else,
-# and below _TRUSTED they have lost digits, so that orthogonal transformations are worth their price.
+# Eigenvalues of a Gram matrix have an absolute error near eps·λ_max: below _NOISE they may be rounding errors, and
+# below _TRUSTED they have lost so many digits that the SVD is worth its price.
 _NOISE = 1e-13
 _TRUSTED = 1e-6
 # Columns that differ more than this in size lose digits to one another in an ordinary SVD.
@@ -40,7 +39,7 @@ class Spectrum:
     """Centred data in their singular basis; see the module's equations.
 
     `weight` is the sum of the sample weights, that is the number of observations; `y_square` is the weighted
-    mean square of the raw targets, the yardstick for their rounding error.
+    mean square of the raw targets, for the size of their rounding errors.
     """
 
     V: Array
@@ -59,7 +58,7 @@ class Spectrum:
 
     @property
     def dof(self) -> float:
-        """Observations that are left once the intercept, if any, has taken its share."""
+        """Observations, less one for the intercept if there is one."""
         return self.weight - self.centered
 
     @property
@@ -73,29 +72,36 @@ class Spectrum:
             return np.asarray(X @ self.V) - self.x_mean @ self.V
         return (X - self.x_mean) @ self.V
 
-    def merge(self, other: Spectrum) -> Spectrum:
-        """The spectrum of both sets of rows together."""
-        weight = self.weight + other.weight
-        share = other.weight / weight
-        root = [self.s[:, None] * self.V.T, other.s[:, None] * other.V.T]
-        target = [self.q, other.q]
-        if self.centered:
-            # Chan, Golub & LeVeque (1983): the means' difference enters as one more row.
-            gap = np.sqrt(self.weight * share)
-            root.append(gap * (other.x_mean - self.x_mean)[None, :])
-            target.append(np.array([gap * (other.y_mean - self.y_mean)]))
-        V, s, q, rss = _svd(np.vstack(root), np.concatenate(target))
-        return Spectrum(
+    @classmethod
+    def of(cls, summary: RowSummary, *, center: bool) -> Spectrum:
+        """The spectrum of summarized rows, about their mean (`center`) or about zero."""
+        summary = summary if center else summary.about_zero()
+        if summary.centered != center:
+            raise ValueError("the rows of this summary were not centred, as fit_intercept=True needs: summarize again")
+        x_mean, y_mean = summary.mean[:-1], float(summary.mean[-1])
+        rows, target = summary.factor[:, :-1], summary.factor[:, -1]
+        flat = flat_columns(column_norms(rows), x_mean, summary.weight)
+        rows = np.where(flat, 0.0, rows) if flat.any() else rows
+        V, s, q, rss = _decomposed(rows, target, n_rows=summary.n_rows, rank=summary.n_rows - center)
+        return cls(
             V=V,
             s=s,
             q=q,
-            rss=self.rss + other.rss + rss,
-            weight=weight,
-            x_mean=self.x_mean + share * (other.x_mean - self.x_mean),
-            y_mean=self.y_mean + share * (other.y_mean - self.y_mean),
-            y_square=self.y_square + share * (other.y_square - self.y_square),
-            centered=self.centered,
+            rss=rss,
+            weight=summary.weight,
+            x_mean=x_mean,
+            y_mean=y_mean,
+            y_square=float(target @ target) / summary.weight + y_mean**2,
+            centered=center,
         )
+
+    def summary(self) -> RowSummary:
+        """A summary of the rows: diag(s) Vᵀ is a square root of their Gram matrix."""
+        factor = np.zeros((len(self.s) + 1, len(self.x_mean) + 1))
+        factor[:-1, :-1], factor[:-1, -1], factor[-1, -1] = self.s[:, None] * self.V.T, self.q, np.sqrt(self.rss)
+        mean = np.append(self.x_mean, self.y_mean)
+        n_rows = max(len(self.s) + 1, round(self.weight))
+        return RowSummary(reduced(factor), mean, np.zeros_like(mean), self.weight, n_rows, self.centered)
 
 
 def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> Spectrum:
@@ -108,107 +114,73 @@ def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> 
             "LMSRegression.partial_fit on chunks."
         )
     require_squares(X, weight)
-    total = float(n_samples if weight is None else weight.sum())
-    y_mean = float(np.average(y, weights=weight)) if center else 0.0
-    if is_sparse(X):
-        x_mean, (V, s, q, rss) = _sparse(X, y - y_mean, weight, center)
-    elif n_features < n_samples:
-        x_mean, (V, s, q, rss) = _tall(X, y - y_mean, weight, center)
+    return _of_sparse(X, y, weight, center) if is_sparse(X) else Spectrum.of(row_summary(X, y, weight), center=center)
+
+
+def summarize(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RowSummary:
+    """Reduce a table to what `LinearRegression`, `Ridge` and `BayesianLinearRegression` need to know of it.
+
+    Summaries of parts of a table, wherever they were computed, can be merged; `fit_summary` of each of these models
+    then gives the fit to all rows.
+
+    Parameters
+    ----------
+    X : array, frame or sparse matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    sample_weight : array of shape (n_samples,), optional
+        A weight of k is the same as k copies of the row.
+
+    Examples
+    --------
+    >>> from credo.linear import LinearRegression, summarize
+    >>> first = summarize([[0.0], [1.0]], [1.1, 2.9])
+    >>> second = summarize([[2.0], [3.0]], [5.2, 6.8])
+    >>> LinearRegression().fit_summary(first.merge(second)).coef_.round(2)
+    array([1.94])
+    """
+    rows, target, weight, names = training_rows("summarize", X, y, sample_weight, sparse="csr")
+    if is_sparse(rows):
+        found = spectrum(rows, target, weight, center=True).summary()
     else:
-        x_mean = means(X, weight) if center else np.zeros(n_features)
-        V, s, q, rss = _wide(X, y - y_mean, weight, x_mean, center)
-    return Spectrum(
-        V=V,
-        s=s,
-        q=q,
-        rss=rss,
-        weight=total,
-        x_mean=x_mean,
-        y_mean=y_mean,
-        y_square=float(np.average(y * y, weights=weight)),
-        centered=center,
-    )
+        found = row_summary(rows, target, weight)
+    plain = names == [f"x{i}" for i in range(len(names))]
+    return replace(found, feature_names=None if plain else tuple(names))
 
 
 _Parts = tuple[Array, Array, Array, float]
 
 
-def _tall(X: Array, y: Array, weight: Array | None, center: bool) -> tuple[Array, _Parts]:
-    """More rows than columns: the Gram matrix, gathered in blocks, or the SVD where that loses digits."""
-    x_mean, gram, cross, y_ss = _moments(X, y, weight, center)
-    values, V, trusted = _eigh(gram, n_null=0)
-    s = np.sqrt(values)
-    q = (V.T @ cross) / s
-    rss = max(y_ss - float(q @ q), 0.0)
-    if trusted and rss > 1e-6 * y_ss:
-        return x_mean, (V, s, q, rss)
-    # Directions that a Gram matrix blurs, or a fit so close that the subtraction above cancels.
-    R = triangle(X, y, weight, x_mean=x_mean, y_mean=0.0)
-    total = len(y) if weight is None else float(weight.sum())
-    R[:, :-1][:, flat_columns(column_norms(R[:, :-1]), x_mean, total)] = 0.0
-    V, s, q, rss = _svd(R[:-1, :-1], R[:-1, -1], order=len(y))
-    return x_mean, (V, s, q, rss + float(R[-1, -1]) ** 2)
+def _decomposed(rows: Array, target: Array, *, n_rows: int, rank: int) -> _Parts:
+    """V, s, q and rss of a factor, by the smaller Gram matrix, or by the SVD where that loses digits.
 
-
-def _moments(
-    X: Array, y: Array, weight: Array | None, center: bool
-) -> tuple[Array, Array, Array, float]:  # fmt: skip
-    """Mean of X and the centred XᵀX, Xᵀy, yᵀy in one pass over the rows.
-
-    Rows are shifted by the mean of an even sample first, so that the correction for the exact mean,
-    Σ(x−c)(x−c)ᵀ − n(x̄−c)(x̄−c)ᵀ, subtracts something small.
+    `rank` is the largest possible one: the other eigenvalues of the n×n Gram matrix are known to be zero.
     """
-    n_samples, n_features = X.shape
-    sample = X[:: max(1, n_samples // 256)]
-    shift = sample.mean(axis=0) if center else np.zeros(n_features)
-    step = max(64, BLOCK_ENTRIES // (n_features + 2))
-    buffer = np.empty((min(step, n_samples), n_features + 2))
-    total = np.zeros((n_features + 2, n_features + 2))
-    for start in range(0, n_samples, step):
-        stop = min(start + step, n_samples)
-        block = buffer[: stop - start]
-        np.subtract(X[start:stop], shift, out=block[:, :n_features])
-        block[:, n_features] = y[start:stop]
-        block[:, n_features + 1] = 1.0
-        if weight is not None:
-            block *= np.sqrt(weight[start:stop, None])
-        total += block.T @ block
-    gram, cross, y_ss = total[:-2, :-2], total[:-2, -2], float(total[-2, -2])
-    if not center:
-        return shift, gram, cross, y_ss
-    gap = total[:-2, -1] / total[-1, -1]
-    gram -= total[-1, -1] * np.outer(gap, gap)
-    cross -= gap * total[-2, -1]
-    x_mean = shift + gap
-    flat = flat_columns(np.sqrt(np.maximum(gram.diagonal(), 0.0)), x_mean, total[-1, -1])
-    gram[flat], gram[:, flat], cross[flat] = 0.0, 0.0, 0.0
-    return x_mean, gram, cross, y_ss
-
-
-def _wide(X: Array, y: Array, weight: Array | None, x_mean: Array, center: bool) -> _Parts:
-    """At least as many columns as rows: the n×n dual, or the SVD where that loses digits."""
-    rows, target = centred(X, y, weight, x_mean=x_mean, y_mean=0.0)
-    total = len(y) if weight is None else float(weight.sum())
-    rows[:, flat_columns(column_norms(rows), x_mean, total)] = 0.0
-    gram = rows @ rows.T
-    # Centring makes the rows linearly dependent, once.
-    values, U, trusted = _eigh(gram, n_null=int(center))
-    if not trusted:
-        return _svd(rows, target)
-    s = np.sqrt(values)
+    k, n_features = rows.shape
+    if k > n_features:
+        values, V, trusted = _eigh(rows.T @ rows, n_null=0)
+        s = np.sqrt(values)
+        U = (rows @ V) / s
+    else:
+        values, U, trusted = _eigh(rows @ rows.T, n_null=max(k - rank, 0))
+        s = np.sqrt(values)
     q = U.T @ target
     residual = target - U @ q
-    return (rows.T @ U) / s, s, q, float(residual @ residual)
+    rss = float(residual @ residual)
+    # A Gram matrix blurs directions of small eigenvalues, and residuals that are small beside the target.
+    if not trusted or (k > n_features and rss <= 1e-6 * float(target @ target)):
+        return _svd(rows, target, order=n_rows)
+    return V if k > n_features else (rows.T @ U) / s, s, q, rss
 
 
-def _sparse(X: Any, y: Array, weight: Array | None, center: bool) -> tuple[Array, _Parts]:
-    """CSR rows, as far as possible not made dense: the smaller Gram matrix, centred by its own row sums."""
+def _of_sparse(X: Any, y: Array, weight: Array | None, center: bool) -> Spectrum:
+    """CSR rows, not made dense if possible: the smaller Gram matrix, centred by means of its row sums."""
     n_samples, n_features = X.shape
     root = np.ones(n_samples) if weight is None else np.sqrt(weight)
     total = float(root @ root)
     x_mean = (X.T @ (root * root)) / total if center else np.zeros(n_features)
+    y_mean = float(np.average(y, weights=weight)) if center else 0.0
     rows = sp.diags_array(root) @ X
-    target = root * y
+    target = root * (y - y_mean)
     if n_features < n_samples:
         gram = np.asarray((rows.T @ rows).todense()) - total * np.outer(x_mean, x_mean)
         flat = flat_columns(np.sqrt(np.maximum(gram.diagonal(), 0.0)), x_mean, total)
@@ -226,12 +198,11 @@ def _sparse(X: Any, y: Array, weight: Array | None, center: bool) -> tuple[Array
         V = (rows.T @ U - np.outer(x_mean, root @ U)) / s
         q = U.T @ target
     if not trusted and n_samples * n_features <= _DENSE_ENTRIES:
-        if n_features < n_samples:
-            return _tall(X.toarray(), y, weight, center)
-        return x_mean, _wide(X.toarray(), y, weight, x_mean, center)
+        return Spectrum.of(row_summary(X.toarray(), y, weight), center=center)
     w = V @ (q / s)
     residual = target - (rows @ w - root * float(x_mean @ w))
-    return x_mean, (V, s, q, float(residual @ residual))
+    y_square = float(np.average(y * y, weights=weight))
+    return Spectrum(V, s, q, float(residual @ residual), total, x_mean, y_mean, y_square, center)
 
 
 def _eigh(gram: Array, *, n_null: int) -> tuple[Array, Array, bool]:
@@ -257,7 +228,7 @@ def _svd(rows: Array, target: Array, *, order: int = 0) -> _Parts:
         U, s, Vt = sla.svd(rows, full_matrices=False, check_finite=False)
         keep = s > (s[0] if len(s) else 0.0) * EPS * max(*rows.shape, order)
         U, s, V = U[:, keep], s[keep], np.ascontiguousarray(Vt[keep].T)
-        # No direction has a part of a column of zeros, not even a rounding error.
+        # A column of zeros has no part in any direction, not even a rounding error.
         V[norms == 0] = 0.0
     q = U.T @ target
     residual = target - U @ q

@@ -26,6 +26,7 @@ from credo.linear._model import LinearModel
 from credo.linear._posterior import Posterior
 from credo.linear._rows import Kept, same_intercept
 from credo.linear._spectrum import Spectrum, spectrum
+from credo.linear.summary import RowSummary
 from credo.notices import warn
 from credo.seeds import generator
 
@@ -129,6 +130,13 @@ class BayesianLinearRegression(LinearModel):
         self._kept = Kept.of(rows, weight, sample_weight)
         return self
 
+    def fit_summary(self, summary: RowSummary) -> Self:
+        """Fit the model to rows summarized by `credo.linear.summarize`: the same result as `fit` on the rows."""
+        self._take_summary(summary)
+        self._learn(Spectrum.of(summary, center=self.fit_intercept))
+        self._kept = None
+        return self
+
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Update the fit with further rows; the result equals one `fit` on all rows so far.
 
@@ -139,7 +147,9 @@ class BayesianLinearRegression(LinearModel):
         if not first:
             same_intercept(self.posterior_.spectrum.centered, self.fit_intercept)
         data = spectrum(rows, target, weight, center=self.fit_intercept)
-        self._learn(data if first else self.posterior_.spectrum.merge(data))
+        if not first:
+            data = Spectrum.of(self.posterior_.spectrum.summary().merge(data.summary()), center=self.fit_intercept)
+        self._learn(data)
         self._kept = None
         return self
 
@@ -193,7 +203,7 @@ class BayesianLinearRegression(LinearModel):
         if kept is None:
             raise ValueError("the training rows were not stored: pass them as X_train")
         shares = np.zeros((rows.shape[0], kept.n_given))
-        shares[:, kept.place] = self.posterior_.equivalent_kernel(rows, kept.rows, kept.weight)
+        shares[:, kept.positions] = self.posterior_.equivalent_kernel(rows, kept.rows, kept.weight)
         return shares
 
     @property

@@ -173,7 +173,7 @@ class BayesianLogisticRegression(LinearClassifier):
 
     def _learn(self, rows: Any, codes: NDArray[np.intp], weight: Array | None) -> list[str]:
         """Fit to validated rows, and return the warnings to issue."""
-        task, data = log_posterior(
+        posterior, data = log_posterior(
             rows,
             codes,
             weight,
@@ -183,12 +183,12 @@ class BayesianLogisticRegression(LinearClassifier):
         )
         if isinstance(self.prior_precision, str):
             choice("prior_precision", self.prior_precision, ("evidence",))
-            found = best_precision(task, data)
+            found = best_precision(posterior, data)
         else:
-            found = given_precision(task, positive("prior_precision", self.prior_precision))
+            found = given_precision(posterior, positive("prior_precision", self.prior_precision))
         self._keep(found, data)
         self.n_observations_ = data.weight
-        self.n_parameters_ = (len(self.classes_) - 1) * (rows.shape[1] + task.intercept)
+        self.n_parameters_ = (len(self.classes_) - 1) * (rows.shape[1] + posterior.intercept)
         return list(self._doubts(found, rows, codes, weight))
 
     def proba_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
@@ -228,24 +228,24 @@ class BayesianLogisticRegression(LinearClassifier):
 
     def _keep(self, found: LaplaceFit, data: Spectrum) -> None:
         """Fitted attributes from the approximation."""
-        task, mode = found.task, found.mode
-        self.posterior_ = LogitPosterior.of(task, mode, data)
+        posterior, mode = found.posterior, found.mode
+        self.posterior_ = LogitPosterior.of(posterior, mode, data)
         self.coef_, self.intercept_ = self.posterior_.coef(), self.posterior_.intercept()
         self.coef_std_, self.intercept_std_ = self.posterior_.coef_std(), self.posterior_.intercept_std()
-        self.prior_precision_ = task.penalty
-        self.effective_dof_ = effective_weights(task, mode)
-        self.log_evidence_, self.evidence_method_ = log_evidence(task, mode), "laplace"
+        self.prior_precision_ = posterior.penalty
+        self.effective_dof_ = effective_weights(posterior, mode)
+        self.log_evidence_, self.evidence_method_ = log_evidence(posterior, mode), "laplace"
         learned = MAXIMISED if self.prior_precision == "evidence" else ""
         self.evidence_base_ = evidence_base(hyperparameters=learned, class_weight=self.class_weight)
-        self.log_likelihood_ = mode.summit.point.log_likelihood
+        self.log_likelihood_ = mode.optimum.point.log_likelihood
         message = _PLACES[found.place]
-        if not mode.summit.converged:
+        if not mode.optimum.converged:
             message = (
-                f"Newton's method did not converge in {mode.summit.n_iter} iterations ({mode.summit.decrement:.2g} "
+                f"Newton's method did not converge in {mode.optimum.n_iter} iterations ({mode.optimum.decrement:.2g} "
                 "posterior standard deviations from the mode): try a larger prior_precision, or standardize the columns"
             )
-        self.result_ = Result(mode.summit.converged, found.n_iter, message)
-        n_latent = task.shape[0]
+        self.result_ = Result(mode.optimum.converged, found.n_iter, message)
+        n_latent = posterior.shape[0]
         if self.predictive == "monte_carlo":
             draws = positive_integer("n_draws", self.n_draws)
             self.nodes_ = generator(self.random_state).standard_normal((draws, n_latent))

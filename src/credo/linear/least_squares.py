@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import StudentT, t_variance
 from credo.estimator import FitWarning, Result
-from credo.linear._design import Solution, least_squares, orthonormal_rows
+from credo.linear._design import Solution, least_squares, orthonormal_rows, sparse_least_squares
 from credo.linear._model import LinearModel
-from credo.linear._rows import KEPT_ENTRIES, Kept
+from credo.linear._rows import KEPT_ENTRIES, Kept, is_sparse
+from credo.linear.summary import RowSummary, row_summary
 from credo.notices import warn
 
 Array = NDArray[np.float64]
@@ -70,34 +71,47 @@ class LinearRegression(LinearModel):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         rows, target, weight = self._training_rows(X, y, sample_weight)
-        self.solution_ = least_squares(rows, target, weight, center=self.fit_intercept)
+        if is_sparse(rows):
+            self._learn(sparse_least_squares(rows, target, weight, center=self.fit_intercept))
+        else:
+            self._learn(least_squares(row_summary(rows, target, weight), center=self.fit_intercept))
+        self._kept = Kept.of(rows, weight, sample_weight)
+        return self
+
+    def fit_summary(self, summary: RowSummary) -> Self:
+        """Fit the model to rows summarized by `credo.linear.summarize`: the same result as `fit` on the rows."""
+        self._take_summary(summary)
+        self._learn(least_squares(summary, center=self.fit_intercept))
+        self._kept = None
+        return self
+
+    def _learn(self, solution: Solution) -> None:
+        self.solution_ = solution
         self.coef_, self.intercept_ = self.solution_.coef, self.solution_.intercept
         self.rank_, self.dof_ = self.solution_.rank, self.solution_.dof
         self.noise_std_, self.r2_ = self.solution_.noise_std, self.solution_.r2
         self.log_likelihood_, self.n_parameters_ = self.solution_.log_likelihood, self.solution_.n_parameters
         self.n_observations_ = self.solution_.n_observations
         scale = self.solution_.coef_scale()
-        # Without noise, a weight that the rows don't determine is still undetermined.
+        # Also where the noise is zero, a weight that the rows don't determine has an infinite standard error.
         known = np.isfinite(scale)
         self.coef_std_error_ = np.where(known, self.noise_std_ * np.where(known, scale, 1.0), np.inf)
         self.intercept_std_error_ = self.noise_std_ * self.solution_.intercept_scale()
         self.result_ = self._outcome()
-        self._kept = Kept.of(rows, weight, sample_weight)
-        return self
 
     def hat_matrix(self) -> Array:
         """The n×n matrix H with ŷ = Hy on the training rows; zero for rows of weight zero."""
         Q, kept = self._orthonormal()
         root = np.ones(len(Q)) if kept.weight is None else np.sqrt(kept.weight)
         H = np.zeros((kept.n_given, kept.n_given))
-        H[np.ix_(kept.place, kept.place)] = (Q @ Q.T) * (root / root[:, None])
+        H[np.ix_(kept.positions, kept.positions)] = (Q @ Q.T) * (root / root[:, None])
         return H
 
     def leverage(self) -> Array:
         """The diagonal of the hat matrix: the influence of each row on its own fitted value; sums to rank (+ 1)."""
         Q, kept = self._orthonormal()
         leverage = np.zeros(kept.n_given)
-        leverage[kept.place] = np.einsum("ij,ij->i", Q, Q)
+        leverage[kept.positions] = np.einsum("ij,ij->i", Q, Q)
         return leverage
 
     @property
@@ -156,8 +170,8 @@ class LinearRegression(LinearModel):
         kept: Kept | None = getattr(self, "_kept", None)
         if kept is None:
             raise ValueError(
-                "the training rows were not stored (the model was loaded from a file, or X has more than "
-                f"{KEPT_ENTRIES} entries): fit again, on fewer rows, to get the hat matrix"
+                "the training rows were not stored (the model was loaded from a file or fitted from a summary, or X "
+                f"has more than {KEPT_ENTRIES} entries): fit again, on fewer rows, to get the hat matrix"
             )
         return orthonormal_rows(kept.rows, kept.weight, center=self.fit_intercept), kept
 
@@ -168,5 +182,5 @@ class LinearRegression(LinearModel):
             f"the {len(self.coef_)} columns are collinear (rank {self.rank_}), so the coefficients are not unique and "
             "those of smallest norm are given: drop columns, or use BayesianLinearRegression"
         )
-        warn(message, FitWarning, stacklevel=3)
+        warn(message, FitWarning, stacklevel=4)
         return Result(True, 1, message)

@@ -10,8 +10,9 @@ from scipy import linalg as sla
 
 from credo.estimator import FitWarning, LinearClassifier, Result
 from credo.linear._graded import graded_svd
-from credo.linear._rows import centred, column_norms, flat_columns, is_sparse, means, triangle
+from credo.linear._rows import column_norms, flat_columns, is_sparse
 from credo.linear._spectrum import spectrum
+from credo.linear.summary import row_summary
 from credo.notices import warn
 
 Array = NDArray[np.float64]
@@ -118,22 +119,16 @@ def joint_least_squares(X: Any, Y: Array, weight: Array | None, *, center: bool)
         cross = np.asarray(X.T @ pull) - np.outer(data.x_mean, pull.sum(axis=0))
         coef = data.V @ ((data.V.T @ cross) / np.square(data.s)[:, None])
         return coef, y_mean - data.x_mean @ coef, len(data.s)
-    n_samples, n_features = X.shape
-    total = float(n_samples if weight is None else weight.sum())
-    x_mean = means(X, weight) if center else np.zeros(n_features)
-    y_mean = np.average(Y, axis=0, weights=weight) if center else np.zeros(Y.shape[1])
-    joint, joint_mean = np.hstack([X, Y[:, :-1]]), np.append(x_mean, y_mean[:-1])
-    gather = triangle if n_samples > joint.shape[1] else _stacked
-    R = gather(joint, Y[:, -1], weight, x_mean=joint_mean, y_mean=float(y_mean[-1]))
-    R1, c = R[:, :n_features], R[:, n_features:]
-    scale = column_norms(R1)
-    flat = flat_columns(scale, x_mean, total)
-    coef, rank = _least_norm(np.where(flat, 0.0, R1), c, np.where(flat, 1.0, scale), n_samples)
+    # All targets but the last stand beside the columns of X.
+    n_features = X.shape[1]
+    summary = row_summary(np.hstack([X, Y[:, :-1]]), Y[:, -1], weight)
+    summary = summary if center else summary.about_zero()
+    x_mean, y_mean = summary.mean[:n_features], summary.mean[n_features:]
+    R, c = summary.factor[:, :n_features], summary.factor[:, n_features:]
+    scale = column_norms(R)
+    flat = flat_columns(scale, x_mean, summary.weight)
+    coef, rank = _least_norm(np.where(flat, 0.0, R), c, np.where(flat, 1.0, scale), len(X))
     return coef, y_mean - x_mean @ coef, rank
-
-
-def _stacked(X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean: float) -> Array:
-    return np.column_stack(centred(X, y, weight, x_mean=x_mean, y_mean=y_mean))
 
 
 def _least_norm(R: Array, c: Array, scale: Array, n_samples: int) -> tuple[Array, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import frexp, ldexp
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -22,22 +23,95 @@ from credo.estimator import (
     positive_integer,
 )
 from credo.frames import Table
-from credo.linear._batch import Batch, Memory
 from credo.linear._jit import correction_pass, lms_pass
-from credo.linear._rows import same_intercept
+from credo.linear._rows import EPS, merge_equal_rows, same_intercept
 from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
 Order = NDArray[np.intp]
 
-# The error of a stable rule stays within this many times the largest target.
-_BLOW_UP = 1e6
-# Observations per weight after which the automatic step begins to fall.
+# With a fixed step, errors this many times larger than the largest target mean divergence.
+_DIVERGED = 1e6
+# Observations per weight after which the automatic step begins to decrease.
 _PATIENCE = 10.0
-# Part of a single-row error that one visit of a correction pass may remove.
+# Part of the error of a row that one visit of a correction pass may remove.
 _VISIT_SHARE = 0.5
-_BEYOND = "the coefficients overflow double precision, so these rows were not used: rescale the columns or the target"
+_OVERFLOW = "the coefficients overflow double precision, so these rows were not used: rescale the columns or the target"
+
+
+@dataclass(frozen=True)
+class _State:
+    """What is stored between batches: the moments of the columns, and the weights, whose last entry is f at x_mean."""
+
+    n_seen: float
+    x_mean: Array
+    x_scale: Array
+    last: Array
+    average: Array
+    noise: float
+
+    def with_moments_of(self, rows: Array, weight: Array, *, center: bool) -> _State:
+        """The state with further rows in its moments, and with its levels moved to the new mean."""
+        total = float(weight.sum())
+        mean = np.average(rows, axis=0, weights=weight) if center else np.zeros(rows.shape[1])
+        scale = _root_mean_square(rows - mean, weight / total)
+        # Chan, Golub & LeVeque (1979): moments of the union from the moments of its parts.
+        part = total / (self.n_seen + total)
+        shift = mean - self.x_mean
+        mean = self.x_mean + part * shift
+        parts = np.stack([self.x_scale, scale, np.sqrt(part) * np.abs(shift)])
+        scale = _root_mean_square(parts, np.array([1 - part, part, 1 - part]))
+        last, average = self.last.copy(), self.average.copy()
+        for w in (last, average):
+            w[-1] += (mean - self.x_mean) @ w[:-1]
+        return replace(self, x_mean=mean, x_scale=scale, last=last, average=average)
+
+    def scaled(self, by: Array, unit: float) -> _State:
+        return replace(self, last=self.last * by, average=self.average * by, noise=self.noise / unit)
+
+
+class _Batch:
+    """Rows in the coordinates of the rule: φ = (z, bias) with z = (x − mean)/scale, and y in a unit near its size."""
+
+    def __init__(self, state: _State, rows: Array, target: Array, weight: Array, *, bias: float) -> None:
+        varies = state.x_scale > 8 * EPS * np.abs(state.x_mean)
+        scale = np.where(varies, state.x_scale, 1.0)
+        self.Z = np.ascontiguousarray(np.where(varies, (rows - state.x_mean) / scale, 0.0))
+        size = max(float(np.abs(target).max()), abs(float(state.last[-1])), float(np.nan_to_num(state.noise)))
+        self.unit = ldexp(1.0, min(frexp(size or 1.0)[1], 1023))
+        # Weights in these coordinates are those in the units of X times `factor`.
+        self.factor = np.append(scale, 1.0) / self.unit
+        self.y, self.weight, self.bias = target / self.unit, weight, bias
+        self.total = float(weight.sum())
+        self.n_weights = bias + int(varies.sum())
+        # The mean of ‖φ‖² over all rows seen, because the columns have unit variance.
+        self.power = max(self.n_weights, 1.0)
+        self.squares = bias + np.einsum("ij,ij->i", self.Z, self.Z)
+        self.visits = np.arange(len(target))
+        columns = np.sqrt(np.append(np.einsum("i,ij,ij->j", weight, self.Z, self.Z), bias * self.total))
+        self._columns = np.where(columns > 0, columns, 1.0)
+        center = np.average(self.y, weights=weight) if bias else 0.0
+        self._target = float(np.sqrt(weight @ np.square(self.y - center)))
+        self._rounding = 8 * EPS * float(np.sqrt(weight @ np.square(self.y)))
+
+    def merge(self) -> None:
+        """Visit equal rows once, with the sum of their weights, in an order that doesn't depend on theirs."""
+        self.visits, self.weight = merge_equal_rows(self.Z, self.y, self.weight)
+
+    def residual(self, w: Array) -> Array:
+        return self.y - self.Z @ w[:-1] - self.bias * w[-1]
+
+    def rss(self, residual: Array) -> float:
+        return float(self.weight @ np.square(residual))
+
+    def gradient(self, residual: Array) -> tuple[Array, float]:
+        """Σ ω r φ, and the largest correlation of a column with the residuals, relative to that with the target."""
+        pull = self.weight * residual
+        gradient = np.append(pull @ self.Z, self.bias * pull.sum())
+        slope = float((np.abs(gradient) / self._columns).max())
+        # Below the rounding error of the targets there is no correlation.
+        return gradient, max(slope - self._rounding, 0.0) / self._target if self._target > 0 else 0.0
 
 
 class LMSRegression(Regressor):
@@ -132,38 +206,40 @@ class LMSRegression(Regressor):
         check_shapes(self, sizes, x_mean_="d", x_scale_="d", coef_="d", last_="d+1", average_="d+1")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table; a weight of k is the same as k copies of the row."""
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         self._check_arguments()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         rng = generator(self.random_state)
         with np.errstate(all="ignore"):
-            memory, batch = self._enter(None, rows, target, weight)
-            batch = batch.merged() if self.shuffle else batch
-            memory = self._pass(memory, batch, self._order(batch.visits, rng))
-            more = self._corrected if self._is_automatic() else self._repeated
-            memory, n_iter, correlation = more(memory, batch, rng)
-            memory = replace(memory, noise=self._residual_noise(memory, batch))
-            self._leave(memory, batch, n_iter)
+            state, batch = self._enter(None, rows, target, weight)
+            if self.shuffle:
+                batch.merge()
+            state = self._pass(state, batch, self._order(batch.visits, rng))
+            repeat = self._corrected_passes if self._is_automatic() else self._plain_passes
+            state, n_iter, correlation = repeat(state, batch, rng)
+            if batch.total > batch.n_weights:
+                rss = batch.rss(batch.residual(self._chosen(state)))
+                state = replace(state, noise=float(np.sqrt(rss / (batch.total - batch.n_weights))))
+            self._leave(state, batch, n_iter)
         self.result_ = self._outcome(correlation)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Update the fit with further rows, in the given order; a sample weight of k is equivalent to k copies."""
         self._check_arguments()
-        first = not hasattr(self, "n_seen_")
-        rows, target, weight = self._training_rows(X, y, sample_weight, reset=first)
-        if not first:
+        state = None
+        if hasattr(self, "n_seen_"):
+            state = _State(self.n_seen_, self.x_mean_, self.x_scale_, self.last_, self.average_, self.noise_std_)
+        rows, target, weight = self._training_rows(X, y, sample_weight, reset=state is None)
+        if state is not None:
             same_intercept(self.centered_, self.fit_intercept)
         with np.errstate(all="ignore"):
-            memory, batch = self._enter(None if first else self._memory(), rows, target, weight)
-            memory = self._pass(memory, batch, batch.visits)
-            self._leave(memory, batch, 1 if first else self.n_iter_ + 1)
-        self.result_ = Result(
-            True,
-            self.n_iter_,
-            f"{self.n_seen_:g} observations in {self.n_iter_} {'batches' if self.n_iter_ > 1 else 'batch'}; "
-            f"one-step-ahead error about {self.noise_std_:.3g}",
-        )
+            n_iter = 1 if state is None else self.n_iter_ + 1
+            state, batch = self._enter(state, rows, target, weight)
+            self._leave(self._pass(state, batch, batch.visits), batch, n_iter)
+        batches = "1 batch" if n_iter == 1 else f"{n_iter} batches"
+        message = f"{self.n_seen_:g} observations in {batches}; one-step-ahead error about {self.noise_std_:.3g}"
+        self.result_ = Result(True, n_iter, message)
         return self
 
     def summary(self, *, level: float = 0.95) -> Table:
@@ -183,7 +259,6 @@ class LMSRegression(Regressor):
         )
 
     def _dist(self, rows: Array, *, latent: bool) -> Normal:
-        """The weights as learned, and the noise."""
         if latent:
             raise ValueError(
                 "LMSRegression has no covariance of its coefficients, so latent=True is not available: use "
@@ -194,11 +269,12 @@ class LMSRegression(Regressor):
         return Normal(self._mean(rows), np.full(len(rows), self.noise_std_))
 
     def _mean(self, X: Array) -> Array:
-        return (X - self.x_mean_) @ self.coef_ + float(self._chosen(self.last_, self.average_)[-1])
+        # About the mean of the inputs, where an offset costs no digits.
+        return (X - self.x_mean_) @ self.coef_ + float((self.average_ if self.average else self.last_)[-1])
 
-    def _chosen(self, last: Array, average: Array) -> Array:
-        """The weights and level that predict."""
-        return average if self.average else last
+    def _chosen(self, state: _State) -> Array:
+        """The weights that predict."""
+        return state.average if self.average else state.last
 
     def _is_automatic(self) -> bool:
         return isinstance(self.step, str)
@@ -213,99 +289,84 @@ class LMSRegression(Regressor):
         for name in ("average", "fit_intercept", "shuffle"):
             choice(name, getattr(self, name), (True, False))
 
-    def _memory(self) -> Memory:
-        return Memory(self.n_seen_, self.x_mean_, self.x_scale_, self.last_, self.average_, self.noise_std_)
-
-    def _enter(self, memory: Memory | None, rows: Array, target: Array, weight: Array | None) -> tuple[Memory, Batch]:
-        """The memory in the batch's coordinates, and the batch."""
+    def _enter(self, state: _State | None, rows: Array, target: Array, weight: Array | None) -> tuple[_State, _Batch]:
+        """The batch, and the state in its coordinates."""
         weight = np.ones(len(target)) if weight is None else weight
-        first = memory is None
-        if memory is None:
+        if state is None:
             zero = np.zeros(rows.shape[1])
-            start = float(np.average(target, weights=weight))
-            start *= self._is_automatic() and self.fit_intercept
-            memory = Memory(0.0, zero, zero + 1.0, np.append(zero, start), np.append(zero, start), np.nan)
+            start = np.append(zero, np.average(target, weights=weight) * (self._is_automatic() and self.fit_intercept))
+            state = _State(0.0, zero, zero + 1.0, start, start, np.nan)
         if self._is_automatic():
-            memory = memory.joined(rows, weight, center=self.fit_intercept, first=first)
-        batch = Batch.of(memory, rows, target, weight, bias=float(self.fit_intercept))
-        return batch.scaled(memory), batch
+            state = state.with_moments_of(rows, weight, center=self.fit_intercept)
+        batch = _Batch(state, rows, target, weight, bias=float(self.fit_intercept))
+        return state.scaled(batch.factor, batch.unit), batch
 
-    def _leave(self, memory: Memory, batch: Batch, n_iter: int) -> None:
-        """Store what was learned, unless the numbers ran out."""
-        memory = batch.natural(memory)
-        chosen = self._chosen(memory.last, memory.average)
-        intercept = float(chosen[-1] - memory.x_mean @ chosen[:-1])
-        if not np.isfinite([*memory.last, *memory.average, intercept, np.nan_to_num(memory.noise)]).all():
-            raise ValueError(_BEYOND)
-        self.n_seen_, self.x_mean_, self.x_scale_ = memory.n_seen, memory.x_mean, memory.x_scale
-        self.last_, self.average_, self.noise_std_ = memory.last, memory.average, memory.noise
+    def _leave(self, state: _State, batch: _Batch, n_iter: int) -> None:
+        """Store what was learned, unless a number has overflowed."""
+        state = state.scaled(1.0 / batch.factor, 1.0 / batch.unit)
+        chosen = self._chosen(state)
+        intercept = float(chosen[-1] - state.x_mean @ chosen[:-1])
+        if not np.isfinite([*state.last, *state.average, intercept, np.nan_to_num(state.noise)]).all():
+            raise ValueError(_OVERFLOW)
+        self.n_seen_, self.x_mean_, self.x_scale_ = state.n_seen, state.x_mean, state.x_scale
+        self.last_, self.average_, self.noise_std_ = state.last, state.average, state.noise
         self.coef_, self.intercept_, self.n_iter_ = chosen[:-1].copy(), intercept, n_iter
         self.centered_ = bool(self.fit_intercept)
 
     def _order(self, visits: Order, rng: np.random.Generator) -> Order:
         return rng.permutation(visits) if self.shuffle else visits
 
-    def _pass(self, memory: Memory, batch: Batch, order: Order) -> Memory:
-        """One pass of the plain rule."""
-        last, average = memory.last.copy(), memory.average.copy()
-        track = np.array([memory.n_seen, memory.noise**2])
-        automatic, power = self._is_automatic(), batch.power()
-        limit = _BLOW_UP * float(np.fmax(np.abs(batch.y).max(), memory.noise))
+    def _pass(self, state: _State, batch: _Batch, order: Order) -> _State:
+        """One pass of the LMS rule."""
+        last, average = state.last.copy(), state.average.copy()
+        track = np.array([state.n_seen, state.noise**2])
+        automatic, power = self._is_automatic(), batch.power
+        limit = np.inf if automatic else _DIVERGED * float(np.fmax(np.abs(batch.y).max(), state.noise))
+        step, decay = (1.0 / power, 2 / 3) if automatic else (float(self.step), 0.0)
         stopped = lms_pass(
-            batch.Z, batch.y, batch.weight, order, last, average, track,
-            1.0 / power if automatic else float(self.step), _PATIENCE * power, 2 / 3 if automatic else 0.0,
-            automatic, batch.bias, np.inf if automatic else limit,
+            batch.Z, batch.y, batch.weight, order, last, average, track, step, _PATIENCE * power, decay, automatic,
+            batch.bias, limit,
         )  # fmt: skip
         if automatic and stopped >= 0:
-            raise ValueError(_BEYOND)
+            raise ValueError(_OVERFLOW)
         if not automatic and (stopped >= 0 or not np.isfinite(last).all()):
             raise ValueError(
                 f"step={self.step!r} is too large for these rows: the errors diverge. Use a step below "
-                f"{2 / batch.squares().max():.2g}, or step='auto'"
+                f"{2 / batch.squares.max():.2g}, or step='auto'"
             )
-        return replace(memory, n_seen=float(track[0]), last=last, average=average, noise=float(np.sqrt(track[1])))
+        return replace(state, n_seen=float(track[0]), last=last, average=average, noise=float(np.sqrt(track[1])))
 
-    def _repeated(self, memory: Memory, batch: Batch, rng: np.random.Generator) -> tuple[Memory, int, float]:
-        """Further passes of the plain rule, until least squares or the last pass."""
+    def _plain_passes(self, state: _State, batch: _Batch, rng: np.random.Generator) -> tuple[_State, int, float]:
+        """Further passes of the rule, until the least-squares solution is reached or `n_epochs` are over."""
         for n_iter in range(1, self.n_epochs + 1):
-            residual = batch.residual(self._chosen(memory.last, memory.average))
-            correlation = batch.correlation(batch.gradient(residual))
+            _, correlation = batch.gradient(batch.residual(self._chosen(state)))
             if correlation <= self.tol or n_iter == self.n_epochs:
                 break
-            memory = self._pass(memory, batch, self._order(batch.visits, rng))
-        return replace(memory, n_seen=batch.total()), n_iter, correlation
+            state = self._pass(state, batch, self._order(batch.visits, rng))
+        return replace(state, n_seen=batch.total), n_iter, correlation
 
-    def _corrected(self, memory: Memory, batch: Batch, rng: np.random.Generator) -> tuple[Memory, int, float]:
-        """Further passes without the rows' noise; a pass that makes the fit worse is undone and its step halved."""
-        w = self._chosen(memory.last, memory.average)
-        step, squares = 0.5 / batch.power(), batch.squares()
+    def _corrected_passes(self, state: _State, batch: _Batch, rng: np.random.Generator) -> tuple[_State, int, float]:
+        """Further passes by SVRG; one that makes the fit worse is undone, and the step halved."""
+        w = self._chosen(state)
+        step, residual = 0.5 / batch.power, batch.residual(w)
         share = batch.weight / batch.weight[batch.visits].mean()
-        residual = batch.residual(w)
         for n_iter in range(1, self.n_epochs + 1):
-            gradient = batch.gradient(residual)
-            correlation = batch.correlation(gradient)
+            gradient, correlation = batch.gradient(residual)
             if correlation <= self.tol or n_iter == self.n_epochs:
                 break
-            # A row with a large φ or weight is visited often, each time for a part of its weight.
-            repeats = np.maximum(np.ceil(step * share * squares / _VISIT_SHARE), 1.0).astype(np.intp)
+            # A row with a large φ or weight is visited several times, each time with a part of its weight.
+            repeats = np.maximum(np.ceil(step * share * batch.squares / _VISIT_SHARE), 1.0).astype(np.intp)
             order = self._order(np.repeat(batch.visits, repeats[batch.visits]), rng)
             delta = np.zeros_like(w)
-            correction_pass(batch.Z, share / repeats, order, gradient / batch.total(), step, batch.bias, delta)
+            correction_pass(batch.Z, share / repeats, order, gradient / batch.total, step, batch.bias, delta)
             trial = batch.residual(w + delta)
             if batch.rss(trial) <= batch.rss(residual) * (1 + 1e-10):
                 w, residual = w + delta, trial
             else:
                 step /= 2
         if n_iter > 1:
-            memory = replace(memory, last=w, average=w.copy())
-        return replace(memory, n_seen=batch.total()), n_iter, correlation
-
-    def _residual_noise(self, memory: Memory, batch: Batch) -> float:
-        dof = batch.total() - batch.n_weights()
-        if dof <= 0:
-            return memory.noise
-        residual = batch.residual(self._chosen(memory.last, memory.average))
-        return float(np.sqrt(batch.rss(residual) / dof))
+            state = replace(state, last=w, average=w.copy())
+        return replace(state, n_seen=batch.total), n_iter, correlation
 
     def _outcome(self, correlation: float) -> Result:
         passes = f"{self.n_iter_} passes" if self.n_iter_ > 1 else "one pass"
@@ -319,3 +380,10 @@ class LMSRegression(Regressor):
         )
         warn(message, ConvergenceWarning, stacklevel=3)
         return Result(False, self.n_iter_, message)
+
+
+def _root_mean_square(values: Array, share: Array) -> Array:
+    """√(Σ share v²) of each column, without overflow."""
+    largest = np.abs(values).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)
+    return unit * np.sqrt(share @ np.square(values / unit))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,13 +19,25 @@ from credo.estimator import (
     positive_integer,
     require_squares,
 )
-from credo.linear._maximum import Maximum, maximize, posed
-from credo.linear._separable import SeparationWatch
-from credo.linear._softmax import Task
-from credo.linear._steepest import Path, ascend
+from credo.linear._ascent import steepest_ascent
+from credo.linear._maximum import Maximum, maximize, objective_for
+from credo.linear._separable import SeparationMonitor
+from credo.linear._softmax import Objective
 from credo.notices import warn
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Path:
+    """The steps of steepest ascent: weights, intercepts and the objective, at the start and after each step."""
+
+    coef: Array
+    intercept: Array
+    objective: Array
+
+    def __len__(self) -> int:
+        return len(self.objective)
 
 
 class LogisticRegression(LinearClassifier):
@@ -119,38 +131,35 @@ class LogisticRegression(LinearClassifier):
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         require_squares(rows, weight)
-        task = posed(
+        objective = objective_for(
             rows, codes, weight, n_classes=len(self.classes_), penalty=alpha, intercept=bool(self.fit_intercept)
         )
-        watch = SeparationWatch() if alpha == 0 else None
+        monitor = SeparationMonitor() if alpha == 0 else None
         if self.solver == "newton":
-            top = maximize(task, tol=tol, max_iter=max_iter, watch=watch, curved=alpha == 0)
+            top = maximize(objective, tol=tol, max_iter=max_iter, monitor=monitor, exact_curvature=alpha == 0)
         else:
-            top = self._ascended(task, tol, max_iter, watch)
-        point = top.summit.point
+            top = self._ascend(objective, tol, max_iter, monitor)
+        optimum = top.optimum
         self.coef_, self.intercept_ = top.coef, top.intercept
-        self.log_likelihood_, self.n_parameters_ = point.log_likelihood, top.n_parameters
-        self.n_observations_, self.n_iter_ = task.total, max(top.summit.n_iter, 1)
-        if alpha == 0 and top.summit.curvature is not None:
+        self.log_likelihood_, self.n_parameters_ = optimum.point.log_likelihood, top.n_parameters
+        self.n_observations_, self.n_iter_ = objective.total, max(optimum.n_iter, 1)
+        if alpha == 0 and optimum.curvature is not None:
             self.coef_std_error_, self.intercept_std_error_ = top.std_errors()
-            if top.summit.obstacle:
+            if optimum.failure:
                 self.coef_std_error_[:], self.intercept_std_error_[:] = np.inf, np.inf
         self.result_ = self._outcome(top)
         return self
 
-    def _ascended(self, task: Task, tol: float, max_iter: int, watch: SeparationWatch | None) -> Maximum:
-        if task.intercept:
-            # Unlike Newton's, this way depends on the centre.
-            task = replace(task, center=np.asarray(task.weight @ task.X) / task.total)
-        summit, visited = ascend(task, tol=tol, max_iter=max_iter, watch=watch)
-        top = Maximum(task, summit, None, task.center)
-        steps = [top.natural(point.theta) for point in visited]
-        self.path_ = Path(
-            np.array([coef for coef, _ in steps]),
-            np.array([level for _, level in steps]),
-            np.array([point.value for point in visited]),
-        )
-        return top
+    def _ascend(
+        self, objective: Objective, tol: float, max_iter: int, monitor: SeparationMonitor | None
+    ) -> Maximum:  # fmt: skip
+        if objective.intercept:
+            # Unlike Newton's method, steepest ascent depends on the centre.
+            objective = replace(objective, center=np.asarray(objective.weight @ objective.X) / objective.total)
+        optimum, visited = steepest_ascent(objective, tol=tol, max_iter=max_iter, monitor=monitor)
+        coefs, intercepts = zip(*(objective.coefficients(point.theta) for point in visited), strict=True)
+        self.path_ = Path(np.array(coefs), np.array(intercepts), np.array([point.value for point in visited]))
+        return Maximum(objective, optimum, objective.center)
 
     def _scales(self) -> tuple[Array, Array] | None:
         if not hasattr(self, "coef_std_error_"):
@@ -162,25 +171,25 @@ class LogisticRegression(LinearClassifier):
         return f"{fit}, {self.n_parameters_} free parameters, alpha {self.alpha:g}", self.result_.message
 
     def _outcome(self, top: Maximum) -> Result:
-        summit, steps = top.summit, f"{top.summit.n_iter} iterations"
-        if summit.obstacle:
-            warn(summit.obstacle, ConvergenceWarning, stacklevel=3)
-            return Result(False, summit.n_iter, summit.obstacle)
-        if not summit.converged:
+        end, steps = top.optimum, f"{top.optimum.n_iter} iterations"
+        if end.failure:
+            warn(end.failure, ConvergenceWarning, stacklevel=3)
+            return Result(False, end.n_iter, end.failure)
+        if not end.converged:
             message = (
-                f"did not converge in {steps} ({summit.decrement:.2g} standard errors from the maximum): increase "
+                f"did not converge in {steps} ({end.decrement:.2g} standard errors from the maximum): increase "
                 "max_iter, or standardize the columns"
             )
             if self.solver == "ascent":
                 message += "; solver='newton' converges in a few iterations"
             warn(message, ConvergenceWarning, stacklevel=3)
-            return Result(False, summit.n_iter, message)
+            return Result(False, end.n_iter, message)
         message = f"converged in {steps}"
-        if top.rotation is None or self.alpha > 0 or top.rotation.rank == len(top.center):
-            return Result(True, summit.n_iter, message)
+        if top.V is None or self.alpha > 0 or top.V.shape[1] == len(top.center):
+            return Result(True, end.n_iter, message)
         message = (
-            f"the {len(top.center)} columns are collinear (rank {top.rotation.rank}), so the coefficients are not "
+            f"the {len(top.center)} columns are collinear (rank {top.V.shape[1]}), so the coefficients are not "
             "unique and those of smallest norm are given: drop columns, or use alpha>0"
         )
         warn(message, FitWarning, stacklevel=3)
-        return Result(True, summit.n_iter, message)
+        return Result(True, end.n_iter, message)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import Absent, ConvergenceWarning, LinearClassifier, Result, positive_integer, require_squares
 from credo.linear._jit import perceptron_pass
+from credo.linear._rows import merge_equal_rows
 from credo.linear._separable import separable
 from credo.notices import warn
 from credo.seeds import generator
@@ -107,7 +108,7 @@ class Perceptron(LinearClassifier):
         weight = np.ones(len(rows)) if weight is None else weight
         visits = np.arange(len(rows))
         if self.shuffle:
-            visits, weight = merged(rows, codes, weight)
+            visits, weight = merge_equal_rows(rows, codes, weight)
         n_scores = 1 if len(self.classes_) == 2 else len(self.classes_)
         W, best = np.zeros((2, n_scores, rows.shape[1] + 1))
         counts, mistakes = np.zeros(len(rows), dtype=np.int64), []
@@ -145,15 +146,3 @@ class Perceptron(LinearClassifier):
         )
         warn(message, ConvergenceWarning, stacklevel=3)
         return Result(False, self.n_iter_, message)
-
-
-def merged(rows: Array, codes: NDArray[np.intp], weight: Array) -> tuple[NDArray[np.intp], Array]:
-    """Places of the different labelled rows in an order of their own, and weights with those of their equals added."""
-    # Any fixed direction in general position tells different rows apart; equal rows stay equal.
-    direction = np.cos(np.arange(1.0, rows.shape[1] + 1) ** 2)
-    order = np.lexsort((codes, np.einsum("ij,j->i", rows, direction)))
-    same = (codes[order[1:]] == codes[order[:-1]]) & (rows[order[1:]] == rows[order[:-1]]).all(axis=1)
-    starts = np.flatnonzero(np.append(True, ~same))
-    total = np.zeros_like(weight)
-    total[order[starts]] = np.add.reduceat(weight[order], starts)
-    return order[starts], total

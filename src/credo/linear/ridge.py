@@ -13,6 +13,7 @@ from credo.linear._model import LinearModel
 from credo.linear._posterior import Posterior
 from credo.linear._rows import BLOCK_ENTRIES
 from credo.linear._spectrum import Spectrum, spectrum
+from credo.linear.summary import RowSummary
 from credo.notices import warn
 
 Array = NDArray[np.float64]
@@ -68,25 +69,43 @@ class Ridge(LinearModel):
         """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         rows, target, weight = self._training_rows(X, y, sample_weight)
         data = spectrum(rows, target, weight, center=self.fit_intercept)
+        if not isinstance(self.alpha, str):
+            return self._learn(data, nonnegative("alpha", self.alpha))
+        if self.alpha != "loo":
+            raise ValueError(f'alpha must be a number or "loo"; got {self.alpha!r}')
+        self.alphas_ = _candidates(data, self.alphas)
+        self.loo_errors_ = _loo_errors(data, rows, target, weight, self.alphas_)
+        best = int(np.argmin(self.loo_errors_))
+        self._learn(data, float(self.alphas_[best]))
+        self.result_ = Result(True, len(self.alphas_), _choice_message(best, len(self.alphas_)))
+        return self
+
+    def fit_summary(self, summary: RowSummary) -> Self:
+        """Fit the model to rows summarized by `credo.linear.summarize`: the same result as `fit` on the rows.
+
+        `alpha` must be a number, because leave-one-out errors need the rows themselves.
+        """
         if isinstance(self.alpha, str):
-            if self.alpha != "loo":
-                raise ValueError(f'alpha must be a number or "loo"; got {self.alpha!r}')
-            self.alphas_ = _candidates(data, self.alphas)
-            self.loo_errors_ = _loo_errors(data, rows, target, weight, self.alphas_)
-            best = int(np.argmin(self.loo_errors_))
-            self.alpha_ = float(self.alphas_[best])
-            self.result_ = Result(True, len(self.alphas_), _choice_message(best, len(self.alphas_)))
-        else:
-            self.alpha_ = nonnegative("alpha", self.alpha)
-            self.result_ = Result(True, 1, _closed_form_message(data, self.alpha_))
-        self.posterior_ = _posterior(data, self.alpha_)
+            raise ValueError(f"alpha={self.alpha!r} needs the rows: use fit, or set alpha to a number")
+        self._take_summary(summary)
+        return self._learn(Spectrum.of(summary, center=self.fit_intercept), nonnegative("alpha", self.alpha))
+
+    def _learn(self, data: Spectrum, alpha: float) -> Self:
+        self.alpha_, self.posterior_ = alpha, _posterior(data, alpha)
         self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
         self.dof_, self.noise_std_ = self.posterior_.df, float(np.sqrt(self.posterior_.noise_variance))
-        spread = float(np.sqrt(t_variance(self.dof_)))
-        self.coef_std_ = _spread(self.posterior_.coef_scale(), spread)
-        self.intercept_std_ = float(_spread(np.asarray(self.posterior_.intercept_scale()), spread))
-        if self.alpha_ == 0 and not data.spans_all:
-            warn(_undetermined_message(data), FitWarning, stacklevel=2)
+        factor = float(np.sqrt(t_variance(self.dof_)))
+        self.coef_std_ = _std(self.posterior_.coef_scale(), factor)
+        self.intercept_std_ = float(_std(np.asarray(self.posterior_.intercept_scale()), factor))
+        message = "solved directly"
+        if alpha == 0 and not data.spans_all:
+            message = (
+                f"the {len(data.x_mean)} columns are collinear (rank {len(data.s)}) and alpha is 0, so the "
+                "coefficients are not unique: those of smallest norm are given, and intervals are too narrow. Use a "
+                "positive alpha"
+            )
+            warn(message, FitWarning, stacklevel=3)
+        self.result_ = Result(True, 1, message)
         return self
 
     def _mean(self, rows: Array) -> Array:
@@ -163,8 +182,8 @@ def _candidates(data: Spectrum, alphas: ArrayLike | None) -> Array:
     return np.sort(values)[::-1]
 
 
-def _spread(scale: Array, factor: float) -> Array:
-    """Standard deviations by their scales; a scale of zero is a value without doubt, however heavy the tails."""
+def _std(scale: Array, factor: float) -> Array:
+    """Standard deviations from scales, zero for a scale of zero even if the factor is infinite."""
     return np.where(scale > 0, np.where(scale > 0, scale, 1.0) * factor, scale)
 
 
@@ -189,17 +208,6 @@ def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas
         errors = np.divide(residual, gap, out=np.full_like(gap, np.inf), where=gap > 1e-10)
         total += np.ones(len(errors)) @ errors**2 if weight is None else weight[part] @ errors**2
     return total / data.weight
-
-
-def _closed_form_message(data: Spectrum, alpha: float) -> str:
-    return _undetermined_message(data) if alpha == 0 and not data.spans_all else "solved directly"
-
-
-def _undetermined_message(data: Spectrum) -> str:
-    return (
-        f"the {len(data.x_mean)} columns are collinear (rank {len(data.s)}) and alpha is 0, so the coefficients are "
-        "not unique: those of smallest norm are given, and intervals are too narrow. Use a positive alpha"
-    )
 
 
 def _choice_message(best: int, n_alphas: int) -> str:

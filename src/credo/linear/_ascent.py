@@ -1,0 +1,335 @@
+"""Newton's method, its matrix-free form, and steepest ascent: one loop, three directions.
+
+    Θ ← Θ + t s,    t = 1, ½, ¼, … until the objective has increased enough
+
+Newton's method, here the same as iteratively reweighted least squares (Bishop 4.92), has s = H⁻¹g. Its decrement λ,
+λ² = gᵀs, is the distance to the maximum in standard deviations of the Gaussian approximation at Θ, whatever the units
+of the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.deadlines import check
+from credo.linalg import Factor, factorize
+from credo.linear._rows import EPS
+from credo.linear._softmax import MatrixFreeObjective, Objective, Point
+
+Array = NDArray[np.float64]
+
+# A step must bring this share of the increase that the gradient predicts (Armijo); differences of two values below the
+# second number, relative to the value, are rounding errors.
+_SUFFICIENT, _ROUNDING = 1e-4, 1e-12
+# Tables with this many times more rows than parameters are first fitted to every tenth row.
+_MANY_ROWS, _EVERY = 400, 10
+_SUBSAMPLE_TOL, _SUBSAMPLE_ITER = 1.0, 10
+# A curvature is used again as long as each step takes λ² down to this share; a new one costs as much as three steps.
+_SLOW, _CURVATURE_COST = 0.1, 3
+# Columns of which the others leave less than this share of their square count as collinear.
+_COLLINEAR = 1e-9
+COLLINEAR = "the columns are collinear"
+_MAX_PRODUCTS = 500
+# Steepest ascent stops at a decrement this many times larger.
+_LOOSER = 1e3
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """H = D A D with a factored A of unit diagonal, so that the units of the columns don't matter."""
+
+    scale: Array
+    factor: Factor
+
+    @classmethod
+    def of(cls, H: Array) -> Curvature:
+        diagonal = np.diagonal(H)
+        scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        A = H / scale[:, None]
+        A /= scale
+        np.fill_diagonal(A, 1.0)
+        return cls(scale, factorize(A, overwrite=True, assume_symmetric=True))
+
+    @property
+    def logdet(self) -> float:
+        """ln det H."""
+        return self.factor.logdet + 2.0 * float(np.log(self.scale).sum())
+
+    def solve(self, b: Array) -> Array:
+        """H⁻¹b for a vector."""
+        return self.factor.solve(b / self.scale) / self.scale
+
+    def inverse(self) -> Array:
+        """H⁻¹, the covariance of the estimates."""
+        return self.factor.inverse() / np.outer(self.scale, self.scale)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Where an ascent ended; `failure` is "" or says why there is no maximum."""
+
+    point: Point
+    curvature: Curvature | None
+    n_iter: int
+    converged: bool
+    decrement: float
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A direction of ascent from a point, its slope gᵀs, and what is known about the curvature there."""
+
+    point: Point
+    direction: Array
+    slope: float
+    curvature: Curvature | None = None
+    failure: str = ""
+
+
+# Called with each step; returns a sentence if there is no maximum.
+Monitor = Callable[[Objective, Point, Array, float, int], str]
+
+
+class Method(Protocol):
+    """How to choose the direction of a step, and how to go along it."""
+
+    goal: float
+
+    def step(self, point: Point, n_iter: int) -> Step: ...
+    def advance(self, step: Step) -> Point | None: ...
+
+
+def ascend(objective: Objective, point: Point, method: Method, *, max_iter: int, monitor: Monitor | None) -> Optimum:
+    """Steps until gᵀs is below the method's goal, no step increases the objective, or there is no maximum."""
+    for n_iter in range(max_iter + 1):
+        check()
+        step = method.step(point, n_iter)
+        point, slope = step.point, step.slope
+        end = Optimum(point, step.curvature, n_iter, False, float(np.sqrt(slope)), step.failure)
+        if monitor is not None and not end.failure:
+            end = replace(end, failure=monitor(objective, point, step.direction, slope, n_iter))
+        if end.failure:
+            return end
+        if slope <= method.goal:
+            return replace(end, converged=True)
+        if n_iter == max_iter:
+            break
+        ahead = method.advance(step)
+        if ahead is None:
+            # Nothing along a direction of ascent is higher: the last digit is reached.
+            return replace(end, converged=slope <= _ROUNDING * max(abs(point.value), 1.0))
+        point = ahead
+    return end
+
+
+def line_search(
+    objective: Objective, step: Step, *, curvature: bool = False, length: float = 1.0, rounding: float = _ROUNDING
+) -> Point | None:
+    """The first point along the step that is high enough, or None; the curvature is computed at the full step only."""
+    point, full = step.point, length
+    while length > 1e-10 * full:
+        ahead = objective.evaluate(point.theta + length * step.direction, curvature=curvature and length == full)
+        gain = ahead.value - point.value
+        if gain >= _SUFFICIENT * length * step.slope - rounding * abs(point.value):
+            return ahead if gain > 0 or length == full else None
+        length /= 2
+    return None
+
+
+def newton(
+    objective: Objective,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    monitor: Monitor | None = None,
+    independent: bool = False,
+    exact_curvature: bool = True,
+) -> Optimum:
+    """The maximum by Newton's method.
+
+    Ends when the decrement is below `tol` for rows of unit weight on average, or if there is no unique maximum: when
+    the monitor says so, or for collinear columns, unless the columns are known to be `independent`. Without
+    `exact_curvature`, the curvature that is returned may be that of a point close to the maximum.
+    """
+    method = _Newton(objective, tol, independent, exact_curvature)
+    if start is None:
+        start = method.start_on_subsample()
+    point = objective.evaluate(start, curvature=method.known is None)
+    return ascend(objective, point, method, max_iter=max_iter, monitor=monitor)
+
+
+class _Newton:
+    """Newton's method, which evaluates value, gradient and curvature in one pass over the rows.
+
+    If there are many rows, every tenth row gives a start and a curvature that serve for the first steps on all rows;
+    these then need the gradient only.
+    """
+
+    def __init__(self, objective: Objective, tol: float, independent: bool, exact: bool) -> None:
+        self.goal = tol**2 * objective.total / len(objective.weight)
+        self._objective, self._independent, self._exact = objective, independent, exact
+        # The curvature of an earlier point or of the subsample.
+        self.known: Curvature | None = None
+        self._reuses = False
+        self._before = np.inf
+
+    def start_on_subsample(self) -> Array:
+        """The maximum on every tenth row where there are many, else no weights."""
+        whole = self._objective
+        few = whole.codes[::_EVERY]
+        if whole.X.shape[0] < _MANY_ROWS * np.prod(whole.shape) or np.unique(few).size < whole.n_classes:
+            return whole.start()
+        part = replace(
+            whole, X=whole.X[::_EVERY], codes=few, weight=whole.weight[::_EVERY], penalty=whole.penalty / _EVERY
+        )
+        end = newton(part, start=part.start(), tol=_SUBSAMPLE_TOL, max_iter=_SUBSAMPLE_ITER)
+        H = end.point.curvature
+        if not end.converged or end.point.min_margin > 0 or H is None:
+            return whole.start()
+        self.known, self._reuses, self._independent = Curvature.of(_EVERY * H), True, True
+        return end.point.theta
+
+    def step(self, point: Point, n_iter: int) -> Step:
+        step = self._direction(point)
+        if point.curvature is None and (
+            step.slope > _SLOW * self._before or (self._exact and step.slope <= self.goal)
+        ):  # fmt: skip
+            self._before = np.inf
+            step = self._direction(self._objective.evaluate(point.theta))
+        if n_iter == 0 and not self._independent and self._is_collinear(step):
+            return replace(step, failure=COLLINEAR)
+        return step
+
+    def advance(self, step: Step) -> Point | None:
+        fresh = step.point.curvature is not None
+        renew = not self._reuses or (not fresh and self._has_far_to_go(step.slope))
+        ahead = line_search(self._objective, step, curvature=renew)
+        if ahead is not None and ahead.curvature is None and not self._reuses:
+            ahead = self._objective.evaluate(ahead.theta)
+        self.known, self._before = step.curvature, step.slope
+        return ahead
+
+    def _direction(self, point: Point) -> Step:
+        curvature = self.known if point.curvature is None else Curvature.of(point.curvature)
+        assert curvature is not None
+        direction = curvature.solve(point.gradient.ravel()).reshape(point.theta.shape)
+        return Step(point, direction, max(float(np.vdot(direction, point.gradient)), 0.0), curvature)
+
+    def _has_far_to_go(self, slope: float) -> bool:
+        """Whether an old curvature, at the rate of its last step, needs more steps than a new one costs."""
+        known = 0.0 < slope < self._before < np.inf
+        return known and bool(np.log(self.goal / slope) < _CURVATURE_COST * np.log(slope / self._before))
+
+    def _is_collinear(self, step: Step) -> bool:
+        H, curvature, objective = step.point.curvature, step.curvature, self._objective
+        assert H is not None and curvature is not None
+        if np.square(np.diagonal(curvature.factor.L)).min(initial=1.0) < _COLLINEAR:
+            return True
+        diagonal = np.diagonal(H).reshape(objective.shape)
+        mass = diagonal[:, -1:] if objective.intercept else 0.0
+        # A constant column differs from its mean by rounding errors only.
+        rounding = np.square(16 * EPS * objective.center) * mass
+        return bool((diagonal[:, : len(objective.center)] <= rounding).any())
+
+
+def newton_cg(
+    objective: MatrixFreeObjective,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    monitor: Monitor | None = None,
+) -> Optimum:
+    """The maximum by Newton's method where H is too large to store: Hs = g is solved by conjugate gradients."""
+    point = objective.evaluate(objective.start() if start is None else start)
+    return ascend(objective, point, _NewtonCG(objective, tol), max_iter=max_iter, monitor=monitor)
+
+
+class _NewtonCG:
+    """Steps as accurate as their length deserves (Dembo, Eisenstat & Steihaug 1982)."""
+
+    def __init__(self, objective: MatrixFreeObjective, tol: float) -> None:
+        self.goal = tol**2 * objective.total / len(objective.weight)
+        self._objective, self._first = objective, 0.0
+
+    def step(self, point: Point, n_iter: int) -> Step:
+        times, diagonal = self._objective.product(point.theta)
+        diagonal = np.where(diagonal > 0, diagonal, 1.0)
+        size = float(np.sqrt(np.vdot(point.gradient, point.gradient / diagonal)))
+        self._first = self._first or size
+        forcing = min(0.5, np.sqrt(size / self._first)) if size > 0 else 0.5
+        direction = conjugate_gradients(times, point.gradient, diagonal, forcing * size)
+        return Step(point, direction, max(float(np.vdot(direction, point.gradient)), 0.0))
+
+    def advance(self, step: Step) -> Point | None:
+        return line_search(self._objective, step)
+
+
+def conjugate_gradients(times: Callable[[Array], Array], b: Array, diagonal: Array, target: float) -> Array:
+    """H⁻¹b by conjugate gradients with the diagonal of H as preconditioner, until the residual's norm is `target`."""
+    x = np.zeros_like(b)
+    r = b.copy()
+    z = r / diagonal
+    d, old = z.copy(), float(np.vdot(r, z))
+    for _ in range(_MAX_PRODUCTS):
+        if np.sqrt(old) <= target or old == 0.0:
+            break
+        Hd = times(d)
+        bend = float(np.vdot(d, Hd))
+        if bend <= 0.0:
+            break
+        a = old / bend
+        x += a * d
+        r -= a * Hd
+        z = r / diagonal
+        new = float(np.vdot(r, z))
+        d = z + (new / old) * d
+        old = new
+    # The preconditioned gradient if not even one product was needed.
+    return x if x.any() else b / diagonal
+
+
+def steepest_ascent(
+    objective: Objective, *, tol: float, max_iter: int, monitor: Monitor | None
+) -> tuple[Optimum, list[Point]]:  # fmt: skip
+    """The maximum by steps D⁻¹g, and all points on the way.
+
+    D is the diagonal of the curvature at the start, that is, of the variances of the columns: steepest ascent on
+    columns of one scale.
+    """
+    method = _SteepestAscent(objective, tol)
+    return ascend(objective, method.visited[0], method, max_iter=max_iter, monitor=monitor), method.visited
+
+
+class _SteepestAscent:
+    def __init__(self, objective: Objective, tol: float) -> None:
+        self.goal = (_LOOSER * tol) ** 2 * objective.total
+        self._objective = objective
+        first = objective.evaluate(objective.start())
+        if isinstance(objective, MatrixFreeObjective):
+            diagonal = objective.product(first.theta)[1]
+        else:
+            assert first.curvature is not None
+            diagonal = np.diagonal(first.curvature).reshape(objective.shape)
+        self._metric = np.where(diagonal > 0, diagonal, 1.0)
+        self.visited, self._length = [first], 1.0
+
+    def step(self, point: Point, n_iter: int) -> Step:
+        direction = point.gradient / self._metric
+        return Step(point, direction, float(np.vdot(point.gradient, direction)))
+
+    def advance(self, step: Step) -> Point | None:
+        # Twice the last length is tried first, so that steps can grow again.
+        ahead = line_search(self._objective, step, length=2.0 * self._length, rounding=EPS)
+        if ahead is not None:
+            moved = float(np.abs(ahead.theta - step.point.theta).max())
+            self._length = moved / float(np.abs(step.direction).max())
+            self.visited.append(ahead)
+        return ahead
