@@ -6,8 +6,8 @@ An estimator is a scikit-learn estimator first: constructors only store, `fit` w
 an underscore, and those attributes (with the constructor's) are all that a model file holds. What starts
 with an underscore is scratch: it may be dropped and built again.
 
-Members: `Estimator` (rows, weights, names), `Regressor` (numeric targets, `predict`, `predict_dist`), `Classifier`
-(labels, `predict_proba`), `LinearClassifier` (linear scores), `Result` (how a fit ended), `FitWarning` and
+Members: `Estimator` (rows, weights, names), `FittedState` (attributes set by `fit`), `Regressor` (numeric targets,
+`predict`, `predict_dist`), `Classifier` (labels, `predict_proba`), `LinearClassifier` (linear scores), `Result` (how a fit ended), `FitWarning` and
 `ConvergenceWarning`, `Absent` (an inherited method that a model doesn't have), `numeric` (validation of numeric
 tables), `require_squares` (their units), `observed` and `with_gaps` (numeric targets without and with missing values),
 `named` (column names for arrays), `evidence_base` (what an evidence conditions on), `training_rows` (a regressor's
@@ -25,7 +25,7 @@ from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import numeric, observed, require_squares, unmasked, with_gaps
 from credo.estimator._regressor import Regressor, training_rows
 from credo.estimator._result import ConvergenceWarning, FitWarning, Result
-from credo.estimator._state import check_places, check_positive, check_shapes
+from credo.estimator._state import FittedState, check_places, check_positive, check_shapes
 
 __all__ = [
     "FLAT",
@@ -37,6 +37,7 @@ __all__ = [
     "ConvergenceWarning",
     "Estimator",
     "FitWarning",
+    "FittedState",
     "LinearClassifier",
     "Regressor",
     "Result",

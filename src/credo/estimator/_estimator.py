@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 from credo.estimator._names import names_of
 from credo.estimator._numeric import numeric, with_gaps
 from credo.estimator._result import Result
+from credo.estimator._state import FittedState
 from credo.frames import Table
 
 # Nobody has more copies of a row than this; fewer than the other are no data.
@@ -23,7 +24,7 @@ _HEAVIEST, _LIGHTEST = 1e15, 1e-15
 _WIDEST = 2**31
 
 
-class Estimator(BaseEstimator):
+class Estimator(FittedState, BaseEstimator):
     """Base of all estimators: a scikit-learn estimator with `result_` and `summary()`."""
 
     result_: Result

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from credo.estimator import named_by, numeric
+from credo.estimator import FittedState, named_by, numeric
 
 # A wider dense design is surely a mistake: at 100 000 columns, a thousand rows already fill 0.8 GB.
 MAX_COLUMNS = 100_000
 
 
-class Basis(TransformerMixin, BaseEstimator):
+class Basis(FittedState, TransformerMixin, BaseEstimator):
     """A transformer of numeric columns into basis functions.
 
     A subclass writes `_learn` (what `fit` stores), `_design` (the matrix Φ) and `_names` (one name for each

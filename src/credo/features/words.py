@@ -16,10 +16,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import choice, named_by, positive_integer
+from credo.estimator import FittedState, choice, named_by, positive_integer
 
 
-class Words(TransformerMixin, BaseEstimator):
+class Words(FittedState, TransformerMixin, BaseEstimator):
     """Which words a text contains.
 
         φ_w(text) = 1{w occurs in text}  for each word w of the vocabulary

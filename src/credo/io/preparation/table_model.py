@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from credo.distributions import Distribution
-from credo.estimator import Result, unmasked
+from credo.estimator import FittedState, Result, unmasked
 from credo.frames import Table
 from credo.io.extras import pandas
 from credo.io.preparation import once
@@ -37,7 +37,7 @@ def _predicts_classes(model: TableModel) -> bool:
     return model.estimator is not None and is_classifier(model.estimator)
 
 
-class TableModel(BaseEstimator):
+class TableModel(FittedState, BaseEstimator):
     """A model that takes tables: a preparation of columns, and an estimator of the prepared numbers.
 
     With a classifier inside it is one: it has `classes_` and `predict_proba`, and `predict` gives labels. Predictions

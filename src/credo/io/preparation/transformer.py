@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted
 
-from credo.estimator import named_by, positive_integer
+from credo.estimator import FittedState, named_by, positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
 from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts, runs, side_by_side
 from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
@@ -31,7 +31,7 @@ from credo.notices import collected, warn
 _NONE = np.empty((0, 0), dtype=np.intp), np.empty(0)
 
 
-class Preparation(TransformerMixin, BaseEstimator):
+class Preparation(FittedState, TransformerMixin, BaseEstimator):
     """Turn the columns of a table into numbers, and note what was done.
 
     Categories become 0/1 columns for all levels except the most frequent, the reference: a coefficient is the
