@@ -7,11 +7,12 @@ an underscore, and those attributes (with the constructor's) are all that a mode
 with an underscore is scratch: it may be dropped and built again.
 
 Members: `Estimator` (rows, weights, names), `FittedState` (attributes set by `fit`), `Regressor` (numeric targets,
-`predict`, `predict_dist`), `Classifier` (labels, `predict_proba`), `LinearClassifier` (linear scores), `Result` (how a fit ended), `FitWarning` and
-`ConvergenceWarning`, `Absent` (an inherited method that a model doesn't have), `numeric` (validation of numeric
-tables), `require_squares` (their units), `observed` and `with_gaps` (numeric targets without and with missing values),
-`named` (column names for arrays), `evidence_base` (what an evidence conditions on), `training_rows` (a regressor's
-validation, for functions), and checks of arguments. What does not belong here: any particular model.
+`predict`, `predict_dist`), `Classifier` (labels, `predict_proba`), `LinearClassifier` (linear scores), `Result` (how
+a fit ended), `FitWarning` and `ConvergenceWarning`, `Absent` (an inherited method that a model doesn't have),
+`numeric` (validation of numeric tables), `require_squares` (their units), `observed` and `with_gaps` (numeric targets
+without and with missing values), `named` (column names for arrays), `evidence_base` (what an evidence conditions on),
+`training_rows` (a regressor's validation, for functions), and checks of arguments. What does not belong here: any
+particular model.
 """
 
 from credo.estimator._absent import Absent

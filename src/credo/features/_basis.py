@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from credo.estimator import FittedState, named_by, numeric
+from credo.estimator import FittedState, check_places, check_shapes, named_by, numeric
 
 # A wider dense design is surely a mistake: at 100 000 columns, a thousand rows already fill 0.8 GB.
 MAX_COLUMNS = 100_000
@@ -26,6 +26,9 @@ class Basis(FittedState, TransformerMixin, BaseEstimator):
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+
+    # The shapes of what `fit` stores, d the number of columns of X (see `check_shapes`).
+    _SHAPES: ClassVar[dict[str, str]] = {}
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn what the basis needs from the rows of X; y is ignored."""
@@ -43,6 +46,19 @@ class Basis(FittedState, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         return np.asarray(distinct(self._names([str(name) for name in names])), dtype=object)
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        if not 0 < self.n_features_in_ <= MAX_COLUMNS:
+            raise ValueError(f"n_features_in_ is {self.n_features_in_}")
+        check_shapes(self, {"d": self.n_features_in_}, **self._SHAPES)
+        if "columns_" in self._SHAPES:
+            check_places(self, "columns_", self.n_features_in_)
+        bounded(self._width(), what=type(self).__name__, remedy="the file was changed")
+
+    def _width(self) -> int:
+        """The number of columns of Φ, as far as parameters decide it."""
+        return 1
 
     def _learn(self, X: NDArray[np.float64]) -> None:
         raise NotImplementedError

@@ -81,6 +81,12 @@ class Words(FittedState, TransformerMixin, BaseEstimator):
         tags.input_tags.one_d_array = True
         return tags
 
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        _compiled(self.token_pattern)
+        if not self.vocabulary_:
+            raise ValueError("vocabulary_ is empty")
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the vocabulary of the texts.
 

@@ -68,7 +68,7 @@ class TableModel(FittedState, BaseEstimator):
     array([9.9])
     """
 
-    preparation_: Any
+    preparation_: Preparation
     estimator_: Any
     n_features_in_: int
     feature_names_in_: NDArray[Any]
@@ -92,6 +92,15 @@ class TableModel(FittedState, BaseEstimator):
         else:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        width = getattr(self.estimator_, "n_features_in_", None)
+        names = len(self.preparation_.get_feature_names_out())
+        if not isinstance(self.estimator_, BaseEstimator) or not hasattr(self.estimator_, "predict"):
+            raise ValueError("estimator_ can't predict")
+        if is_classifier(self.estimator_) != _predicts_classes(self) or width not in (None, names):
+            raise ValueError(f"estimator_ doesn't fit preparation_, which makes {names} columns")
 
     def fit(self, X: Any, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the preparation and then the estimator.
