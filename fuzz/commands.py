@@ -95,4 +95,4 @@ def _check(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(one, __doc__)
+    main(one, __doc__, limit=150.0)

@@ -10,7 +10,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Iterator
-from copy import deepcopy
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -26,28 +26,45 @@ INTEGERS = (0, -1, 10**6, 2**62, True)
 FLOATS = (0.0, -1.0, 1e300, -1e-300)
 
 Path = tuple[Any, ...]
-Forgery = tuple[str, bytes]
 
 
 class Saved:
-    """The members of a model file, taken apart."""
+    """The members of a model file, taken apart: the state as a tree, the arrays by their numbers."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, members: dict[str, bytes], state: Any, arrays: dict[int, np.ndarray]) -> None:
+        self.members, self.state, self.arrays = members, state, arrays
+
+    @classmethod
+    def of(cls, content: bytes) -> Saved:
+        """Those of a file."""
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            self.members = {name: archive.read(name) for name in archive.namelist()}
-        self.state = json.loads(self.members["state.json"])
-        names = [name for name in self.members if name.endswith(".npy")]
-        self.arrays = {int(name[7:-4]): np.load(io.BytesIO(self.members[name])) for name in names}
+            members = {name: archive.read(name) for name in archive.namelist()}
+        names = [name for name in members if name.endswith(".npy")]
+        arrays = {int(name[7:-4]): np.load(io.BytesIO(members[name])) for name in names}
+        return cls(members, json.loads(members["state.json"]), arrays)
 
-    def with_state(self, state: Any) -> bytes:
-        return packed({**self.members, "state.json": json.dumps(state).encode()})
+    def with_state(self, state: Any) -> Saved:
+        return Saved(self.members, state, self.arrays)
 
-    def with_array(self, number: int, array: Any) -> bytes:
-        return packed({**self.members, f"arrays/{number}.npy": npy(array)})
+    def with_array(self, number: int, array: Any) -> Saved:
+        members = {**self.members, f"arrays/{number}.npy": npy(array)}
+        return Saved(members, self.state, {**self.arrays, number: np.asarray(array)})
+
+    def content(self, **manifest: Any) -> bytes:
+        """The file, with the checksums of an attacker who recomputed them."""
+        return packed({**self.members, "state.json": json.dumps(self.state).encode()}, **manifest)
+
+    @cached_property
+    def leaves(self) -> list[tuple[Path, Any]]:
+        return list(leaves(self.state))
+
+    @cached_property
+    def parts(self) -> list[tuple[Path, Any]]:
+        return list(_parts(self.state))
 
 
-def packed(members: dict[str, bytes], **manifest: Any) -> bytes:
-    """A file of these members, with the checksums of an attacker who recomputed them."""
+def packed(members: dict[str, bytes], /, **manifest: Any) -> bytes:
+    """A file of these members, with checksums that are right."""
     members = dict(members)
     page = json.loads(members.pop("manifest.json"))
     page["members"] = {name: [sha256(payload).hexdigest(), len(payload)] for name, payload in members.items()}
@@ -66,10 +83,10 @@ def npy(array: Any) -> bytes:
     return buffer.getvalue()
 
 
-def each_field(saved: Saved) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """What is changed, and how the file is made."""
+def each_field(saved: Saved) -> Iterator[tuple[str, Callable[[], Saved]]]:
+    """What is changed, and how the changed model is made."""
     for number, array in saved.arrays.items():
-        name = _owner(saved.state, number)
+        name = _owner(saved, number)
         for what, other in arrays_like(array):
             yield f"{name}: {what}", lambda number=number, other=other: saved.with_array(number, other)
     for path, value in leaves(saved.state):
@@ -78,6 +95,15 @@ def each_field(saved: Saved) -> Iterator[tuple[str, Callable[[], bytes]]]:
                 f"{_name(path)}: {other!r:.60}",
                 lambda path=path, other=other: saved.with_state(replaced(saved.state, path, other)),
             )
+    for path, part in _parts(saved.state):
+        ((tag, content),) = part.items()
+        for i, fields in enumerate(content[1:] if tag in ("estimator", "value") else (), 1):
+            for name in fields:
+                less = {key: value for key, value in fields.items() if key != name}
+                yield (
+                    f"{_name((*path, tag, i, name))}: taken away",
+                    lambda place=(*path, tag, i), less=less: saved.with_state(replaced(saved.state, place, less)),
+                )
 
 
 def arrays_like(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
@@ -155,121 +181,113 @@ def leaves(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def replaced(state: Any, path: Path, value: Any) -> Any:
-    """A copy of the state with another value at one place."""
+    """The state with another value at one place; what isn't on the way there is shared with the given state."""
     if not path:
         return value
-    state = deepcopy(state)
-    here = state
-    for key in path[:-1]:
-        here = here[key]
-    here[path[-1]] = value
-    return state
+    copy = dict(state) if isinstance(state, dict) else list(state)
+    copy[path[0]] = replaced(copy[path[0]], path[1:], value)
+    return copy
 
 
-def at_random(content: bytes, others: list[bytes], rng: np.random.Generator) -> Forgery:
-    """The file with one to three things changed."""
-    changes = [_field, _field, _array, _array, _array, _graft, _key, _text, _member, _manifest, _bytes]
+def at_random(saved: Saved, others: list[Saved], rng: np.random.Generator) -> tuple[str, Saved | bytes]:
+    """The model with one to three things changed; bytes where the change is one of the zip or the text in it."""
+    inside, outside = [_field, _field, _array, _array, _array, _graft, _key], [_text, _member, _manifest, _bytes]
     words = []
     for _ in range(int(rng.choice([1, 1, 1, 2, 3]))):
-        change = changes[rng.integers(len(changes))]
+        change = inside[rng.integers(len(inside))]
         try:
-            what, content = change(content, others, rng)
+            what, saved = change(saved, others, rng)
         except Exception:
-            # What an earlier change broke can't be taken apart again.
+            # What an earlier change left may have no such place.
             break
         words.append(what)
-    return ", ".join(words), content
+    if rng.random() < 0.2:
+        what, content = outside[rng.integers(len(outside))](saved, rng)
+        return ", ".join([*words, what]), content
+    return ", ".join(words), saved
 
 
-def _field(content: bytes, others: list[bytes], rng: np.random.Generator) -> Forgery:
-    saved = Saved(content)
-    places = list(leaves(saved.state))
-    path, value = places[rng.integers(len(places))]
+def _field(saved: Saved, others: list[Saved], rng: np.random.Generator) -> tuple[str, Saved]:
+    path, value = saved.leaves[rng.integers(len(saved.leaves))]
     choices = [*values_like(value), *INTEGERS, *FLOATS, *WORDS, None, [], {"dict": {}}, {"tuple": [1, 2]}]
     if saved.arrays:
-        choices += [{"array": int(rng.choice(list(saved.arrays)))}] * 4
+        choices += [{"array": _number(saved, rng)}] * 4
     other = choices[rng.integers(len(choices))]
     return f"{_name(path)}={other!r:.40}", saved.with_state(replaced(saved.state, path, other))
 
 
-def _array(content: bytes, others: list[bytes], rng: np.random.Generator) -> Forgery:
-    saved = Saved(content)
-    number = int(rng.choice(list(saved.arrays)))
+def _array(saved: Saved, others: list[Saved], rng: np.random.Generator) -> tuple[str, Saved]:
+    number = _number(saved, rng)
     array = saved.arrays[number]
     choices = list(arrays_like(array))
     if array.size and array.dtype.kind in "fiu":
         spoiled = array.copy()
         values = [np.nan, np.inf, 1e308, -1.0, 0.0, 5e-324] if array.dtype.kind == "f" else [2**31, -1, 0]
-        spoiled.flat[rng.integers(array.size)] = rng.choice(values)
+        spoiled.flat[rng.integers(array.size)] = values[rng.integers(len(values))]
         choices += [("an entry", spoiled), ("an entry", spoiled)]
-    swap = saved.arrays[int(rng.choice(list(saved.arrays)))]
-    what, other = [*choices, ("another", swap)][rng.integers(len(choices) + 1)]
-    return f"{_owner(saved.state, number)} {what}", saved.with_array(number, other)
+    what, other = [*choices, ("another", saved.arrays[_number(saved, rng)])][rng.integers(len(choices) + 1)]
+    return f"{_owner(saved, number)} {what}", saved.with_array(number, other)
 
 
-def _graft(content: bytes, others: list[bytes], rng: np.random.Generator) -> Forgery:
+def _number(saved: Saved, rng: np.random.Generator) -> int:
+    return list(saved.arrays)[rng.integers(len(saved.arrays))]
+
+
+def _graft(saved: Saved, others: list[Saved], rng: np.random.Generator) -> tuple[str, Saved]:
     """A part of another model."""
-    saved, other = Saved(content), Saved(others[rng.integers(len(others))])
-    parts, places = list(_parts(other.state)), list(_parts(saved.state))
-    path, _ = places[rng.integers(len(places))]
-    _, part = parts[rng.integers(len(parts))]
+    other = others[rng.integers(len(others))]
+    path, _ = saved.parts[rng.integers(len(saved.parts))]
+    _, part = other.parts[rng.integers(len(other.parts))]
     return f"{_name(path)} of another model", saved.with_state(replaced(saved.state, path, part))
 
 
-def _key(content: bytes, others: list[bytes], rng: np.random.Generator) -> Forgery:
-    """An attribute taken away, given twice under another name, or put in."""
-    saved = Saved(content)
-    state = deepcopy(saved.state)
-    parts = [part for _, part in _parts(state) if next(iter(part)) in ("estimator", "value")]
-    ((_, inner),) = parts[rng.integers(len(parts))].items()
-    fields = inner[rng.integers(1, len(inner))]
-    names = list(fields)
-    if not names:
-        return "nothing", content
-    name = names[rng.integers(len(names))]
-    what = ["taken away", "renamed", "put in"][rng.integers(3)]
+def _key(saved: Saved, others: list[Saved], rng: np.random.Generator) -> tuple[str, Saved]:
+    """An attribute taken away, given under another name, or put in."""
+    places = [(path, *part.items()) for path, part in saved.parts if next(iter(part)) in ("estimator", "value")]
+    path, (tag, content) = places[rng.integers(len(places))]
+    i = int(rng.integers(1, len(content)))
+    fields = dict(content[i])
+    name = list(fields)[rng.integers(len(fields))]
+    what = ["taken away", "taken away", "renamed", "put in"][rng.integers(4)]
     if what == "put in":
-        fields[str(rng.choice(["coef_", "__class__", "_held", "fit", "X_train_", "__dict__", "classes_"]))] = fields[
-            name
-        ]
+        new = ["coef_", "__class__", "_held", "fit", "X_train_", "__dict__", "classes_"][rng.integers(7)]
+        fields[new] = fields[name]
     else:
         value = fields.pop(name)
         if what == "renamed":
             fields[name + "_"] = value
-    return f"{name} {what}", saved.with_state(state)
+    return f"{name} {what}", saved.with_state(replaced(saved.state, (*path, tag, i), fields))
 
 
-def _text(content: bytes, others: list[bytes], rng: np.random.Generator) -> Forgery:
+def _text(saved: Saved, rng: np.random.Generator) -> tuple[str, bytes]:
     """Bytes of the state."""
-    saved = Saved(content)
-    text = bytearray(saved.members["state.json"])
+    text = bytearray(json.dumps(saved.state).encode())
     at, size = int(rng.integers(len(text))), int(rng.integers(1, 9))
-    text[at : at + size] = rng.choice(list(b'[]{}",:0123456789eE-.ntf\\'), size=int(rng.integers(0, 9))).astype(
-        np.uint8
-    )
+    signs = b'[]{}",:0123456789eE-.ntf\\'
+    text[at : at + size] = bytes(signs[i] for i in rng.integers(len(signs), size=int(rng.integers(0, 9))))
     return "state's text", packed({**saved.members, "state.json": bytes(text)})
 
 
-def _member(content: bytes, others: list[bytes], rng: np.random.Generator) -> Forgery:
+def _member(saved: Saved, rng: np.random.Generator) -> tuple[str, bytes]:
     """Bytes of an array's file, its header above all."""
-    saved = Saved(content)
-    name = f"arrays/{rng.choice(list(saved.arrays))}.npy"
+    if not saved.arrays:
+        return _text(saved, rng)
+    name = f"arrays/{_number(saved, rng)}.npy"
     payload = bytearray(saved.members[name])
     for _ in range(int(rng.integers(1, 4))):
         at = int(rng.integers(min(len(payload), 130)))
         payload[at] = rng.integers(256)
-    return f"{name}'s bytes", packed({**saved.members, name: bytes(payload)})
+    return f"{name}'s bytes", Saved({**saved.members, name: bytes(payload)}, saved.state, {}).content()
 
 
-def _manifest(content: bytes, others: list[bytes], rng: np.random.Generator) -> Forgery:
-    saved = Saved(content)
+def _manifest(saved: Saved, rng: np.random.Generator) -> tuple[str, bytes]:
     name = str(rng.choice(["class_name", "feature_names", "target", "format_version", "members", "format"]))
-    return f"manifest's {name}", packed(saved.members, **{name: [None, [], 0, "x", {}, -1][rng.integers(6)]})
+    return f"manifest's {name}", saved.content(**{name: [None, [], 0, "x", {}, -1][rng.integers(6)]})
 
 
-def _bytes(content: bytes, others: list[bytes], rng: np.random.Generator) -> Forgery:
+def _bytes(saved: Saved, rng: np.random.Generator) -> tuple[str, bytes]:
     """Bytes of the zip: flipped, cut off, doubled or put in."""
-    damaged = bytearray(content)
+    damaged = bytearray(saved.content())
     at, size = int(rng.integers(len(damaged))), int(rng.integers(1, 40))
     how = int(rng.integers(4))
     if how == 0:
@@ -303,9 +321,6 @@ def _name(path: Path) -> str:
     return ".".join(kept)
 
 
-def _owner(node: Any, number: int) -> str:
+def _owner(saved: Saved, number: int) -> str:
     """Where the state names an array first."""
-    for path, part in _parts(node):
-        if part == {"array": number}:
-            return _name(path)
-    return f"array {number}"
+    return next((_name(path) for path, part in saved.parts if part == {"array": number}), f"array {number}")

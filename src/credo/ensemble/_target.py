@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, check_array, column_or_1d, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
@@ -106,6 +106,11 @@ class TransformedTarget(Regressor):
             isinstance(self.transformation, Transform) and self.transformation.domain[0] >= 0
         )
         return tags
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not isinstance(self.estimator, BaseEstimator | None) or not hasattr(self.estimator_, "predict"):
+            raise ValueError("estimator and estimator_ must be estimators")
 
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]

@@ -6,11 +6,12 @@ Every estimator is a scikit-learn estimator: constructors only store their argum
 in an underscore. These and the arguments are what a model file contains. Attributes that start with an underscore are
 temporary and are rebuilt when needed.
 
-Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base classes; `Result`, how a fit ended;
-`FitWarning` and `ConvergenceWarning`; `Absent`, for an inherited method that a model doesn't have; `numeric`,
-`is_sparse`, `unmasked` and `require_squares`, validation of tables; `observed`, `with_gaps` and `labels_of`, validation
-of targets; `training_rows`, a regressor's validation for functions; `named`, `named_by` and `names_for`, feature names
-beside arrays; `evidence_base`, what an evidence conditions on; and checks of arguments and of fitted state.
+Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base classes; `FittedState`, which declares
+what `fit` sets and checks it in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`;
+`Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `require_squares`,
+validation of tables; `observed`, `with_gaps` and `labels_of`, validation of targets; `training_rows`, a regressor's
+validation for functions; `named`, `named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an
+evidence conditions on; and checks of arguments and of fitted state.
 
 What does not belong here: any particular model.
 """
@@ -23,7 +24,7 @@ from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import is_sparse, numeric, observed, require_squares, unmasked, with_gaps
 from credo.estimator._regressor import Regressor, training_rows
-from credo.estimator._state import check_places, check_positive, check_shapes
+from credo.estimator._state import FittedState, check_places, check_positive, check_shapes
 
 __all__ = [
     "FLAT",
@@ -35,6 +36,7 @@ __all__ = [
     "ConvergenceWarning",
     "Estimator",
     "FitWarning",
+    "FittedState",
     "LinearClassifier",
     "Regressor",
     "Result",

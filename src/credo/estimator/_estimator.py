@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 
 from credo.estimator._names import names_of
 from credo.estimator._numeric import is_sparse, numeric, with_gaps
+from credo.estimator._state import FittedState
 from credo.frames import Table
 
 # The largest weight must be between these: a weight of k means k copies of a row.
@@ -42,7 +43,7 @@ class Result:
     message: str
 
 
-class Estimator(BaseEstimator):
+class Estimator(FittedState, BaseEstimator):
     """Base of all estimators: a scikit-learn estimator with `result_` and `summary()`."""
 
     result_: Result
@@ -50,6 +51,24 @@ class Estimator(BaseEstimator):
     feature_names_in_: NDArray[Any]
     # Whether the names came with an array (see `named`); arrays without names are then accepted too.
     names_carried_: bool
+    # What several models have, each of those that set it; `load` checks the types.
+    log_evidence_: float
+    evidence_method_: str
+    evidence_base_: str
+    log_likelihood_: float
+    n_observations_: float
+    n_parameters_: int
+    alpha_: float
+    alphas_: NDArray[np.float64]
+    loo_errors_: NDArray[np.float64]
+    bandwidth_: float
+    bandwidths_: NDArray[np.float64]
+    coef_std_: NDArray[np.float64]
+    intercept_std_: Any
+    dof_: float
+    effective_dof_: float
+    noise_std_: float
+    prior_precision_: float
 
     # Whether X may be a scipy sparse matrix or array.
     _accepts_sparse = False

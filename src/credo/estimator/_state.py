@@ -1,10 +1,29 @@
-"""Whether fitted state fits together: asked of what comes from a file, before compiled code reads it unchecked."""
+"""Whether fitted state is there and fits together: a file may hold any, and compiled code reads it unchecked."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
+
+
+class FittedState:
+    """Attributes that end in an underscore are set by `fit`; one that is missing raises a NotFittedError.
+
+    It is an AttributeError too, so that `hasattr` is False. A file may leave out one attribute of many.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.endswith("_") and not name.startswith("_") and not hasattr(type(self), name):
+                raise NotFittedError(
+                    f"this {type(self).__name__} has no {name}: it isn't fitted, or not with options that set it, or "
+                    "the file it came from is damaged"
+                )
+            # A property that failed, or a name that nothing has: Python's own error.
+            return object.__getattribute__(self, name)
 
 
 def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str) -> dict[str, int]:

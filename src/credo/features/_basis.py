@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from credo.estimator import named_by, numeric, positive_integer
+from credo.estimator import FittedState, check_places, check_shapes, named_by, numeric, positive_integer
 
 # A wider dense design is probably a mistake: with 100 000 columns, a thousand rows need 0.8 GB.
 MAX_COLUMNS = 100_000
 
 
-class Basis(TransformerMixin, BaseEstimator):
+class Basis(FittedState, TransformerMixin, BaseEstimator):
     """A transformer of numeric columns into basis functions.
 
     A subclass writes `_learn` (what `fit` stores), `_design` (the matrix Φ) and `_names` (one name for each
@@ -27,6 +27,9 @@ class Basis(TransformerMixin, BaseEstimator):
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+
+    # The shapes of what `fit` stores, d the number of columns of X (see `check_shapes`).
+    _SHAPES: ClassVar[dict[str, str]] = {}
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn what the basis needs from the rows of X; y is ignored."""
@@ -44,6 +47,19 @@ class Basis(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         return np.asarray(unique_names(self._names([str(name) for name in names])), dtype=object)
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        if not 0 < self.n_features_in_ <= MAX_COLUMNS:
+            raise ValueError(f"n_features_in_ is {self.n_features_in_}")
+        check_shapes(self, {"d": self.n_features_in_}, **self._SHAPES)
+        if "columns_" in self._SHAPES:
+            check_places(self, "columns_", self.n_features_in_)
+        checked_width(self._width(), what=type(self).__name__, remedy="the file was changed")
+
+    def _width(self) -> int:
+        """The number of columns of Φ, as far as parameters decide it."""
+        return 1
 
     def _learn(self, X: NDArray[np.float64]) -> None:
         raise NotImplementedError

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import choice, positive_integer
+from credo.estimator import check_positive, choice, positive_integer
 from credo.features._basis import Basis, checked_width, shifted, shortest_decimal
 
 
@@ -50,6 +50,8 @@ class Fourier(Basis):
     origins_: NDArray[np.float64]
     sine_: bool
 
+    _SHAPES: ClassVar[dict[str, str]] = {"periods_": "d", "origins_": "d"}
+
     def __init__(
         self,
         n_frequencies: int = 5,
@@ -61,14 +63,19 @@ class Fourier(Basis):
         self.period = period
         self.sine = sine
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_positive(self, "periods_")
+
+    def _width(self) -> int:
+        return positive_integer("n_frequencies", self.n_frequencies) * self.n_features_in_ * (1 + self.sine_)
+
     def _learn(self, X: NDArray[np.float64]) -> None:
         n_features = X.shape[1]
-        count = positive_integer("n_frequencies", self.n_frequencies)
         choice("sine", self.sine, ("auto", True, False))
         learned = isinstance(self.period, str) and self.period == "auto"
         self.sine_ = not learned if self.sine == "auto" else bool(self.sine)
-        width = count * n_features * (1 + self.sine_)
-        checked_width(width, what=f"Fourier on {n_features} columns", remedy="lower n_frequencies")
+        checked_width(self._width(), what=f"Fourier on {n_features} columns", remedy="lower n_frequencies")
         if learned:
             self.origins_ = X.min(axis=0)
             half_ranges = X.max(axis=0) / 2 - self.origins_ / 2

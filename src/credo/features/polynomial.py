@@ -6,13 +6,13 @@ from collections import Counter
 from functools import cache
 from itertools import combinations_with_replacement
 from math import ceil, comb, floor, inf, log10
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import FitWarning, choice, positive_integer
-from credo.features._basis import Basis, checked_width, shifted, shortest_decimal
+from credo.estimator import FitWarning, check_positive, choice, positive_integer
+from credo.features._basis import MAX_COLUMNS, Basis, checked_width, shifted, shortest_decimal
 from credo.notices import warn
 
 # With a larger condition number, least squares keeps fewer than four digits of the coefficients.
@@ -90,6 +90,8 @@ class Polynomial(Basis):
     low_: NDArray[np.float64]
     high_: NDArray[np.float64]
 
+    _SHAPES: ClassVar[dict[str, str]] = {"centers_": "d", "half_ranges_": "d", "low_": "d", "high_": "d"}
+
     def __init__(
         self,
         degree: int = 2,
@@ -107,23 +109,31 @@ class Polynomial(Basis):
         self.scale = scale
         self.extrapolation = extrapolation
 
-    def _learn(self, X: NDArray[np.float64]) -> None:
-        degree = positive_integer("degree", self.degree)
-        lowest = positive_integer("min_degree", self.min_degree)
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_positive(self, "half_ranges_")
+
+    def _width(self) -> int:
+        degree, lowest = positive_integer("degree", self.degree), positive_integer("min_degree", self.min_degree)
         if lowest > degree:
             raise ValueError(f"min_degree must not be above degree, {degree}; got {lowest}")
+        if max(degree, self.n_features_in_) > MAX_COLUMNS:
+            return max(degree, self.n_features_in_)
+        n = self.n_features_in_
+        return comb(n + degree, degree) - comb(n + lowest - 1, n) if self.interactions else n * (degree - lowest + 1)
+
+    def _learn(self, X: NDArray[np.float64]) -> None:
         for name in ("interactions", "include_constant"):
             choice(name, getattr(self, name), (True, False))
         choice("scale", self.scale, ("auto", True, False))
         choice("extrapolation", self.extrapolation, ("continue", "linear"))
-        n_features = X.shape[1]
-        if self.interactions:
-            width = comb(n_features + degree, degree) - comb(n_features + lowest - 1, n_features)
-        else:
-            width = n_features * (degree - lowest + 1)
-        remedy = "lower the degree" + (" or set interactions=False" if self.interactions else "")
-        checked_width(width, what=f"Polynomial of degree {degree} on {n_features} columns", remedy=remedy)
-        self.centers_, self.half_ranges_ = np.zeros(n_features), np.ones(n_features)
+        degree = self.degree
+        checked_width(
+            self._width(),
+            what=f"Polynomial of degree {degree} on {X.shape[1]} columns",
+            remedy="lower the degree" + (" or set interactions=False" if self.interactions else ""),
+        )
+        self.centers_, self.half_ranges_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         self.low_, self.high_ = _bounds(X)
         for j, (low, high) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)):
             if self.scale is True or (self.scale == "auto" and _needs_map(low, high, degree)):

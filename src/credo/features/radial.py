@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import frexp, ldexp
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist
 
-from credo.estimator import positive, positive_integer
+from credo.estimator import check_positive, positive, positive_integer
 from credo.features._basis import MAX_COLUMNS, Basis, checked_width, is_count
 
 # The median distance is computed from at most this many centres.
@@ -54,11 +54,17 @@ class Radial(Basis):
     centers_: NDArray[np.float64]
     width_: float
 
+    _SHAPES: ClassVar[dict[str, str]] = {"centers_": "k d", "width_": ""}
+
     def __init__(
         self, centers: Literal["data"] | int | ArrayLike = 20, *, width: float | Literal["median"] = "median"
     ) -> None:
         self.centers = centers
         self.width = width
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_positive(self, "width_")
 
     def _learn(self, X: NDArray[np.float64]) -> None:
         self.centers_ = self._select_centers(X)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,6 +49,8 @@ class Sigmoid(Basis):
     centers_: NDArray[np.float64]
     slopes_: NDArray[np.float64]
     columns_: NDArray[np.intp]
+
+    _SHAPES: ClassVar[dict[str, str]] = {"centers_": "k", "slopes_": "k", "columns_": "k"}
 
     def __init__(self, centers: int | ArrayLike = 5, *, slope: float | Literal["auto"] = "auto") -> None:
         self.centers = centers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -42,6 +44,8 @@ class Step(Basis):
 
     thresholds_: NDArray[np.float64]
     columns_: NDArray[np.intp]
+
+    _SHAPES: ClassVar[dict[str, str]] = {"thresholds_": "k", "columns_": "k"}
 
     def __init__(self, thresholds: int | ArrayLike = 5) -> None:
         self.thresholds = thresholds

@@ -16,10 +16,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import choice, named_by, positive_integer
+from credo.estimator import FittedState, choice, named_by, positive_integer
 
 
-class Words(TransformerMixin, BaseEstimator):
+class Words(FittedState, TransformerMixin, BaseEstimator):
     """Which words a text contains.
 
         φ_w(text) = 1{w occurs in text}  for each word w of the vocabulary
@@ -80,6 +80,12 @@ class Words(TransformerMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.one_d_array = True
         return tags
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        _compiled(self.token_pattern)
+        if not self.vocabulary_:
+            raise ValueError("vocabulary_ is empty")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the vocabulary of the texts.

@@ -82,6 +82,7 @@ class KernelPerceptron(Classifier):
     support_: Index
     support_vectors_: Array
     dual_coef_: Array
+    mistakes_: Index
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -74,6 +74,8 @@ class KernelRidge(Regressor):
     spectrum_: Spectrum
     X_fit_: Array
     dual_coef_: Array
+    intercept_: float
+    effective_parameters_: float
 
     def _check_state(self) -> None:
         super()._check_state()

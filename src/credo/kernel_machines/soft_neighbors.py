@@ -69,6 +69,9 @@ class SoftNeighborsClassifier(Classifier):
 
     kernel_: Kernel
     votes_: Votes
+    class_prior_: NDArray[np.float64]
+    loo_losses_: NDArray[np.float64]
+    smoothing_: float
 
     def _check_state(self) -> None:
         super()._check_state()

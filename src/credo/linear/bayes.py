@@ -93,6 +93,7 @@ class BayesianLinearRegression(LinearModel):
     _title = "Bayesian linear regression"
 
     posterior_: Posterior
+    noise_precision_: float
 
     def __init__(
         self,

@@ -64,6 +64,10 @@ class LinearRegression(LinearModel):
     _title = "Linear regression by least squares"
 
     solution_: Solution
+    coef_std_error_: Array
+    intercept_std_error_: float
+    r2_: float
+    rank_: int
 
     def __init__(self, fit_intercept: bool = True) -> None:
         self.fit_intercept = fit_intercept

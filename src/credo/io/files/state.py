@@ -33,10 +33,20 @@ def check(value: Any) -> None:
     held = vars(value)
     for name, hint in field_types(kind).items():
         if name in held and not is_a(held[name], hint):
-            found = f"{held[name]!r:.40}".replace("\n", " ")
-            raise ModelFileError(f"its {kind.__name__} has {found} for {name}, which is of another type than it needs")
+            raise _mistyped(kind, name, held[name])
+    for name, hint in parameter_types(kind).items():
+        # Where a parameter is true or false or a number, users may give either.
+        if not is_a(int(held[name]) if isinstance(held[name], bool) else held[name], hint) and not is_a(
+            held[name], hint
+        ):
+            raise _mistyped(kind, name, held[name])
     if hasattr(value, "_check_state"):
         value._check_state()
+
+
+def _mistyped(kind: type, name: str, value: Any) -> ModelFileError:
+    found = f"{value!r:.40}".replace("\n", " ")
+    return ModelFileError(f"its {kind.__name__} has {found} for {name}, which is of another type than it needs")
 
 
 @cache
@@ -46,6 +56,15 @@ def field_types(kind: Any) -> Mapping[str, Any]:
     if issubclass(kind, BaseEstimator):
         return {name: hint for name, hint in hints.items() if is_state_name(name)}
     return hints
+
+
+@cache
+def parameter_types(kind: Any) -> Mapping[str, Any]:
+    """The types of an estimator's constructor; nothing of other classes, whose fields are their parameters."""
+    if not issubclass(kind, BaseEstimator):
+        return {}
+    hints = get_type_hints(kind.__init__)
+    return {name: hints[name] for name in kind._get_param_names() if name in hints}
 
 
 def is_a(value: Any, hint: Any) -> bool:
@@ -64,7 +83,7 @@ def is_a(value: Any, hint: Any) -> bool:
     if hint in _NUMBERS:
         return isinstance(value, _NUMBERS[hint]) and not isinstance(value, bool)
     if hint is bool:
-        return isinstance(value, bool | np.bool_)
+        return isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1))
     if origin in (list, set, frozenset):
         return isinstance(value, origin) and all(is_a(item, inner[0]) for item in value)
     if origin is tuple:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,27 +12,11 @@ from numpy.typing import NDArray
 from credo.features import Words
 from credo.io.errors import ColumnError, TableWarning, plural, quoted, shown
 from credo.io.preparation.dates import as_dates, days_since, timestamps
+from credo.io.preparation.levels import Levels
 from credo.io.tables.columns import not_a_number, numbers, present_mask, words
 from credo.notices import warn
 
 Array = NDArray[np.float64]
-
-
-class Encoder(Protocol):
-    """What every encoder can do."""
-
-    @property
-    def name(self) -> str:
-        """The column's name."""
-        ...
-
-    def names(self) -> list[str]:
-        """The names of the columns it makes."""
-        ...
-
-    def matrix(self, column: Any) -> Any:
-        """The rows' numbers, of shape (n_rows, len(names()))."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +38,11 @@ class Numbers:
     low: float = np.nan
     high: float = np.nan
     sign: str | None = None
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        if not np.isfinite([self.fill, *(self.words or {}).values()]).all():
+            raise ValueError(f"the numbers of column {self.name!r} aren't finite")
 
     @property
     def is_plain(self) -> bool:
@@ -113,6 +102,11 @@ class Days:
     low: float = np.nan
     high: float = np.nan
 
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        if not np.isfinite(self.fill) or np.isnat(np.datetime64(self.origin, "us")):
+            raise ValueError(f"the dates of column {self.name!r} have no median or no first one")
+
     def names(self) -> list[str]:
         named = [f"{self.name} (days since {self.origin})"] * self.value
         return named + [f"{self.name} is missing"] * self.indicator
@@ -154,6 +148,10 @@ class Texts:
     def matrix(self, column: Any) -> Any:
         texts = words(column, present_mask(column))
         return self.words.transform([text or "" for text in texts])
+
+
+# Each has a name, `names()` of the columns it makes, and `matrix(column)`, their numbers.
+Encoder = Numbers | Days | Levels | Texts
 
 
 def _filled(values: Array, encoder: Numbers | Days) -> Array:

@@ -39,6 +39,14 @@ class Levels:
     order: tuple[str, ...] = ()
     ordered: bool = False
 
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        shares = np.array(self.shares or (1.0,))
+        if not np.isfinite(shares).all() or shares.min() < 0 or shares.sum() <= 0 or not self.n_known:
+            raise ValueError(f"the shares of the levels of {self.name!r} are {self.shares}")
+        if self.shares and len(self.shares) != self.n_known:
+            raise ValueError(f"{self.name!r} has {self.n_known} levels and {len(self.shares)} shares")
+
     def names(self) -> list[str]:
         named = [f"{self.name}={level}" for level in self.levels]
         named += [f"{self.name}=other"] * bool(self.pooled)

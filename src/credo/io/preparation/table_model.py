@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from credo.distributions import Distribution
-from credo.estimator import Result, unmasked
+from credo.estimator import FittedState, Result, unmasked
 from credo.frames import Table
 from credo.io.extras import pandas
 from credo.io.preparation import once
@@ -37,7 +37,7 @@ def _predicts_classes(model: TableModel) -> bool:
     return model.estimator is not None and is_classifier(model.estimator)
 
 
-class TableModel(BaseEstimator):
+class TableModel(FittedState, BaseEstimator):
     """A model that takes tables: a preparation of columns, and an estimator of the prepared numbers.
 
     With a classifier inside it is one: it has `classes_` and `predict_proba`, and `predict` gives labels. Predictions
@@ -68,7 +68,7 @@ class TableModel(BaseEstimator):
     array([9.9])
     """
 
-    preparation_: Any
+    preparation_: Preparation
     estimator_: Any
     n_features_in_: int
     feature_names_in_: NDArray[Any]
@@ -92,6 +92,15 @@ class TableModel(BaseEstimator):
         else:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        width = getattr(self.estimator_, "n_features_in_", None)
+        names = len(self.preparation_.get_feature_names_out())
+        if not isinstance(self.estimator_, BaseEstimator) or not hasattr(self.estimator_, "predict"):
+            raise ValueError("estimator_ can't predict")
+        if is_classifier(self.estimator_) != _predicts_classes(self) or width not in (None, names):
+            raise ValueError(f"estimator_ doesn't fit preparation_, which makes {names} columns")
 
     def fit(self, X: Any, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the preparation and then the estimator.

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted
 
-from credo.estimator import named_by, positive_integer
+from credo.estimator import FittedState, check_positive, check_shapes, named_by, positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
 from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts, runs, side_by_side
 from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
@@ -31,7 +31,7 @@ from credo.notices import collected, warn
 _NONE = np.empty((0, 0), dtype=np.intp), np.empty(0)
 
 
-class Preparation(TransformerMixin, BaseEstimator):
+class Preparation(FittedState, TransformerMixin, BaseEstimator):
     """Turn the columns of a table into numbers, and note what was done.
 
     Categories become 0/1 columns for all levels except the most frequent, the reference: a coefficient is the
@@ -95,6 +95,8 @@ class Preparation(TransformerMixin, BaseEstimator):
     encoders_: list[Encoder]
     center_: NDArray[np.float64]
     scale_: NDArray[np.float64]
+    lower_: NDArray[np.float64]
+    upper_: NDArray[np.float64]
     combinations_: NDArray[np.intp]
     combination_weights_: NDArray[np.float64]
     n_features_in_: int
@@ -123,6 +125,27 @@ class Preparation(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        if not self.encoders_ or len(self.feature_names_in_) != self.n_features_in_:
+            raise ValueError("encoders_, feature_names_in_ and n_features_in_ contradict each other")
+        sizes = {"d": len(self.get_feature_names_out())}
+        if self.standardize:
+            check_shapes(self, sizes, center_="d", scale_="d")
+            check_positive(self, "scale_")
+        if self.clip:
+            # A column without bounds has infinite ones.
+            check_shapes(self, sizes, lower_="d~", upper_="d~")
+            if not (self.lower_ <= self.upper_).all():
+                raise ValueError("lower_ must not be above upper_")
+        categories = self._categories()
+        if categories:
+            check_shapes(self, {"c": len(categories)}, combinations_="k c", combination_weights_="k")
+            check_positive(self, "combination_weights_", zero=True)
+            most = np.array([encoder.unknown for encoder in categories])
+            if not ((self.combinations_ >= 0) & (self.combinations_ <= most)).all():
+                raise ValueError("combinations_ must hold codes of levels")
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the columns' kinds, levels, medians and scales; y is ignored.
