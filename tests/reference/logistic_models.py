@@ -1,7 +1,7 @@
 """The compiled loops over logistic models, restated in the plainest NumPy.
 
-`laplace` is Newton's method by NumPy's solver. `odds` takes one Newton step in the larger model, and the ratio of
-Savage and Dickey for the smaller ones. `stroll` is Metropolis and Hastings over subsets, every model looked at afresh.
+`laplace` is Newton's method by NumPy's solver. `flip_odds` takes one Newton step in the larger model, and the ratio of
+Savage and Dickey for the smaller ones. `run_steps` is Metropolis–Hastings over subsets, without a cache.
 """
 
 from functools import cache
@@ -24,7 +24,7 @@ def laplace(Z, y, weight, prior):
     return height + 0.5 * np.log(prior).sum() - 0.5 * np.linalg.slogdet(H)[1], theta, H
 
 
-def odds(Z, members, y, weight, precision, theta, H, log_prior):
+def flip_odds(Z, members, y, weight, precision, theta, H, log_prior):
     """About what p(γ | y) is multiplied by when a column flips, for all columns."""
     k = len(members)
     phi = np.column_stack([np.ones(len(y)), Z[:, members]])
@@ -46,7 +46,7 @@ def odds(Z, members, y, weight, precision, theta, H, log_prior):
     return np.exp(logs)
 
 
-def stroll(Z, y, weight, precisions, log_prior, members, blind, swaps, uniforms):
+def run_steps(Z, y, weight, precisions, log_prior, members, blind, swaps, uniforms):
     """The model before each step, and the sum of the estimates of p(γ_j = 1 | the others, y)."""
     d = Z.shape[1]
 
@@ -55,7 +55,7 @@ def stroll(Z, y, weight, precisions, log_prior, members, blind, swaps, uniforms)
         columns = sorted(model)
         prior = np.array([precisions[0], *[precisions[1]] * len(columns)])
         value, theta, H = laplace(Z[:, columns], y, weight, prior)
-        return value + log_prior[len(columns)], odds(Z, columns, y, weight, precisions[1], theta, H, log_prior)
+        return value + log_prior[len(columns)], flip_odds(Z, columns, y, weight, precisions[1], theta, H, log_prior)
 
     def chances(r):
         return (1 - blind) * (r / (1 + r)) / (r / (1 + r)).sum() + blind / d

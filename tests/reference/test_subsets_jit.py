@@ -6,8 +6,10 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from tests.reference import slabs as plain_slabs
 
-from credo.sparse import _jit
+from credo.subsets import _enumerate_jit as _jit
+from credo.subsets import _slabs_jit
 from credo.subsets._slabs import slab_of
 
 SLABS = {
@@ -41,30 +43,47 @@ def keep(T, j):
 
 
 @pytest.mark.parametrize("name", SLABS)
-def test_score_equals_the_slab(name):
-    prior, d = slab(name), 18
-    f = prior.formula(d)
-    for k, rest in product(range(d + 1), [1.0, 0.7, 1e-3, 1e-11]):
-        rest = 1.0 if k == 0 else rest
-        assert_allclose(
-            _jit.score(k, rest, 0.37, f.form, f.base, f.numbers, f.table), prior.score(k, rest, 0.37), rtol=1e-9
-        )
-    f = prior.formula(40)
-    assert np.isneginf(_jit.score(19, 0.5, 0.0, f.form, f.base, f.numbers, f.table)) == (not name.startswith("normal"))
+def test_evidence_and_moments_equal_their_twins(name):
+    prior, d, kind, options = slab(name, yy=2.3), 18, name.split()[0], SLABS[name]
+    f, cases = prior.formula(d), [(0, 1.0), *product([1, 4, 18], [1.0, 0.7, 1e-3, 1e-11])]
+    for k, rest in cases:
+        expected = plain_slabs.log_evidence(kind, 20.0, 2.3, k, rest, 0.37 * (k > 0), **options)
+        assert_allclose(_slabs_jit.log_evidence(f, k, rest, 0.37 * (k > 0)), expected, rtol=1e-8)
+        first, second = plain_slabs.shrinkage(kind, 20.0, k, rest, **options)
+        assert_allclose(_slabs_jit.shrinkage(f, k, rest), [1 - first, first, second], rtol=1e-7, atol=1e-9)
+        if rest > 1e-4:
+            expected = plain_slabs.spread(kind, 20.0, 2.3, k, rest, **options)
+            assert_allclose(_slabs_jit.spread(f, k, rest), expected, rtol=1e-6, atol=1e-9)
+    k, rest = np.array(cases).T
+    one_by_one = [_slabs_jit.log_evidence(f, int(size), left, 0.1) for size, left in cases]
+    out = np.empty(len(k))
+    _slabs_jit.log_evidences(f, k.astype(np.int64), rest, np.full(len(k), 0.1), out)
+    assert_array_equal(out, one_by_one)
+    assert_allclose(prior.score(k.astype(int), rest, 0.1), out, rtol=1e-12)
+    assert np.isneginf(_slabs_jit.log_evidence(prior.formula(40), 19, 0.5, 0.0)) == (kind != "normal")
+
+
+def test_local_g_and_splines():
+    for k, rest in [(1, 0.3), (4, 0.7), (6, 0.97)]:
+        assert_allclose(_slabs_jit.local_g(25.0, k, rest), plain_slabs.local_g(25.0, k, rest))
+    coefs = np.random.default_rng(0).normal(size=(3 * 16, 6))
+    for x in (0.0, 0.51, 2.99, 3.1):
+        cell = min(int(16 * x), len(coefs) - 1)
+        assert_allclose(_slabs_jit.spline(coefs, x), np.polynomial.polynomial.polyval(16 * x - cell, coefs[cell]))
 
 
 @pytest.mark.parametrize("name", SLABS)
-def test_spread_is_that_of_the_laws(name):
+def test_spread_is_that_of_the_posteriors(name):
     prior = slab(name, yy=2.3)
     f = prior.formula(15)
     for k, rest in [(0, 1.0), (1, 0.8), (4, 0.2), (15, 1e-4)]:
-        laws = prior.laws(k, rest)
+        laws = prior.posteriors(k, rest)[0]
         inflation = [1 if np.isinf(law.df) else law.df / (law.df - 2) for law in laws]
         first = sum(law.weight * law.shrink for law in laws)
         second = sum(law.weight * law.shrink**2 for law in laws)
         coefs = sum(law.weight * law.shrink * law.noise * i for law, i in zip(laws, inflation, strict=True))
         noise = sum(law.weight * law.noise * i for law, i in zip(laws, inflation, strict=True))
-        got = _jit.spread(k, rest, f.form, f.width, f.numbers, f.table)
+        got = _slabs_jit.spread(f, k, rest)
         assert_allclose(got[3], noise, rtol=1e-7)
         if k:
             assert_allclose(got[:3], [first, second, coefs], rtol=1e-7)
@@ -111,7 +130,7 @@ def explore(R, prior, log_prior, log_scale):
         logdet = np.linalg.slogdet(A)[1] + log_scale[chosen].sum()
         value = log_prior[k] + float(prior.score(k, rest, logdet))
         mean, square = np.zeros(d), np.zeros((d, d))
-        for law in prior.laws(k, rest) if value > -np.inf else []:
+        for law in prior.posteriors(k, rest)[0] if value > -np.inf else []:
             inflation = 1 if np.isinf(law.df) else law.df / (law.df - 2)
             mean[chosen] += law.weight * law.shrink * beta
             part = law.shrink**2 * np.outer(beta, beta) + law.noise * inflation * law.shrink * np.linalg.inv(A)
@@ -123,20 +142,19 @@ def explore(R, prior, log_prior, log_scale):
 def run(R, prior, log_prior, log_scale, *, depth=0, unit=0.0, least=None):
     d = len(R) - 1
     least = np.full(d, 1e-9) if least is None else least
-    f = prior.formula(d)
-    totals = []
-    scores = np.full(2**d, -np.inf)
+    problem = _jit.Problem(R, least, log_scale, prior.formula(d), log_prior)
+    totals, scores = [], np.full(2**d, -np.inf)
     for prefix in range(2**depth):
         T = np.zeros((d + 1, d + 1, d + 1))
         T[0] = R
-        counts, masses = np.zeros((2, d + 1)), np.zeros((2, d + 1, 5))
-        means, squares = np.zeros((2, d + 1, 2, d)), np.zeros((2, d + 1, d, d))
-        top, best = (np.full(4, -np.inf), np.full(4, -1)), (np.full(d + 1, np.inf), np.full(d + 1, -1))
-        end = _jit.explore(
-            prefix, depth, T, least, log_scale, f.form, f.base, f.width, f.numbers, f.table, log_prior, unit,
-            counts, masses, means, squares, *top, *best, scores,
+        sums = _jit.Sums(
+            np.zeros((2, d + 1)), np.zeros((2, d + 1, 5)), np.zeros((2, d + 1, 2, d)), np.zeros((2, d + 1, d, d)),
+            np.full(4, -np.inf), np.full(4, -1), np.full(d + 1, np.inf), np.full(d + 1, -1), scores,
         )  # fmt: skip
-        totals.append([part * np.exp(end) for part in (counts, masses[0, 0], means[0, 0, 0], squares[0, 0])])
+        end = _jit.explore(prefix, depth, T, problem, unit, sums)
+        parts = sums.counts, sums.masses[0, 0], sums.means[0, 0, 0], sums.squares[0, 0]
+        totals.append([part * np.exp(end) for part in parts])
+    top, best = (sums.top, sums.top_place), (sums.best, sums.best_place)
     return [sum(parts) for parts in zip(*totals, strict=True)], scores, top, best
 
 

@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose
 from tests.subsets.oracle import posterior, subsets
 from tests.subsets.tables import attitude, hald, uscrime
 
-from credo.sparse import _enumerate
+from credo.subsets import _enumerate
 from credo.subsets._design import Design
 from credo.subsets._enumerate import enumerate_models
 from credo.subsets._model_prior import ModelPrior
 from credo.subsets._slabs import slab_of
-from credo.subsets.walk import walk
+from credo.subsets.sampler import sample_models
 
 SLABS = {
     "bic": {},
@@ -84,7 +84,7 @@ def test_parts_and_threads_give_the_same(monkeypatch):
     assert_allclose(one.inclusion, whole.inclusion, rtol=1e-12)
     assert_allclose(one.coef_cov, whole.coef_cov, rtol=1e-9, atol=1e-14)
     assert one.models[:50] == whole.models[:50] and one.best_by_size == whole.best_by_size
-    monkeypatch.setattr(_enumerate, "n_threads", lambda: 1)
+    monkeypatch.setattr("credo.linalg._parallel.n_threads", lambda: 1)
     monkeypatch.setattr(_enumerate, "_FEW", 12)
     alone = search(X, y, "zellner-siow", 0.2)
     np.testing.assert_array_equal(one.inclusion, alone.inclusion)
@@ -107,7 +107,7 @@ def test_best_subsets_are_best():
 
 def test_scores_are_those_of_all_models():
     X, y = data(25, 9)
-    found = search(X, y, "g", "beta-binomial", pictured=True)
+    found = search(X, y, "g", "beta-binomial", all_scores=True)
     scores = np.sort(found.diagnostics["scores"])[::-1]
     assert len(scores) == 2**9 and (np.diff(scores) <= 0).all()
     sizes = [len(model) for model in found.models]
@@ -169,7 +169,7 @@ def test_more_columns_than_rows():
 def test_the_walk_finds_the_same(name):
     X, y = data(50, 10)
     exact = search(X, y, name, 0.3)
-    walked = search(X, y, name, 0.3, find=walk, random_state=0, n_draws=4000)
+    walked = search(X, y, name, 0.3, find=sample_models, random_state=0, n_draws=4000)
     error = walked.diagnostics["inclusion_error"]
     assert (np.abs(walked.inclusion - exact.inclusion) <= 5 * error + 1e-3).all()
     assert_allclose(walked.log_mass, exact.log_mass, atol=0.05)

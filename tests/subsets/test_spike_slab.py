@@ -392,7 +392,7 @@ def test_the_bic_speaks_of_more_columns_than_rows_before_it_searches(n, d, monke
     def stop(*_, **__):
         raise InterruptedError
 
-    monkeypatch.setattr("credo.subsets.spike_slab.walk", stop)
+    monkeypatch.setattr("credo.subsets.spike_slab.sample_models", stop)
     rng = np.random.default_rng(0)
     words = f'{d} columns and {n} rows: the BIC is valid only for many more rows than columns, .* slab="g"'
     with pytest.warns(FitWarning, match=words), pytest.raises(InterruptedError):

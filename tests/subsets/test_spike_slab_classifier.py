@@ -13,7 +13,7 @@ import credo
 from credo.estimator import FitWarning
 from credo.likelihoods import Bernoulli
 from credo.subsets._model_prior import ModelPrior
-from credo.subsets.logistic_models import ClassTask
+from credo.subsets.logistic import Dataset
 from credo.subsets.spike_slab_classifier import SpikeSlabClassifier
 
 
@@ -61,7 +61,7 @@ def test_laplace_evidence_of_each_model():
 def test_evidence_of_one_weight_is_near_the_integral():
     X, y = data(n=40)
     Z = standardised(X, np.ones(len(y)))[:, 1]
-    task = ClassTask(Z[None].copy(), y.astype(float), np.ones(len(y)), 1.0)
+    task = Dataset(Z[None].copy(), y.astype(float), np.ones(len(y)), 1.0)
 
     def density(w, b):
         return np.exp(log_expit((2 * y - 1) * (b + w * Z)).sum() - 0.5 * w * w - 0.5 * b * b / 100) / (20 * np.pi)
@@ -95,7 +95,7 @@ def test_probabilities_are_averaged_over_models_and_weights():
     X, y = data(d=4)
     model = SpikeSlabClassifier().fit(X, y)
     Z, link = standardised(X, np.ones(len(y))), Bernoulli("logit")
-    task = ClassTask(np.ascontiguousarray(Z.T), y.astype(float), np.ones(len(y)), 1.0)
+    task = Dataset(np.ascontiguousarray(Z.T), y.astype(float), np.ones(len(y)), 1.0)
     total = np.zeros(len(y))
     for subset, share in zip(model.posterior_.models, model.posterior_.probability, strict=True):
         mode = task.mode(subset)
@@ -111,7 +111,7 @@ def test_weights_are_averaged_in_the_units_of_the_columns():
     model = SpikeSlabClassifier().fit(X, y)
     assert model.coef_.shape == model.coef_std_.shape == (1, 5) and model.intercept_.shape == (1,)
     rng = np.random.default_rng(0)
-    task = ClassTask(np.ascontiguousarray(standardised(X, np.ones(len(y))).T), y.astype(float), np.ones(len(y)), 1.0)
+    task = Dataset(np.ascontiguousarray(standardised(X, np.ones(len(y))).T), y.astype(float), np.ones(len(y)), 1.0)
     chosen = rng.choice(len(model.posterior_.models), p=model.posterior_.probability, size=40_000)
     weights = np.zeros((40_000, 6))
     for place in np.unique(chosen):
@@ -295,7 +295,7 @@ def test_unknown_columns_are_refused():
 def importance(Z, y, variance, n=40_000):
     """ln p(y | γ) by importance sampling from a wide t law around the mode, and its standard error."""
     rng = np.random.default_rng(0)
-    task = ClassTask(np.ascontiguousarray(Z.T), y.astype(float), np.ones(len(y)), variance)
+    task = Dataset(np.ascontiguousarray(Z.T), y.astype(float), np.ones(len(y)), variance)
     mode = task.mode(tuple(range(Z.shape[1])))
     cov = 1.5 * np.linalg.inv(mode.L @ mode.L.T)
     law = stats.multivariate_t(mode.theta, cov, df=5, seed=rng)

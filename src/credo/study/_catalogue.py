@@ -139,7 +139,7 @@ def _check_names(models: Sequence[str], task: str) -> None:
 
 # Where these can't be used, nobody would expect them.
 _SELDOM = ("gp-time", "gp-time-log", "gp-time-power")
-_COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subsets._jit", "credo.kernels._jit"
+_COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subsets._enumerate_jit", "credo.kernels._jit"
 
 # By task, the simplest first: of models that are statistically tied, the first is selected.
 CARDS: Mapping[str, tuple[Card, ...]] = {

@@ -12,10 +12,10 @@ are part of the file format.
 
 from credo.subsets._design import Design as Design
 from credo.subsets._fit import Moments as Moments
-from credo.subsets._models import ModelPosterior as ModelPosterior
+from credo.subsets._model_posterior import ModelPosterior as ModelPosterior
 from credo.subsets.forward_selection import Selection, forward_selection
-from credo.subsets.logistic_models import ClassAverage as ClassAverage
-from credo.subsets.logistic_models import Standard as Standard
+from credo.subsets.logistic import ClassAverage as ClassAverage
+from credo.subsets.logistic import Standard as Standard
 from credo.subsets.spike_slab import SpikeSlabRegressor
 from credo.subsets.spike_slab_classifier import SpikeSlabClassifier
 

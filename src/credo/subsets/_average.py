@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from credo.distributions import Distribution, Mixture, Normal, StudentT, t_variance
 from credo.subsets._design import Design
 from credo.subsets._fit import Fit, Moments, fits_of
-from credo.subsets._models import Model
-from credo.subsets._slabs import Law, Slab
+from credo.subsets._model_posterior import Model
+from credo.subsets._slabs import CoefficientPosterior, Slab
 
 Array = NDArray[np.float64]
 
@@ -159,7 +159,7 @@ class Average:
             intercepts[at] += noise * normal[:, 0] / math.sqrt(design.n) - beta @ x_mean
         return coefs, intercepts
 
-    def _laws(self, most: int | None) -> Iterator[tuple[float, Fit, Sequence[Law]]]:
+    def _laws(self, most: int | None) -> Iterator[tuple[float, Fit, Sequence[CoefficientPosterior]]]:
         """Models with their laws, until these are many or hardly anything is left."""
         n_models = int(np.searchsorted(np.cumsum(self._probability), 1.0 - _NEGLIGIBLE)) + 1
         if most is not None:

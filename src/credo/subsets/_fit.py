@@ -15,8 +15,9 @@ from credo.estimator import check_shapes
 from credo.linalg import one_blas_thread
 from credo.subsets._dependence import is_dependent, lengths
 from credo.subsets._design import Design
-from credo.subsets._models import Model, ModelPosterior
-from credo.subsets._slabs import FLOOR, Law, Slab
+from credo.subsets._model_posterior import Model, ModelPosterior
+from credo.subsets._slabs import CoefficientPosterior, Slab
+from credo.subsets._slabs_jit import FLOOR
 
 Array = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ class Fit:
     coef: Array
     root: Array
     rest: float
-    laws: Sequence[Law]
+    laws: Sequence[CoefficientPosterior]
 
     def variance(self, rows: Array) -> Array:
         """xᵀA⁻¹x of centred rows of the subset's columns."""
@@ -64,7 +65,7 @@ def fits_of(design: Design, slab: Slab, models: Sequence[Model]) -> list[Fit]:
     with one_blas_thread():
         solved = [solve(design, model, ridge=slab.ridge) for model in models]
     sizes = np.array([len(model) for model in models], dtype=np.intp)
-    laws = slab.all_laws(sizes, np.array([rest for _, _, rest in solved]))
+    laws = slab.posteriors(sizes, np.array([rest for _, _, rest in solved]))
     return [
         Fit(np.asarray(model, dtype=np.intp), coef, root, rest, law)
         for model, (coef, root, rest), law in zip(models, solved, laws, strict=True)

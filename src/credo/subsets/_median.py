@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.subsets._dependence import Dependence, is_dependent, unit_columns
-from credo.subsets._models import Model, ModelPosterior
+from credo.subsets._model_posterior import Model, ModelPosterior
 
 Array = NDArray[np.float64]
 

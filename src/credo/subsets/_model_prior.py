@@ -89,7 +89,7 @@ def log_subsets(d: int, largest: int) -> Array:
     return np.asarray(gammaln(d + 1.0) - gammaln(sizes + 1.0) - gammaln(d - sizes + 1.0))
 
 
-def size_law(log_prior: Array, d: int) -> Array:
+def size_distribution(log_prior: Array, d: int) -> Array:
     """The prior probability of each size that a model of d columns may have, from ln p(γ) of one model of that size."""
     return np.asarray(softmax(log_prior + log_subsets(d, len(log_prior) - 1)))
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.frames import Table
-from credo.subsets._models import Model, ModelPosterior
+from credo.subsets._model_posterior import Model, ModelPosterior
 from credo.subsets._report import models_table
 
 Array = NDArray[np.float64]

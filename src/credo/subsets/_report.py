@@ -13,8 +13,8 @@ from credo.estimator import interval_level
 from credo.frames import Table
 from credo.subsets._dependence import Dependence, lengths, named
 from credo.subsets._design import EXACT, Design
+from credo.subsets._model_posterior import Model, ModelPosterior
 from credo.subsets._model_prior import advised
-from credo.subsets._models import Model, ModelPosterior
 from credo.subsets._slabs import LEAST_DF, Bic, Slab
 
 Array = NDArray[np.float64]
@@ -178,7 +178,7 @@ def flat_words(flat: Sequence[int], names: Sequence[str]) -> list[str]:
 def design_words(design: Design, dependence: Dependence, slab: Slab, names: Sequence[str]) -> list[str]:
     """What there is to say about columns and target."""
     words = flat_words(design.flat, names)
-    if len(design.kept) and slab.most > 0:
+    if len(design.kept) and slab.max_size > 0:
         words += dependence.words([names[j] for j in design.kept], proper=slab.ridge > 0)
         longest = float(lengths(design.X).max())
         if (dependence.copies or dependence.combinations) and 0 < slab.ridge < (_HIDDEN * longest) ** 2:
@@ -210,11 +210,11 @@ def target_words(design: Design) -> list[str]:
 
 def size_words(design: Design, slab: Slab) -> list[str]:
     """What there is to say about models that are too large."""
-    if len(design.kept) <= slab.most:
+    if len(design.kept) <= slab.max_size:
         return []
     return [
         f"{len(design.kept)} column{'s' * (len(design.kept) > 1)} and {min(design.n, design.n_rows):g} rows: models of "
-        f"more than {slab.most:g} column{'s' * (slab.most != 1)} have no evidence and are excluded"
+        f"more than {slab.max_size:g} column{'s' * (slab.max_size != 1)} have no evidence and are excluded"
     ]
 
 
@@ -227,12 +227,12 @@ def search_words(found: ModelPosterior, slab: Slab, design: Design, names: Seque
             f"{named(design.kept[likeliest].tolist(), names)} {'reproduces' if len(likeliest) == 1 else 'reproduce'} "
             "y exactly, up to rounding, so the noise can't be estimated: check that they weren't computed from y"
         )
-    if design.n - 1 < LEAST_DF and math.isfinite(slab.laws(0, 1.0)[0].df):
+    if design.n - 1 < LEAST_DF and math.isfinite(slab.posteriors(0, 1.0)[0][0].df):
         words.append(
             f"{design.n:g} rows leave {design.n - 1:g} degree{'s' * (design.n != 2)} of freedom for the noise; "
             f"intervals use {LEAST_DF:g}, so that their width is finite, and are too narrow"
         )
-    large = np.arange(len(sizes)) >= min(design.n / 2, slab.most)
+    large = np.arange(len(sizes)) >= min(design.n / 2, slab.max_size)
     # Of more columns than rows this was said before the search.
     if isinstance(slab, Bic) and len(design.kept) < design.n and len(sizes) and sizes[large].sum() > 0.1:
         words.append(

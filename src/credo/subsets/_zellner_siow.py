@@ -2,9 +2,9 @@
 
     g ~ InvGamma(½, n/2),    BF(k, R²) = ∫ (1+g)^((n−1−k)/2) (1 + g(1−R²))^(−(n−1)/2) p(g) dg
 
-(Liang, Paulo, Molina, Clyde & Berger 2008, eq. 6 and 12.) In t = ln g the integrand has one peak; Gauss-Legendre rules
-on either side of it reach rounding error. With x = −ln(1−R²), ln BF − x(n−1)/2 is close to a line of slope −(k+1)/2,
-whatever n: splines of it serve where the evidence of many models is wanted.
+(Liang, Paulo, Molina, Clyde & Berger 2008, eq. 6 and 12.) In t = ln g the integrand has one peak; Gauss–Legendre rules
+on either side of it are accurate to rounding. With x = −ln(1−R²), ln BF − x(n−1)/2 is close to a line of slope
+−(k+1)/2 for every n: compiled code evaluates splines of it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 from scipy.special import expit
 
+from credo.subsets._slabs_jit import CELLS
+
 Array = NDArray[np.float64]
 
 # Beyond this the integrand is below e^-50 of its peak.
 _DEPTH = 50.0
 _STEPS = 60
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
-# Cells of the splines for each unit of x.
-_CELLS = 16
 
 
 def moments(n: float, k: float, x: Array) -> Array:
@@ -54,40 +54,19 @@ def posterior(n: float, k: float | Array, x: Array) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=4096)
 def spline(n: float, k: int, reach: int) -> Array:
-    """Coefficients of `moments` on 0 ≤ x ≤ reach: shape (3, cells, 6), for Horner's rule in (x·16 − cell)."""
-    x = np.linspace(0.0, reach, _CELLS * reach + 1)
+    """Spline coefficients of `moments` on 0 ≤ x ≤ reach: shape (3, cells, 6), for `_slabs_jit.spline`."""
+    x = np.linspace(0.0, reach, CELLS * reach + 1)
     values = moments(n, k, x)
-    pieces = make_interp_spline(_CELLS * x, values.T, k=5)
-    nodes = np.arange(_CELLS * reach, dtype=np.float64)
+    pieces = make_interp_spline(CELLS * x, values.T, k=5)
+    nodes = np.arange(CELLS * reach, dtype=np.float64)
     # Four derivatives are continuous at the nodes, the fifth is constant between them.
     coefs = [pieces(nodes, nu=order) for order in range(5)] + [pieces(nodes + 0.5, nu=5)]
     scale = np.array([1.0, 1.0, 2.0, 6.0, 24.0, 120.0])
     return np.ascontiguousarray(np.stack(coefs, axis=-1).transpose(1, 0, 2) / scale)
 
 
-def interpolate(n: float, k: Array, x: Array) -> Array:
-    """ln BF − x(n−1)/2 from the splines, for arrays of sizes and x."""
-    reach = reach_of(float(x.max(initial=0.0)))
-    out = np.empty(x.shape)
-    for size in np.unique(k):
-        chosen = k == size
-        out[chosen] = horner(spline(n, int(size), reach)[0], x[chosen])
-    return out
-
-
-def horner(coefs: Array, x: Array) -> Array:
-    """The value at x of a piecewise polynomial of `spline`."""
-    place = _CELLS * x
-    cell = np.minimum(place.astype(np.intp), len(coefs) - 1)
-    rest = place - cell
-    value = coefs[cell, 5]
-    for order in range(4, -1, -1):
-        value = value * rest + coefs[cell, order]
-    return value
-
-
 def reach_of(x: float) -> int:
-    """The whole power of two up to which a spline is made, so that few are made."""
+    """The power of two up to which a spline reaches, so that few are needed."""
     return int(2 ** np.ceil(np.log2(max(x, 1.0))))
 
 
@@ -118,10 +97,10 @@ def _between(low: Array, high: Array) -> Array:
 
 
 def rule(n: float, k: NDArray[np.intp], x: Array) -> tuple[Array, Array]:
-    """Three values of u = 1 − s = 1/(1+g) with weights that have the same five moments as u given the data.
+    """Three values of u = 1 − s = 1/(1+g), with weights, that have the first five posterior moments of u.
 
-    Each of shape (len(x), 3). Gauss' rule of the discrete law on the quadrature's nodes, from its Jacobi matrix (Golub
-    & Welsch 1969); in units of the mean of u, which is as small as what a close fit leaves.
+    Each of shape (len(x), 3). The Gauss rule of the discrete distribution on the nodes of the quadrature, from its
+    Jacobi matrix (Golub & Welsch 1969), in units of the mean of u, which is tiny for a close fit.
     """
     t, log_weight = posterior(n, np.asarray(k, dtype=np.float64), x)
     u, weight = expit(-t), np.exp(log_weight - log_weight.max(axis=0))
@@ -131,7 +110,7 @@ def rule(n: float, k: NDArray[np.intp], x: Array) -> tuple[Array, Array]:
     jacobi = np.zeros((len(x), 3, 3))
     before, now, norm, ratio = np.zeros_like(v), np.ones_like(v), np.ones(len(x)), np.zeros(len(x))
     for i in range(3):
-        # Where u hardly varies, fewer nodes carry the whole law.
+        # Where u hardly varies, fewer nodes suffice.
         spread = norm > 1e-280
         safe = np.where(spread, norm, 1.0)
         jacobi[:, i, i] = np.where(spread, (weight * v * now * now).sum(axis=0) / safe, jacobi[:, 0, 0])

@@ -15,9 +15,10 @@ from credo.frames import Table
 from credo.notices import warn
 from credo.subsets._design import Design
 from credo.subsets._fit import solve
-from credo.subsets._models import Model
+from credo.subsets._model_posterior import Model
 from credo.subsets._report import short_words, target_words
-from credo.subsets._slabs import FLOOR, Bic
+from credo.subsets._slabs import Bic
+from credo.subsets._slabs_jit import FLOOR
 
 Array = NDArray[np.float64]
 
@@ -152,7 +153,7 @@ def forward_selection(
     bic = Bic(design.n, design.yy, n_rows=design.n_rows)
     cost = Criterion(bic, len(design.kept), criterion)
     most = cost.most if max_size is None else positive_integer("max_size", max_size)
-    most = int(min(most, bic.most, len(design.kept)))
+    most = int(min(most, bic.max_size, len(design.kept)))
     for word in [*target_words(design), *cost.words()]:
         warn(word, FitWarning, stacklevel=2)
     order, rests = _forward(design, most)

@@ -24,12 +24,12 @@ from credo.subsets._design import Design
 from credo.subsets._enumerate import enumerate_models, members
 from credo.subsets._fit import fits_of, log_evidences, moments_of, summed_moments
 from credo.subsets._median import median_model
+from credo.subsets._model_posterior import ModelPosterior, placed
 from credo.subsets._model_prior import ModelPrior
-from credo.subsets._models import ModelPosterior, placed
 from credo.subsets._over_subsets import OverSubsets
 from credo.subsets._report import best_table, design_words, search_words, size_words, summary_table
 from credo.subsets._slabs import Slab, slab_arguments, slab_of
-from credo.subsets.walk import walk
+from credo.subsets.sampler import sample_models
 
 Array = NDArray[np.float64]
 
@@ -215,7 +215,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         few = self.search_ == "enumerate" and len(self.design_.kept) <= _ENUMERATED
         if not few or self.posterior_.probability.sum() > _ALL:
             return self._average.draws(n, rng)
-        scores = self._visit(self.design_, pictured=True).diagnostics["scores"]
+        scores = self._visit(self.design_, all_scores=True).diagnostics["scores"]
         places, counts = np.unique(rng.choice(len(scores), size=n, p=softmax(scores)), return_counts=True)
         models = [placed(members(place, len(self.design_.kept)), self.design_.kept) for place in places.tolist()]
         return Average(self.design_, slab_of(**self.slab_), models, counts / n, self.moments_).draws(n, rng)
@@ -273,7 +273,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         d = len(self.design_.kept)
         if self.search_ != "enumerate" or d > _ENUMERATED:
             raise ValueError(f"all_scores needs an enumeration of at most {_ENUMERATED} columns; there are {d}")
-        return np.sort(self._visit(self.design_, pictured=True).diagnostics["scores"])[::-1]
+        return np.sort(self._visit(self.design_, all_scores=True).diagnostics["scores"])[::-1]
 
     @property
     def coef_cov_(self) -> Array:
@@ -359,7 +359,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         # Where no column varies there is one model, and nowhere to walk.
         if self.search == "enumerate" or (self.search == "auto" and d <= _ENUMERATED) or d == 0:
             return enumerate_models(design.X, design.y, slab, prior, least=design.least, n_models=n_models)
-        return walk(
+        return sample_models(
             design.X, design.y, slab, prior, least=design.least, n_draws=self.n_draws, n_chains=self.n_chains,
             n_models=n_models, random_state=self.random_state,
         )  # fmt: skip

@@ -28,11 +28,11 @@ from credo.seeds import generator
 from credo.subsets._coefficient import Coefficient, place_of, places_of
 from credo.subsets._dependence import DEPENDENT, Dependence, dependence_of
 from credo.subsets._median import median_model
+from credo.subsets._model_posterior import ModelPosterior, placed
 from credo.subsets._model_prior import ModelPrior, advised
-from credo.subsets._models import ModelPosterior, placed
 from credo.subsets._over_subsets import OverSubsets
 from credo.subsets._report import flat_words, summary_table
-from credo.subsets.logistic_models import ClassAverage, ClassTask, Standard, enumerate_class_models, walk_classes
+from credo.subsets.logistic import ClassAverage, Dataset, Standard, enumerate_logistic, sample_logistic
 
 Array = NDArray[np.float64]
 
@@ -176,7 +176,7 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
             )
         weight = np.ones(len(codes)) if weight is None else weight
         self.standard_ = Standard.of(rows, weight)
-        task = ClassTask(
+        task = Dataset(
             ZT=np.ascontiguousarray(self.standard_.columns(rows).T),
             y=codes.astype(np.float64),
             weight=weight,
@@ -264,7 +264,7 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         probs = self.average_.probabilities(self.standard_.columns(rows))
         return np.column_stack([1.0 - probs, probs])
 
-    def _search(self, task: ClassTask, prior: ModelPrior) -> ModelPosterior:
+    def _search(self, task: Dataset, prior: ModelPrior) -> ModelPosterior:
         n_models, d = positive_integer("n_models", self.n_models), task.n_columns
         cheap = d <= _MOST_COLUMNS and 2.0**d * len(task.y) <= _MUCH_WORK
         if self.search == "enumerate" and d > _MOST_COLUMNS:
@@ -274,7 +274,7 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
             )
         if self.search == "enumerate" or (self.search == "auto" and cheap) or d == 0:
             self.search_ = "enumerate"
-            return enumerate_class_models(task, prior, n_models=n_models)
+            return enumerate_logistic(task, prior, n_models=n_models)
         if isinstance(prior.inclusion, float) and prior.inclusion * d > _MOST_EXPECTED:
             raise ValueError(
                 f"prior_inclusion={prior.inclusion:g} expects {prior.inclusion * d:.0f} of {d} columns to be in: "
@@ -283,11 +283,11 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
                 f"{_MOST_EXPECTED / d:.2g}"
             )
         self.search_ = "gibbs"
-        return walk_classes(
+        return sample_logistic(
             task, prior, n_draws=self.n_draws, n_chains=self.n_chains, n_models=n_models, random_state=self.random_state
         )
 
-    def _learn(self, task: ClassTask, dependence: Dependence, found: ModelPosterior) -> None:
+    def _learn(self, task: Dataset, dependence: Dependence, found: ModelPosterior) -> None:
         """Write what was found in terms of the table's columns."""
         standard, d = self.standard_, self.n_features_in_
         models, weight = found.averaged

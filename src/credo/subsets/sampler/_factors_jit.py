@@ -1,12 +1,12 @@
-"""A model as a factor of its columns, compiled; `tests/reference/model_walk.py` says the same in plain NumPy.
+"""QR factors of models, updated as columns enter and leave; compiled. Plain twins: `tests/reference/sampler.py`.
 
-Columns x_i have unit length, and below them √ridge_i, each in a row of its own. With X_γ = QR, the q_m orthonormal and
-in the order in which columns entered, a replica holds Q, R, T = R⁻ᵀ, u = Qᵀy and, of all columns,
+Columns x_i have unit length, with √ridge_i below them, each in a row of its own. With X_γ = QR, the rows q_m in the
+order in which columns entered, a replica holds Q, R, T = R⁻ᵀ, u = Qᵀy and, for all columns,
 
-    s_i = x_iᵀx_i − Σ_m (q_mᵀx_i)²,   r_i = x_iᵀy − Σ_m (q_mᵀx_i) u_m:
+    s_i = x_iᵀx_i − Σ_m (q_mᵀx_i)²,   r_i = x_iᵀy − Σ_m (q_mᵀx_i) u_m,
 
-what is left of column i given the model, and what it has in common with what is left of y. A column that enters or
-leaves changes both by one direction, qᵀX with q = Σ_m T_km x_m, a sum of k rows of XᵀX that all replicas share.
+the squared residual of column i given the model, and its product with the residual of y. An update changes both by
+one direction, qᵀX with q = Σ_m T_km x_m: a sum of k rows of XᵀX, O(dk).
 """
 
 from typing import NamedTuple
@@ -20,21 +20,21 @@ Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# Columns that are worked on together, so that their sums stay in the cache.
+# Columns processed together, so that their sums stay in the cache.
 _BLOCK = 512
-# Numbers whose squares are below one over this lose no more than three digits beside one.
-_GOOD = 1e-6
-# Weights of this sum leave twelve digits of a sum of inner products.
+# Above this ratio, a difference of squares keeps nine digits.
+GOOD = 1e-6
+# With weights of a smaller sum, a combination of inner products keeps twelve digits.
 _WEIGHT = 1e3
 
 
 class Columns(NamedTuple):
-    """What all replicas share: centred (and weighted) columns and target, of unit length.
+    """Centred (and weighted) columns and target of unit length, shared by all replicas.
 
-    `scale` is ln of the squared length that a column had, `square` that which it has now (one, or none) with the
-    `ridge` that the slab adds; `least` is the length that must be left beside others, zero where there is a ridge.
-    `slack` of the target's square is out of the reach of all columns. `gram` holds rows x_jᵀX as far as they are kept:
-    that of column j is row `row[j]`, or −1; `owner` is its inverse, and `turn` the row that makes way next.
+    `scale` is ln of the original squared length; `square` the present one (one or zero) plus the slab's `ridge`;
+    `least` the length that must be left given other columns, zero with a ridge. `slack` is the part of yᵀy that no
+    column can reach. `gram` stores rows x_jᵀX: that of column j is row `row[j]`, or −1; `owner` is the inverse, and
+    `turn` the row to be replaced next.
     """
 
     X: Array
@@ -53,9 +53,8 @@ class Columns(NamedTuple):
 class Replicas(NamedTuple):
     """Models with their factors, one in each row; or a single one.
 
-    `still` and `fit` are the parts of a neighbour's log posterior that don't and do change with the power; `here` holds
-    both for the model itself, its log evidence, the share of the target that it leaves, and how many columns can enter.
-    `size` is k.
+    `log_joint` is ln p(γ)p(y | γ) of the model with one column flipped, −∞ where that has no evidence. `here` has the
+    same for the model itself, its log evidence, and its share of unexplained variation. `e` is the residual of y.
     """
 
     Q: Array
@@ -68,25 +67,24 @@ class Replicas(NamedTuple):
     inside: Flags
     members: Places
     size: Places
-    still: Array
-    fit: Array
+    log_joint: Array
     here: Array
 
 
 @njit(cache=True, nogil=True)
 def replica(all_: Replicas, i: int) -> Replicas:
-    """One of them, as views."""
+    """One replica, as views."""
     return Replicas(
         all_.Q[i], all_.R[i], all_.T[i], all_.u[i], all_.e[i], all_.s[i], all_.r[i], all_.inside[i],
-        all_.members[i], all_.size[i : i + 1], all_.still[i], all_.fit[i], all_.here[i],
+        all_.members[i], all_.size[i : i + 1], all_.log_joint[i], all_.here[i],
     )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def remainder(c: Columns, m: Replicas, j: int, out: Array, loads: Array) -> float:
-    """What is left of column j beside the model: fills `out` (but for the ridge) and, with Qᵀx_j, `loads`.
+    """The squared residual of column j given the model, with its ridge; fills `out` (the residual) and `loads` (Qᵀx_j).
 
-    Projecting twice is enough (Giraud, Langou, Rozložník & van den Eshof 2005). Its squared length, with the ridge.
+    Projecting twice is enough (Giraud, Langou, Rozložník & van den Eshof 2005).
     """
     n, k = len(c.X), m.size[0]
     for i in range(len(out)):
@@ -104,7 +102,7 @@ def remainder(c: Columns, m: Replicas, j: int, out: Array, loads: Array) -> floa
 
 @njit(cache=True, nogil=True)
 def insert(c: Columns, m: Replicas, j: int) -> None:
-    """Append column j to a model, in place."""
+    """Add column j to a model, in place."""
     n, k, loads = len(c.X), m.size[0], np.empty(m.size[0])
     q, R, u = m.Q[k], m.R, m.u
     pivot = np.sqrt(remainder(c, m, j, q, loads))
@@ -121,7 +119,7 @@ def insert(c: Columns, m: Replicas, j: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _border(T: Array, loads: Array, pivot: float, k: int) -> None:
-    """R⁻ᵀ with a column more in R: its row k is −(R⁻¹ loads)ᵀ/pivot and 1/pivot."""
+    """Append a row to T = R⁻ᵀ: −(R⁻¹ loads)ᵀ/pivot and 1/pivot."""
     row = T[k]
     for t in range(len(row)):
         row[t] = 0.0
@@ -134,7 +132,7 @@ def _border(T: Array, loads: Array, pivot: float, k: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _shift(c: Columns, m: Replicas, q: Array, weights: Array, u: float, sign: float) -> None:
-    """Add ± (qᵀx_i)² to all s_i and ± (qᵀx_i)u to all r_i; q is the sum of the members with their `weights`."""
+    """Add ± (qᵀx_i)² to all s_i and ± (qᵀx_i)u to all r_i, for q a combination of the members with `weights`."""
     k, n, d, product = m.size[0], len(c.X), len(m.s), np.empty(_BLOCK)
     if _known(c, m, weights):
         rows, places, weights = c.gram, np.empty(k, dtype=np.int64), weights[:k]
@@ -153,7 +151,7 @@ def _shift(c: Columns, m: Replicas, q: Array, weights: Array, u: float, sign: fl
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _sum(rows: Array, places: Places, weights: Array, start: int, out: Array) -> None:
-    """Σ_t weights_t · rows[places_t], from a column on; four rows at a time."""
+    """Σ_t weights_t · rows[places_t], from column `start` on; four rows at a time."""
     size, last = len(out), len(places) - len(places) % 4
     for i in range(size):
         out[i] = 0.0
@@ -171,9 +169,9 @@ def _sum(rows: Array, places: Places, weights: Array, start: int, out: Array) ->
 
 @njit(cache=True, nogil=True)
 def _known(c: Columns, m: Replicas, weights: Array) -> bool:
-    """Whether inner products of the members with all columns are kept, and are worth their weights.
+    """Whether the Gram rows of all members are stored and accurate enough for these weights.
 
-    A row that isn't kept is made, unless there are several: one is made then, for the next time.
+    If one row is missing it is computed; if several are, one of them, for later use.
     """
     total, missing = 0.0, -1
     for t in range(m.size[0]):
@@ -191,7 +189,7 @@ def _known(c: Columns, m: Replicas, weights: Array) -> bool:
 
 @njit(cache=True, nogil=True)
 def _keep(c: Columns, j: int) -> None:
-    """Make x_jᵀX, in the place of the row that was made first."""
+    """Store x_jᵀX in place of the oldest row."""
     n, d, place, column = len(c.X), c.X.shape[1], c.turn[0], np.empty(len(c.X))
     if c.owner[place] >= 0:
         c.row[c.owner[place]] = -1
@@ -204,10 +202,10 @@ def _keep(c: Columns, j: int) -> None:
 
 @njit(cache=True, nogil=True)
 def remove(c: Columns, m: Replicas, j: int) -> None:
-    """Take column j out of a model, in place, by Givens rotations.
+    """Remove column j from a model, in place, by Givens rotations (Golub & Van Loan 6.5.2).
 
-    Without that column R is Hessenberg; the rotations that make it triangular leave QQᵀ and Qu as they are and gather
-    what the column explained in the last row (Golub & Van Loan 6.5.2).
+    Without the column R is Hessenberg. The rotations that make it triangular again move what the column explained
+    into the last row.
     """
     n, k, R, u = len(c.X), m.size[0], m.R, m.u
     place = 0
@@ -217,7 +215,7 @@ def remove(c: Columns, m: Replicas, j: int) -> None:
     for column in range(place, k - 1):
         for t in range(k):
             R[t, column] = R[t, column + 1]
-        # Rows above were turned with the columns before: turn this one as well, then clear its subdiagonal.
+        # Apply the rotations of the columns before, then clear the subdiagonal.
         for t in range(place, column):
             a, b = R[t, column], R[t + 1, column]
             R[t, column] = cosines[t] * a + sines[t] * b
@@ -229,11 +227,11 @@ def remove(c: Columns, m: Replicas, j: int) -> None:
     for t in range(place, k - 1):
         a, b = u[t], u[t + 1]
         u[t], u[t + 1] = cosines[t] * a + sines[t] * b, cosines[t] * b - sines[t] * a
-    _turn(m.Q, cosines, sines, place, k)
+    _rotate(m.Q, cosines, sines, place, k)
     _shift(c, m, m.Q[k - 1], _unborder(m, cosines, sines, place), u[k - 1], 1.0)
     for t in range(place, k - 1):
         m.members[t] = m.members[t + 1]
-    # The ridge's rows are in the order of the columns.
+    # The rows of the ridge are in the order of the columns.
     for t in range(k - 1):
         for i in range(n + place, n + k - 1):
             m.Q[t, i] = m.Q[t, i + 1]
@@ -243,21 +241,21 @@ def remove(c: Columns, m: Replicas, j: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _unborder(m: Replicas, cosines: Array, sines: Array, place: int) -> Array:
-    """R⁻ᵀ with a column less in R, by the same rotations; anew where large numbers would leave small ones.
+    """Update T = R⁻ᵀ after a removal, by the same rotations; from scratch where that would lose digits.
 
-    The weights of all members in the direction that the rotations gathered; infinite where these aren't known.
+    Returns the members' weights in the direction that was removed; infinite where they aren't known.
     """
     k, R, T, length, weights = m.size[0], m.R, m.T, 0.0, np.full(m.size[0], np.inf)
     for b in range(place, k):
         length += T[b, place] * T[b, place]
-    if length * _GOOD > 1.0:
+    if length * GOOD > 1.0:
         loads = np.empty(k)
         for column in range(k - 1):
             for t in range(column):
                 loads[t] = R[t, column]
             _border(T, loads, R[column, column], column)
     else:
-        _turn(T, cosines, sines, place, k)
+        _rotate(T, cosines, sines, place, k)
         for t in range(k):
             weights[t] = T[k - 1, t]
         for b in range(place, k - 1):
@@ -268,7 +266,7 @@ def _unborder(m: Replicas, cosines: Array, sines: Array, place: int) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def _turn(rows: Array, cosines: Array, sines: Array, place: int, k: int) -> None:
+def _rotate(rows: Array, cosines: Array, sines: Array, place: int, k: int) -> None:
     for t in range(place, k - 1):
         upper, lower = rows[t], rows[t + 1]
         c, z = cosines[t], sines[t]
@@ -280,7 +278,7 @@ def _turn(rows: Array, cosines: Array, sines: Array, place: int, k: int) -> None
 
 @njit(cache=True, nogil=True)
 def build(c: Columns, m: Replicas) -> None:
-    """Make a factor of the members anew, against the drift of rounding errors; any that depend on others leave."""
+    """Factor the members from scratch, against accumulated rounding; linearly dependent ones are dropped."""
     members, out, loads = m.members.copy(), np.empty(m.Q.shape[1]), np.empty(len(m.R))
     n_members = m.size[0]
     for start in range(0, len(m.r), _BLOCK):
@@ -294,7 +292,7 @@ def build(c: Columns, m: Replicas) -> None:
             insert(c, m, j)
 
 
-# Sums may be taken in any order, which lets the compiler take several terms at once.
+# Sums in any order, so that the compiler can vectorize them.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def dot(a: Array, b: Array, n: int) -> float:
     total = 0.0

@@ -1,4 +1,4 @@
-"""The mode of a logistic model, compiled; `tests/reference/logistic_models.py` says the same in plain NumPy."""
+"""The mode of a logistic model, compiled; plain twins: `tests/reference/logistic_models.py`."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ def laplace(
 
 
 @njit(cache=True, nogil=True)
-def odds(
+def flip_odds(
     ZT: Array, members: Places, y: Array, weight: Array, precision: float, theta: Array, L: Array, log_prior: Array,
     out: Array,
 ) -> None:  # fmt: skip

@@ -1,18 +1,16 @@
-"""The compiled walk over models beside its plain twin."""
+"""The compiled sampler over models beside its plain twin."""
 
 import numpy as np
 import pytest
-from tests.reference import model_walk as plain
+from tests.reference import sampler as plain
 
 from credo.subsets._dependence import DEPENDENT
 from credo.subsets._model_prior import ModelPrior
 from credo.subsets._slabs import slab_of
-from credo.subsets.walk import _jit
-from credo.subsets.walk._chain import Chain, Target
-from credo.subsets.walk._columns import columns_of
-from credo.subsets.walk._ladder import first_ladder
-from credo.subsets.walk.factors import _jit as factors
-from credo.subsets.walk.neighbours._jit import neighbours
+from credo.subsets.sampler import _factors_jit as factors
+from credo.subsets.sampler import _gibbs_jit as gibbs
+from credo.subsets.sampler._chain import Chain, first_ladder, shared_columns
+from credo.subsets.sampler._neighbours_jit import neighbours
 
 SLABS = {
     "bic": {},
@@ -33,21 +31,20 @@ def data(seed=0, n=30, d=7):
     return X / np.linalg.norm(X, axis=0), y / np.linalg.norm(y)
 
 
-def chain(X, y, name="g", inclusion=0.3, *, starts=((),), **options):
+def chain(X, y, name="g", inclusion=0.3, *, starts=((),), seed=3, **options):
     slab = slab_of(name, len(y), y @ y, X.shape[1], **options)
-    prior = ModelPrior(X.shape[1], inclusion)
-    target = Target(slab, prior.log_prob(np.arange(int(min(X.shape[1], slab.most)) + 1)))
-    columns = columns_of(X, y, ridge=slab.ridge, yy=float(y @ y), least=DEPENDENT)
-    ladder = first_ladder(X.shape[1], target.reach, len(target.log_prior) - 1)
-    walker = Chain(columns, target, ladder, starts)
+    prior, largest = ModelPrior(X.shape[1], inclusion), int(min(X.shape[1], slab.max_size))
+    columns = shared_columns(X, y, ridge=slab.ridge, yy=float(y @ y), least=DEPENDENT)
+    ladder, log_prior = first_ladder(X.shape[1], slab, largest), prior.log_prob(np.arange(largest + 1))
+    made = Chain(columns, slab, log_prior, ladder, starts, np.random.default_rng(seed))
     for i in range(len(starts)):
-        factors.build(walker.columns, one(walker, i))
-        neighbours(walker.columns, walker._heights, one(walker, i))
-    return walker, slab, prior
+        factors.build(made.columns, one(made, i))
+        neighbours(made.columns, made.target, one(made, i))
+    return made, slab, prior
 
 
 def one(walker, i=0):
-    return factors.replica(walker.every, i)
+    return factors.replica(walker.replicas, i)
 
 
 def check_factored(m, X, y, ridge):
@@ -117,105 +114,89 @@ def test_neighbours(name, model):
     X, y = data()
     X[:, 3] = X[:, 0] + 1e-6 * X[:, 3]
     walker, slab, prior = chain(X, y, name, starts=(model,), **SLABS[name])
-    m = one(walker)
-    still, fit, here = plain.neighbours(X, y, model, slab, prior)
-    assert np.isinf(still[5]) == (name != "normal" and 2 in model)
-    known = np.isfinite(still)
-    np.testing.assert_allclose(m.still, still, atol=1e-7)
-    np.testing.assert_allclose(m.fit[known], fit[known], atol=1e-7)
-    np.testing.assert_allclose(m.here[:2], here, atol=1e-9)
+    joints, here = plain.neighbours(X, y, model, slab, prior)
+    assert np.isinf(joints[5]) == (name != "normal" and 2 in model)
+    np.testing.assert_allclose(one(walker).log_joint, joints, atol=1e-7)
+    assert one(walker).here[0] == pytest.approx(here, abs=1e-9)
 
 
-def test_steps_and_exchanges():
+def test_steps_and_swaps():
     X, y = data()
     walker, slab, prior = chain(X, y, starts=((1, 3), (0, 2)))
     replicas = [one(walker, i) for i in range(2)]
-    there = [(*plain.neighbours(X, y, model, slab, prior), np.isin(np.arange(7), model)) for model in ((1, 3), (0, 2))]
-    odds, lifts = np.empty(7), np.random.default_rng(4).normal(size=(2, 8))
-    for power in (0.0, 0.3, 1.0):
-        ladder = _jit.Ladder(np.array([1.0, power]), np.ones(2, int), np.arange(2), 0.1, np.zeros((1, 2)), lifts)
-        total, top = _jit.pace(replicas[0], power, lifts[0], 0.1, odds)
-        rates, _ = plain.pace(*plain.raised(*there[0], lifts[0]), power, 0.1)
+    there = [(*plain.neighbours(X, y, model, slab, prior), model) for model in ((1, 3), (0, 2))]
+    odds = np.empty(7)
+    for beta in (0.0, 0.3, 1.0):
+        ladder = gibbs.Ladder(np.array([1.0, beta]), np.ones(2, int), np.arange(2), 0.1, np.zeros((1, 2)))
+        total, top = gibbs.flip_rates(walker.target, replicas[0], beta, 0.1, odds)
+        rates, p_in = plain.flip_rates(*there[0], beta, 0.1)
         assert np.log(total) + top == pytest.approx(np.log(rates.sum()), abs=1e-9)
         for uniform in (0.0, 0.2, 0.55, 0.9, 0.999):
-            found = _jit.chosen(replicas[0], odds, np.exp(-top), 0.1, uniform * total)
-            assert found == plain.chosen(rates, uniform)
-        included, weight = np.zeros(7), np.exp(-lifts[0, 2]) / rates.sum()
-        _jit.count(replicas[0], lifts[0], odds, np.exp(-top), weight, included)
-        p_in = plain.pace(*there[0], power, 0.1)[1]
-        np.testing.assert_allclose(included, plain.count(rates, p_in, lifts[0, 2]), rtol=1e-9)
-        ours = _jit.exchange(*replicas, ladder, 0, odds)
-        assert ours == pytest.approx(plain.exchange(*there, 1.0, power, 0.1, lifts), abs=1e-9)
+            found = gibbs.draw_column(replicas[0], odds, np.exp(-top), 0.1, uniform * total)
+            assert found == plain.draw_column(rates, uniform)
+        included = np.zeros(7)
+        gibbs.add_inclusions(replicas[0], odds, np.exp(-top), 1.0 / rates.sum(), included)
+        np.testing.assert_allclose(included, plain.add_inclusions(rates, p_in), rtol=1e-9)
+        ours = gibbs.log_swap_odds(walker.target, *replicas, ladder, 0, odds)
+        assert ours == pytest.approx(plain.log_swap_odds(*there, 1.0, beta, 0.1), abs=1e-9)
 
 
 def test_columns_of_several_blocks():
-    """1100 columns, which are worked on in three parts; at the whole power, where a model's height has one part."""
+    """1100 columns, which are processed in three blocks; at β = 1, where the reference doesn't matter."""
     X, y = data(d=1100)
     walker, slab, prior = chain(X, y, inclusion=0.01, starts=((1, 1050, 600),))
-    m, lift, odds = one(walker), np.zeros(len(walker.target.log_prior)), np.empty(1100)
+    m, odds = one(walker), np.empty(1100)
     for j in (1099, 3, 600):
         (factors.remove if m.inside[j] else factors.insert)(walker.columns, m, j)
         check_factored(m, X, y, 0.0)
-    neighbours(walker.columns, walker._heights, m)
-    model, inside = (1, 1050, 1099, 3), m.inside.copy()
-    still, fit, here = plain.neighbours(X, y, model, slab, prior)
-    np.testing.assert_allclose(m.still + m.fit, still + fit, atol=1e-8)
-    total, top = _jit.pace(m, 1.0, lift, 0.001, odds)
-    rates, _ = plain.pace(still, fit, here, inside, 1.0, 0.001)
+    neighbours(walker.columns, walker.target, m)
+    joints, here = plain.neighbours(X, y, (1, 1050, 1099, 3), slab, prior)
+    np.testing.assert_allclose(m.log_joint, joints, atol=1e-8)
+    total, top = gibbs.flip_rates(walker.target, m, 1.0, 0.001, odds)
+    rates, _ = plain.flip_rates(joints, here, (1, 1050, 1099, 3), 1.0, 0.001)
     assert np.log(total) + top == pytest.approx(np.log(rates.sum()), abs=1e-8)
-    found = [_jit.chosen(m, odds, np.exp(-top), 0.001, uniform * total) for uniform in np.linspace(0.0, 0.9999, 200)]
-    assert found == [plain.chosen(rates, uniform) for uniform in np.linspace(0.0, 0.9999, 200)]
+    grid = np.linspace(0.0, 0.9999, 200)
+    found = [gibbs.draw_column(m, odds, np.exp(-top), 0.001, uniform * total) for uniform in grid]
+    assert found == [plain.draw_column(rates, uniform) for uniform in grid]
     assert min(found) < 512 and max(found) > 1023
-    assert _jit.chosen(m, odds, np.exp(-top), 0.001, 2.0 * total) == 1099, "rounding may leave something of the target"
+    assert gibbs.draw_column(m, odds, np.exp(-top), 0.001, 2.0 * total) == 1099, "beyond the last, by rounding"
 
 
-@pytest.mark.parametrize("k", [0, 3, 7])
-def test_beside_the_ends_there_is_nothing(k):
-    lift = np.arange(8.0) ** 2
-    wide = np.pad(lift, 1, mode="edge")
-    assert _jit.beside(lift, k) == (wide[k + 2] - lift[k], wide[k] - lift[k])
-
-
-@pytest.mark.parametrize("name", SLABS)
-@pytest.mark.parametrize("inclusion", [0.3, (1.0, 1.0)], ids=str)
-def test_tour(name, inclusion):
+@pytest.mark.parametrize(
+    ("name", "inclusion"), [("bic", 0.3), ("g", (1.0, 1.0)), ("zellner-siow", 0.3), ("normal", 0.3)]
+)
+def test_run_rounds(name, inclusion):
     X, y = data()
-    starts, powers, strides = ((6,), (), (1, 2)), np.array([1.0, 0.4, 0.0]), np.array([3, 2, 2])
+    starts, betas, strides = ((6,), (), (1, 2)), np.array([1.0, 0.4, 0.0]), np.array([3, 2, 2])
     walker, slab, prior = chain(X, y, name, inclusion, starts=starts, **SLABS[name])
-    lifts = np.random.default_rng(5).normal(size=(3, len(walker.target.log_prior)))
-    ladder = _jit.Ladder(powers, strides, np.arange(3), 0.1, np.zeros((2, 2)), lifts)
+    ladder = gibbs.Ladder(betas, strides, np.arange(3), 0.1, np.zeros((2, 2)))
     uniforms = np.random.default_rng(2).random((60, 10))
-    record = _jit.Record(
-        trace=np.ones((180, 3)), models=np.empty((180, 7), dtype=np.int64), included=np.zeros(7),
-        heat=np.zeros((60, 7, 4)), peak=np.full(1, -np.inf), summit=np.zeros(7, bool),
-    )  # fmt: skip
-    arguments = walker.columns, walker._heights, walker.every, ladder, record, uniforms, 0
-    assert _jit.tour(*arguments) == (60, 180)
-    visited, weights, included, last, heat = plain.tour(
-        X, y, starts, slab, prior, powers, strides, 0.1, lifts, uniforms
-    )
+    record = gibbs.Record(np.ones((180, 3)), np.empty((180, 7), dtype=np.int64), np.zeros(7))
+    arguments = walker.columns, walker.target, walker.replicas, ladder, record, uniforms, 0
+    assert gibbs.run_rounds(*arguments) == (60, 180)
+    visited, weights, included, last = plain.run_rounds(X, y, starts, slab, prior, betas, strides, 0.1, uniforms)
     assert [tuple(sorted(row[row >= 0].tolist())) for row in record.models] == visited
     np.testing.assert_allclose(record.trace[:, 2], weights, rtol=1e-7)
     np.testing.assert_allclose(record.included, included, rtol=1e-7)
-    np.testing.assert_allclose(record.heat.reshape(-1, 4), heat, atol=1e-7)
-    assert [tuple(np.flatnonzero(walker.every.inside[i]).tolist()) for i in ladder.holder] == last
+    assert [tuple(np.flatnonzero(walker.replicas.inside[i]).tolist()) for i in ladder.holder] == last
     assert (ladder.rejected[:, 1] == 30).all() and (ladder.rejected[:, 0] < 29).all()
-    best = sum(plain.height(X, y, np.flatnonzero(record.summit), slab, prior))
-    assert record.peak[0] == pytest.approx(best, abs=1e-8)
-    assert best >= max(sum(plain.height(X, y, model, slab, prior)) for model in set(visited)) - 1e-8
 
 
-def test_rows_of_inner_products_make_way_when_they_are_not_all_kept(monkeypatch):
+def test_rows_of_inner_products_are_replaced_when_not_all_are_stored(monkeypatch):
     X, y = data()
-    kept = chain(X, y, starts=((),) * 12)[0].advance(np.random.default_rng(3), 100, np.zeros(7))
-    monkeypatch.setattr("credo.subsets.walk._columns._ALL_KEPT", 0)
-    monkeypatch.setattr("credo.subsets.walk._columns._ROWS_KEPT", 14)
+    kept = chain(X, y, starts=((),) * 12)[0].advance(100, np.zeros(7))
+    monkeypatch.setattr("credo.subsets.sampler._chain._ALL_KEPT", 0)
+    monkeypatch.setattr("credo.subsets.sampler._chain._ROWS_KEPT", 14)
     made = chain(X, y, starts=((),) * 12)[0]
     assert made.columns.gram.shape == (2, 7)
-    trace, models, heat = made.advance(np.random.default_rng(3), 100, np.zeros(7))
+    trace, models = made.advance(100, np.zeros(7))
     np.testing.assert_allclose(trace, kept[0], rtol=1e-9)
     assert models == kept[1]
-    np.testing.assert_allclose(heat, kept[2], rtol=1e-7, atol=1e-9)
     owners = made.columns.owner
     np.testing.assert_array_equal(np.flatnonzero(made.columns.row >= 0), np.sort(owners))
     np.testing.assert_allclose(made.columns.gram, X[:, owners].T @ X, atol=1e-14)
+
+
+def test_a_dot_of_first_parts():
+    a, b = np.random.default_rng(2).normal(size=(2, 50))
+    assert factors.dot(a, b, 33) == pytest.approx(np.dot(a[:33], b[:33]), rel=1e-13)

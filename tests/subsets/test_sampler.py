@@ -1,19 +1,20 @@
-"""The walk over models beside plain enumeration, on columns that are planted, copied and many."""
+"""The sampler over models beside plain enumeration, on columns that are planted, copied and many."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from tests.reference.model_walk import enumerated
+from tests.reference.sampler import enumerated
 
 from credo.estimator import FitWarning
 from credo.subsets._enumerate import enumerate_models
 from credo.subsets._model_prior import ModelPrior
 from credo.subsets._slabs import slab_of
-from credo.subsets.walk import walk
-from credo.subsets.walk._gather import agreement, inclusion, missed, visits
-from credo.subsets.walk._ladder import first_ladder, ladder_of, tuned
-from credo.subsets.walk._path import Path
-from credo.subsets.walk._walk import posterior_of
+from credo.subsets.sampler import sample_models
+from credo.subsets.sampler._chain import adapted, first_ladder
+from credo.subsets.sampler._convergence import summarize_chains
+from credo.subsets.sampler._trace import Trace, inclusion, missed, r_hat_and_ess, visits
 
 SLABS = {
     "bic": {},
@@ -47,7 +48,7 @@ def test_agrees_with_enumeration_within_its_own_error(name, prior):
     X, y = data()
     slab, prior = slab_named(name, y, 8), ModelPrior(8, prior)
     expected, mass, heights = enumerated(X, y, slab, prior)
-    found = walk(X, y, slab, prior, n_draws=1500, random_state=0)
+    found = sample_models(X, y, slab, prior, n_draws=1500, random_state=0)
     error = found.diagnostics["inclusion_error"]
     # Eight columns in twelve cases: four standard errors, and an error that is itself worth telling.
     assert (np.abs(found.inclusion - expected) <= 4 * error + 1e-3).all() and error.max() < 0.03
@@ -78,7 +79,7 @@ def test_reported_errors_are_those_that_are_made(example):
     X, y, slab = example()
     prior = ModelPrior(X.shape[1], 0.5)
     expected = enumerate_models(X, y, slab, prior).inclusion
-    walks = [walk(X, y, slab, prior, n_draws=300, n_chains=4, random_state=seed) for seed in range(25)]
+    walks = [sample_models(X, y, slab, prior, n_draws=300, n_chains=4, random_state=seed) for seed in range(25)]
     gaps = np.array([found.inclusion - expected for found in walks])
     told = np.array([found.diagnostics["inclusion_error"] for found in walks])
     unsure = (expected > 0.01) & (expected < 0.99)
@@ -96,7 +97,7 @@ def test_equal_columns_share_evenly(name):
     X, y = data(2)
     X[:, 1] = X[:, 0]
     slab = slab_named(name, y, 8)
-    found = walk(X, y, slab, ModelPrior(8, 0.2), n_draws=4000, random_state=0)
+    found = sample_models(X, y, slab, ModelPrior(8, 0.2), n_draws=4000, random_state=0)
     error = found.diagnostics["inclusion_error"]
     assert found.inclusion[0] > 0.4 and error[:2].max() < 0.03
     assert abs(found.inclusion[0] - found.inclusion[1]) < 4 * error[:2].sum()
@@ -111,12 +112,16 @@ def test_a_needed_column_changes_places_with_its_copies():
     X[:, [10, 20, 30]] = X[:, :1] + 1e-3 * rng.normal(size=(60, 3))
     X, y = centred(X, 2.0 * X[:, 0] + rng.normal(size=60))
     slab = slab_named("g", y, 300)
-    assert slab.log_evidence(1, (X[:, 0] @ y) ** 2 / (X[:, 0] @ X[:, 0])) - slab.log_evidence(0, 0.0) > 30
-    found = walk(X, y, slab, ModelPrior(300, 0.01), n_draws=3000, random_state=0)
+
+    def rest(j):
+        return 1.0 - (X[:, j] @ y) ** 2 / (X[:, j] @ X[:, j]) / (y @ y)
+
+    assert float(slab.score(1, rest(0)) - slab.score(0, 1.0)) > 30
+    found = sample_models(X, y, slab, ModelPrior(300, 0.01), n_draws=3000, random_state=0)
     group = [0, 10, 20, 30]
     assert found.inclusion[group].sum() == pytest.approx(1.0, abs=0.1)
     error = found.diagnostics["inclusion_error"][group].max()
-    expected = np.array([float(slab.log_evidence(1, (X[:, j] @ y) ** 2 / (X[:, j] @ X[:, j]))) for j in group])
+    expected = np.array([float(slab.score(1, rest(j))) for j in group])
     shares = np.exp(expected - logsumexp(expected))
     assert error < 0.05 and np.abs(found.inclusion[group] - shares).max() < 4 * error + 0.03
 
@@ -127,7 +132,7 @@ def test_planted_columns_among_two_thousand(name):
     X = rng.normal(size=(80, 2000))
     planted = [7, 400, 1500]
     X, y = centred(X, X[:, planted] @ [1.5, -1.2, 1.0] + rng.normal(size=80))
-    found = walk(X, y, slab_named(name, y, 2000), ModelPrior(2000, 3 / 2000), n_draws=500, random_state=0)
+    found = sample_models(X, y, slab_named(name, y, 2000), ModelPrior(2000, 3 / 2000), n_draws=500, random_state=0)
     assert tuple(np.flatnonzero(found.inclusion > 0.5)) == tuple(planted) == found.map_model
     assert found.inclusion.sum() < 5 and (found.inclusion >= 0).all() and (found.inclusion <= 1).all()
 
@@ -138,10 +143,10 @@ def test_more_than_a_thousand_columns_of_which_rows_are_made_when_asked(monkeypa
     rng = np.random.default_rng(12)
     X, y = centred(rng.normal(size=(30, 1200)), rng.normal(size=30))
     slab, prior = slab_named("g", y, 1200), ModelPrior(1200, 1 / 1200)
-    kept = walk(X, y, slab, prior, n_draws=100, random_state=0)
-    monkeypatch.setattr("credo.subsets.walk._columns._ALL_KEPT", 0)
-    monkeypatch.setattr("credo.subsets.walk._columns._ROWS_KEPT", 20_000)
-    made = walk(X, y, slab, prior, n_draws=100, random_state=0)
+    kept = sample_models(X, y, slab, prior, n_draws=100, random_state=0)
+    monkeypatch.setattr("credo.subsets.sampler._chain._ALL_KEPT", 0)
+    monkeypatch.setattr("credo.subsets.sampler._chain._ROWS_KEPT", 20_000)
+    made = sample_models(X, y, slab, prior, n_draws=100, random_state=0)
     assert kept.models == made.models
     np.testing.assert_allclose(kept.inclusion, made.inclusion, rtol=1e-8)
 
@@ -149,7 +154,7 @@ def test_more_than_a_thousand_columns_of_which_rows_are_made_when_asked(monkeypa
 def test_a_seed_fixes_everything():
     X, y = data()
     slab, prior = slab_named("bic", y, 8), ModelPrior(8, 0.5)
-    first, again, other = (walk(X, y, slab, prior, n_draws=200, random_state=seed) for seed in (5, 5, 6))
+    first, again, other = (sample_models(X, y, slab, prior, n_draws=200, random_state=seed) for seed in (5, 5, 6))
     np.testing.assert_array_equal(first.inclusion, again.inclusion)
     assert first.models == again.models and first.log_mass == again.log_mass
     assert (first.inclusion != other.inclusion).any()
@@ -157,7 +162,7 @@ def test_a_seed_fixes_everything():
 
 def check_beside_enumeration(X, y, slab, prior, *, n_draws=1500):
     """Within four standard errors of their own, which are worth telling, and nothing missed in silence."""
-    found = walk(X, y, slab, prior, n_draws=n_draws, random_state=0)
+    found = sample_models(X, y, slab, prior, n_draws=n_draws, random_state=0)
     expected = enumerate_models(X, y, slab, prior)
     error = found.diagnostics["inclusion_error"]
     assert (np.abs(found.inclusion - expected.inclusion) <= 4 * error + 1e-3).all() and error.max() < 0.1
@@ -235,29 +240,29 @@ def test_columns_that_depend_by_a_given_measure_are_kept_apart():
     X[:, 1] = X[:, 0] + 1e-4 * X[:, 1]
     slab, prior = slab_named("g", y, 8), ModelPrior(8, 0.5)
     for least, apart in ((1e-9, False), (1e-2, True)):
-        found = walk(X, y, slab, prior, least=least, n_draws=500, random_state=0)
+        found = sample_models(X, y, slab, prior, least=least, n_draws=500, random_state=0)
         assert apart != any({0, 1} <= set(model) for model in found.models)
         expected = enumerate_models(X, y, slab, prior, least=least)
         assert np.abs(found.inclusion - expected.inclusion).max() < 0.1
 
 
-def test_powers_are_where_exchanges_are_refused_as_often():
-    """Of refusals that grow with the square root of the distance in power, say; the ends stay."""
-    ladder = first_ladder(10, 50.0, 10)
+def test_temperatures_have_equal_rejection_rates():
+    """Of rejections that grow with the square root of the distance, say; the ends stay."""
+    ladder = first_ladder(10, slab_named("g", data()[1], 10), 10)
     for _ in range(5):
-        ladder.rejected[:, 0] = 1e6 * np.diff(-np.sqrt(ladder.powers))
+        ladder.rejected[:, 0] = 1e6 * np.diff(-np.sqrt(ladder.betas))
         ladder.rejected[:, 1] = 1e6
-        ladder = tuned(ladder)
-    np.testing.assert_allclose(np.diff(-np.sqrt(ladder.powers)), 1 / 11, rtol=0.05)
-    assert ladder.powers[0] == 1.0 and ladder.powers[-1] == 0.0 and not ladder.rejected.any()
+        ladder = adapted(ladder)
+    np.testing.assert_allclose(np.diff(-np.sqrt(ladder.betas)), 1 / 11, rtol=0.05)
+    assert ladder.betas[0] == 1.0 and ladder.betas[-1] == 0.0 and not ladder.rejected.any()
 
 
 def test_no_column_and_no_signal():
     X, y = data()
     slab = slab_named("g", y, 1)
-    alone = walk(X[:, :1], y, slab, ModelPrior(1, 0.5), n_draws=50, random_state=0)
+    alone = sample_models(X[:, :1], y, slab, ModelPrior(1, 0.5), n_draws=50, random_state=0)
     assert alone.inclusion[0] == pytest.approx(enumerated(X[:, :1], y, slab, ModelPrior(1, 0.5))[0][0], abs=1e-6)
-    flat = walk(np.zeros((35, 2)), y, slab, ModelPrior(2, 0.5), n_draws=50, random_state=0)
+    flat = sample_models(np.zeros((35, 2)), y, slab, ModelPrior(2, 0.5), n_draws=50, random_state=0)
     assert flat.models == ((),) and (flat.inclusion == 0).all()
 
 
@@ -265,13 +270,13 @@ def test_chains_that_are_too_short_are_told():
     rng = np.random.default_rng(7)
     X, y = centred(rng.normal(size=(40, 400)), rng.normal(size=40))
     with pytest.warns(FitWarning, match=r"inclusion probabilities are accurate only to ±0\.\d+ .*n_draws"):
-        found = walk(X, y, slab_named("bic", y, 400), ModelPrior(400, 0.5), n_draws=20, random_state=0)
+        found = sample_models(X, y, slab_named("bic", y, 400), ModelPrior(400, 0.5), n_draws=20, random_state=0)
     assert not found.diagnostics["converged"] and "±" in found.diagnostics["message"]
 
 
 def test_diagnostics():
     X, y = data()
-    told = walk(X, y, slab_named("g", y, 8), ModelPrior(8, 0.3), n_draws=2000, random_state=0).diagnostics
+    told = sample_models(X, y, slab_named("g", y, 8), ModelPrior(8, 0.3), n_draws=2000, random_state=0).diagnostics
     assert told["converged"] and "4 chains of 2000 steps agree" in told["message"]
     assert 0.99 < told["r_hat"] < 1.05 and told["ess"] > 50
     assert told["inclusion_error"].shape == (8,) and 0.9 < told["share_visited"] <= 1.0
@@ -282,7 +287,7 @@ def test_diagnostics():
 def test_lengths_are_checked(length):
     X, y = data()
     with pytest.raises(ValueError, match=r"n_(draws|chains) must be"):
-        walk(X, y, slab_named("g", y, 8), ModelPrior(8, 0.3), **length)
+        sample_models(X, y, slab_named("g", y, 8), ModelPrior(8, 0.3), **length)
 
 
 def test_an_error_in_one_chain_ends_the_others(monkeypatch):
@@ -291,14 +296,14 @@ def test_an_error_in_one_chain_ends_the_others(monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("credo.subsets.walk._chain.Chain.run", fail)
+    monkeypatch.setattr("credo.subsets.sampler._chain.Chain.run", fail)
     with pytest.raises(RuntimeError, match="broken"):
-        walk(X, y, slab_named("g", y, 8), ModelPrior(8, 0.3))
+        sample_models(X, y, slab_named("g", y, 8), ModelPrior(8, 0.3))
 
 
 def test_gathering_weighs_chains_by_their_time():
     def path(weight, inside):
-        return Path(
+        return Trace(
             models=[(), (0,)],
             log_evidence=np.log([1.0, 3.0]),
             rest=np.array([1.0, 0.5]),
@@ -317,9 +322,9 @@ def test_gathering_weighs_chains_by_their_time():
     assert seen.log_mass == pytest.approx(np.log(4.0)) and seen.models == [(0,), ()] and seen.share == pytest.approx(1)
 
 
-def steady(model, others=()):
-    """A chain that stays at one model, of those that others know."""
-    return Path(
+def steady(model):
+    """A chain that stays at one model."""
+    return Trace(
         models=[model],
         log_evidence=np.zeros(1),
         rest=np.ones(1),
@@ -327,29 +332,28 @@ def steady(model, others=()):
         weight=np.ones(20),
         included=np.array([[10.0 * (j in model) for j in range(2)]] * 2),
         batch_weight=np.full(2, 10.0),
-        **dict(others),
     )
 
 
 def test_what_chains_do_not_know_of_each_other_is_told():
     one, two = steady((0,)), steady(())
     seen = visits([one, one], np.zeros(2))
-    assert missed([one, one], seen) == 0.0 and agreement([one, one], seen)[0] == 1.0
+    assert missed([one, one], seen) == 0.0 and r_hat_and_ess([one, one], seen)[0] == 1.0
     apart = visits([one, two], np.zeros(2))
-    assert apart.share == 0.0 and agreement([one, two], apart)[0] == np.inf
-    unsettled = posterior_of([one, two], np.zeros(2), n_models=5).diagnostics
+    assert apart.share == 0.0 and r_hat_and_ess([one, two], apart)[0] == np.inf
+    unsettled = summarize_chains([one, two], np.zeros(2), n_models=5).diagnostics
     assert not unsettled["converged"] and unsettled["log_mass_error"] == np.inf
-    # One of two chains at the same place has looked at a model that is three times as likely.
-    looked = steady((0,), {"peak": np.log(3.0), "summit": (1,)})
-    assert missed([one, looked], visits([one, looked], np.zeros(2))) == pytest.approx(0.75)
-    told = posterior_of([one, looked], np.zeros(2), n_models=5).diagnostics
+    # One of two chains has found a model that is three times as likely.
+    better = replace(steady((0,)), models=[(0,), (1,)], log_evidence=np.log([1.0, 3.0]), rest=np.ones(2))
+    better.steps[5:] = 1
+    assert missed([one, better], visits([one, better], np.zeros(2))) == pytest.approx(0.75)
+    told = summarize_chains([one, replace(better, included=one.included)], np.zeros(2), n_models=5).diagnostics
     assert not told["converged"] and told["missed"] == pytest.approx(0.75)
-    assert "not all of them visited a model that has 75 % of the posterior probability" in told["message"]
 
 
 def test_errors_are_no_smaller_than_what_models_leave_room_for():
     """A model of probability ¾ that holds column 1, which was hardly ever counted."""
-    path = Path(
+    path = Trace(
         models=[(), (1,)],
         log_evidence=np.log([1.0, 3.0]),
         rest=np.ones(2),
@@ -358,16 +362,19 @@ def test_errors_are_no_smaller_than_what_models_leave_room_for():
         included=np.array([[0.0, 0.5]] * 2),
         batch_weight=np.full(2, 10.0),
     )
-    found = posterior_of([path, path], np.zeros(2), n_models=5, round_trips=1e6)
+    found = summarize_chains([path, path], np.zeros(2), n_models=5, round_trips=1e6)
     error = found.diagnostics["inclusion_error"]
     assert error[1] == pytest.approx(0.75 - 0.05) and error[0] == pytest.approx(1e-6, rel=1e-4)
 
 
-def test_chains_without_replicas_at_lower_powers_stay_apart_and_say_so(monkeypatch):
-    def bare(d, _, largest):
-        return ladder_of(1, 2, 0, d, 1.0, largest)._replace(powers=np.ones(1))
+def test_chains_without_replicas_stay_in_their_modes_and_say_so(monkeypatch):
+    def bare(*arguments):
+        ladder = first_ladder(*arguments)
+        return ladder._replace(
+            betas=np.ones(1), strides=ladder.strides[:1], holder=np.arange(1), rejected=np.zeros((0, 2))
+        )
 
     X, y, slab = rough()
-    monkeypatch.setattr("credo.subsets.walk._walk.first_ladder", bare)
+    monkeypatch.setattr("credo.subsets.sampler._sample.first_ladder", bare)
     with pytest.warns(FitWarning, match="the MCMC chains did not converge: some inclusion probabilities"):
-        walk(X, y, slab, ModelPrior(9, 0.5), n_draws=1000, random_state=0)
+        sample_models(X, y, slab, ModelPrior(9, 0.5), n_draws=1000, random_state=0)

@@ -13,7 +13,7 @@ from credo.distributions import Distribution, Mixture, Normal
 from credo.estimator import check_positive, check_shapes
 from credo.likelihoods.moderated import nearly_averaged
 from credo.linalg import Factor
-from credo.subsets.logistic_models._modes import Mode
+from credo.subsets.logistic._laplace import Mode
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,116 @@
+"""The evidence of a subset and the moments of its coefficients under each slab, compiled.
+
+These are the only formulas for the evidence: enumeration, sampler and arrays (`Slab.score`) all call them. Plain twins,
+from densities and quadrature: `tests/reference/slabs.py`.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo._jit import njit
+
+Array = NDArray[np.float64]
+
+# A fit that leaves a smaller share of the variation of y counts as perfect.
+FLOOR = 1e-24
+# Forms of the evidence; see `log_evidence`.
+LOG, LINEAR, LOCAL, TABLE = 0, 1, 2, 3
+# Cells of the splines for each unit of −ln(1 − R²).
+CELLS = 16
+
+
+class Formula(NamedTuple):
+    """A slab for subsets of 0, 1, 2, … columns.
+
+    `base` and `width` have an entry for each size: the constant of the log evidence, and the predictive variance of
+    the noise at R² = 0. `lost` is 1 − s, with s the shrinkage of the coefficients; `table` holds splines.
+    """
+
+    form: int
+    base: Array
+    width: Array
+    slope: float
+    shift: float
+    factor: float
+    volume: float
+    lost: float
+    n: float
+    table: Array
+
+
+@njit(cache=True, nogil=True)
+def log_evidence(f: Formula, k: int, rest: float, logdet: float) -> float:
+    """ln p(y | γ) for k columns with rest = 1 − R² and logdet = ln|A|.
+
+    LOG: base + slope·ln(shift + factor·rest) + volume·logdet; LINEAR: base + slope·rest + volume·logdet; LOCAL: the
+    g-prior at g = max(F − 1, 0); TABLE: a spline in −ln(rest).
+    """
+    base = f.base[k]
+    rest = min(max(rest, FLOOR), 1.0)
+    if f.form == LOG:
+        value = base + f.slope * math.log(f.shift + f.factor * rest)
+        return value + f.volume * logdet if f.volume != 0.0 else value
+    if base == -math.inf or k == 0:
+        return base + (f.slope if f.form == LINEAR else 0.0)
+    if f.form == LINEAR:
+        return base + f.slope * rest + f.volume * logdet
+    if f.form == LOCAL:
+        g = local_g(f.n, k, rest)
+        return base + 0.5 * (f.n - 1 - k) * math.log1p(g) - 0.5 * (f.n - 1) * math.log1p(g * rest)
+    x = -math.log(rest)
+    return base + spline(f.table[0, k], x) + 0.5 * (f.n - 1) * x
+
+
+@njit(cache=True, nogil=True)
+def log_evidences(f: Formula, k: NDArray[np.int64], rest: Array, logdet: Array, out: Array) -> None:
+    """The same for arrays."""
+    for i in range(len(out)):
+        out[i] = log_evidence(f, k[i], rest[i], logdet[i])
+
+
+@njit(cache=True, nogil=True)
+def local_g(n: float, k: int, rest: float) -> float:
+    """The g that maximizes the evidence of a subset: max(F − 1, 0) (Liang et al. 2008, eq. 9)."""
+    return max((1.0 - rest) * (n - 1 - k) / (k * rest) - 1.0, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def shrinkage(f: Formula, k: int, rest: float) -> tuple[float, float, float]:
+    """1 − E[s], E[s] and E[s²] given a subset."""
+    rest = min(max(rest, FLOOR), 1.0)
+    lost = f.lost
+    if k == 0:
+        lost = 0.0
+    elif f.form == LOCAL:
+        lost = 1.0 / (1.0 + local_g(f.n, k, rest))
+    elif f.form == TABLE:
+        x = -math.log(rest)
+        first = spline(f.table[1, k], x)
+        return 1.0 - first, first, spline(f.table[2, k], x)
+    return lost, 1.0 - lost, (1.0 - lost) * (1.0 - lost)
+
+
+@njit(cache=True, nogil=True)
+def spread(f: Formula, k: int, rest: float) -> tuple[float, float, float, float]:
+    """E[s], E[s²], the factor of A⁻¹ in the covariance of the coefficients, and the predictive variance of the noise."""
+    width = f.width[k]
+    if f.form == LINEAR:
+        return 1.0, 1.0, width, width
+    lost, first, second = shrinkage(f, k, rest)
+    rest = min(max(rest, FLOOR), 1.0)
+    return first, second, width * (first - second + second * rest), width * (lost + first * rest)
+
+
+@njit(cache=True, nogil=True)
+def spline(coefs: Array, x: float) -> float:
+    """A piecewise polynomial of degree five at x, by Horner's rule."""
+    place = CELLS * x
+    cell = min(int(place), len(coefs) - 1)
+    rest = place - cell
+    value = coefs[cell, 5]
+    for order in range(4, -1, -1):
+        value = value * rest + coefs[cell, order]
+    return value
