@@ -29,7 +29,7 @@ def gram_gap(X, y, w, l1, l2):
 
 
 def gram_descent(X, y, w, l1, l2, n_passes):
-    """Passes over all coordinates; after every fifth the extrapolation_weights of the last five, where that is lower."""
+    """Passes over all coordinates; after every fifth, the extrapolation of the last five where that is lower."""
     w, kept = w.copy(), [w.copy()]
     for _ in range(n_passes):
         for j in range(len(w)):
