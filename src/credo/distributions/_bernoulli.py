@@ -32,60 +32,55 @@ class Bernoulli(Distribution):
 
     _shown = ("probs",)
     _discrete = True
-    _probs: Array
+    probs: Array
 
     def __init__(self, probs: ArrayLike) -> None:
         (probs,) = valid.rows(probs=probs)
         valid.refuse((probs < 0) | (probs > 1), probs, "probs must be between 0 and 1")
-        vars(self).update(_probs=probs)
-
-    @property
-    def probs(self) -> Array:
-        """The probability of a 1 in each row."""
-        return self._probs
+        vars(self).update(probs=probs)
 
     @property
     def mode(self) -> NDArray[np.int64]:
         """The more probable outcome of each row; 0 if both are equally probable."""
-        return (self._probs > 0.5).astype(np.int64)
+        return (self.probs > 0.5).astype(np.int64)
 
     @property
     def mean(self) -> Array:
-        return self._probs
+        return self.probs
 
     @property
     def std(self) -> Array:
-        return np.sqrt(self._probs) * np.sqrt(1 - self._probs)
+        return np.sqrt(self.probs) * np.sqrt(1 - self.probs)
 
     @property
     def var(self) -> Array:
-        return self._probs * (1 - self._probs)
+        return self.probs * (1 - self.probs)
 
     def __len__(self) -> int:
-        return self._probs.size
+        return self.probs.size
 
     def _cdf(self, y: Array) -> Array:
-        return np.where(y < 0, 0.0, np.where(y < 1, 1 - self._probs, 1.0))
+        return np.where(y < 0, 0.0, np.where(y < 1, 1 - self.probs, 1.0))
 
     def _log_prob(self, y: Array) -> Array:
         _refuse_others(y)
         with np.errstate(divide="ignore"):
-            return np.where(y == 1, np.log(self._probs), np.log1p(-self._probs))
+            return np.where(y == 1, np.log(self.probs), np.log1p(-self.probs))
 
     def _crps(self, y: Array) -> Array:
         _refuse_others(y)
-        return np.square(self._probs - y)
+        return np.square(self.probs - y)
 
     def _quantile(self, q: Array) -> Array:
         # q > 1 − p, written so that a tiny p keeps its digits; if p = 1, the 0-quantile is 1 too.
-        probs = self._probs[:, None]
+        probs = self.probs[:, None]
         return ((1 - q < probs) | (probs == 1)).astype(np.float64)
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        return (rng.random((n, len(self))) < self._probs).astype(np.int64)
+        return (rng.random((n, len(self))) < self.probs).astype(np.int64)
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)(self._probs[rows])
+        return type(self)(self.probs[rows])
 
     def _atoms(self) -> NDArray[np.bool_]:
         return np.ones(len(self), dtype=bool)

@@ -39,8 +39,8 @@ class Categorical(Distribution):
 
     _shown = ("probs", "classes")
     _discrete = True
-    _probs: Array
-    _classes: NDArray[Any]
+    probs: Array
+    classes: NDArray[Any]
 
     def __init__(self, probs: ArrayLike, classes: ArrayLike | None = None) -> None:
         table = np.atleast_2d(valid.numbers("probs", probs))
@@ -50,54 +50,44 @@ class Categorical(Distribution):
         if labels.shape != (table.shape[1],):
             raise ValueError(f"probs has {table.shape[1]} columns, but classes has the shape {labels.shape}")
         _refuse_unusable(labels)
-        vars(self).update(_probs=valid.probabilities("probs", table), _classes=valid.frozen(labels))
-
-    @property
-    def probs(self) -> Array:
-        """The probability of each class, of shape (n_rows, k)."""
-        return self._probs
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The labels, in the order of the columns of `probs`."""
-        return self._classes
+        vars(self).update(probs=valid.probabilities("probs", table), classes=valid.frozen(labels))
 
     @property
     def mode(self) -> NDArray[Any]:
         """The most probable class of each row; the first if several are equal."""
-        return self._classes[self._probs.argmax(axis=1)]
+        return self.classes[self.probs.argmax(axis=1)]
 
     @property
     def mean(self) -> Array:
-        return self._probs @ self._values("mean")
+        return self.probs @ self._values("mean")
 
     @property
     def std(self) -> Array:
         deviations = self._values("standard deviation") - self.mean[:, None]
-        return np.sqrt((self._probs * deviations**2).sum(axis=1))
+        return np.sqrt((self.probs * deviations**2).sum(axis=1))
 
     def __len__(self) -> int:
-        return len(self._probs)
+        return len(self.probs)
 
     def log_prob(self, y: ArrayLike) -> Array:
         """The log probability of the labels y, one for each row or one for all."""
         labels = np.asarray(y)
-        index = {label: column for column, label in enumerate(self._classes.tolist())}
+        index = {label: column for column, label in enumerate(self.classes.tolist())}
         columns = np.empty(labels.size, dtype=np.intp)
         for place, label in enumerate(labels.ravel().tolist()):
             if label not in index:
-                known = ", ".join(map(repr, self._classes.tolist()[:10]))
+                known = ", ".join(map(repr, self.classes.tolist()[:10]))
                 raise ValueError(f"y has {label!r} at index {place}, which is not among the classes {known}")
             columns[place] = index[label]
         table = np.broadcast_to(columns.reshape(labels.shape), self._shape(labels.shape))
         with np.errstate(divide="ignore"):
-            return np.log(self._probs)[np.arange(len(self)), table]
+            return np.log(self.probs)[np.arange(len(self)), table]
 
     def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
         """As for any distribution; if the classes aren't numbers, the mode and the probability of each class."""
         if self._numeric():
             return super().to_frame(level, backend=backend)
-        columns = {str(label): self._probs[:, column] for column, label in enumerate(self._classes.tolist())}
+        columns = {str(label): self.probs[:, column] for column, label in enumerate(self.classes.tolist())}
         return frame({"mode": self.mode, **columns}, backend=backend)
 
     def _log_prob(self, y: Array) -> Array:
@@ -113,10 +103,10 @@ class Categorical(Distribution):
         return _steps.quantile(*self._steps("quantile"), q)
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        return self._classes[_steps.choices(self._probs, n, rng)]
+        return self.classes[_steps.choices(self.probs, n, rng)]
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)(self._probs[rows], self._classes)
+        return type(self)(self.probs[rows], self.classes)
 
     def _atoms(self) -> NDArray[np.bool_]:
         return np.ones(len(self), dtype=bool)
@@ -128,19 +118,19 @@ class Categorical(Distribution):
         """The classes in order and the distribution function at them, for each row."""
         values = self._values(what)
         order = np.argsort(values)
-        heights = np.cumsum(self._probs.T[order], axis=0)
+        heights = np.cumsum(self.probs.T[order], axis=0)
         return np.broadcast_to(values[order][:, None], heights.shape), heights / heights[-1]
 
     def _values(self, what: str) -> Array:
         if not self._numeric():
             raise TypeError(
-                f"labels such as {self._classes.tolist()[0]!r} have no {what}; use mode, probs and log_prob, "
+                f"labels such as {self.classes.tolist()[0]!r} have no {what}; use mode, probs and log_prob, "
                 "or classes that are numbers"
             )
-        return self._classes.astype(np.float64)
+        return self.classes.astype(np.float64)
 
     def _numeric(self) -> bool:
-        return self._classes.dtype.kind in "biuf"
+        return self.classes.dtype.kind in "biuf"
 
 
 def _refuse_unusable(labels: NDArray[Any]) -> None:

@@ -31,7 +31,7 @@ class Distribution(Immutable, ABC):
     A subclass defines the moments and the private methods `_cdf`, `_log_prob`, `_crps`, `_quantile`, `_sample` and
     `_take`; the public methods validate their arguments. Outcomes `y` broadcast against the rows along the last axis: a
     number, one value for each row, or an array of shape (m, n_rows). A distribution of a single row accepts a whole
-    grid.
+    grid. Parameters are read-only attributes.
 
     >>> from credo.distributions import Normal
     >>> Normal([0.0, 10.0], [1.0, 2.0]).interval(0.95)[0].round(2)

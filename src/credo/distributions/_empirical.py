@@ -36,7 +36,7 @@ class Empirical(Distribution):
     array([0.375, 3.75 ])
     """
 
-    _draws: Array
+    draws: Array
 
     def __init__(self, draws: ArrayLike) -> None:
         values = valid.numbers("draws", draws)
@@ -46,26 +46,21 @@ class Empirical(Distribution):
         if len(values) == 0:
             raise ValueError("draws must contain at least one draw")
         valid.refuse(np.isinf(values), values, "draws must be finite")
-        vars(self).update(_draws=valid.frozen(values))
-
-    @property
-    def draws(self) -> Array:
-        """The draws as given, of shape (n_draws, n_rows)."""
-        return self._draws
+        vars(self).update(draws=valid.frozen(values))
 
     @property
     def mean(self) -> Array:
-        return self._draws.mean(axis=0)
+        return self.draws.mean(axis=0)
 
     @property
     def std(self) -> Array:
-        return self._draws.std(axis=0)
+        return self.draws.std(axis=0)
 
     def __len__(self) -> int:
-        return self._draws.shape[1]
+        return self.draws.shape[1]
 
     def __repr__(self) -> str:
-        return f"Empirical(<{len(self._draws)} draws of {len(self)} rows>)"
+        return f"Empirical(<{len(self.draws)} draws of {len(self)} rows>)"
 
     def log_prob(self, y: ArrayLike) -> NoReturn:
         """Raises a TypeError: finitely many draws have no density."""
@@ -87,10 +82,10 @@ class Empirical(Distribution):
         return self._points[np.searchsorted(self._heights()[:, 0], q)].T
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        return self._draws[rng.integers(len(self._draws), size=n)]
+        return self.draws[rng.integers(len(self.draws), size=n)]
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)(self._draws[:, rows])
+        return type(self)(self.draws[:, rows])
 
     def _atoms(self) -> NDArray[np.bool_]:
         return np.ones(len(self), dtype=bool)
@@ -101,8 +96,8 @@ class Empirical(Distribution):
     @cached_property
     def _points(self) -> Array:
         """The draws of each row in order."""
-        return np.sort(self._draws, axis=0)
+        return np.sort(self.draws, axis=0)
 
     def _heights(self) -> Array:
-        n_draws = len(self._draws)
+        n_draws = len(self.draws)
         return np.arange(1, n_draws + 1)[:, None] / n_draws

@@ -42,8 +42,10 @@ class Mixture(Distribution):
            [10., inf]])
     """
 
-    _components: tuple[Distribution, ...]
-    _weights: Array
+    # Each with as many rows as the mixture.
+    components: tuple[Distribution, ...]
+    # Of shape (n_rows, k).
+    weights: Array
 
     def __init__(self, components: Sequence[Distribution], weights: ArrayLike) -> None:
         parts = _aligned(components)
@@ -54,21 +56,11 @@ class Mixture(Distribution):
                 f"weights must have the shape {shape[1:]} or {shape}, one for each component; got {table.shape}"
             )
         table = np.broadcast_to(valid.probabilities("weights", table), shape)
-        vars(self).update(_components=parts, _weights=valid.frozen(table), _discrete=parts[0]._discrete)
-
-    @property
-    def components(self) -> tuple[Distribution, ...]:
-        """The components, each with as many rows as the mixture."""
-        return self._components
-
-    @property
-    def weights(self) -> Array:
-        """The weights, of shape (n_rows, k)."""
-        return self._weights
+        vars(self).update(components=parts, weights=valid.frozen(table), _discrete=parts[0]._discrete)
 
     @property
     def mean(self) -> Array:
-        return self._sum(part.mean for part in self._components)
+        return self._sum(part.mean for part in self.components)
 
     @property
     def std(self) -> Array:
@@ -81,17 +73,17 @@ class Mixture(Distribution):
         return np.where(np.isnan(mean), np.nan, std)
 
     def __len__(self) -> int:
-        return len(self._weights)
+        return len(self.weights)
 
     def __repr__(self) -> str:
-        kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in self._components))
-        return f"Mixture(<{len(self._components)} components ({kinds}) of {len(self)} rows>)"
+        kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in self.components))
+        return f"Mixture(<{len(self.components)} components ({kinds}) of {len(self)} rows>)"
 
     def _cdf(self, y: Array) -> Array:
-        return np.minimum(self._sum(part._cdf(y) for part in self._components), 1.0)
+        return np.minimum(self._sum(part._cdf(y) for part in self.components), 1.0)
 
     def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
-        return np.minimum(self._sum(part._tail(y, upper) for part in self._components), 1.0)
+        return np.minimum(self._sum(part._tail(y, upper) for part in self.components), 1.0)
 
     def _log_prob(self, y: Array) -> Array:
         total = np.full(y.shape, -np.inf)
@@ -102,12 +94,12 @@ class Mixture(Distribution):
         return total
 
     def _crps(self, y: Array) -> Array:
-        normals = [part for part in self._components if isinstance(part, Normal)]
-        if len(normals) == len(self._components):
+        normals = [part for part in self.components if isinstance(part, Normal)]
+        if len(normals) == len(self.components):
             return self._crps_of_normals(normals, y)
         # The mean of the components' scores less their disagreement, which doesn't depend on y:
         # ∫ (F − H)² = Σ_k w_k ∫ (F_k − H)² − ∫ Σ_k w_k (F_k − F)² for any H.
-        scores = self._sum(part._crps(y) for part in self._components)
+        scores = self._sum(part._crps(y) for part in self.components)
         with np.errstate(all="ignore"):
             score = np.maximum(scores - self._disagreement(), 0.0)
         return np.where(np.isinf(y) | (self._tail_index() <= 0.5), np.inf, score)
@@ -115,7 +107,7 @@ class Mixture(Distribution):
     def _crps_of_normals(self, parts: list[Normal], y: Array) -> Array:
         # E|X − y| − E|X − X'|/2, where a difference of normals is normal: Grimit et al. (2006).
         distance = self._sum(_mean_distance(y, part.mean, part.std) for part in parts)
-        weights, means, stds = self._weights.T, np.stack([p.mean for p in parts]), np.stack([p.std for p in parts])
+        weights, means, stds = self.weights.T, np.stack([p.mean for p in parts]), np.stack([p.std for p in parts])
         spread = (weights**2 * stds).sum(axis=0) / np.sqrt(np.pi)
         for i in range(1, len(parts)):
             gap = _mean_distance(means[i], means[:i], np.hypot(stds[i], stds[:i]))
@@ -143,16 +135,16 @@ class Mixture(Distribution):
         return _quadrature.integral(edges, variance)
 
     def _quantile(self, q: Array) -> Array:
-        return self._search(q, 1 - q, (part._quantile(q) for part in self._components))
+        return self._search(q, 1 - q, (part._quantile(q) for part in self.components))
 
     def _isf(self, p: Array) -> Array:
-        return self._search(1 - p, p, (part._isf(p) for part in self._components))
+        return self._search(1 - p, p, (part._isf(p) for part in self.components))
 
     def _search(self, q: Array, rest: Array, quantiles: Iterable[Array]) -> Array:
         """The quantiles at q = 1 − rest, given those of the components."""
         # The quantile lies between the smallest and the largest of the components' quantiles.
         low, high = np.full((len(self), q.size), np.inf), np.full((len(self), q.size), -np.inf)
-        for weight, ends in zip(self._weights.T, quantiles, strict=True):
+        for weight, ends in zip(self.weights.T, quantiles, strict=True):
             np.minimum(low, ends, out=low, where=weight[:, None] > 0)
             np.maximum(high, ends, out=high, where=weight[:, None] > 0)
         inside, order = (q > 0) & (rest > 0), np.argsort(q)
@@ -164,20 +156,20 @@ class Mixture(Distribution):
         return values
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        chosen, draws = _steps.choices(self._weights, n, rng), np.empty((n, len(self)))
-        for k, part in enumerate(self._components):
+        chosen, draws = _steps.choices(self.weights, n, rng), np.empty((n, len(self)))
+        for k, part in enumerate(self.components):
             where = np.nonzero(chosen == k)
             draws[where] = part[where[1]]._sample(1, rng)[0]
         return draws
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)([part[rows] for part in self._components], self._weights[rows])
+        return type(self)([part[rows] for part in self.components], self.weights[rows])
 
     def _atoms(self) -> NDArray[np.bool_]:
         return np.any([(weight > 0) & part._atoms() for weight, part in self._parts()], axis=0)
 
     def _knots(self) -> Array:
-        return np.concatenate([part._knots() for part in self._components])
+        return np.concatenate([part._knots() for part in self.components])
 
     def _widths(self) -> tuple[Array, Array]:
         # Components without weight have no knots: `_quadrature.mesh` ignores an infinite width.
@@ -190,12 +182,12 @@ class Mixture(Distribution):
 
     def _parts(self) -> Iterator[tuple[Array, Distribution]]:
         """Each component's weights, one for each row, and the component."""
-        return zip(self._weights.T, self._components, strict=True)
+        return zip(self.weights.T, self.components, strict=True)
 
     def _sum(self, values: Iterable[Array]) -> Array:
         """Σ_k weight_k · value_k, where a weight of zero also removes NaN and infinity."""
         total: Any = 0.0
-        for weight, value in zip(self._weights.T, values, strict=True):
+        for weight, value in zip(self.weights.T, values, strict=True):
             with np.errstate(all="ignore"):
                 total = total + np.where(weight > 0, weight * value, 0.0)
         return total

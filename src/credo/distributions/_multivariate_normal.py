@@ -44,8 +44,8 @@ class MultivariateNormal(Immutable):
            [1.6, 2. ]])
     """
 
-    _mean: Array
-    _cov: Array
+    mean: Array
+    cov: Array
 
     def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
         matrix = np.atleast_2d(valid.numbers("cov", cov))
@@ -61,22 +61,12 @@ class MultivariateNormal(Immutable):
         valid.refuse(variances < 0, variances, "the diagonal of cov must not be negative")
         bound = 1e-8 * np.sqrt(variances)[:, None] * np.sqrt(variances)
         valid.refuse(np.abs(matrix - matrix.T) > bound, matrix, "cov must be symmetric")
-        vars(self).update(_mean=valid.frozen(np.broadcast_to(center, n)), _cov=valid.frozen(matrix / 2 + matrix.T / 2))
-
-    @property
-    def mean(self) -> Array:
-        """The mean, of shape (n,)."""
-        return self._mean
-
-    @property
-    def cov(self) -> Array:
-        """The covariance matrix, of shape (n, n)."""
-        return self._cov
+        vars(self).update(mean=valid.frozen(np.broadcast_to(center, n)), cov=valid.frozen(matrix / 2 + matrix.T / 2))
 
     @property
     def var(self) -> Array:
         """The variance of each coordinate."""
-        return np.diagonal(self._cov)
+        return np.diagonal(self.cov)
 
     @property
     def std(self) -> Array:
@@ -84,7 +74,7 @@ class MultivariateNormal(Immutable):
         return np.sqrt(self.var)
 
     def __len__(self) -> int:
-        return self._mean.size
+        return self.mean.size
 
     def __repr__(self) -> str:
         return f"MultivariateNormal(mean={valid.text(self.mean)}, std={valid.text(self.std)})"
@@ -95,12 +85,12 @@ class MultivariateNormal(Immutable):
             return NotImplemented
         if len(other) != len(self):
             raise ValueError(f"can't add vectors of {len(self)} and {len(other)} coordinates")
-        return type(self)(self._mean + other._mean, self._cov + other._cov)
+        return type(self)(self.mean + other.mean, self.cov + other.cov)
 
     def marginal(self, indices: Any) -> Self:
         """The distribution of some coordinates, in the given order: an int, a slice, a mask or indices."""
         chosen = self._chosen(indices)
-        return type(self)(self._mean[chosen], self._cov[np.ix_(chosen, chosen)])
+        return type(self)(self.mean[chosen], self.cov[np.ix_(chosen, chosen)])
 
     def condition(self, indices: Any, values: ArrayLike) -> Self:
         """The distribution of the other coordinates, given that those at `indices` have the values.
@@ -126,10 +116,10 @@ class MultivariateNormal(Immutable):
             return self.marginal(rest)
         valid.refuse(np.isinf(given), given, "values must be finite")
         # Bishop 2.81 and 2.82.
-        deviation = np.broadcast_to(given, known.shape) - self._mean[known]
-        cross, prior = self._cov[np.ix_(known, rest)], self._cov[np.ix_(rest, rest)]
+        deviation = np.broadcast_to(given, known.shape) - self.mean[known]
+        cross, prior = self.cov[np.ix_(known, rest)], self.cov[np.ix_(rest, rest)]
         gain, explained = self.marginal(known)._regress(cross, deviation)
-        return self._rounded(self._mean[rest] + gain, prior - explained, np.diagonal(prior))
+        return self._rounded(self.mean[rest] + gain, prior - explained, np.diagonal(prior))
 
     def affine(self, A: ArrayLike, b: ArrayLike = 0.0) -> Self:
         """The distribution of A x + b.
@@ -145,7 +135,7 @@ class MultivariateNormal(Immutable):
         shift = np.atleast_1d(valid.numbers("b", b))
         if shift.shape not in {(len(matrix),), (1,)}:
             raise ValueError(f"b must have the shape ({len(matrix)},), as A has rows; got {shift.shape}")
-        mean, cov = matrix @ self._mean + shift, matrix @ self._cov @ matrix.T
+        mean, cov = matrix @ self.mean + shift, matrix @ self.cov @ matrix.T
         return self._rounded(mean, cov, np.square(np.abs(matrix) @ self.std))
 
     def sample(
@@ -166,7 +156,7 @@ class MultivariateNormal(Immutable):
         factor = self._factor if method == "cholesky" else None
         root = self._support.root if factor is None else factor.L
         noise = generator(random_state).standard_normal((valid.count("n", n), root.shape[1]))
-        return self._mean + noise @ root.T
+        return self.mean + noise @ root.T
 
     def log_prob(self, x: ArrayLike) -> Any:
         """The log density at a vector of shape (n,), or at each row of an (m, n) array."""
@@ -174,7 +164,7 @@ class MultivariateNormal(Immutable):
         if points.ndim not in (1, 2) or points.shape[-1] != len(self):
             raise ValueError(f"x must have the shape ({len(self)},) or (m, {len(self)}); got {points.shape}")
         valid.refuse(np.isinf(points), points, "x must be finite")
-        deviation, factor = np.atleast_2d(points) - self._mean, self._factor
+        deviation, factor = np.atleast_2d(points) - self.mean, self._factor
         if factor is None:
             density = self._support.log_density(deviation)
         else:
@@ -206,11 +196,11 @@ class MultivariateNormal(Immutable):
     @cached_property
     def _factor(self) -> Factor | None:
         """The Cholesky factor, or None if the covariance is singular."""
-        return _regular_factor(self._cov)
+        return _regular_factor(self.cov)
 
     @cached_property
     def _support(self) -> _Support:
-        return _support(self._cov)
+        return _support(self.cov)
 
     def _chosen(self, indices: Any) -> NDArray[np.intp]:
         try:

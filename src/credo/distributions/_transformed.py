@@ -67,25 +67,15 @@ class Transformed(Distribution):
     array([0.375, 1.02 ])
     """
 
-    _base: Distribution
-    _transform: Transform
+    base: Distribution
+    transform: Transform
 
     def __init__(self, base: Distribution, transform: Transform) -> None:
         if not isinstance(base, Distribution) or base._discrete:
             raise TypeError(f"base must be a distribution with a density; got {base!r}")
         if not isinstance(transform, Transform):
             raise TypeError(f"transform must be a Transform, such as Log(); got {transform!r}")
-        vars(self).update(_base=base, _transform=transform)
-
-    @property
-    def base(self) -> Distribution:
-        """The distribution of g(y)."""
-        return self._base
-
-    @property
-    def transform(self) -> Transform:
-        """g."""
-        return self._transform
+        vars(self).update(base=base, transform=transform)
 
     @property
     def mean(self) -> Array:
@@ -96,34 +86,34 @@ class Transformed(Distribution):
         return self._moments[1]
 
     def __len__(self) -> int:
-        return len(self._base)
+        return len(self.base)
 
     def __repr__(self) -> str:
-        return f"Transformed({self._base!r}, {self._transform!r})"
+        return f"Transformed({self.base!r}, {self.transform!r})"
 
     def _cdf(self, y: Array) -> Array:
         return self._tail(y, np.zeros(y.shape, dtype=bool))
 
     def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
-        lower, higher = self._transform.domain
+        lower, higher = self.transform.domain
         inside = self._conditional(self._forward(y), upper)
         return np.where(y < lower, np.where(upper, 1.0, 0.0), np.where(y > higher, np.where(upper, 0.0, 1.0), inside))
 
     def _log_prob(self, y: Array) -> Array:
-        lower, upper = self._transform.domain
+        lower, upper = self.transform.domain
         z = self._forward(y)
         with np.errstate(all="ignore"):
-            density = self._base._log_prob(z) + self._transform.log_derivative(y) - np.log(self._mass.inside)
+            density = self.base._log_prob(z) + self.transform.log_derivative(y) - np.log(self._mass.inside)
         return np.where((y > lower) & (y < upper) & ~self._degenerate, density, -np.inf)
 
     def _crps(self, y: Array) -> Array:
-        if isinstance(self._transform, Identity):
-            return self._base._crps(y)
+        if isinstance(self.transform, Identity):
+            return self.base._crps(y)
         if y.shape != (len(self),):
             rows = np.broadcast_to(np.arange(len(self)), y.shape)
             return self._take(rows.ravel())._crps(y.ravel()).reshape(y.shape)
-        if isinstance(self._transform, Log) and isinstance(self._base, Normal):
-            score = _lognormal_crps(self._base, y)
+        if isinstance(self.transform, Log) and isinstance(self.base, Normal):
+            score = _lognormal_crps(self.base, y)
         else:
             score, rows = np.full(len(self), np.inf), np.flatnonzero(self._tail_index() > 0.5)
             score[rows] = self._take(rows)._integrated_crps(y[rows])
@@ -132,13 +122,13 @@ class Transformed(Distribution):
         return np.where(np.isinf(y) | (self._tail_index() <= 0.5), np.inf, np.maximum(score, 0.0))
 
     def _quantile(self, q: Array) -> Array:
-        return self._values(self._base._quantile(q), q, 1 - q)
+        return self._values(self.base._quantile(q), q, 1 - q)
 
     def _isf(self, p: Array) -> Array:
-        return self._values(self._base._isf(p), 1 - p, p)
+        return self._values(self.base._isf(p), 1 - p, p)
 
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
-        draws = self._transform.inverse(self._base._sample(n, rng))
+        draws = self.transform.inverse(self.base._sample(n, rng))
         rows = np.flatnonzero(self._truncated)
         if n and len(rows):
             uniform = rng.uniform(np.finfo(np.float64).tiny, 1.0, (n, len(rows)))
@@ -146,45 +136,45 @@ class Transformed(Distribution):
         return draws
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)(self._base[rows], self._transform)
+        return type(self)(self.base[rows], self.transform)
 
     def _atoms(self) -> NDArray[np.bool_]:
-        return self._base._atoms() | self._degenerate
+        return self.base._atoms() | self._degenerate
 
     def _tail_index(self) -> Array:
-        return np.minimum(*self._transform._tail_index(self._base._tail_index()))
+        return np.minimum(*self.transform._tail_index(self.base._tail_index()))
 
     def _knots(self) -> Array:
-        return self._transform.inverse(self._base_knots()[0])
+        return self.transform.inverse(self._base_knots()[0])
 
     def _widths(self) -> tuple[Array, Array]:
         z, width, reach = self._base_knots()
-        y = self._transform.inverse(z)
+        y = self.transform.inverse(z)
         with np.errstate(all="ignore"):
             # An infinite width belongs to a component without weight, which has no knots.
-            length = np.where(np.isinf(width), np.inf, width * self._transform._slope(y))
-            ends = [np.abs(self._transform.inverse(z + side * reach) - y) for side in (-1, 1)]
+            length = np.where(np.isinf(width), np.inf, width * self.transform._slope(y))
+            ends = [np.abs(self.transform.inverse(z + side * reach) - y) for side in (-1, 1)]
         return length, np.where(np.isfinite(reach), np.maximum(*ends), reach)
 
     def _base_knots(self) -> Array:
         """The base's knots and some around each, with their widths and reaches, on the scale of the base."""
-        knots, (width, reach) = self._base._knots(), self._base._widths()
+        knots, (width, reach) = self.base._knots(), self.base._widths()
         step = np.where(np.isfinite(width), width, 0.0)
         stack = np.stack(np.broadcast_arrays(knots + _OFFSETS * step, width, reach))
         return stack.reshape(3, len(_OFFSETS) * len(knots), len(self))
 
     def _forward(self, y: Array) -> Array:
         """g(y), exact where y comes from an atom of the base."""
-        z = self._transform.forward(y)
-        if self._base._atoms().any():
-            for knot in self._base._knots():
-                z = np.where(y == self._transform.inverse(knot), knot, z)
+        z = self.transform.forward(y)
+        if self.base._atoms().any():
+            for knot in self.base._knots():
+                z = np.where(y == self.transform.inverse(knot), knot, z)
         return z
 
     @cached_property
     def _mass(self) -> _Mass:
         """The base's probabilities outside and inside the image."""
-        return _mass(self._base, self._transform.image)
+        return _mass(self.base, self.transform.image)
 
     @cached_property
     def _truncated(self) -> NDArray[np.bool_]:
@@ -199,23 +189,23 @@ class Transformed(Distribution):
     @cached_property
     def _bound(self) -> Array:
         """The y of a degenerate row."""
-        return self._transform.inverse(np.where(self._mass.below > 0.5, *self._transform.image))
+        return self.transform.inverse(np.where(self._mass.below > 0.5, *self.transform.image))
 
     def _conditional(self, z: Array, upper: NDArray[np.bool_]) -> Array:
         """The base's cdf at z, or its complement where `upper`, given that it lies in the image."""
-        tail, mass = self._base._tail(z, upper), self._mass
+        tail, mass = self.base._tail(z, upper), self._mass
         if self._truncated.any():
             with np.errstate(all="ignore"):
                 inside = np.clip((tail - np.where(upper, mass.above, mass.below)) / mass.inside, 0.0, 1.0)
             tail = np.where(self._truncated, inside, tail)
         if self._degenerate.any():
-            reached = (self._transform.inverse(z) >= self._bound) != upper
+            reached = (self.transform.inverse(z) >= self._bound) != upper
             tail = np.where(self._degenerate, reached.astype(np.float64), tail)
         return tail
 
     def _values(self, z: Array, q: Array, rest: Array) -> Array:
         """The quantiles at q = 1 − rest, given those of the base."""
-        values = self._transform.inverse(z)
+        values = self.transform.inverse(z)
         values[self._degenerate] = self._bound[self._degenerate, None]
         rows, inner = np.flatnonzero(self._truncated), (q > 0) & (rest > 0)
         if len(rows) and inner.any():
@@ -229,34 +219,34 @@ class Transformed(Distribution):
         """The quantiles at q = 1 − rest, of shape (k, 1) or (k, n_rows), by a search for those of the base."""
         low, high = self._ends(np.finfo(np.float64).tiny)
         shape = np.broadcast_shapes(q.shape, low.shape)
-        inverse = InverseCdf(self._conditional, q, rest, smooth=~self._base._atoms())
-        return self._transform.inverse(inverse.between(np.broadcast_to(low, shape), np.broadcast_to(high, shape)))
+        inverse = InverseCdf(self._conditional, q, rest, smooth=~self.base._atoms())
+        return self.transform.inverse(inverse.between(np.broadcast_to(low, shape), np.broadcast_to(high, shape)))
 
     def _ends(self, p: float) -> tuple[Array, Array]:
         """The ends of the base within the image, leaving out a probability of at most p on either side."""
-        parts = [(np.ones(len(self), dtype=bool), self._base)]
-        if isinstance(self._base, Mixture):
-            parts = [(weight > 0, part) for weight, part in self._base._parts()]
+        parts = [(np.ones(len(self), dtype=bool), self.base)]
+        if isinstance(self.base, Mixture):
+            parts = [(weight > 0, part) for weight, part in self.base._parts()]
         level = np.array([p])
         low = np.min([np.where(used, part._quantile(level)[:, 0], np.inf) for used, part in parts], axis=0)
         high = np.max([np.where(used, part._isf(level)[:, 0], -np.inf) for used, part in parts], axis=0)
-        image = self._transform.image
+        image = self.transform.image
         return np.clip(low, *image), np.clip(high, *image)
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
         """Mean and standard deviation."""
-        if isinstance(self._transform, Identity):
-            mean, std = self._base.mean, self._base.std
-        elif isinstance(self._transform, Log) and isinstance(self._base, Normal):
-            mean, std = _lognormal_moments(self._base)
+        if isinstance(self.transform, Identity):
+            mean, std = self.base.mean, self.base.std
+        elif isinstance(self.transform, Log) and isinstance(self.base, Normal):
+            mean, std = _lognormal_moments(self.base)
         else:
             mean, std = self._numeric_moments()
         return valid.frozen(mean), valid.frozen(std)
 
     def _mesh(self, *jumps: Array) -> Array:
         """The edges of panels on the scale of the base, with the given points among them."""
-        transform, base = self._transform, self._base
+        transform, base = self.transform, self.base
         smallest, largest = transform.domain
         ends = transform.forward([_SMALLEST if smallest == 0 else -_LARGEST, min(largest, _LARGEST)])
         low, high = (np.clip(end, *ends) for end in self._ends(_TAIL))
@@ -274,7 +264,7 @@ class Transformed(Distribution):
 
     def _numeric_moments(self) -> tuple[Array, Array]:
         """Mean and standard deviation by quadrature, where they exist."""
-        lower, upper = self._transform._tail_index(self._base._tail_index())
+        lower, upper = self.transform._tail_index(self.base._tail_index())
         mean = np.where(upper <= 1, np.where(lower <= 1, np.nan, np.inf), -np.inf)
         std = np.where(np.isnan(mean), np.nan, np.inf)
         rows = np.flatnonzero(np.minimum(lower, upper) > 1)
@@ -284,15 +274,15 @@ class Transformed(Distribution):
 
     def _integrated_moments(self) -> tuple[Array, Array]:
         # E(y − y₀) = ∫ (1 − F) dy above y₀ less ∫ F dy below it, and E(y − y₀)² = 2∫ |y − y₀| (1 − F or F) dy.
-        center = self._base.mean
-        center = np.where(np.isfinite(center), center, self._base._knots()[0])
+        center = self.base.mean
+        center = np.where(np.isfinite(center), center, self.base._knots()[0])
         edges = self._mesh(center)
         center = np.clip(center, edges[0], edges[-1])
-        middle = self._transform.inverse(center)
+        middle = self.transform.inverse(center)
 
         def integrand(z: Array, rows: NDArray[np.intp]) -> Array:
-            upper, y = z > center[rows], self._transform.inverse(z)
-            tail = self._take(rows)._conditional(z, upper) * self._transform._slope(y)
+            upper, y = z > center[rows], self.transform.inverse(z)
+            tail = self._take(rows)._conditional(z, upper) * self.transform._slope(y)
             return np.stack([np.where(upper, tail, -tail), 2 * np.abs(y - middle[rows]) * tail])
 
         with np.errstate(all="ignore"):
@@ -300,17 +290,17 @@ class Transformed(Distribution):
             return middle + first, np.sqrt(np.maximum(second - first * first, 0.0))
 
     def _integrated_crps(self, y: Array) -> Array:
-        place = np.nan_to_num(self._transform.forward(y))
+        place = np.nan_to_num(self.transform.forward(y))
         edges = self._mesh(place)
         place = np.clip(place, edges[0], edges[-1])
 
         def integrand(z: Array, rows: NDArray[np.intp]) -> Array:
             tail = self._take(rows)._conditional(z, z > place[rows])
-            return tail * tail * self._transform._slope(self._transform.inverse(z))
+            return tail * tail * self.transform._slope(self.transform.inverse(z))
 
         with np.errstate(all="ignore"):
             # Beyond the ends of the quadrature F is 0 or 1.
-            return _quadrature.integral(edges, integrand) + np.abs(y - self._transform.inverse(place))
+            return _quadrature.integral(edges, integrand) + np.abs(y - self.transform.inverse(place))
 
 
 def _mass(base: Distribution, image: tuple[float, float]) -> _Mass:

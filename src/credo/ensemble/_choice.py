@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.stats import rankdata
 
 from credo.distributions import BoxCox, Identity, Log, Normal, Transform, Transformed, YeoJohnson
-from credo.estimator import observed
+from credo.estimator import merge_equal_rows, observed
 from credo.linear import BayesianLinearRegression
 from credo.notices import collected
 from credo.seeds import generator
@@ -123,8 +123,8 @@ def distinct_rows(X: Any, y: Array, weight: Array) -> tuple[Array, Array, Array]
     raw = _dense(X, len(y))
     # Missing values are equal to each other.
     table = np.column_stack([y, np.where(np.isfinite(raw), raw, np.inf)])
-    table, index = np.unique(table, axis=0, return_inverse=True)
-    counts = np.bincount(index.ravel(), weights=weight).astype(np.float64)
+    first, _, counts = merge_equal_rows(table, weight)
+    table = table[first]
     return _standardized(table[:, 1:], table[:, 0]), table[:, 0], counts
 
 

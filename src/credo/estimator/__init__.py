@@ -9,9 +9,9 @@ temporary and are rebuilt when needed.
 Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base classes; `FittedState`, which declares
 what `fit` sets and checks it in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`;
 `Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `require_squares`,
-validation of tables; `observed`, `with_gaps` and `labels_of`, validation of targets; `training_rows`, a regressor's
-validation for functions; `named`, `named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an
-evidence conditions on; and checks of arguments and of fitted state.
+validation of tables; `observed`, `with_gaps` and `labels_of`, validation of targets; `merge_equal_rows`;
+`training_rows`, a regressor's validation for functions; `named`, `named_by` and `names_for`, feature names beside
+arrays; `evidence_base`, what an evidence conditions on; and checks of arguments and of fitted state.
 
 What does not belong here: any particular model.
 """
@@ -22,7 +22,15 @@ from credo.estimator._estimator import Absent, ConvergenceWarning, Estimator, Fi
 from credo.estimator._evidence_base import FLAT, JEFFREYS, MAXIMISED, SCALED, evidence_base
 from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
-from credo.estimator._numeric import is_sparse, numeric, observed, require_squares, unmasked, with_gaps
+from credo.estimator._numeric import (
+    is_sparse,
+    merge_equal_rows,
+    numeric,
+    observed,
+    require_squares,
+    unmasked,
+    with_gaps,
+)
 from credo.estimator._regressor import Regressor, training_rows
 from credo.estimator._state import FittedState, check_places, check_positive, check_shapes
 
@@ -48,6 +56,7 @@ __all__ = [
     "interval_level",
     "is_sparse",
     "labels_of",
+    "merge_equal_rows",
     "named",
     "named_by",
     "names_for",

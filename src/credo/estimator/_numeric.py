@@ -8,7 +8,11 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 _ADVICE = {"dates": "days since a date", "durations": "days or seconds", "times": "hours since midnight"}
 _KINDS = {"dates": (np.datetime64, date), "durations": (np.timedelta64, timedelta), "times": (time,)}
@@ -55,6 +59,22 @@ def require_squares(X: Any, weight: Any = None) -> None:
             f"the largest absolute value in column {j} of X is {size[j]:.3g}, whose square overflows or underflows: "
             "change the unit of that column, for example divide it by its standard deviation"
         )
+
+
+def merge_equal_rows(table: Array, weight: Array) -> tuple[Index, Index, Array]:
+    """Merge equal rows into one with their total weight; missing values count as equal.
+
+    Returns the position of the first of each set of equal rows (in the lexicographic order of the rows, whatever their
+    order in the table), the set to which each row belongs, and the weight of each set.
+
+    >>> first, which, total = merge_equal_rows(np.array([[2.0, 5.0], [1.0, 5.0], [2.0, 5.0]]), np.ones(3))
+    >>> first.tolist(), which.tolist(), total.tolist()
+    ([1, 0], [1, 0, 1], [1.0, 2.0])
+    """
+    filled = np.where(np.isnan(table), np.inf, table)
+    first, which = np.unique(filled, axis=0, return_index=True, return_inverse=True)[1:]
+    which = which.ravel()
+    return first, which, np.bincount(which, weight).astype(np.float64)
 
 
 def observed(y: Any) -> Any:

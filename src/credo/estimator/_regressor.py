@@ -109,7 +109,7 @@ class Regressor(RegressorMixin, Estimator):
         try:
             rows, target = self._validated(X, y=y, reset=reset, y_numeric=True)
         except ValueError:
-            self._refuse_text(y)
+            self._refuse_words(y)
             raise
         target = np.asarray(target, dtype=np.float64)
         self._refuse_extremes(target)
@@ -120,7 +120,7 @@ class Regressor(RegressorMixin, Estimator):
         return (rows, target, weight) if used.all() else (rows[used], target[used], weight[used])
 
     @staticmethod
-    def _refuse_text(y: Any) -> None:
+    def _refuse_words(y: Any) -> None:
         """Raise an error if the targets are text, which names the first and suggests a classifier."""
         values = np.asarray(y) if np.ndim(y) == 1 else np.empty(0)
         if values.dtype.kind not in "OU":

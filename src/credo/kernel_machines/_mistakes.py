@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.estimator import merge_equal_rows
 from credo.kernel_machines._gram_rows import TOGETHER, GramRows
 from credo.kernel_machines._jit import POCKET, TIME, dual_perceptron_pass
 from credo.kernels import Kernel
@@ -62,11 +63,8 @@ def merged(rows: Array, codes: Index, weight: Array, *, in_a_row: bool) -> tuple
     if in_a_row:
         new = np.concatenate([[True], (table[1:] != table[:-1]).any(axis=1)])
         first, which = np.flatnonzero(new), np.cumsum(new) - 1
-    else:
-        first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)[1:]
-        which = which.ravel()
-    total: Array = np.bincount(which, weights=weight).astype(np.float64)
-    return first, which, total
+        return first, which, np.bincount(which, weights=weight).astype(np.float64)
+    return merge_equal_rows(table, weight)
 
 
 def contradictory(rows: Array, codes: Index) -> bool:
