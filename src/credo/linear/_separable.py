@@ -44,7 +44,7 @@ class SeparationMonitor:
 
     def __init__(self) -> None:
         self._decided = False
-        # The step at which the classes were found to be separable; the ascent continues until its boundary does so.
+        # The step at which the classes were found to be separable; the ascent goes on until it has separated them.
         self._known: int | None = None
 
     def __call__(self, objective: Objective, point: Point, step: Array, slope: float, n_iter: int) -> str:
