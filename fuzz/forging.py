@@ -97,7 +97,7 @@ def each_field(saved: Saved) -> Iterator[tuple[str, Callable[[], Saved]]]:
             )
     for path, part in _parts(saved.state):
         ((tag, content),) = part.items()
-        for i, fields in enumerate(content[1:] if tag in ("estimator", "value") else (), 1):
+        for i, fields in enumerate(content[1:] if _is_object(part) else (), 1):
             for name in fields:
                 less = {key: value for key, value in fields.items() if key != name}
                 yield (
@@ -243,7 +243,7 @@ def _graft(saved: Saved, others: list[Saved], rng: np.random.Generator) -> tuple
 
 def _key(saved: Saved, others: list[Saved], rng: np.random.Generator) -> tuple[str, Saved]:
     """An attribute taken away, given under another name, or put in."""
-    places = [(path, *part.items()) for path, part in saved.parts if next(iter(part)) in ("estimator", "value")]
+    places = [(path, *part.items()) for path, part in saved.parts if _is_object(part)]
     path, (tag, content) = places[rng.integers(len(places))]
     i = int(rng.integers(1, len(content)))
     fields = dict(content[i])
@@ -312,6 +312,12 @@ def _parts(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     elif isinstance(node, list):
         for i, child in enumerate(node[:20]):
             yield from _parts(child, (*path, i))
+
+
+def _is_object(part: Any) -> bool:
+    """Whether a part is an estimator or a value with its fields, and not a dictionary with such a key."""
+    ((tag, content),) = part.items()
+    return tag in ("estimator", "value") and isinstance(content, list)
 
 
 def _name(path: Path) -> str:

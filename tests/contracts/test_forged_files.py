@@ -8,16 +8,18 @@ indices. The long version, which changes anything at random, is `python -m fuzz.
 import numpy as np
 import pytest
 from fuzz.forging import Saved, replaced
-from fuzz.model_files import run, save_models, special_models, table
+from fuzz.model_files import run, save_models, special_models, table, table_models
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from tests.contracts.estimators import classifiers, exported_classes, regressors
 
 import credo
+from credo.features import Polynomial
 from credo.gp import GPClassifier, GPRegressor
-from credo.io import ModelFileError, load
-from credo.io.files.state import field_types, is_a
+from credo.io import ModelFileError, Preparation, load
+from credo.io.files.state import field_types, is_a, parameter_types
 from credo.kernels import RBF, Periodic
-from credo.linear import LMSRegression
+from credo.linear import LMSRegression, Ridge
 
 X, y, labels = table()
 
@@ -25,12 +27,12 @@ X, y, labels = table()
 @pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_field_of_every_model(step, tmp_path):
     """One setting of each class, and special kernels and inference; the quick run takes every 13th field."""
-    kinds, models = set(), special_models()
+    kinds, models = set(), [*special_models(), *table_models()]
     for model in [*regressors(), *classifiers()]:
         if type(model) not in kinds:
             kinds.add(type(model))
             models.append(model)
-    save_models(tmp_path, models, X, y, labels)
+    save_models(tmp_path, models)
     n, findings, counts = run(tmp_path, range(0, 10**6, step), systematic=True, cache=tmp_path / "compiled")
     assert n > 500 and counts["refused"] > 150 and counts["answer"] > 150
     assert [(what, found) for _, what, found in findings if not _overflows(what, found)] == []
@@ -50,16 +52,16 @@ def forged(model, tmp_path, **fields):
     """The model with other values for these attributes, saved and loaded."""
     path = tmp_path / "model.credo"
     credo.save(model, path)
-    saved = Saved(path.read_bytes())
+    saved = Saved.of(path.read_bytes())
     state = saved.state
     for name, value in fields.items():
         place = ("estimator", 2, name)
         node = state["estimator"][2][name]
         if isinstance(value, np.ndarray):
-            path.write_bytes(saved.with_array(node["array"], value))
+            path.write_bytes(saved.with_array(node["array"], value).content())
             return load(path)
         state = replaced(state, place, value)
-    path.write_bytes(saved.with_state(state))
+    path.write_bytes(saved.with_state(state).content())
     return load(path)
 
 
@@ -93,8 +95,40 @@ def test_an_entry_of_another_type_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("kind", exported_classes(), ids=lambda kind: kind.__name__)
-def test_annotations_of_fitted_attributes_can_be_read(kind):
+def test_annotations_can_be_read(kind):
     assert all(name.endswith("_") for name in field_types(kind))
+    assert parameter_types(kind).keys() == set(kind._get_param_names())
+
+
+def test_a_fitted_attribute_that_a_file_lacks_is_named(tmp_path):
+    path = tmp_path / "model.credo"
+    for model in (Ridge().fit(X, y), Polynomial().fit(X), Preparation(standardize=True).fit(X)):
+        credo.save(model, path)
+        saved = Saved.of(path.read_bytes())
+        for name in saved.state["estimator"][2]:
+            rest = {key: value for key, value in saved.state["estimator"][2].items() if key != name}
+            path.write_bytes(saved.with_state(replaced(saved.state, ("estimator", 2), rest)).content())
+            try:
+                loaded = load(path)
+                loaded.predict_dist(X) if hasattr(loaded, "predict") else loaded.transform(X)
+            # A NotFittedError is a ValueError; an AttributeError or a TypeError isn't.
+            except ValueError as error:
+                assert isinstance(error, ModelFileError) or name in str(error)
+    unfitted = Ridge()
+    assert not hasattr(unfitted, "coef_")
+    with pytest.raises(NotFittedError, match="this Ridge has no coef_"):
+        _ = unfitted.coef_
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = unfitted.nonsense
+
+
+def test_a_parameter_of_another_type_is_named(tmp_path):
+    path = tmp_path / "model.credo"
+    credo.save(Polynomial(2).fit(X), path)
+    saved = Saved.of(path.read_bytes())
+    path.write_bytes(saved.with_state(replaced(saved.state, ("estimator", 1, "degree"), "two")).content())
+    with pytest.raises(ModelFileError, match="its Polynomial has 'two' for degree"):
+        load(path)
 
 
 def test_types_of_values():
@@ -102,5 +136,6 @@ def test_types_of_values():
         assert is_a(value, hint)
     for value, hint in [(True, int), ("1", float), (1.5, int), ((1, "a"), tuple[int, ...]), ([1], tuple[int, ...])]:
         assert not is_a(value, hint)
+    assert is_a(True, bool) and is_a(1, bool) and not is_a(2, bool)
     assert is_a(np.zeros(2), NDArray[np.float64]) and is_a(np.arange(2), NDArray[np.intp])
     assert not is_a(np.zeros(2), NDArray[np.intp]) and not is_a([0.0], NDArray[np.float64])

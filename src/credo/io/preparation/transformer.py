@@ -324,7 +324,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         for encoder in self.encoders_:
             if isinstance(encoder, Numbers) and encoder.sign is not None and encoder.words is None:
                 sign = None if signs is None else signs.get(encoder.name, "")
-                sentence = changed_sign(encoder, sign, table[encoder.name])
+                sentence = None if encoder.sign == sign else changed_sign(encoder, sign, table[encoder.name])
                 if sentence is not None:
                     warn(TableWarning(sentence), stacklevel=3)
 

@@ -27,6 +27,13 @@ _EMPTY_ROW = "".join(SEPARATORS)
 _CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
 
 
+class Signs(dict[str, str]):
+    """The sign of each column that was written with one; shared by copies, for pandas copies it with every column."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Signs:
+        return self
+
+
 def parse(
     text: str,
     *,
@@ -63,7 +70,7 @@ def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list
     The signs that were taken away, as % or $, are kept in the frame's `attrs`.
     """
     notes, signs = _words_to_numbers(frame, decimal=decimal, skip=skip)
-    frame.attrs[SIGNS] = signs
+    frame.attrs[SIGNS] = Signs(signs)
     return [*notes, *_missing_codes(frame)]
 
 
@@ -170,18 +177,20 @@ def _words_to_numbers(frame: Any, *, decimal: str, skip: Collection[str]) -> tup
 def _missing_codes(frame: Any) -> list[str]:
     """Notes about numbers such as −999 that stand far off, and may mean that a value is missing."""
     notes = []
-    for name, column in frame.items():
-        if column.dtype.kind not in "iuf":
-            continue
-        values = column.to_numpy()
-        for code in np.intersect1d(values, _CODES).tolist():
-            count = int((values == code).sum())
-            others = np.abs(values[(values != code) & np.isfinite(values)]) if count > 1 else values[:0]
-            if len(others) and others.max() < abs(code) / 5:
-                notes.append(
-                    f"Column {name!r}: {code:.0f} occurs {count:,} times, far from all other values; "
-                    "if it means missing, list it in na_words."
-                )
+    numeric = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind in "iuf"]
+    # Many columns at once: a wide table has thousands, and each look at one costs time.
+    width = max(1, _PART_CELLS // max(1, len(frame)))
+    for part in (numeric[start : start + width] for start in range(0, len(numeric), width)):
+        block = frame.iloc[:, part].to_numpy(dtype=np.float64, na_value=np.nan)
+        for code in _CODES:
+            matches = block == code
+            for k in np.flatnonzero(np.count_nonzero(matches, axis=0) > 1):
+                others = block[~matches[:, k] & np.isfinite(block[:, k]), k]
+                if len(others) and np.abs(others).max() < abs(code) / 5:
+                    notes.append(
+                        f"Column {frame.columns[part[k]]!r}: {code:.0f} occurs {matches[:, k].sum():,} times, far from "
+                        "all other values; if it means missing, list it in na_words."
+                    )
     return notes
 
 
