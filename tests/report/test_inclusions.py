@@ -21,11 +21,11 @@ from credo.selection import compare
 from credo.sparse import (
     LassoCV,
     LassoPath,
-    ModelPosterior,
     SparseLogisticRegression,
     SpikeSlabClassifier,
     SpikeSlabRegressor,
 )
+from credo.subsets import ModelPosterior
 
 
 def made_up(subsets, d):

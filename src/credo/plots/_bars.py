@@ -18,12 +18,7 @@ FAINT = 0.1
 
 
 def bars(
-    names: Sequence[str],
-    values: ArrayLike,
-    *,
-    label: str = "value",
-    max_rows: int = 20,
-    ax: Axes | None = None,
+    names: Sequence[str], values: ArrayLike, *, label: str = "value", max_rows: int = 20, ax: Axes | None = None
 ) -> Axes:
     """Values by name, the largest first; hollow where a value is a tenth of the largest or less.
 

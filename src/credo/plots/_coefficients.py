@@ -66,15 +66,7 @@ def coefficients(
         ax.axvline(0.0, color=MUTED, linewidth=0.8, zorder=1)
         ax.hlines(height, low, high, color=np.where(sure, ACCENT, MUTED), linewidth=1.4, zorder=2)
         ax.plot(estimate[sure], height[sure], "o", color=ACCENT, markersize=5, zorder=3)
-        ax.plot(
-            estimate[~sure],
-            height[~sure],
-            "o",
-            color=MUTED,
-            markerfacecolor="white",
-            markersize=4.5,
-            zorder=3,
-        )
+        ax.plot(estimate[~sure], height[~sure], "o", color=MUTED, markerfacecolor="white", markersize=4.5, zorder=3)
         for place in range(len(known), len(rows)):
             ax.annotate(
                 "not determined", (0.0, place), xytext=(4, 0), textcoords="offset points", va="center",

@@ -30,11 +30,7 @@ _TICKS = 7.5
 
 
 def coefficient_density(
-    model: Any,
-    columns: int | str | Sequence[int | str] | None = None,
-    *,
-    max_panels: int = 12,
-    ax: Axes | None = None,
+    model: Any, columns: int | str | Sequence[int | str] | None = None, *, max_panels: int = 12, ax: Axes | None = None
 ) -> NDArray[np.object_]:
     """A panel for each coefficient: the probability that it is zero as a bar, and the density of what it is else.
 

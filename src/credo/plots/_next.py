@@ -27,13 +27,7 @@ _FEW = 500
 
 
 def next_points(
-    model: Any,
-    X_pool: ArrayLike,
-    *,
-    n: int = 1,
-    criterion: str = "variance",
-    name: str = "y",
-    ax: Axes | None = None,
+    model: Any, X_pool: ArrayLike, *, n: int = 1, criterion: str = "variance", name: str = "y", ax: Axes | None = None
 ) -> Axes:
     """The points of a pool that are worth measuring next, over what the model believes now.
 

@@ -46,11 +46,7 @@ class Plane:
 
 
 def plane(
-    model: Any,
-    rows: NDArray[np.float64],
-    columns: Sequence[int | str] | None,
-    names: Sequence[str] | None,
-    n: int,
+    model: Any, rows: NDArray[np.float64], columns: Sequence[int | str] | None, names: Sequence[str] | None, n: int
 ) -> Plane:
     """The plane of two columns over the range of the rows."""
     if n < 2:

@@ -78,12 +78,7 @@ def predicted_vs_actual(
 
 
 def residuals(
-    y: ArrayLike,
-    prediction: Any,
-    *,
-    name: str = "target",
-    max_points: int = 500,
-    ax: Axes | None = None,
+    y: ArrayLike, prediction: Any, *, name: str = "target", max_points: int = 500, ax: Axes | None = None
 ) -> Axes:
     """What the prediction left over, actual − predicted, along the predicted value.
 
