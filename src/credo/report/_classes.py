@@ -16,7 +16,7 @@ from credo.io.preparation.scale import is_sparse
 from credo.metrics import forecast
 from credo.metrics._calibration_test import FEW, SMALL, Calibration, Confidence, class_calibration
 from credo.plots import shorten
-from credo.plots._roc import area
+from credo.plots._probabilities import area
 from credo.report._figures import MAX_POINTS, Figure, figure
 from credo.report._inputs import sources, with_names
 from credo.report._numbers import about, capital, count, listing, number, percent, several

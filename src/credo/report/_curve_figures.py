@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from credo import plots
 from credo.plots import shorten
+from credo.plots._classes import color, dash, shape
 from credo.plots._labels import name_axis
-from credo.plots._marks import color, dash, shape
 from credo.plots._style import canvas
 from credo.report._curves import Curve
 from credo.report._figures import MAX_POINTS, Figure, figure, name_x

@@ -66,8 +66,8 @@ class Alternatives:
 class Dependent:
     """Inputs that, with those `given`, are linear combinations of each other: `rank` of them determine all.
 
-    The `given` ones are almost certainly included. Of the others at least `needed` are, with probability `share`: almost
-    certainly, or else `needed` is one.
+    The `given` ones are almost certainly included. Of the others at least `needed` are, with probability `share`:
+    almost certainly, or else `needed` is one.
     """
 
     names: list[str]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.metrics._calibration_test import class_calibration
-from credo.plots._marks import color, dashes
+from credo.plots._classes import color, dashes
 from credo.report._answer import Choice, Inputs, inputs, opening
 from credo.report._classes import (
     accuracy_sentence,
