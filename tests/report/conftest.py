@@ -1,4 +1,4 @@
-"""A small stand-in for a prepared table and its models, and comparisons made of them."""
+"""Small substitutes for a prepared table and its models, and pages of real ones."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +8,10 @@ import pandas as pd
 import pytest
 
 from credo.distributions import Normal
-from credo.selection import Comparison, HeldOut, Score
+from credo.io import Preparation as TablePreparation
+from credo.io import TableModel
+from credo.report import render
+from credo.selection import Comparison, HeldOut, Score, compare
 
 
 @dataclass
@@ -132,3 +135,23 @@ def make_case() -> Any:
 @pytest.fixture
 def make_held_out() -> Any:
     return held_out
+
+
+def real(frame: pd.DataFrame, y: Any, models: dict[str, Any], *, target: str = "y", cv: Any = 3) -> dict[str, Any]:
+    """The arguments of `render` for fitted models."""
+    tables = {name: TableModel(TablePreparation(standardize=True), model, target) for name, model in models.items()}
+    comparison = compare(tables, frame, y, cv=cv, random_state=0)
+    return {
+        "title": "t", "sheet_notes": (), "preparation": TablePreparation(standardize=True).fit(frame), "frame": frame,
+        "comparison": comparison, "target": target, "models": comparison.fitted, "y": y, "seed": 0,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def make_real() -> Any:
+    return real
+
+
+@pytest.fixture(scope="session")
+def make_page() -> Any:
+    return lambda *args, **options: render(**real(*args, **options))

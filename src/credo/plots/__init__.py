@@ -22,28 +22,22 @@ from importlib.util import find_spec
 if find_spec("matplotlib") is None:
     raise ImportError("credo.plots draws with matplotlib, which is not installed: pip install 'credo[plots]'")
 
-from credo.plots._band import band
-from credo.plots._bars import bars
-from credo.plots._calibration import calibration
-from credo.plots._coefficients import coefficients
+from credo.plots._band import band, prior_draws
+from credo.plots._bars import bars, coefficients
 from credo.plots._confusion import confusion
-from credo.plots._density import coefficient_density
 from credo.plots._evidence import evidence_surface
-from credo.plots._inclusion import inclusions
+from credo.plots._held_out import calibration, over_time, predicted_vs_actual, residuals
+from credo.plots._inclusion import coefficient_density, inclusions
 from credo.plots._labels import shorten
 from credo.plots._models import model_scores, top_models
 from credo.plots._next import next_points
 from credo.plots._path import coefficient_path
-from credo.plots._prior import prior_draws
+from credo.plots._probabilities import reliability, roc
 from credo.plots._regions import decision_regions
 from credo.plots._relevance import relevance_trace, relevances
-from credo.plots._reliability import reliability
-from credo.plots._roc import roc
-from credo.plots._scatter import predicted_vs_actual, residuals
 from credo.plots._sigmoid import sigmoid
 from credo.plots._style import style
 from credo.plots._svg import svg
-from credo.plots._time import over_time
 from credo.plots._weights import weight_posterior
 
 __all__ = [

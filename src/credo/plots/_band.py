@@ -1,4 +1,4 @@
-"""A model of one input: what it believes along the axis, and how sure it is."""
+"""Functions of one input with their uncertainty: a model's prediction, and draws from a kernel's prior."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import positive_integer
-from credo.plots._arrays import Vector, along, name_of, vector
-from credo.plots._fitted import columns, observations, predictive, rows_for
+from credo.distributions import Normal
+from credo.estimator import interval_level, positive_integer
+from credo.kernels import Kernel
+from credo.plots._data import Vector, columns, name_of, observations, predictive, rows_for, single_column, vector
 from credo.plots._labels import name_axis, shorten
-from credo.plots._style import ACCENT, INK, canvas, key
+from credo.plots._style import ACCENT, INK, MUTED, canvas, key
 
 
 def band(
@@ -33,13 +34,11 @@ def band(
     Parameters
     ----------
     x : array of shape (n_points,) or (n_points, 1), series, or frame of one column
-        Where the model was asked; any order. A name that it has stands at the axis.
+        Where the model was evaluated, in any order; its name labels the axis.
     dist : Distribution of n_points rows, or a fitted model of one column
-        As `model.predict_dist` gives it. A model is asked at `x` itself, with noise and without, and shows the
-        observations that it keeps.
+        A model is evaluated at `x`, with noise and without, and the training rows that it keeps are shown.
     latent : Distribution of n_points rows, optional
-        The function without the noise of an observation, ``model.predict_dist(X, latent=True)``: a second, darker band
-        inside the first.
+        The function without noise, ``model.predict_dist(X, latent=True)``: a darker band inside the first.
     data : pair of arrays (x, y), optional
         The observations, in the same forms.
     draws : int, or array of shape (n_draws, n_points), optional
@@ -50,10 +49,6 @@ def band(
     random_state : int, Generator or None, default 0
         For the functions that a model draws.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -73,11 +68,12 @@ def band(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['95 % interval of y', 'of f', 'draws of f', 'mean', 'data']
     """
-    own, x, column = name_of(x), along("x", x), "x"
+    own, x, column = name_of(x), single_column("x", x), "x"
     if hasattr(dist, "predict_dist"):
         column = _only_column(dist)
-        data = observed(dist) if data is None else data
-        draws = functions(dist, x, n=int(draws), random_state=random_state) if isinstance(draws, Integral) else draws
+        kept = observations(dist) if data is None else None
+        data = data if kept is None else (kept[0][:, 0], kept[1])
+        draws = _functions(dist, x, int(draws), random_state) if isinstance(draws, Integral) else draws
         latent = predictive(dist, x[:, None], latent=True) if latent is None else latent
         dist = predictive(dist, x[:, None])
     mean, *ends = _mean_and_ends(dist, level, len(x))
@@ -85,15 +81,19 @@ def band(
     lines = None if draws is None else _lines(draws, len(x))
     order = np.argsort(x, kind="stable")
     with canvas(ax, size=(5.6, 3.4)) as ax:
-        _fill(ax, x[order], *(end[order] for end in ends), label=f"{level * 100:g} % interval" + " of y" * bool(inner))
+        fill: Any = {"color": ACCENT, "linewidth": 0}
+        text = f"{level * 100:g} % interval" + " of y" * bool(inner)
+        ax.fill_between(x[order], ends[0][order], ends[1][order], alpha=0.16, label=text, **fill)
         if inner:
-            _fill(ax, x[order], *(end[order] for end in inner), label="of f", alpha=0.26)
+            ax.fill_between(x[order], inner[0][order], inner[1][order], alpha=0.26, label="of f", **fill)
         if lines is not None:
             ax.plot(x[order], lines[:, order].T, color=ACCENT, linewidth=0.7, alpha=0.6 if inner else 0.45)
             ax.lines[-1].set_label("draws of f" if inner else "draws")
         ax.plot(x[order], mean[order], color=ACCENT, linewidth=1.8, label="mean")
         if data is not None:
-            dots(ax, *data)
+            places = single_column("the data's x", data[0])
+            values = single_column("the data's y", data[1], length=len(places))
+            ax.plot(places, values, "o", color=INK, markersize=3.5, markeredgewidth=0, zorder=3, label="data")
         key(ax, columns=3 if len(ax.get_legend_handles_labels()[1]) > 4 else 4)
         ax.margins(x=0.0)
         name_axis(ax.xaxis, shorten(own or column))
@@ -101,34 +101,20 @@ def band(
         return ax
 
 
-def observed(model: Any) -> tuple[Vector, Vector] | None:
-    """The observations that a model of one column keeps, as a pair to draw."""
-    kept = observations(model)
-    return None if kept is None else (kept[0][:, 0], kept[1])
-
-
-def functions(model: Any, x: Vector, *, n: int, random_state: Any) -> NDArray[np.float64]:
-    """n functions from a model's posterior along x: `sample` of a process, `sample_functions` of a linear model."""
+def _functions(model: Any, x: Vector, n: int, random_state: Any) -> NDArray[np.float64]:
+    """Functions from a model's posterior: `sample` of a process, `sample_functions` of a linear model."""
     draw = getattr(model, "sample", None) or getattr(model, "sample_functions", None)
     if draw is None:
         raise TypeError(f"a {type(model).__name__} can't draw functions; leave draws out")
-    rows = rows_for(model, x[:, None])
-    return np.asarray(draw(rows, positive_integer("draws", n), random_state=random_state))
-
-
-def dots(ax: Axes, x: ArrayLike, y: ArrayLike) -> None:
-    """Observations as ink."""
-    places = along("the data's x", x)
-    values = along("the data's y", y, length=len(places))
-    ax.plot(places, values, "o", color=INK, markersize=3.5, markeredgewidth=0, zorder=3, label="data")
+    return np.asarray(draw(rows_for(model, x[:, None]), positive_integer("draws", n), random_state=random_state))
 
 
 def _only_column(model: Any) -> str:
     names = columns(model)
     if len(names) != 1:
         raise ValueError(
-            f"band draws a model along its one column; this {type(model).__name__} has {len(names)}. Ask it along a "
-            "line of your own and give what it says: band(x, model.predict_dist(X))"
+            f"band draws a model along its one column; this {type(model).__name__} has {len(names)}. Evaluate it "
+            "along a line and pass the distribution: band(x, model.predict_dist(X))"
         )
     return names[0]
 
@@ -156,5 +142,68 @@ def _lines(draws: Any, n_points: int) -> NDArray[np.float64]:
     return lines
 
 
-def _fill(ax: Axes, x: Vector, lower: Vector, upper: Vector, *, label: str, alpha: float = 0.16) -> None:
-    ax.fill_between(x, lower, upper, color=ACCENT, alpha=alpha, linewidth=0, label=label)
+def prior_draws(
+    kernel: Kernel,
+    X: ArrayLike = (0.0, 5.0),
+    *,
+    n: int = 5,
+    level: float = 0.95,
+    random_state: Any = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Functions from the Gaussian-process prior f ~ GP(0, k), one of them highlighted, with their interval.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Of one column, such as ``model.kernel_`` of a fitted model.
+    X : array of shape (n_points,) or (n_points, 1), default (0, 5)
+        Where to draw. Two numbers are the ends of an interval.
+    n : int, default 5
+        How many functions.
+    level : float, default 0.95
+        The probability of the interval at each x.
+    random_state : int, Generator or None, default 0
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from credo.kernels import RBF
+    >>> ax = prior_draws(RBF(0.5), (0.0, 3.0), n=2, ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['draws of RBF(lengthscale=0.5)', '95 % band']
+    """
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            f"prior_draws draws from a kernel such as credo.kernels.RBF(0.5), or a fitted model's kernel_; got "
+            f"a {type(kernel).__name__}"
+        )
+    x = _places(X)
+    lower, upper = Normal(0.0, np.sqrt(kernel.diagonal(x[:, None]))).interval(interval_level(level))
+    lines = kernel.sample(x[:, None], positive_integer("n", n), random_state=random_state)
+    text = f"draws of {shorten(kernel, width=64)}"
+    with canvas(ax, size=(5.6, 3.0)) as ax:
+        ax.axhline(0.0, color=MUTED, linewidth=0.6, zorder=1)
+        ax.plot(x, lines[0], color=ACCENT, linewidth=1.8, zorder=3, label=text)
+        ax.plot(x, lines[1:].T, color=ACCENT, linewidth=0.9, alpha=0.6, zorder=2)
+        ax.fill_between(x, lower, upper, color=ACCENT, alpha=0.1, linewidth=0, label=f"{level * 100:g} % band")
+        key(ax, columns=1 if len(text) > 48 else 2)
+        ax.margins(x=0.0)
+        name_axis(ax.xaxis, "x")
+        name_axis(ax.yaxis, "f(x)")
+        return ax
+
+
+def _places(X: ArrayLike) -> Vector:
+    """Points along one column in ascending order."""
+    array = np.asarray(X, dtype=np.float64)
+    if array.ndim == 2 and array.shape[1] > 1:
+        raise ValueError(
+            f"prior_draws draws along one column; X has {array.shape[1]}. A kernel of several columns is drawn on one "
+            "of them by a kernel of that column alone"
+        )
+    x = vector("X", array[:, 0] if array.ndim == 2 else array)
+    if len(x) < 2 or not np.isfinite(x).all() or np.ptp(x) == 0:
+        raise ValueError(f"X must hold an interval (low, high) or finite points that differ; got {X!r}")
+    return np.linspace(x.min(), x.max(), 300) if len(x) == 2 else np.sort(x)

@@ -1,4 +1,4 @@
-"""Values by name, as horizontal bars."""
+"""Values by name: bars, and coefficients with intervals."""
 
 from __future__ import annotations
 
@@ -9,38 +9,29 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import positive_integer
-from credo.plots._arrays import Vector, vector
+from credo.plots._data import Vector, vector
 from credo.plots._labels import name_axis, shorten
-from credo.plots._style import ACCENT, MUTED, canvas
+from credo.plots._style import ACCENT, MUTED, RULE, canvas
 
-# Of the largest value: a bar below this share is drawn as one that hardly matters.
+# A bar below this share of the largest is hollow.
 FAINT = 0.1
 
 
 def bars(
-    names: Sequence[str],
-    values: ArrayLike,
-    *,
-    label: str = "value",
-    max_rows: int = 20,
-    ax: Axes | None = None,
+    names: Sequence[str], values: ArrayLike, *, label: str = "value", max_rows: int = 20, ax: Axes | None = None
 ) -> Axes:
-    """Values by name, the largest first; hollow where a value is a tenth of the largest or less.
+    """Values by name, the largest first; hollow if a value is a tenth of the largest or less.
 
     Parameters
     ----------
     names : sequence of str
     values : array of shape (len(names),)
-        Finite. Those below zero come last, and their bars go to the left.
+        Finite. Negative values come last.
     label : str, default "value"
         What the horizontal axis measures.
     max_rows : int, default 20
-        How many are drawn; of more, the figure says how many there are.
+        How many are drawn; if there are more, the figure says so.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -101,5 +92,83 @@ def name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def remark(ax: Axes, text: str) -> None:
-    """A second line below the name of the horizontal axis, for what the figure leaves out."""
+    """A second line below the label of the horizontal axis, for what the figure leaves out."""
     ax.set_xlabel(f"{ax.get_xlabel()}\n{text}", parse_math=False, linespacing=1.5)
+
+
+def coefficients(
+    names: Sequence[str],
+    estimates: ArrayLike,
+    *,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    label: str = "coefficient",
+    max_rows: int = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Estimates with their intervals, the clearest first; filled if the interval excludes zero.
+
+    An estimate with an infinite interval comes last, without a mark, as "not determined".
+
+    Parameters
+    ----------
+    names : sequence of str
+    estimates, lower, upper : arrays of shape (n_features,)
+    label : str, default "coefficient"
+        What the horizontal axis measures.
+    max_rows : int, default 20
+        How many are drawn: those with the largest estimate relative to the width of the interval.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = Figure().subplots()
+    >>> ax = coefficients(["weak", "strong"], [0.1, 2.0], lower=[-0.9, 1.0], upper=[1.1, 3.0], ax=ax)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['strong', 'weak']
+    """
+    estimate = vector("estimates", estimates)
+    low = vector("lower", lower, length=len(estimate))
+    high = vector("upper", upper, length=len(estimate))
+    if len(names) != len(estimate):
+        raise ValueError(f"there are {len(names)} names for {len(estimate)} estimates")
+    known = surest(estimate, low, high)[:max_rows]
+    if not len(known):
+        raise ValueError("there is nothing to draw: no coefficient has a finite estimate and interval")
+    loose = np.flatnonzero(np.isfinite(estimate) & np.isinf(high - low))[: max_rows - len(known)]
+    rows = np.concatenate([known, loose])
+    estimate, low, high = estimate[known], low[known], high[known]
+    sure = (low > 0) | (high < 0)
+    height = np.arange(len(known), dtype=np.float64)
+    with canvas(ax, size=(4.6, 0.8 + 0.22 * len(rows))) as ax:
+        ax.axvline(0.0, color=MUTED, linewidth=0.8, zorder=1)
+        ax.hlines(height, low, high, color=np.where(sure, ACCENT, MUTED), linewidth=1.4, zorder=2)
+        ax.plot(estimate[sure], height[sure], "o", color=ACCENT, markersize=5, zorder=3)
+        ax.plot(estimate[~sure], height[~sure], "o", color=MUTED, markerfacecolor="white", markersize=4.5, zorder=3)
+        for place in range(len(known), len(rows)):
+            ax.annotate(
+                "not determined", (0.0, place), xytext=(4, 0), textcoords="offset points", va="center",
+                color=MUTED, fontstyle="italic", fontsize="small",
+            )  # fmt: skip
+        name_rows(ax, [names[i] for i in rows])
+        ax.spines["left"].set_visible(False)
+        ax.grid(axis="y", color=RULE, linewidth=0.4, alpha=0.7)
+        ax.set_axisbelow(True)
+        name_axis(ax.xaxis, label)
+        return ax
+
+
+def surest(estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> np.ndarray:
+    """Indices of the finite coefficients by |estimate| / width of the interval, largest first.
+
+    The ratio doesn't depend on the units of a column, as the estimate itself does.
+    """
+    estimate, width = np.asarray(estimate), np.asarray(upper) - np.asarray(lower)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.abs(estimate) / width
+    # An interval of width zero around zero says "surely nothing", not "undefined".
+    ratio = np.where((width == 0) & (estimate == 0), 0.0, ratio)
+    usable = np.isfinite(estimate) & np.isfinite(width)
+    order = np.argsort(-np.where(usable, ratio, -1.0), kind="stable")
+    return order[: int(usable.sum())]

@@ -1,4 +1,4 @@
-"""Labels of any kind beside the probabilities that a model gave them."""
+"""Classes: their labels and probabilities, and the colours and marks that distinguish them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,27 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from numpy.typing import ArrayLike, NDArray
 
+from credo.plots._data import columns, some
 from credo.plots._labels import shorten
+from credo.plots._style import ACCENT, ALERT
 
-# Probabilities come from sums of many terms: this much outside [0, 1], or away from a sum of one, is rounding.
-_SLACK = 1e-6
+# Rounding errors of probabilities are smaller than this; those of their sum smaller than the second number.
+_SLACK, _SUM_SLACK = 1e-6, 1e-3
+# Okabe & Ito (2008) without black and without yellow, which is hard to see on white.
+_COLORS = (ACCENT, ALERT, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+N_COLORS = len(_COLORS)
+# With seven shapes and six colours, no pair is repeated below 42 classes.
+_SHAPES = ("o", "^", "s", "D", "v", "P", "X")
+_DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.6, 1.2, 1.6)), (0, (9, 3)))
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What happened, as places in `classes`, and the probability of each class (n_rows, n_classes)."""
+    """Labels as indices into `classes`, and the probability of each class (n_rows, n_classes)."""
 
     codes: NDArray[np.intp]
     table: NDArray[np.float64]
@@ -25,11 +35,10 @@ class Forecast:
 
 
 def forecast(y: ArrayLike, prediction: Any, classes: Sequence[Any] | None = None) -> Forecast:
-    """Labels and probabilities, of a distribution or of an array, brought into one order.
+    """Labels and probabilities, from a distribution or an array, in the order of `classes`.
 
-    An array of one dimension, as a Bernoulli, holds the probability of the second class. Unless they are said, the
-    classes of an array are those found in y, or the numbers that stand for as many classes. A distribution that knows
-    its classes is brought into the order of those that are said.
+    A one-dimensional array, like a Bernoulli, has the probability of the second class. Without `classes`, those of an
+    array are the labels in y, or 0, 1, … (−1 and 1) if some don't occur.
     """
     found = labels("y", y)
     own = getattr(prediction, "classes", None)
@@ -40,12 +49,11 @@ def forecast(y: ArrayLike, prediction: Any, classes: Sequence[Any] | None = None
         raise ValueError(
             f"the predictions are of {table.shape[1]} classes, {shown(own)}; classes names {shown(wanted)}"
         )
-    table = table[:, places("classes", wanted, own)]
-    return Forecast(places("y", found, wanted), table, wanted)
+    return Forecast(places("y", found, wanted), table[:, places("classes", wanted, own)], wanted)
 
 
 def labels(name: str, values: Any) -> list[Any]:
-    """Labels as Python values, one for each row; a missing one is refused."""
+    """Labels as Python values, one for each row; a missing one raises an error."""
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -55,7 +63,7 @@ def labels(name: str, values: Any) -> list[Any]:
         raise ValueError(f"there is nothing to draw: {name} is empty")
     result = array.tolist()
     for row, label in enumerate(result):
-        # NaN is the one value that differs from itself; pandas' NA compares as neither.
+        # NaN differs from itself; comparing pandas' NA gives no bool.
         if label is None or not isinstance(label == label, bool) or label != label:
             raise ValueError(f"{name} has no label in row {row}: {label!r}; leave such rows out")
     return result
@@ -70,17 +78,16 @@ def ordered(values: list[Any]) -> list[Any]:
 
 
 def places(name: str, values: list[Any], classes: Sequence[Any]) -> NDArray[np.intp]:
-    """Where each label stands among the classes."""
+    """The index of each label among the classes."""
     index = {label: place for place, label in enumerate(classes)}
-    unknown = next((label for label in values if label not in index), None)
-    if unknown is not None:
-        row = values.index(unknown)
-        raise ValueError(f"{name} holds {unknown!r} in row {row}, which is none of the classes {shown(classes)}")
+    for row, label in enumerate(values):
+        if label not in index:
+            raise ValueError(f"{name} holds {label!r} in row {row}, which is none of the classes {shown(classes)}")
     return np.array([index[label] for label in values], dtype=np.intp)
 
 
 def title(label: Any, *, name: str | None = None, width: int = 24) -> str:
-    """A class as a figure names it: a word as it is, a number as the value of y, or of what `name` says.
+    """A class in a figure: a word as it is, a number as the value of y, or of `name`.
 
     >>> title("spam"), title(-1.0), title(True), title(2, name="grade")
     ('spam', 'y = −1', 'y = True', 'grade = 2')
@@ -92,19 +99,19 @@ def title(label: Any, *, name: str | None = None, width: int = 24) -> str:
 
 
 def word(label: Any) -> str:
-    """A label alone: a number with a minus sign for a hyphen, and no decimals where it has none."""
+    """A label as text: numbers with a minus sign and without unnecessary decimals."""
     text = f"{label:g}" if isinstance(label, float) else str(label)
     return text if isinstance(label, str) else text.replace("-", "−")
 
 
 def shown(classes: Sequence[Any]) -> str:
-    """The classes in an error message; some of them where there are many."""
+    """The classes in an error message; the first ten of many."""
     more = f", … ({len(classes)} in all)" if len(classes) > 10 else ""
     return ", ".join(map(repr, list(classes)[:10])) + more
 
 
 def _table(probs: Any, n_rows: int) -> NDArray[np.float64]:
-    """A column of probabilities for each class."""
+    """Probabilities with a column for each class."""
     try:
         table = np.asarray(probs, dtype=np.float64)
     except (TypeError, ValueError):
@@ -125,14 +132,14 @@ def _table(probs: Any, n_rows: int) -> NDArray[np.float64]:
             f"probabilities lie between 0 and 1; got {table[bad][0]:g} in row {np.argwhere(bad)[0][0]}. Scores of a "
             "classifier without probabilities can't be drawn here"
         )
+    table = np.clip(table, 0.0, 1.0)
     if table.ndim == 1:
-        table = np.clip(table, 0.0, 1.0)
         return np.column_stack([1.0 - table, table])
-    off = np.abs(table.sum(axis=1) - 1.0)
-    if off.max() > 1e-3:
-        row = int(off.argmax())
-        raise ValueError(f"each row of probabilities sums to one; row {row} sums to {table[row].sum():g}")
-    return np.clip(table, 0.0, 1.0)
+    total = table.sum(axis=1)
+    row = int(np.abs(total - 1.0).argmax())
+    if abs(total[row] - 1.0) > _SUM_SLACK:
+        raise ValueError(f"each row of probabilities sums to one; row {row} sums to {total[row]:g}")
+    return table
 
 
 def _guessed(found: list[Any], n_classes: int, said: Sequence[Any] | None) -> list[Any]:
@@ -144,9 +151,7 @@ def _guessed(found: list[Any], n_classes: int, said: Sequence[Any] | None) -> li
     present = ordered(found)
     if len(present) == n_classes:
         return present
-    usual: list[list[Any]] = [list(range(n_classes))]
-    if n_classes == 2:
-        usual.append([-1, 1])
+    usual: list[list[Any]] = [list(range(n_classes)), *([[-1, 1]] if n_classes == 2 else [])]
     for classes in usual:
         if set(present) <= set(classes):
             return classes
@@ -154,3 +159,78 @@ def _guessed(found: list[Any], n_classes: int, said: Sequence[Any] | None) -> li
         f"the predictions are of {n_classes} classes, and y holds {shown(present)}: say which classes the columns "
         "stand for by classes=, as in classes=model.classes_"
     )
+
+
+def labelled(
+    model: Any, X: ArrayLike | None, y: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.intp] | None]:
+    """Rows and the indices of their labels in `classes_`, as given or as the classifier keeps them."""
+    names = columns(model)
+    if X is None:
+        if y is not None:
+            raise ValueError("labels need their rows: give X with y")
+        if not (hasattr(model, "X_train_") and hasattr(model, "codes_")):
+            kind = type(model).__name__
+            raise ValueError(f"a {kind} keeps no training rows: give the rows to draw, and their labels")
+        return np.asarray(model.X_train_), np.asarray(model.codes_)
+    try:
+        rows = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the rows must be numbers: {error}") from None
+    if rows.ndim != 2 or rows.shape[1] != len(names) or not len(rows):
+        raise ValueError(f"X must have a row for each point and the model's {len(names)} columns; got {rows.shape}")
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.any():
+        raise ValueError("there is nothing to draw: no row of X is finite")
+    if y is None:
+        return rows[finite], None
+    found = labels("y", y)
+    if len(found) != len(rows):
+        raise ValueError(f"y must have one label for each of the {len(rows)} rows; got {len(found)}")
+    return rows[finite], places("y", found, model.classes_.tolist())[finite]
+
+
+def color(place: int) -> str:
+    """The colour of a class."""
+    return _COLORS[place % len(_COLORS)]
+
+
+def shape(place: int) -> str:
+    """The marker of a class."""
+    return _SHAPES[place % len(_SHAPES)]
+
+
+def dash(place: int) -> Any:
+    """The line style of a class."""
+    return _DASHES[place % len(_DASHES)]
+
+
+def dashes(place: int) -> str:
+    """The line style of a class as SVG's stroke-dasharray, in units of the line width."""
+    style = dash(place)
+    return "none" if style == "solid" else " ".join(f"{1.6 * length:g}" for length in style[1])
+
+
+def palette(n_classes: int) -> NDArray[np.float64]:
+    """The colours of all classes as rows of red, green and blue."""
+    return np.array([to_rgb(color(place)) for place in range(n_classes)])
+
+
+def points(
+    ax: Axes,
+    positions: NDArray[np.float64],
+    codes: NDArray[np.intp],
+    classes: Sequence[Any],
+    *,
+    max_points: int,
+    name: str | None = None,
+) -> None:
+    """Observations, each with the mark of its class; of many, a random sample, which is always the same."""
+    shown = some(np.ones(len(positions), dtype=bool), at_most=max_points)
+    size = 5.0 if len(shown) < 80 else 4.2 if len(shown) < 300 else 3.2
+    for place, label in enumerate(classes):
+        rows = shown[codes[shown] == place]
+        ax.plot(
+            positions[rows, 0], positions[rows, 1], shape(place), color=color(place), markeredgecolor="#ffffff",
+            markeredgewidth=0.5, markersize=size, zorder=3, label=title(label, name=name), linestyle="none",
+        )  # fmt: skip

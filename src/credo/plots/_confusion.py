@@ -14,32 +14,26 @@ from credo.plots._classes import labels, ordered, places, word
 from credo.plots._labels import shorten
 from credo.plots._style import ACCENT, ALERT, INK, RULE, canvas
 
-# Text on the strongest shade stays readable, in ink and on a dark page in chalk.
+# Opacity of the strongest shade, on which text is readable in light and dark mode.
 _STRONGEST = 0.6
-# Letters smaller than this, in points, are left out.
+# Text smaller than this, in points, is left out.
 _SMALLEST = 4.0
 
 
 def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None, *, ax: Axes | None = None) -> Axes:
     """A table of the labels that were predicted for the rows of each class: counts, and shares of the class.
 
-    A row of the table is a class, with the number of its rows beside its name. Shades are shares of that class, of one
-    colour on the diagonal, where the prediction was right, and of another off it, where they grow with the root of the
-    share so that rare mistakes are seen. Up to about 20 classes every count can be read, given a figure of that size.
+    A row of the table is an actual class, with the number of its rows. Shades are shares of that class; off the
+    diagonal they grow with the square root, so that rare mistakes are visible.
 
     Parameters
     ----------
     y : array of shape (n_samples,)
-        Labels that the model had not seen.
+        Labels of held-out rows.
     predicted : array of shape (n_samples,), or distribution with a `mode`
     classes : sequence of labels, optional
-        Their order; by default all that occur, in the order of a classifier's `classes_`. A class without rows may be
-        among them.
+        Their order; by default all that occur, in the order of a classifier's `classes_`.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -77,7 +71,6 @@ def _order(actual: list[Any], guessed: list[Any], predicted: Any) -> list[Any]:
 def _shades(ax: Axes, shares: NDArray[np.float64]) -> None:
     n = len(shares)
     colors: Any = np.array([[to_rgba(ACCENT if i == j else ALERT) for j in range(n)] for i in range(n)])
-    # A few per cent of a class gone astray are what one looks for: the root lifts them from the paper.
     colors[..., 3] = _STRONGEST * np.where(np.eye(n, dtype=bool), shares, np.sqrt(shares))
     mesh = ax.pcolormesh(
         np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, shares, edgecolors=RULE, linewidth=0.4, clip_on=False
@@ -95,7 +88,7 @@ def _name_ticks(ax: Axes, known: list[Any], totals: NDArray[np.intp]) -> None:
     ax.set_yticks(np.arange(len(known)))
     ax.set_yticklabels([f"{name} ({n})" for name, n in zip(names, totals, strict=True)], parse_math=False)
     ax.set_xticks(np.arange(len(known)))
-    # Above the table, where a reader starts; aslant as soon as the longest would run into its neighbour.
+    # Slanted if the longest would overlap its neighbour.
     crowded = max(map(len, names)) * 0.6 * size > width
     ax.set_xticklabels(names, parse_math=False, rotation=45 if crowded else 0, ha="left" if crowded else "center")
     if crowded:
@@ -128,12 +121,12 @@ def _write(ax: Axes, place: tuple[int, int], text: str, *, rise: float, size: fl
         text, place, xytext=(0, rise), textcoords="offset points", ha="center", va="center", fontsize=size, color=INK,
         fontweight="bold" if bold else "normal",
     )  # fmt: skip
-    # It lies inside: no need for the layout to measure hundreds of them.
+    # Inside the axes: the layout needn't measure hundreds of them.
     note.set_in_layout(False)
 
 
 def _percent(share: float) -> str:
-    """A share in whole percent, which is 100 or 0 only where it is all or none.
+    """A share in whole per cent, 0 or 100 only if exact.
 
     >>> _percent(0.999), _percent(1.0), _percent(0.001)
     ('>99 %', '100 %', '<1 %')
@@ -146,7 +139,7 @@ def _percent(share: float) -> str:
 
 
 def _cell(ax: Axes, n: int) -> tuple[float, float]:
-    """About the width and height of a cell, in points, before names take their part of the figure."""
+    """The approximate width and height of a cell in points."""
     box = ax.get_window_extent()
     part = 0.9 * 72.0 / ax.figure.dpi / n
     return part * box.width, part * box.height

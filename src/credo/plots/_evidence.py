@@ -1,4 +1,4 @@
-"""The evidence as a landscape over two hyperparameters."""
+"""The log evidence as a function of two hyperparameters."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ from scipy.interpolate import RectBivariateSpline
 from credo.estimator import positive_integer
 from credo.linalg import NotPositiveDefiniteError
 from credo.params import Bijector, Parameter, Positive
-from credo.plots._arrays import Vector
-from credo.plots._fitted import columns
+from credo.plots._data import Vector, columns
 from credo.plots._labels import name_axis, name_log_axis, shorten
-from credo.plots._peaks import peaks
 from credo.plots._style import ACCENT, ALERT, INK, canvas, key
 
-# Nats below the maximum: a factor of 3 in the likelihood, then of 20, 22 000 and beyond.
+# Contours, in nats below the maximum.
 _LEVELS = (1.0, 3.0, 10.0, 30.0, 100.0)
-# A bump lower than this above its pass is rounding or the grid's, not a maximum of its own.
+# Maxima of a lower prominence are rounding errors or effects of the grid.
 _PROMINENCE = 0.1
-# Points drawn for each one that was evaluated.
+# Interpolated points for each evaluated one.
 _FINER = 4
-# What the noise is called where it is one number, and its level where it varies.
+# The parameter of constant noise, and the mean level of varying noise.
 _NOISES = ("noise", "noise.level")
 
 
 @dataclass(frozen=True)
 class _Direction:
-    """One hyperparameter: its place in the flat vector, its grid there and in natural units."""
+    """One hyperparameter: its index in theta, and its grid there and in natural units."""
 
     index: int
     label: str
@@ -64,25 +62,20 @@ def evidence_surface(
 ) -> Axes:
     """The log evidence over two hyperparameters around the fitted ones, as contours of nats below its maximum.
 
-    The others keep their fitted values, so that this is a slice through the landscape. A second maximum is a second
-    explanation of the data, such as a short length scale with little noise beside a long one with much of it
-    (Rasmussen & Williams 2006, figure 5.5). Where a model was fitted under hyperpriors, the mark may lie beside the
-    summit. It takes n² factorisations.
+    The others keep their fitted values. A second maximum is another explanation of the data, such as a short length
+    scale with little noise beside a long one with much noise (Rasmussen & Williams 2006, figure 5.5). With hyperpriors,
+    the fitted values aren't at the maximum of the evidence. It takes n² factorisations.
 
     Parameters
     ----------
     model : fitted model with `theta_`, `theta_names_` and `log_evidence(theta, gradient=False)`
     parameters : pair of str, optional
-        Names out of ``model.theta_names_``; by default the first length scale and the noise, or the first two.
+        Names from ``model.theta_names_``; by default the first length scale and the noise, or the first two.
     n : int, default 40
         Grid points in each direction.
     span : float or pair of floats, default 30
         The factor by which each parameter goes below and above its fitted value.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
     """
     n = positive_integer("n", n)
     if n < 3:
@@ -93,7 +86,7 @@ def evidence_surface(
     summit = np.nanmax([np.nanmax(values), model.log_evidence(theta, gradient=False)])
     across, up, below = _smooth(across, up, values - summit)
     with canvas(ax, size=(4.9, 3.7)) as ax:
-        # Labels find their places on the axes as they will be seen.
+        # Contour labels are placed on the final axes.
         _scale(ax, "x", across)
         _scale(ax, "y", up)
         _contours(ax, across, up, below)
@@ -141,12 +134,12 @@ def _direction(model: Any, theta: Vector, names: list[str], name: str, n: int, s
 
 
 def _natural(model: Any, name: str, flat: float) -> tuple[Bijector, float]:
-    """The map of a named entry to natural units, and the factor by which they are larger than standardised ones."""
+    """The bijector of a parameter to natural units, and the factor between natural and standardised units."""
     path, _, entry = name.removesuffix("]").partition("[")
     scale = np.ravel(getattr(model, "scale_", 1.0))
     if path in _NOISES:
         return Positive(), float(scale[0]) ** 2 if len(scale) == 1 else 1.0
-    # A scaled kernel may have gained a factor in front: the path is the same from its end.
+    # A scaled kernel may have one more factor: then the path agrees from its end.
     tree, path = model.kernel_.tree, path.removeprefix("kernel.")
     found = [known for known in tree.paths if known == path] or [k for k in tree.paths if k.endswith(f".{path}")]
     leaf = tree[found[0]] if found else None
@@ -157,7 +150,7 @@ def _natural(model: Any, name: str, flat: float) -> tuple[Bijector, float]:
 
 
 def _label(model: Any, name: str) -> str:
-    """'kernel.rbf.lengthscale[1]' as people say it: "rbf: length scale of depth"."""
+    """'kernel.rbf.lengthscale[1]' as an axis label: "rbf: length scale of depth"."""
     path, _, entry = name.removesuffix("]").partition("[")
     owner, _, kind = path.removeprefix("kernel.").rpartition(".")
     if path in _NOISES:
@@ -189,9 +182,9 @@ def _grid(model: Any, theta: Vector, across: _Direction, up: _Direction) -> NDAr
 def _smooth(
     across: _Direction, up: _Direction, below: NDArray[np.float64]
 ) -> tuple[_Direction, _Direction, NDArray[np.float64]]:
-    """The surface through the evaluated points on a finer grid, so that contours are curves and not polygons.
+    """A spline through the evaluated points on a finer grid, for smooth contours.
 
-    The spline runs through −ln(1 + d) of the depth d: near the summit the same as −d, and calm where the evidence
+    It interpolates −ln(1 + d) of the depth d, which is −d near the maximum and doesn't oscillate where the evidence
     falls by thousands of nats from one point to the next.
     """
     if not np.isfinite(below).all() or min(below.shape) < 4:
@@ -215,20 +208,18 @@ def _contours(ax: Axes, across: _Direction, up: _Direction, below: NDArray[np.fl
 
 
 def _other_maxima(ax: Axes, across: _Direction, up: _Direction, below: NDArray[np.float64]) -> None:
-    """Mark maxima inside the grid other than the one that the fitted point belongs to."""
+    """Mark maxima other than that of the fitted point."""
     here = tuple(int(np.argmin(np.abs(d.flat - d.center))) for d in (up, across))
-    # So near the border a bump may be the spline's own, and a slope looks like a maximum.
+    # At the border, a bump may come from the spline, and a slope looks like a maximum.
     first, last = _FINER, np.array(below.shape) - 1 - _FINER
-    label = "other maximum"
-    for (i, j), cells in peaks(below, prominence=_PROMINENCE):
-        if here in cells or not (first <= i <= last[0] and first <= j <= last[1]):
-            continue
+    other = [cell for cell, cells in peaks(below, prominence=_PROMINENCE) if here not in cells]
+    other = [(i, j) for i, j in other if first <= i <= last[0] and first <= j <= last[1]]
+    if other:
+        i, j = np.array(other).T
         ax.plot(
             across.natural[j], up.natural[i], "D", color=ALERT, markerfacecolor="white", markersize=4.5, zorder=4,
-            label=label,
+            label="other maximum",
         )  # fmt: skip
-        # One entry in the key for all of them.
-        label = "_nolegend_"
 
 
 def _scale(ax: Axes, which: str, direction: _Direction) -> None:
@@ -236,3 +227,37 @@ def _scale(ax: Axes, which: str, direction: _Direction) -> None:
     positive = bool((values > 0).all())
     ax.set(**{f"{which}scale": "log" if positive else "linear", f"{which}lim": (values[0], values[-1])})
     (name_log_axis if positive else name_axis)(axis, direction.label)
+
+
+def peaks(values: NDArray[np.float64], *, prominence: float) -> list[tuple[tuple[int, int], set[tuple[int, int]]]]:
+    """The local maxima of a surface on a grid, highest first, each with the cells that belong to it.
+
+    Cells are added from the highest to the lowest. One without added neighbours starts a new maximum; one between two
+    regions is a saddle, at which a region joins the highest one if its maximum is less than `prominence` above the
+    saddle. Cells that aren't finite belong to none.
+
+    >>> [cell for cell, _ in peaks(np.array([[0.0, 2.0, 1.0, 3.0]]), prominence=0.5)]
+    [(0, 3), (0, 1)]
+    """
+    region: dict[tuple[int, int], int] = {}
+    members: dict[int, set[tuple[int, int]]] = {}
+    tops: dict[int, tuple[int, int]] = {}
+    order = np.argsort(-np.where(np.isfinite(values), values, -np.inf), axis=None, kind="stable")
+    for flat in order[: int(np.isfinite(values).sum())]:
+        cell = (int(flat) // values.shape[1], int(flat) % values.shape[1])
+        around = {region[near] for near in _neighbours(cell) if near in region}
+        # The region of the highest maximum has the lowest number.
+        home, *others = sorted(around) or [len(tops)]
+        members.setdefault(home, set()).add(cell)
+        tops.setdefault(home, cell)
+        region[cell] = home
+        for other in others:
+            if values[tops[other]] - values[cell] < prominence and other in members:
+                region |= dict.fromkeys(members[other], home)
+                members[home] |= members.pop(other)
+    return [(tops[number], members[number]) for number in sorted(members)]
+
+
+def _neighbours(cell: tuple[int, int]) -> list[tuple[int, int]]:
+    row, column = cell
+    return [(row + i, column + j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]

@@ -10,43 +10,34 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from credo.estimator import positive_integer
-from credo.plots._arrays import Vector
 from credo.plots._bars import name_rows, remark
-from credo.plots._fitted import columns
+from credo.plots._data import Vector, columns
 from credo.plots._labels import PlainTicks, name_axis, name_log_axis
 from credo.plots._style import ACCENT, INK, RULE, canvas, key, tidy
 
-# More points than this can't be told apart on a line.
+# Points of the line.
 _POINTS = 400
-# The part of the posterior whose models are shaded.
+# The share of the posterior that is shaded.
 _MOST = 0.9
-# Points from a mark to the number at it: the line falls, so that there is room above it on the right and below it on
-# the left; and farther off where other numbers stand there already.
+# Possible offsets of a number from its mark, in points. The line falls, so there is room above right and below left.
 _SIDES = ((4, 2), (-4, -3), (4, 11), (-4, -12))
-# Half the width of a mark, and the width and height of a digit, in points.
+# Half the width of a mark, and the size of a digit, in points.
 _MARK, _DIGIT = 2.5, (5.2, 8.5)
-# Heights in the figure of the most probable models, in inches: their bars, and a row of the table.
-_BARS, _ROW = 1.2, 0.22
-# Of the height: between the bars and the table.
-_GAP = 0.05
+# Heights of the bars and of a row of the table in inches, and the share of the height between them.
+_BARS, _ROW, _GAP = 1.2, 0.22, 0.05
 
 
 def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
     """The log posterior of every model, most probable first, with the best model of each size marked.
 
-    How soon the line falls says how far the data decide: the shaded models together hold nine tenths of the posterior.
-    Numbers at the marks are sizes, of all for which there is room. Where not all models were visited, or there are more
-    than 2²⁰, the line is of those that are kept.
+    The shaded models have nine tenths of the posterior. Numbers at the marks are sizes, where there is room. If not all
+    models were visited, or there are more than 2²⁰, only the stored ones are drawn.
 
     Parameters
     ----------
     model : fitted model with a posterior over subsets
         `credo.sparse.SpikeSlabRegressor` or `SpikeSlabClassifier`.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -105,12 +96,12 @@ def _scores(model: Any) -> tuple[Vector, bool]:
     except (AttributeError, ValueError):
         kept = np.log(posterior.probability[posterior.probability > 0])
         return kept, len(kept) == posterior.diagnostics.get("n_visited") and model.search_ == "enumerate"
-    # Subsets of dependent columns are no models.
+    # Subsets of dependent columns aren't models.
     return scores[np.isfinite(scores)], True
 
 
 def _best_of_sizes(model: Any, scores: Vector, *, whole: bool) -> tuple[list[int], Vector, Vector]:
-    """Sizes, the ranks of the best model of each among all, and ln p(γ | y) of those."""
+    """Sizes, the rank of the best model of each, and its ln p(γ | y)."""
     posterior = model.posterior_
     if whole and hasattr(model, "log_scores"):
         subsets = posterior.best_by_size
@@ -126,7 +117,7 @@ def _best_of_sizes(model: Any, scores: Vector, *, whole: bool) -> tuple[list[int
 
 
 def _number_sizes(ax: Axes, sizes: list[int], ranks: Vector, heights: Vector) -> None:
-    """Sizes beside the marks, from the most probable on; one that finds no place of its own is left out."""
+    """Sizes beside the marks, from the most probable on, where there is room."""
     points = 72.0 / ax.figure.dpi
     marks = points * ax.transData.transform(np.column_stack([ranks, heights]))
     left, bottom = points * ax.bbox.x0, points * ax.bbox.y0
@@ -147,7 +138,7 @@ def _number_sizes(ax: Axes, sizes: list[int], ranks: Vector, heights: Vector) ->
 
 
 def _box(mark: Vector, side: tuple[int, int], text: str) -> Vector:
-    """Where a number would stand, in points: left, bottom, right and top."""
+    """The box of a number beside a mark, in points: left, bottom, right, top."""
     size, away = np.array([_DIGIT[0] * len(text), _DIGIT[1]]), np.array(side)
     corner = mark + away - np.where(away < 0, size, 0.0)
     return np.concatenate([corner, corner + size])
@@ -164,11 +155,10 @@ def _room(scores: Vector, heights: Vector) -> tuple[float, float]:
 
 
 def top_models(model: Any, *, n: int = 12, max_rows: int = 20, ax: Axes | None = None) -> Axes:
-    """The posterior probabilities of the most probable models, and below each bar the columns that it has.
+    """The posterior probabilities of the most probable models, and below each bar the columns of the model.
 
-    Rows are columns of the table by their inclusion probabilities, over all models; a row that is filled throughout is
-    an input that no likely model does without, and two rows that are filled in turn are inputs that stand for each
-    other.
+    Columns are ordered by their inclusion probabilities. A row that is filled throughout is a column that all probable
+    models have; two rows that alternate are columns that replace each other.
 
     Parameters
     ----------
@@ -177,7 +167,7 @@ def top_models(model: Any, *, n: int = 12, max_rows: int = 20, ax: Axes | None =
     n : int, default 12
         How many models.
     max_rows : int, default 20
-        How many columns: of those that one of the models has, the most probable.
+        How many columns, the most probable of those in the models.
     ax : matplotlib Axes, optional
 
     Returns
@@ -220,7 +210,7 @@ def _left_out(others: int, used: int) -> str:
 
 
 def _table(ax: Axes, held: NDArray[np.bool_]) -> None:
-    """A square for each column that a model has, a point for one that it hasn't."""
+    """A square for each column that a model has, a point for the others."""
     rows, places = np.nonzero(held)
     ax.bar(places, 0.76, bottom=rows - 0.38, width=0.76, color=ACCENT, alpha=0.75, linewidth=0)
     rows, places = np.nonzero(~held)
@@ -233,7 +223,7 @@ def _table(ax: Axes, held: NDArray[np.bool_]) -> None:
 
 
 def _bars(ax: Axes, share: Vector, part: float) -> None:
-    """The probabilities above the table, on a scale of their own, in a part of the height."""
+    """The probabilities above the table."""
     panel = ax.inset_axes((0.0, 1.0 - part, 1.0, part))
     tidy(panel)
     panel.bar(np.arange(len(share)), share, width=0.76, color=ACCENT, alpha=0.75, linewidth=0)

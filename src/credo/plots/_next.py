@@ -12,33 +12,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import choice, positive_integer
 from credo.gp.acquisition import expected_improvement, incumbent
-from credo.plots._arrays import Vector, limits
 from credo.plots._band import band
-from credo.plots._fitted import columns, observations, predictive, rows_for
+from credo.plots._data import Vector, columns, grid_rows, limits, observations, predictive, rows_for
 from credo.plots._labels import name_axis, shorten
-from credo.plots._strip import strip_below
-from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, key
+from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, key, strip_below
 
 _CRITERIA = ("variance", "improvement")
 _TITLES = {"variance": "sd of f", "improvement": "expected\nimprovement"}
 _MESH = 60
-# A pool of more points would hide the map.
+# A larger pool isn't drawn, because it would hide the map.
 _FEW = 500
 
 
 def next_points(
-    model: Any,
-    X_pool: ArrayLike,
-    *,
-    n: int = 1,
-    criterion: str = "variance",
-    name: str = "y",
-    ax: Axes | None = None,
+    model: Any, X_pool: ArrayLike, *, n: int = 1, criterion: str = "variance", name: str = "y", ax: Axes | None = None
 ) -> Axes:
-    """The points of a pool that are worth measuring next, over what the model believes now.
+    """The points of a pool to measure next, with the model's current predictions.
 
-    A model of one column is drawn as a band with the criterion in a strip below it, one of two columns as a map of the
-    criterion. Suggestions are numbered in the order in which to take them.
+    A model of one column is drawn as a band with the criterion below it, one of two columns as a map of the criterion.
+    Several suggestions are numbered in their order.
 
     Parameters
     ----------
@@ -48,10 +40,10 @@ def next_points(
     n : int, default 1
         How many to suggest.
     criterion : {"variance", "improvement"}, default "variance"
-        What is least known (``model.suggest``), or where a value below the smallest one so far is to be expected
+        The largest uncertainty (``model.suggest``), or the largest expected improvement over the smallest value so far
         (`credo.gp.expected_improvement`), to minimise y.
     name : str, default "y"
-        What is measured, for the axis' label.
+        Of what is measured.
     ax : matplotlib Axes, optional
 
     Returns
@@ -80,8 +72,12 @@ def next_points(
     kept = observations(model)
     if kept is None or not hasattr(model, "suggest"):
         raise TypeError(f"next_points needs a model that suggests points, as GPRegressor does; got {model!r}")
-    pool = _pool(X_pool, len(names))
-    chosen = _suggested(model, X_pool, positive_integer("n", n), criterion)
+    pool = np.asarray(X_pool, dtype=np.float64)
+    if pool.ndim != 2 or pool.shape[1] != len(names) or not len(pool):
+        raise ValueError(
+            f"X_pool must have a row for each point and the model's {len(names)} columns; got shape {pool.shape}"
+        )
+    chosen = _suggested(model, X_pool, pool, positive_integer("n", n), criterion)
     size = (5.6, 3.9) if len(names) == 1 else (5.2, 3.9)
     with canvas(ax, size=size) as ax:
         if len(names) == 1:
@@ -91,23 +87,14 @@ def next_points(
         return ax
 
 
-def _pool(X_pool: ArrayLike, n_features: int) -> NDArray[np.float64]:
-    pool = np.asarray(X_pool, dtype=np.float64)
-    if pool.ndim != 2 or pool.shape[1] != n_features or not len(pool):
-        raise ValueError(
-            f"X_pool must have a row for each point and the model's {n_features} columns; got shape {pool.shape}"
-        )
-    return pool
-
-
-def _suggested(model: Any, X_pool: ArrayLike, n: int, criterion: str) -> NDArray[np.intp]:
+def _suggested(model: Any, X_pool: ArrayLike, pool: NDArray[np.float64], n: int, criterion: str) -> NDArray[np.intp]:
     if criterion == "variance":
         return np.asarray(model.suggest(X_pool, n))
     if n > 1:
         raise ValueError(
             f"expected improvement suggests one point at a time, and the next after that was measured; got n={n}"
         )
-    return np.array([int(np.argmax(_score(model, np.asarray(X_pool, dtype=np.float64), criterion)))])
+    return np.array([int(np.argmax(_score(model, pool, criterion)))])
 
 
 def _score(model: Any, X: NDArray[np.float64], criterion: str) -> Vector:
@@ -129,11 +116,10 @@ def _along(
     """Band above, criterion in a strip below, and lines through both at the suggestions."""
     places, targets = kept[0][:, 0], kept[1]
     x = np.linspace(*_reach(pool, places), 300)
-    # Where the pool is, so that the curve passes through the points to choose from.
+    # The curve passes through the points of the pool.
     x = np.unique(np.concatenate([x, pool])) if len(pool) <= 1000 else x
     belief = predictive(model, x[:, None], latent=True)
     band(x, belief, data=(places, targets), name=label, ax=ax)
-    # Points at the ends are whole.
     ax.lines[-1].set_clip_on(False)
     column = columns(model)[0]
     name_axis(ax.xaxis, shorten(column))
@@ -169,8 +155,7 @@ def _map(
 ) -> None:
     """The criterion as shades over the plane of two columns."""
     across, up = (np.linspace(*_reach(pool[:, i], rows[:, i]), _MESH) for i in (0, 1))
-    mesh = np.column_stack([part.ravel() for part in np.meshgrid(across, up)])
-    score = _score(model, mesh, criterion).reshape(_MESH, _MESH)
+    score = _score(model, grid_rows(across, up), criterion).reshape(_MESH, _MESH)
     shades = LinearSegmentedColormap.from_list("credo", ["white", ACCENT])
     levels = MaxNLocator(nbins=8, steps=[1, 2, 5, 10]).tick_values(min(0.0, score.min()), score.max() or 1.0)
     drawn = ax.contourf(across, up, score, levels=levels, cmap=shades, alpha=0.85)
@@ -193,7 +178,7 @@ def _map(
 
 
 def _reach(pool: Vector, measured: Vector) -> tuple[float, float]:
-    """From the first to the last point; no further, where the criterion would rise and nothing could be chosen."""
+    """From the first to the last point, because beyond them the criterion rises and there is nothing to choose."""
     low, high = min(pool.min(), measured.min()), max(pool.max(), measured.max())
     return (float(low), float(high)) if low < high else limits(pool)
 

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import choice, positive_integer
 from credo.penalized import LassoPath, lasso_path
-from credo.plots._arrays import Vector, limits
 from credo.plots._bars import remark
-from credo.plots._ends import End, label_ends, room_for_labels
-from credo.plots._labels import name_axis, name_log_axis
-from credo.plots._marks import N_COLORS, color, dash
+from credo.plots._classes import N_COLORS, color, dash
+from credo.plots._data import Vector, limits
+from credo.plots._labels import End, label_ends, name_axis, name_log_axis, room_for_labels
 from credo.plots._style import INK, MUTED, RULE, canvas, key
 
 Array = NDArray[np.float64]
@@ -34,30 +33,25 @@ def coefficient_path(
 ) -> Axes:
     """Every weight of the lasso from the strongest penalty, at the left, to the weakest.
 
-    The weights that end largest have names and colours, the others are grey. With a fitted `LassoCV` lines stand at the
-    penalty of the least error on held-out rows, and at the largest whose error is within one standard error of that;
-    then the weights that are largest at the model's own penalty have the names, and a column keeps its colour. Weights
-    are comparable where columns are: bring them to one scale first.
+    The weights that are largest at the end have names and colours, the others are grey. With a fitted `LassoCV`, lines
+    mark the penalty of the least held-out error and the largest penalty within one standard error of it, and the
+    weights that are largest at the model's penalty are named. Scale the columns first, so that weights can be compared.
 
     Parameters
     ----------
     path : LassoPath, or the table X of shape (n_samples, n_features)
-        As `credo.sparse.lasso_path` gives it; or the rows to make it of, with `y`.
+        From `credo.sparse.lasso_path`; or the rows, with `y`.
     y : array of shape (n_samples,), optional
         The targets of the rows.
     model : fitted LassoCV, optional
-        Gives the penalties to mark, the names of the columns, and for a table the penalties of the path.
+        For the penalties to mark, the names of the columns and, with a table, the penalties of the path.
     names : sequence of str, optional
         Of the columns; by default those of the path, the table or the model, or x0, x1, …
     against : {"alpha", "norm"}, default "alpha"
         The penalty α, on a log axis, or the sum of the weights' magnitudes ‖w‖₁.
     max_labels : int, default 10
-        How many weights have a name, where there is room for them.
+        How many weights are named at most.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -71,8 +65,8 @@ def coefficient_path(
     choice("against", against, ("alpha", "norm"))
     if model is not None:
         _check_model(model)
-    walked, titles = _walked(path, y, model, names)
-    alphas, coefs = walked.alphas, walked.coefs
+    found, titles = _path_and_names(path, y, model, names)
+    alphas, coefs = found.alphas, found.coefs
     across = alphas if against == "alpha" else np.abs(coefs).sum(axis=0)
     with canvas(ax, size=(5.4, 3.6)) as ax:
         most = min(positive_integer("max_labels", max_labels), room_for_labels(ax))
@@ -94,10 +88,10 @@ def coefficient_path(
         return ax
 
 
-def _walked(
+def _path_and_names(
     path: Any, y: ArrayLike | None, model: Any, names: Sequence[str] | None
 ) -> tuple[LassoPath, list[str]]:  # fmt: skip
-    """A path, made of the rows where need be, and the names of its columns."""
+    """The path, computed from rows if necessary, and the names of its columns."""
     if not isinstance(path, LassoPath):
         if hasattr(path, "coef_"):
             raise TypeError(
@@ -130,15 +124,15 @@ def _nearest(alphas: Vector, alpha: float) -> int:
 
 
 def _largest(coefs: Array, chosen: int) -> NDArray[np.intp]:
-    """The weights that leave zero by their size at one of the penalties, then by that at the last, largest first."""
+    """The weights that are ever non-zero, by their size at one of the penalties, then at the last."""
     order = np.lexsort((-np.abs(coefs[:, -1]), -np.abs(coefs[:, chosen])))
     return order[np.abs(coefs[order]).max(axis=1) > 0]
 
 
 def _slots(named: NDArray[np.intp], last: NDArray[np.intp]) -> list[int]:
-    """The place among colours of each column that has a name: a column has the same whatever penalty chose the names.
+    """The colour index of each named column: its rank among the weights that are largest at the end, or a free one.
 
-    That is its rank among those that end largest; columns that aren't among them take the places that are left.
+    So a column has the same colour whichever penalty its name was chosen by.
 
     >>> _slots(np.array([7, 5, 3]), np.array([3, 5, 9]))
     [2, 1, 0]
@@ -155,7 +149,7 @@ def _lines(ax: Axes, across: Vector, coefs: Array, named: NDArray[np.intp], slot
     plain = np.setdiff1d(np.flatnonzero(np.abs(coefs).max(axis=1) > 0), named)
     ax.plot(across, coefs[plain].T, color=RULE, linewidth=0.8, zorder=2)
     for place, column in list(zip(slots, named, strict=True))[::-1]:
-        # Along zero many lines would lie on each other.
+        # Where weights are zero, lines would overlap.
         zero = np.pad(coefs[column] == 0, 1, constant_values=True)
         height = np.where(zero[:-2] & zero[1:-1] & zero[2:], np.nan, coefs[column])
         ax.plot(
@@ -176,10 +170,10 @@ def _axis(ax: Axes, across: Vector, against: str) -> None:
 
 
 def _marks(ax: Axes, model: Any, alphas: Vector, across: Vector, coefs: Array) -> None:
-    """Lines at the two rules' penalties, each with the number of columns that are left there."""
+    """Lines at the penalties of the two rules, each with the number of non-zero weights."""
     best = int(np.argmin(model.mse_))
     simple = int(np.flatnonzero(model.mse_ <= model.mse_[best] + model.mse_std_error_[best])[0])
-    # Along the path, whose penalties may be others than the model's: by ln α, from the smallest.
+    # The path may have other penalties than the model: interpolate by ln α.
     logs = np.log(alphas[::-1])
     for place, text, dashes in (
         (simple, "within one standard error", (1, 1.5)),

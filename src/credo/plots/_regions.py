@@ -1,8 +1,9 @@
-"""What a classifier says over the plane of two inputs."""
+"""Class probabilities over the plane of two inputs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,21 +12,20 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import positive_integer
-from credo.plots._arrays import name_of
-from credo.plots._classes import title
-from credo.plots._fitted import labelled, rows_for
-from credo.plots._labels import name_axis
-from credo.plots._marks import color, palette, points
-from credo.plots._plane import Plane, plane
+from credo.plots._bars import remark
+from credo.plots._classes import color, labelled, palette, points, title
+from credo.plots._data import Vector, grid_rows, limits, name_of, rows_for, two
+from credo.plots._data import columns as columns_of
+from credo.plots._labels import name_axis, shorten
 from credo.plots._style import INK, MUTED, canvas, key
 
 Array = NDArray[np.float64]
 
-# Two classes: the probabilities at which lines are drawn, beside the boundary at 1/2.
+# Contours for two classes, beside the boundary at 1/2.
 _LEVELS = (0.1, 0.25, 0.75, 0.9)
-# More classes: where one of them is this probable.
+# Contour for more classes.
 _SURE = 0.9
-# Of a class's colour, where it is certain; and everywhere in its region, where there are no probabilities.
+# Opacity where a class is certain, and without probabilities.
 _STRONGEST, _FLAT = 0.62, 0.3
 
 
@@ -42,10 +42,9 @@ def decision_regions(
 ) -> Axes:
     """The probabilities of a classifier over two of its columns, its boundaries, and the observations.
 
-    Two classes: shades of one colour and the other away from 1/2, lines at 0.1, 0.25, 0.75 and 0.9, and the boundary
-    at 1/2 strong. More classes: their colours mixed by their probabilities, paler where all are alike, the boundaries
-    between the most probable strong and a thin line where a class has the probability 0.9. A classifier without
-    probabilities, as a perceptron, shows its regions in one shade each. Marks of the classes differ in shape too.
+    Two classes: shades of two colours, thin lines at 0.1, 0.25, 0.75 and 0.9, and a thick one at the boundary 1/2. More
+    classes: their colours mixed by their probabilities, thick lines at the boundaries and a thin one where a class has
+    probability 0.9. A classifier without probabilities, such as a perceptron, has one shade for each class.
 
     Parameters
     ----------
@@ -53,22 +52,16 @@ def decision_regions(
     X : array or frame of shape (n_samples, n_features), optional
         The observations; by default those that the model keeps.
     y : array of shape (n_samples,), optional
-        Their labels; numbers are called by the name of a series, or y. Without labels, X only says how far the plane
-        goes.
+        Their labels, named by the name of a series, or y. Without labels, X only sets the range of the plane.
     columns : pair of int or str, optional
-        Which two columns are drawn, of a model with more. The others are held at the medians of X, and the figure says
-        so; their observations then lie off the plane that is shaded.
+        The two columns to draw, of a model with more. The others are held at the medians of X, as the figure says.
     names : sequence of str, optional
         Of the two columns drawn, or of all columns.
     n : int, default 150
         Grid points in each direction.
     max_points : int, default 1000
-        With more observations than this a random choice of them is drawn, always the same one.
+        Of more observations a random sample is drawn, always the same one.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -84,7 +77,7 @@ def decision_regions(
     rows, codes = labelled(model, X, y)
     ground = plane(model, rows, columns, names, positive_integer("n", n))
     classes, name = model.classes_.tolist(), name_of(y)
-    table, scores = answers(model, rows_for(model, ground.mesh))
+    table, scores = _scores(model, rows_for(model, ground.mesh))
     with canvas(ax, size=(5.2, 4.0)) as ax:
         ax.set(xlim=(ground.across[0], ground.across[-1]), ylim=(ground.up[0], ground.up[-1]))
         if codes is not None:
@@ -99,13 +92,13 @@ def decision_regions(
         key(ax, columns=None)
         name_axis(ax.xaxis, ground.names[0])
         name_axis(ax.yaxis, ground.names[1])
-        if ground.held:
-            ax.set_xlabel(f"{ax.get_xlabel()}\n{ground.held}", parse_math=False, linespacing=1.5)
+        if ground.fixed:
+            remark(ax, ground.fixed)
         return ax
 
 
-def answers(model: Any, mesh: Array) -> tuple[Array | None, Array]:
-    """Probabilities (n, n_classes), or None, and scores of the same shape of which the highest wins."""
+def _scores(model: Any, mesh: Array) -> tuple[Array | None, Array]:
+    """Probabilities (n, n_classes), or None, and scores of the same shape, the highest of which is predicted."""
     n_classes = len(model.classes_)
     if hasattr(model, "predict_proba"):
         table = np.asarray(model.predict_proba(mesh), dtype=np.float64)
@@ -121,7 +114,7 @@ def answers(model: Any, mesh: Array) -> tuple[Array | None, Array]:
 
 
 def _diverging(ax: Axes, ground: Plane, probability: Array, name: str) -> None:
-    """Two colours that leave the paper white where neither class is likelier."""
+    """Two colours, white where both classes are equally likely."""
     ends = [(0.0, to_rgba(color(0), _STRONGEST)), (0.5, to_rgba(color(0), 0.0))]
     ends += [(0.5, to_rgba(color(1), 0.0)), (1.0, to_rgba(color(1), _STRONGEST))]
     shades = LinearSegmentedColormap.from_list("credo.diverging", ends, N=511)
@@ -141,7 +134,7 @@ def _diverging(ax: Axes, ground: Plane, probability: Array, name: str) -> None:
 
 
 def _mixed(ax: Axes, ground: Plane, table: Array) -> None:
-    """Colours of the classes mixed by what each has above the least probable one."""
+    """Colours of the classes mixed by their probabilities."""
     ax.imshow(ground.field(mixture(table)), **ground.image())
     for place in range(table.shape[1]):
         field = ground.field(table[:, place])
@@ -151,12 +144,12 @@ def _mixed(ax: Axes, ground: Plane, table: Array) -> None:
 
 
 def mixture(table: Array) -> Array:
-    """A colour with its opacity for each row of probabilities: none where all are equal, a class's own where sure."""
+    """Colour and opacity for each row of probabilities: transparent if all are equal."""
     extra = table - table.min(axis=1, keepdims=True)
     total = extra.sum(axis=1, keepdims=True)
     n_classes = table.shape[1]
     shade = np.where(total > 0, extra, 1.0) / np.where(total > 0, total, n_classes) @ palette(n_classes)
-    # From 0, where all are equal, to 1, where one is certain.
+    # 0 if all are equal, 1 if one is certain.
     lead = (n_classes * table.max(axis=1, keepdims=True) - 1.0) / (n_classes - 1.0)
     return np.clip(np.hstack([shade, _STRONGEST * lead]), 0.0, 1.0)
 
@@ -168,12 +161,77 @@ def _flat(ax: Axes, ground: Plane, scores: Array) -> None:
 
 
 def _boundary(ax: Axes, ground: Plane, scores: Array) -> None:
-    """Where two classes share the highest score."""
-    label = "boundary"
-    # Of two classes either's lead is the other's lag: one line is enough.
-    for place in range(1, scores.shape[1]) if scores.shape[1] == 2 else range(scores.shape[1]):
+    """Lines where two classes share the highest score."""
+    n_classes, lines = scores.shape[1], 0
+    # Two classes have one boundary.
+    for place in range(n_classes == 2, n_classes):
         lead = ground.field(scores[:, place] - np.delete(scores, place, axis=1).max(axis=1))
         if lead.min() < 0 < lead.max():
             ax.contour(ground.across, ground.up, lead, levels=[0.0], colors=INK, linewidths=1.6, zorder=2)
-            ax.plot([], [], color=INK, linewidth=1.6, label=label)
-            label = "_nolegend_"
+            lines += 1
+    if lines:
+        ax.plot([], [], color=INK, linewidth=1.6, label="boundary")
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A grid over two columns, the rows of the model's input at its points, and the names of the two columns.
+
+    `fixed` says at which values the other columns are held, if there are any.
+    """
+
+    across: Vector
+    up: Vector
+    mesh: Array
+    drawn: list[int]
+    names: tuple[str, str]
+    fixed: str
+
+    def field(self, values: Array) -> Array:
+        """Values at the rows of the mesh in the shape of the grid."""
+        return values.reshape(len(self.up), len(self.across), *values.shape[1:])
+
+    def image(self) -> dict[str, Any]:
+        """Arguments of `imshow` with which the grid points are at the centres of pixels."""
+        extent: list[float] = []
+        for grid in (self.across, self.up):
+            half = 0.5 * (grid[1] - grid[0])
+            extent += [float(grid[0] - half), float(grid[-1] + half)]
+        return {"extent": extent, "origin": "lower", "aspect": "auto", "interpolation": "bilinear", "zorder": 0}
+
+
+def plane(
+    model: Any, rows: Array, columns: Sequence[int | str] | None, names: Sequence[str] | None, n: int
+) -> Plane:  # fmt: skip
+    """The plane of two columns over the range of the rows, with the others at their medians."""
+    if n < 2:
+        raise ValueError(f"n must be at least 2, for a plane of n × n points; got {n}")
+    own = columns_of(model)
+    if columns is None and len(own) != 2:
+        say = "sigmoid draws those" if len(own) == 1 else "say which two by columns=, the others are held at medians"
+        raise ValueError(f"decision regions lie in a plane of two columns, and the model has {len(own)}: {say}")
+    drawn = [0, 1] if columns is None else two("columns", columns, own, what="column")
+    titles = _titles(own, drawn, names)
+    across, up = (np.linspace(*limits(rows[:, place]), n) for place in drawn)
+    center = np.median(rows, axis=0)
+    mesh = np.tile(center, (n * n, 1))
+    mesh[:, drawn] = grid_rows(across, up)
+    others = {titles[place]: center[place] for place in range(len(own)) if place not in drawn}
+    fixed = "at medians: " + ", ".join(f"{shorten(name, width=18)} = {value:.3g}" for name, value in others.items())
+    if len(others) > 3:
+        fixed = f"the {len(others)} other columns at their medians"
+    first, second = (shorten(titles[place]) for place in drawn)
+    return Plane(across, up, mesh, drawn, (first, second), fixed if others else "")
+
+
+def _titles(own: list[str], drawn: list[int], names: Sequence[str] | None) -> list[str]:
+    if names is None:
+        return own
+    if len(names) == len(own) and len(own) > 2:
+        return [str(name) for name in names]
+    if isinstance(names, str) or len(names) != 2:
+        raise ValueError(f"names must name the two columns drawn, or all {len(own)} of the model; got {names!r}")
+    titles = list(own)
+    for place, name in zip(drawn, names, strict=True):
+        titles[place] = str(name)
+    return titles

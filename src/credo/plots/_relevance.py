@@ -11,18 +11,17 @@ from numpy.typing import NDArray
 
 from credo.estimator import positive_integer
 from credo.plots._bars import FAINT, bars
-from credo.plots._ends import End, label_ends
-from credo.plots._fitted import columns
-from credo.plots._labels import name_axis, name_log_axis
+from credo.plots._data import columns
+from credo.plots._labels import End, label_ends, name_axis, name_log_axis
 from credo.plots._style import ACCENT, INK, MUTED, canvas
 
 _MEANING = "relevance (standard deviation / length scale)"
 
 
 def relevances(model: Any, *, max_rows: int = 20, ax: Axes | None = None) -> Axes:
-    """How much each input moves the function: its standard deviation over its length scale, the largest first.
+    """The standard deviation of each input divided by its length scale, the largest first.
 
-    An input whose bar is a tenth of the longest or less is drawn hollow: along it the function hardly bends.
+    Bars of a tenth of the longest or less are hollow: along these inputs the function is nearly linear.
 
     Parameters
     ----------
@@ -31,10 +30,6 @@ def relevances(model: Any, *, max_rows: int = 20, ax: Axes | None = None) -> Axe
     max_rows : int, default 20
         How many are drawn.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -52,21 +47,16 @@ def relevances(model: Any, *, max_rows: int = 20, ax: Axes | None = None) -> Axe
 
 
 def relevance_trace(model: Any, *, max_labels: int = 10, ax: Axes | None = None) -> Axes:
-    """Each input's relevance after every step of the search for the maximum of the evidence, on a log axis.
+    """The relevance of each input after every step of the optimizer, on a log axis.
 
-    The lines of inputs that end at a tenth of the largest relevance or less are drawn faint (after Bishop 2006,
-    figure 6.10).
+    Inputs that end at a tenth of the largest relevance or less are grey (after Bishop 2006, figure 6.10).
 
     Parameters
     ----------
     model : fitted model with `relevance_trace_`, of shape (n_steps, n_features)
     max_labels : int, default 10
-        How many lines are labelled at their right ends: those that end highest.
+        How many lines are labelled, those that end highest.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
     """
     names = columns(model)
     trace = _relevance(model, "relevance_trace_", len(names))

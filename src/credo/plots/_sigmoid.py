@@ -9,11 +9,9 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from credo.estimator import interval_level
-from credo.plots._arrays import Vector, limits, name_of
-from credo.plots._classes import title
-from credo.plots._fitted import columns, labelled, rows_for
+from credo.plots._classes import labelled, points, title
+from credo.plots._data import Vector, columns, limits, name_of, rows_for
 from credo.plots._labels import name_axis, shorten
-from credo.plots._marks import points
 from credo.plots._style import ACCENT, INK, MUTED, canvas, key
 
 _POINTS = 400
@@ -46,20 +44,16 @@ def sigmoid(
     x : array of shape (n_samples,) or (n_samples, 1), optional
         The observations; by default those that the model keeps.
     y : array of shape (n_samples,), optional
-        Their labels. Without them, x only says how far the curve goes.
+        Their labels. Without them, x only sets the range of the curve.
     level : float, default 0.95
         Of the interval, where ``model.proba_interval(X, level)`` exists.
     name : str, optional
         Of the input, for the axis' label.
     max_points : int, default 500
-        With more observations than this a random choice of them is drawn, always the same one.
+        Of more observations a random sample is drawn, always the same one.
     random_state : int, Generator or None, default 0
         For the jitter.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -88,7 +82,7 @@ def sigmoid(
             ax.fill_between(grid, ends[0][:, 1], ends[1][:, 1], color=ACCENT, alpha=0.16, linewidth=0, label=text)
         ax.plot(grid, curve, color=ACCENT, linewidth=1.8, zorder=2, label="probability")
         ax.set(xlim=(grid[0], grid[-1]), ylim=(-_AWAY - 1.5 * _JITTER, 1 + _AWAY + 1.5 * _JITTER))
-        _crossings(ax, crossings(grid, curve))
+        _mark_crossings(ax, crossings(grid, curve))
         if codes is not None:
             away = np.where(codes == 1, 1 + _AWAY, -_AWAY)
             away = away + np.random.default_rng(random_state).uniform(-_JITTER, _JITTER, size=len(codes))
@@ -104,7 +98,7 @@ def sigmoid(
 
 
 def crossings(x: Vector, probability: Vector) -> Vector:
-    """Where the probability passes 1/2, straight lines taken between the points.
+    """Where the probability crosses 1/2, by linear interpolation.
 
     >>> crossings(np.array([0.0, 1.0, 2.0]), np.array([0.2, 0.6, 0.4]))
     array([0.75, 1.5 ])
@@ -130,7 +124,7 @@ def _only_column(model: Any) -> str:
     return names[0]
 
 
-def _crossings(ax: Axes, places: Vector) -> None:
+def _mark_crossings(ax: Axes, places: Vector) -> None:
     if not len(places):
         return
     ax.vlines(places, 0.0, 0.5, color=INK, linewidth=0.8, linestyles=(0, (4, 2.5)), zorder=2)

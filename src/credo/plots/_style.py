@@ -1,4 +1,4 @@
-"""One calm style: thin axes, direct labels, one accent, one colour for what needs attention."""
+"""The common style: thin axes, direct labels, one accent colour, one for what needs attention."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from threading import RLock
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, MaxNLocator
 from matplotlib.transforms import Bbox
 
 INK = "#24292f"
@@ -33,20 +35,20 @@ SETTINGS: Any = {
     "legend.fontsize": 8.0,
     "savefig.facecolor": "white",
     "text.color": INK,
-    # Names from data may hold dollar signs, which would start a formula.
+    # Names from data may contain dollar signs, which would start a formula.
     "text.parse_math": False,
     "text.usetex": False,
     "xtick.labelsize": 8.0,
     "ytick.labelsize": 8.0,
 }
 
-_ROOM = "room of the key"
-# matplotlib's settings are shared by the whole process: one thread at a time changes them, and puts them back.
+_ROOM = "room of the legend"
+# matplotlib's settings are global: one thread at a time changes them.
 _settings_lock = RLock()
 
 
 def _renew() -> None:
-    """A lock that another thread holds at a fork stays taken in the child."""
+    """After a fork, because a lock that another thread holds stays locked in the child."""
     global _settings_lock
     _settings_lock = RLock()
 
@@ -57,9 +59,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def style(more: Any = None) -> Iterator[None]:
-    """Credo's style for what is drawn inside the context; matplotlib's own settings return afterwards.
-
-    Threads take turns, so that figures drawn in several of them come out as in one.
+    """Credo's style for what is drawn inside the context. Threads take turns.
 
     Parameters
     ----------
@@ -82,10 +82,10 @@ def style(more: Any = None) -> Iterator[None]:
 
 @contextmanager
 def canvas(ax: Axes | None, *, size: tuple[float, float] = (4.7, 3.0)) -> Iterator[Axes]:
-    """The axes to draw on, tidied, with the style in force."""
+    """The axes to draw on, by default of a new figure, in Credo's style."""
     with style():
         if ax is None:
-            # pyplot picks a window system; who brings axes, as a web server does, must not load it.
+            # pyplot chooses a window system; a web server, which passes axes, must not load it.
             from matplotlib import pyplot  # noqa: PLC0415
 
             ax = pyplot.figure(figsize=size, layout="constrained").subplots()
@@ -101,13 +101,10 @@ def tidy(ax: Axes) -> None:
 
 
 def key(ax: Axes, *, columns: int | None = 2, gap: float = 0.2) -> None:
-    """A frameless line of labels above the axes, out of the data's way; without `columns`, one line if they fit.
-
-    `gap`, in letters, is more where marks stand out above the axes.
-    """
+    """A frameless legend above the axes; without `columns`, in one line if it fits. `gap` is in letters."""
     if columns is None:
         texts = ax.get_legend_handles_labels()[1]
-        # In points: a letter takes about 4.4, a handle and its gaps 18; layout will widen the axes a little.
+        # In points: about 4.4 for a letter, 18 for a handle; layout will widen the axes a little.
         lengths = [4.4 * len(text) + 18 for text in texts]
         room = 1.12 * ax.get_window_extent().width * 72.0 / ax.figure.dpi
         columns = len(texts) if sum(lengths) <= room else max(1, int(room // max(lengths)))
@@ -117,13 +114,29 @@ def key(ax: Axes, *, columns: int | None = 2, gap: float = 0.2) -> None:
     )  # fmt: skip
     for child in [child for child in ax.child_axes if child.get_label() == _ROOM]:
         child.remove()
-    # A title stands above an axes' children, but would stand on its legend.
+    # A title is placed above the children of the axes, but would overlap the legend.
     ax.inset_axes((0.0, 1.0, 1.0, 0.0), label=_ROOM, visible=False).set_axes_locator(partial(_key_box, ax))
 
 
 def _key_box(ax: Axes, _: Axes, renderer: Any) -> Bbox:
-    """The place of the axes' legend, in parts of the figure; the axes' own where it was taken away."""
+    """The position of the legend in figure coordinates, or that of the axes if it was removed."""
     legend = ax.get_legend()
     if legend is None:
         return ax.get_position()
     return legend.get_window_extent(renderer).transformed(ax.figure.transSubfigure.inverted())
+
+
+def strip_below(ax: Axes, low: float, high: float, *, strip: float = 0.24, room: float = 0.32) -> Axes:
+    """A second panel at the bottom of the axes, whose own scale from `low` to `high` is kept to the part above."""
+    ax.set_ylim(high - (high - low) / (1 - room), high)
+    ticks = np.asarray(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
+    ax.yaxis.set_major_locator(FixedLocator(list(ticks[(ticks >= low) & (ticks <= high)])))
+    ax.spines["left"].set_bounds(low, high)
+    ax.yaxis.label.set_y(0.5 * (1 + room))
+    panel = ax.inset_axes((0.0, 0.0, 1.0, strip))
+    panel.set_facecolor("none")
+    panel.spines[["top", "right", "bottom"]].set_visible(False)
+    panel.tick_params(labelbottom=False, bottom=False, length=2.5, width=0.6, color=MUTED, labelcolor=INK)
+    panel.spines["left"].set(linewidth=0.6, color=MUTED)
+    panel.yaxis.set_major_locator(MaxNLocator(nbins=2, steps=[1, 2, 5, 10]))
+    return panel

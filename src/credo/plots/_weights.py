@@ -12,19 +12,17 @@ from numpy.typing import NDArray
 from scipy.stats import f as fisher
 
 from credo.estimator import interval_level
-from credo.plots._arrays import Vector
-from credo.plots._fitted import columns
+from credo.plots._data import Vector, columns, grid_rows, two
 from credo.plots._labels import name_axis, shorten
-from credo.plots._pairs import two
 from credo.plots._style import ACCENT, INK, MUTED, canvas, key
 
 Array = NDArray[np.float64]
 
 _TURN = np.linspace(0.0, 2 * np.pi, 181)
 _MESH = 121
-# How often the axes grow by a fifth to hold an exact posterior.
+# How often the axes grow by a fifth to contain an exact posterior.
 _WIDENINGS = 8
-# Zero is part of the picture unless the ellipse would fill less of an axis than this.
+# Zero is inside the axes unless the ellipse would fill less of an axis than this.
 _SHARE = 0.15
 
 
@@ -37,12 +35,10 @@ def weight_posterior(
     log_posterior: Callable[[Array], Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The posterior of two weights: its mode, and ellipses that hold them with given probabilities.
+    """The marginal posterior of two weights: its mode, and ellipses of given probability.
 
-    The others are averaged over. An ellipse that crosses one of the lines through zero leaves that weight's sign open;
-    a slanted one says that the data know a combination of the two better than either. The region of level q of a normal
-    law is (w − m)ᵀ S⁻¹ (w − m) ≤ −2 ln(1 − q); that of a Student-t law (a model with its noise integrated out) follows
-    Fisher's F.
+    The region of level q of a normal distribution is (w − m)ᵀ S⁻¹ (w − m) ≤ −2 ln(1 − q); that of a Student-t
+    distribution (a model with its noise integrated out) follows from Fisher's F.
 
     Parameters
     ----------
@@ -54,13 +50,9 @@ def weight_posterior(
     names : pair of str, optional
         For the axes' labels.
     log_posterior : callable, optional
-        The exact log posterior, up to a constant, of weights of shape (n_points, 2). Its contours are drawn as far
-        below its maximum as the ellipses are below theirs, so that an approximation can be compared.
+        The exact log posterior, up to a constant, of weights of shape (n_points, 2). Its contours are as far below its
+        maximum as the ellipses are below theirs, for comparison with an approximation.
     ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -107,7 +99,7 @@ def two_weights(model: Any, pair: Sequence[int | str]) -> tuple[Vector, Array, l
 
 
 def ellipse(mode: Vector, cov: Array, level: float, *, df: float = np.inf) -> Array:
-    """The border of the smallest region that holds the weights with this probability, as x and y."""
+    """The boundary of the smallest region of this probability, as x and y."""
     scale = cov if np.isinf(df) else cov * (df - 2) / df
     # F(2, ∞) is half a chi-squared of two degrees, whose quantile is −2 ln(1 − q).
     square = -2 * np.log1p(-level) if np.isinf(df) else 2 * fisher.ppf(level, 2, df)
@@ -131,7 +123,7 @@ def _names(model: Any) -> list[str]:
 
 def _rings(ax: Axes, rings: list[Array], texts: list[str]) -> None:
     """Ellipses from the narrowest to the widest, paler outwards."""
-    # One over the other, each leaves 1 − 0.15 of the paper below it.
+    # Each leaves 1 − 0.15 of what is below it.
     for place, (ring, text) in enumerate(zip(rings, texts, strict=True)):
         shade = to_rgba(ACCENT, 1 - 0.85 ** (len(rings) - place))
         ax.fill(*ring, facecolor=to_rgba(ACCENT, 0.15), edgecolor="none", zorder=1)
@@ -151,7 +143,7 @@ def _reach(ring: Vector) -> tuple[float, float]:
 
 def _exact(ax: Axes, log_posterior: Callable[[Array], Any], levels: list[float]) -> None:
     """Contours of a log posterior, on axes wide enough to hold them."""
-    # A normal law of two weights is −½r² = ln(1 − q) below its maximum at the border of level q.
+    # The log density of two normal weights is −½r² = ln(1 − q) below its maximum at the boundary of level q.
     depths = [float(np.log1p(-level)) for level in levels[::-1]]
     for _ in range(_WIDENINGS):
         across, up, below = _landscape(log_posterior, ax.get_xlim(), ax.get_ylim())
@@ -172,7 +164,7 @@ def _landscape(
     log_posterior: Callable[[Array], Any], xlim: tuple[float, float], ylim: tuple[float, float]
 ) -> tuple[Vector, Vector, Array]:
     across, up = np.linspace(*xlim, _MESH), np.linspace(*ylim, _MESH)
-    mesh = np.column_stack([part.ravel() for part in np.meshgrid(across, up)])
+    mesh = grid_rows(across, up)
     values = np.asarray(log_posterior(mesh), dtype=np.float64)
     if values.shape != (len(mesh),):
         raise ValueError(

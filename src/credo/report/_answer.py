@@ -1,4 +1,4 @@
-"""What is known about the selected model and its inputs, for the sentences on top of the page and the figures below."""
+"""What is known about the selected model and its inputs."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import numpy as np
-
 from credo.metrics import Influence, final_step
-from credo.plots import shorten
-from credo.report import _inclusion_sentences as inclusion_words
-from credo.report import _sentences as sentences
-from credo.report._curves import Ask, Curve, Line, curves, latent, line, typical
-from credo.report._effects import Effects, Kept, effects, kept, untransformed
-from credo.report._figures import MAX_CURVES
+from credo.report._curve_figures import MAX_CURVES
+from credo.report._curves import Curve, Predict, curves, latent, line, typical
+from credo.report._effects import Effects, NonZero, effects, non_zero, untransformed
+from credo.report._inclusion_figure import inclusion_sentence
 from credo.report._inclusions import Inclusions, inclusions
 from credo.report._inputs import Process, influence, process, sources
-from credo.report._numbers import number, several
+from credo.report._numbers import capital, several, spelled
 from credo.selection import BASELINE, Comparison
 
 T = TypeVar("T")
@@ -35,29 +31,46 @@ class Choice:
 class Inputs:
     """What is known about the inputs of the selected model.
 
-    `effects` are its coefficients, or those of the first other model that has some where nothing else is known;
-    `curves` are drawn around the row `typical`, and a table of one measured input has a `line` instead. `inclusions`
-    are of the model that averages over subsets of the inputs, if there is one; `linear` says whether the selected model
-    is linear as well. `kept` are the coefficients that a penalty has left to it, or to another model where none
-    averages over subsets. `troubles` say what could not be computed.
+    `effects` are its coefficients, or those of another model if nothing else is known. `curves` are drawn around the
+    row `typical`; a table with a single numeric input has a `line` instead. `inclusions` are those of the model that
+    averages over subsets, if there is one. `non_zero` are the coefficients that a penalty has left in the selected
+    model, or in another one if none averages over subsets. `linear` says whether the selected model is linear.
+    `troubles` say what couldn't be computed.
     """
 
     effects: Effects | None = None
     influence: Influence | None = None
     process: Process | None = None
-    line: Line | None = None
+    line: Curve | None = None
     curves: list[Curve] = field(default_factory=list)
     typical: int | None = None
     noise: float | None = None
     inclusions: Inclusions | None = None
     linear: bool = False
-    kept: Kept | None = None
+    non_zero: NonZero | None = None
     troubles: list[str] = field(default_factory=list)
 
     @property
-    def settled(self) -> bool:
-        """Whether one sentence says which inputs matter: inclusions do of linear models, coefficients of themselves."""
+    def is_settled(self) -> bool:
+        """Whether coefficients, or the inclusion probabilities of a linear model, say which inputs matter."""
         return self.effects is not None or (self.linear and self.inclusions is not None)
+
+    @property
+    def has_influence(self) -> bool:
+        """Whether there are several inputs with known influence."""
+        return self.influence is not None and len(self.influence.members) > 1
+
+    @property
+    def drawn(self) -> str:
+        """How many of the inputs have a curve, if not all of them do."""
+        n_inputs = 0 if self.influence is None else sum(map(len, self.influence.members))
+        n_curves = sum(1 + len(curve.together) for curve in self.curves)
+        return f"{spelled(n_curves)} of the {spelled(n_inputs)} inputs" if n_curves < n_inputs else ""
+
+    def sentences(self) -> list[str]:
+        """Which inputs matter, and which have a non-zero coefficient."""
+        said = [] if self.inclusions is None else [inclusion_sentence(self.inclusions, linear=self.linear)]
+        return said if self.non_zero is None else [*said, str(self.non_zero)]
 
 
 def inputs(
@@ -69,100 +82,66 @@ def inputs(
     y: Any,
     rows: Any,
     spread: float,
-    ask: Ask = latent,
+    predict: Predict = latent,
 ) -> Inputs:
-    """Look at the selected model, and at the others only where it says nothing of its inputs.
+    """Examine the selected model, and the others only if it says nothing about its inputs.
 
-    Whether inputs matter at all is for a model over all subsets of them to say, whichever model is selected. `y` and
-    `rows` are the held-out targets and their places in the frame. `ask` is what the curves show; where that isn't the
-    function itself, a single input has a curve and no line.
+    Inclusion probabilities are those of a model over all subsets, whichever model is selected. `y` and `rows` are the
+    held-out targets and their rows in the frame. Curves show what `predict` gives; only of the function itself, a
+    single input has a line instead.
     """
     tried = dict.fromkeys([best, *others])
     known = {name: models[name] for name in tried if hasattr(models.get(name), "preparation_")}
     model, troubles = known.get(best), list[str]()
 
     def attempt(what: str, work: Callable[[], T], otherwise: T) -> T:
-        """What the work gives; if it fails, that costs its part of the page and no more."""
+        """The result of the work; if it fails, the page says so and goes on."""
         try:
             return work()
         except Exception as error:
             troubles.append(f"{what} could not be computed ({type(error).__name__}: {error}).")
             return otherwise
 
-    weighed = attempt("Inclusion probabilities", lambda: inclusions(known, frame.iloc[rows], y), None)
+    included = attempt("Inclusion probabilities", lambda: inclusions(known, frame.iloc[rows], y), None)
     if model is None or not hasattr(model, "predict_dist"):
-        nonzero = attempt("Coefficients", lambda: kept(known, frame), None) if weighed is None else None
+        left = attempt("Coefficients", lambda: non_zero(known, frame), None) if included is None else None
         some = attempt("Coefficients", lambda: effects(known, frame), None)
-        return Inputs(some, inclusions=weighed, kept=nonzero, troubles=troubles)
+        return Inputs(some, inclusions=included, non_zero=left, troubles=troubles)
     own = attempt("Coefficients", lambda: effects({best: model}, frame), None)
     moved = attempt("Influences of the inputs", lambda: influence(model, frame, spread=spread), None)
     if own is None and moved is None:
         own = attempt("Coefficients", lambda: effects(known, frame), None)
-    law = process(best, model)
-    noise = getattr(final_step(model.estimator_), "noise_std_", None) if law is None else law.noise
+    gp = process(best, model)
+    noise = getattr(final_step(model.estimator_), "noise_std_", None) if gp is None else gp.noise
     only, row, drawn, along = set(sources(model) or ()), None, list[Curve](), None
-    if len(only) == 1 and ask is latent:
+    if len(only) == 1 and predict is latent:
         along = attempt("The curve", lambda: line(model, frame, next(iter(only))), None)
     if along is None and moved is not None:
         row = attempt("The typical row", lambda: typical(model, frame), None)
         shown = [moved.members[i] for i in moved.order if moved.values[i] > 0][:MAX_CURVES]
         place = row
         if place is not None:
-            drawn = attempt("Curves of the inputs", lambda: curves(model, frame, place, shown, ask=ask), [])
+            drawn = attempt("Curves of the inputs", lambda: curves(model, frame, place, shown, predict=predict), [])
     return Inputs(
-        own,
-        moved,
-        law,
-        along,
-        drawn[:MAX_CURVES],
-        row,
+        own, moved, gp, along, drawn[:MAX_CURVES], row,
         noise=None if noise is None else float(noise),
-        inclusions=weighed,
+        inclusions=included,
         linear=hasattr(untransformed(model.estimator_)[0], "coef_"),
-        kept=attempt("Coefficients", lambda: kept(known if weighed is None else {best: model}, frame), None),
+        non_zero=attempt("Coefficients", lambda: non_zero(known if included is None else {best: model}, frame), None),
         troubles=troubles,
-    )
+    )  # fmt: skip
 
 
 def opening(comparison: Comparison, choice: Choice, target: str) -> list[str]:
-    """Which model is selected and why; first of all, whether any model beat guessing."""
+    """Which model is selected and why; or that no model beat the baseline."""
     n_failed = sum(score.error is not None for score in comparison.scores)
-    failed = [f"{sentences.capital(several(n_failed, 'model', spell=True))} could not be fitted."] if n_failed else []
+    failed = [f"{capital(several(n_failed, 'model', spell=True))} could not be fitted."] if n_failed else []
     if choice.name != BASELINE:
         return [" ".join([choice.reason, *failed])]
     advice = (
-        f"These columns don't help to predict {target}, or there are too few rows to show that they do. "
-        "Check the notes for outliers, or add rows or "
-        "columns that are related to it."
+        f"These columns don't help to predict {target}, or there are too few rows to show that they do. Check the "
+        "notes for outliers, or add rows or columns that are related to it."
     )
     others = [name for name in comparison.held_out if name not in comparison.references]
     ahead = any(comparison.gap(name, BASELINE).mean > 0 for name in others)
-    said = f"Nothing {'clearly ' if ahead else ''}beat guessing. {choice.reason}"
-    return [said, " ".join([advice, *failed])]
-
-
-def effect_words(found: Effects, *, best: str, target: str) -> list[str]:
-    """The clearest coefficients in words; those of the log of the target as factors."""
-    names = [shorten(name) for name in found.names]
-    said = [sentences.inputs(found, best=best, target=target, names=names)]
-    sure = np.flatnonzero(found.sure)
-    if found.transform == "log" and len(sure):
-        top = sure[np.argmax(found.strength[sure])]
-        factor = number(float(np.exp(found.estimate[top])))
-        said.append(
-            f"The clearest one, {names[top]}, multiplies {target} by {factor} for each standard deviation (an input "
-            "with two values: from one to the other)."
-        )
-    return said
-
-
-def which(found: Inputs) -> list[str]:
-    """Which inputs matter, and which have a coefficient at all where a penalty has left but some."""
-    said = [] if found.inclusions is None else [inclusion_words.inclusions(found.inclusions, linear=found.linear)]
-    return [*said, *left(found)]
-
-
-def left(found: Inputs) -> list[str]:
-    """Which coefficients a penalty has left."""
-    kept = found.kept
-    return [] if kept is None else [inclusion_words.kept(kept.model, kept.names, kept.n_weights)]
+    return [f"Nothing {'clearly ' if ahead else ''}beat guessing. {choice.reason}", " ".join([advice, *failed])]

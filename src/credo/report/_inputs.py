@@ -1,7 +1,8 @@
-"""What moves a model's predictions, by the columns of the table, and along which of them a process bends."""
+"""Which columns of the table change the predictions, and how nonlinear a Gaussian process is along each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,94 +13,223 @@ from credo.io.extras import pandas
 from credo.io.preparation.scale import is_sparse
 from credo.metrics import Influence, final_step
 from credo.metrics import influence as influence_of
+from credo.plots import shorten
+from credo.report._figures import Figure, bar_figure
+from credo.report._numbers import capital, listing, number, several, spelled
 
-Vector = NDArray[np.float64]
+# Limits beyond which influences aren't computed: columns of the table, and cells of the prepared table. Of more rows
+# than the last number, a random sample is used.
+_MAX_COLUMNS, MAX_CELLS, _MAX_ROWS = 100, 10**7, 5000
+# An input has little influence below this share of the largest; the function is nearly linear along an input below
+# this share of the largest nonlinearity.
+_LITTLE, _NEARLY_LINEAR = 0.05, 0.1
 
-# More columns than this are not tried one by one, rows of more numbers than this not held at once, and inputs compared
-# with each other on so many rows.
-MAX_COLUMNS = 100
-MAX_CELLS = 10**7
-_MAX_ROWS = 5000
+_SMOOTHNESS = {
+    "RBF": "a very smooth function",
+    "Matern52": "a smooth function",
+    "Matern32": "a function with some roughness",
+    "Exponential": "a rough function",
+}
+
+
+def sources(model: Any) -> list[str] | None:
+    """For each prepared column, the column of the table that it was made of; None if that isn't known."""
+    known = getattr(model.preparation_, "sources", None)
+    return None if known is None else known()
+
+
+def feature_names(model: Any) -> list[str]:
+    """The names of the prepared columns."""
+    return [str(name) for name in model.preparation_.get_feature_names_out()]
+
+
+def origins(model: Any) -> list[str]:
+    """For each prepared column the input that it is a part of: a column of the table, or a word of its text."""
+    known = getattr(model.preparation_, "inputs", None)
+    return feature_names(model) if known is None else known()
+
+
+def named_rows(model: Any, frame: Any) -> Any:
+    """Prepared rows in the form in which the model's estimator was fitted to them."""
+    rows = model.preparation_.transform(frame)
+    if is_sparse(rows) and final_step(model.estimator_).__sklearn_tags__().input_tags.sparse:
+        return rows
+    return with_names(model.estimator_, dense(rows))
+
+
+def with_names(estimator: Any, rows: Any) -> Any:
+    """Rows of numbers with the column names that an estimator was fitted to."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return rows if names is None else pandas().DataFrame(rows, columns=list(names))
+
+
+def dense(rows: Any) -> NDArray[np.float64]:
+    """Rows as an array of floats."""
+    return np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
+
+
+def influence(model: Any, frame: Any, *, spread: float) -> Influence | None:
+    """How much each column changes the predictions; None if the table is too large.
+
+    `spread` is the standard deviation of the target, or infinite for classes.
+    """
+    columns = sources(model)
+    if columns is None or len(set(columns)) > _MAX_COLUMNS or len(frame) < 2:
+        return None
+    estimator = model.estimator_
+    predict = getattr(estimator, "predict_proba", estimator.predict)
+    if len(frame) > _MAX_ROWS:
+        frame = frame.iloc[np.sort(np.random.default_rng(0).permutation(len(frame))[:_MAX_ROWS])]
+    X = model.preparation_.transform(frame)
+    if X.shape[0] * X.shape[1] > MAX_CELLS:
+        return None
+    return influence_of(lambda rows: predict(with_names(estimator, rows)), dense(X), columns, spread=spread)
+
+
+def influence_sentence(fact: Influence, *, best: str, target: str) -> str:
+    """Which columns change the predictions most."""
+    correlated = " ".join(
+        f"{listing([shorten(name) for name in members], at_most=8)} vary together or determine each other: these rows "
+        "can't separate their effects."
+        for members in fact.together
+    )
+    order = fact.order
+    if not len(order) or not fact.values[order[0]] > 0:
+        return f"No input changes the predictions of {best}. {correlated}".strip()
+    names, values = [_entry(fact.members[i]) for i in order], fact.values[order]
+    strong = int(np.sum(values >= 0.5 * values[0]))
+    some = int(np.sum(values >= _LITTLE * values[0]))
+    first = capital(_change(fact, order[0], name="it" if strong == 1 else names[0]))
+    text = (
+        f"Most influential: {listing(names[:strong], at_most=4)}. {first} changes the predicted {target} by "
+        f"{number(float(values[0]), digits=2)} (root mean square over the rows)"
+    )
+    if strong < some:
+        text += f", {_change(fact, order[strong], name=names[strong])} by {number(float(values[strong]), digits=2)}"
+    return f"{text}.{_little(names[some:], there_are_others=strong < some)} {correlated}".strip()
+
+
+def _entry(members: Sequence[str]) -> str:
+    """An input; of correlated ones the first, with the other or their number.
+
+    >>> _entry(["froude"]), _entry(["wall", "roof"]), _entry(["wall", "roof", "height"])
+    ('froude', 'wall (with roof)', 'wall (with two correlated inputs)')
+    """
+    first = shorten(members[0])
+    if len(members) == 2:
+        return f"{first} (with {shorten(members[1])})"
+    return first if len(members) == 1 else f"{first} (with {spelled(len(members) - 1)} correlated inputs)"
+
+
+def _change(fact: Influence, i: int, *, name: str) -> str:
+    if len(fact.members[i]) > 1:
+        return f"exchanging {'them' if name == 'it' else name} between rows"
+    return f"one standard deviation of {name}" if fact.measured[i] else f"another value of {name}"
+
+
+def _little(names: list[str], *, there_are_others: bool) -> str:
+    if not names:
+        return ""
+    who = listing(names) if len(names) <= 4 else f"{spelled(len(names))} others"
+    if len(names) > 1 and not there_are_others:
+        who = f"the other {spelled(len(names))}"
+    return f" Little influence: {who}."
+
+
+def influence_figure(
+    influence: Influence,
+    *,
+    best: str,
+    target: str,
+    moves: str = "the prediction",
+    question: str = "Which inputs matter?",
+) -> Figure:
+    """How much each column of the table changes the predictions."""
+    order = np.array([i for i in influence.order if influence.values[i] > 0], dtype=np.intp)
+    zero = len(influence.members) - len(order)
+    rest = f" Not shown: {several(zero, 'input', spell=True)} without influence." if zero else ""
+    grouped = " Correlated inputs share one bar, for taking the values of another row." if influence.together else ""
+    return bar_figure(
+        "influences",
+        question,
+        [_bar_name(influence.members[i]) for i in order],
+        influence.values[order],
+        label=f"change in {target}",
+        answer=influence_sentence(influence, best=best, target=target),
+        reading=f"Change in {moves} (root mean square over the rows) when an input moves by one standard deviation or, "
+        f"if categorical, takes another of its values.{grouped}{rest} Associations, not causes.",
+    )
+
+
+def _bar_name(members: Sequence[str], *, width: int = 28) -> str:
+    more = f" + {len(members) - 1} correlated" if len(members) > 1 else ""
+    return f"{shorten(members[0], width=width - len(more))}{more}"
 
 
 @dataclass(frozen=True)
 class Process:
-    """What a Gaussian process learned: its noise, how smooth it is, and how much it bends along each column.
+    """The noise of a Gaussian process, its kernel, and its nonlinearity along each column of the table.
 
-    `bends` is the standard deviation of a column over its length scale: how often the function may change its course
-    along it, and not how far it moves. The prepared columns of one column of the table (its levels, its mark for
-    missing values) count together: their squares add, as they do in the distance between two rows. None where all
-    columns share a length scale.
+    The nonlinearity is the standard deviation of a column divided by its length scale. For a column that was prepared
+    as several ones (levels, a mark for missing values) their squares add up, as they do in the distance between two
+    rows. None if all columns share one length scale.
     """
 
     model: str
     kernel: str
     noise: float
     names: list[str]
-    bends: Vector | None
-
-
-def influence(model: Any, frame: Any, *, spread: float) -> Influence | None:
-    """How much each column moves the model's predictions; None where the table is too large to try.
-
-    `spread` is the standard deviation of the target, and infinite for classes.
-    """
-    columns = sources(model)
-    if columns is None or len(set(columns)) > MAX_COLUMNS or len(frame) < 2:
-        return None
-    estimator = model.estimator_
-    predict = getattr(estimator, "predict_proba", estimator.predict)
-    rows = frame if len(frame) <= _MAX_ROWS else frame.iloc[_some(len(frame))]
-    X = model.preparation_.transform(rows)
-    if X.shape[0] * X.shape[1] > MAX_CELLS:
-        return None
-    X = X.toarray() if is_sparse(X) else np.asarray(X, dtype=np.float64)
-    return influence_of(lambda rows: predict(with_names(estimator, rows)), X, columns, spread=spread)
-
-
-def named_rows(model: Any, frame: Any) -> Any:
-    """Prepared rows as the model's estimator was given them: with the names of their columns."""
-    rows = model.preparation_.transform(frame)
-    if is_sparse(rows) and not final_step(model.estimator_).__sklearn_tags__().input_tags.sparse:
-        rows = rows.toarray()
-    return rows if is_sparse(rows) else with_names(model.estimator_, np.asarray(rows, dtype=np.float64))
-
-
-def with_names(estimator: Any, rows: Any) -> Any:
-    """Rows of numbers with the names that an estimator was fitted to, so that it can check them."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return rows if names is None else pandas().DataFrame(rows, columns=list(names))
-
-
-def _some(n: int) -> NDArray[np.intp]:
-    return np.sort(np.random.default_rng(0).permutation(n)[:_MAX_ROWS])
+    nonlinearity: NDArray[np.float64] | None
 
 
 def process(name: str, model: Any) -> Process | None:
-    """What a Gaussian process learned, or None where the model isn't one."""
+    """What a Gaussian process has learned; None for other models."""
     estimator = final_step(model.estimator_)
     noise = getattr(estimator, "noise_variance_", None)
     if noise is None or not hasattr(estimator, "kernel_"):
         return None
-    columns = sources(model) or [str(feature) for feature in model.preparation_.get_feature_names_out()]
-    names = list(dict.fromkeys(columns))
+    columns = sources(model) or feature_names(model)
+    names = [str(column) for column in dict.fromkeys(columns)]
     each = np.asarray(getattr(estimator, "relevance_", np.empty(0)), dtype=np.float64)
-    bends = None
+    grouped = None
     if len(each) == len(columns):
-        place = [names.index(column) for column in columns]
-        bends = np.sqrt(np.bincount(place, each**2, minlength=len(names)))
-    level = float(np.sqrt(np.mean(np.asarray(noise, dtype=np.float64))))
-    return Process(name, type(estimator.kernel_).__name__, level, [str(column) for column in names], bends)
+        grouped = np.sqrt(np.bincount([names.index(str(c)) for c in columns], each**2, minlength=len(names)))
+    std = float(np.sqrt(np.mean(np.asarray(noise, dtype=np.float64))))
+    return Process(name, type(estimator.kernel_).__name__, std, names, grouped)
 
 
-def sources(model: Any) -> list[str] | None:
-    """For each prepared column, the column of the table that it was made of; None where that isn't known."""
-    known = getattr(model.preparation_, "sources", None)
-    return None if known is None else known()
+def process_sentence(fact: Process, *, target: str, spread: float) -> str:
+    """How smooth the function is, and how much noise there is."""
+    kind = _SMOOTHNESS.get(fact.kernel, "a function")
+    inputs = "its only input" if len(fact.names) == 1 else f"its {spelled(len(fact.names))} inputs"
+    # Less noise than this is a search that ran to zero, not an estimate.
+    is_noisy = spread > 0 and fact.noise / spread >= 1e-3
+    noise = f"noise of standard deviation {number(fact.noise)}" if is_noisy else "almost no noise"
+    return f"{fact.model} models {target} as {kind} of {inputs} plus {noise}."
 
 
-def origins(model: Any) -> list[str]:
-    """For each prepared column the input that it is a part of: a column of the table, or a word of its text."""
-    preparation = model.preparation_
-    known = getattr(preparation, "inputs", None)
-    return [str(name) for name in preparation.get_feature_names_out()] if known is None else known()
+def nonlinearity_figure(fact: Process) -> Figure:
+    """How nonlinear a Gaussian process is along each column of the table."""
+    return bar_figure(
+        "bends",
+        "Along which inputs is the function nonlinear?",
+        fact.names,
+        fact.nonlinearity,
+        label="standard deviation of the input / length scale",
+        answer=nonlinearity_sentence(fact),
+        reading="Long bars: strongly curved along this input. Short bars: nearly linear, steep or flat. The length "
+        "scale is the distance over which the function changes direction, not the size of the effect.",
+    )
+
+
+def nonlinearity_sentence(fact: Process) -> str:
+    """Along which columns the function is curved, and along which it is nearly linear."""
+    assert fact.nonlinearity is not None
+    order = np.argsort(-fact.nonlinearity, kind="stable")
+    names, values = [shorten(fact.names[i]) for i in order], fact.nonlinearity[order]
+    strong = int(np.sum(values >= 0.5 * values[0]))
+    linear = [name for name, value in zip(names, values, strict=True) if value < _NEARLY_LINEAR * values[0]]
+    text = f"Most nonlinear along {listing(names[:strong], at_most=4)}"
+    if len(linear) > 4:
+        return f"{text}; nearly linear along {spelled(len(linear))} of {spelled(len(names))} inputs."
+    return f"{text}; nearly linear along {listing(linear)}." if linear else f"{text}."

@@ -1,4 +1,4 @@
-"""Numbers and lists of names as a sentence or a table cell holds them."""
+"""Numbers and lists of names as they are written in sentences and table cells."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ def number(value: float, *, digits: int = 3) -> str:
     exponent = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
     if not -5 < exponent < 6:
         mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
-        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-        return f"{mantissa}×10{str(int(power)).translate(_SUPERSCRIPTS)}".replace("-", _MINUS)
+        return f"{trimmed(mantissa)}×10{str(int(power)).translate(_SUPERSCRIPTS)}".replace("-", _MINUS)
     return fixed(value, decimals=max(0, digits - 1 - exponent))
 
 
 def datum(value: float) -> str:
-    """A value of the data: a whole number stays whole, and one of four digits, as a year, has no comma.
+    """A value of the data: integers without decimals, and without a comma below 10,000 (years).
 
     >>> datum(19.0), datum(25.66), datum(2007.0), datum(12345.0)
     ('19', '25.7', '2007', '12,345')
@@ -43,46 +42,32 @@ def datum(value: float) -> str:
 
 
 def day(value: float) -> str:
-    """A date that is given in days since 1970.
-
-    >>> day(-7670.0)
-    '1949-01-01'
-    """
+    """The date of a number of days since 1970."""
     return str(np.datetime64("1970-01-01", "D") + int(np.floor(value)))
 
 
 def about(value: float) -> str:
-    """A number that is only roughly so.
-
-    >>> about(22.1), about(4.0), about(0.25)
-    ('22', '4', '0.25')
-    """
+    """An approximate number, to two digits."""
     return trimmed(number(value, digits=2))
 
 
 def trimmed(text: str) -> str:
-    """A number's text without zeros at the end of its decimals.
-
-    >>> trimmed("2.90"), trimmed("100"), trimmed("4.0")
-    ('2.9', '100', '4')
-    """
+    """The text of a number without zeros at the end of its decimals."""
     return text.rstrip("0").rstrip(".") if "." in text and "×" not in text else text
 
 
 def fixed(value: float, *, decimals: int) -> str:
-    """A number with so many decimals.
+    """A number with a fixed number of decimals; zero has no sign.
 
     >>> fixed(-0.5, decimals=2), fixed(-0.001, decimals=2)
     ('−0.50', '0.00')
     """
     text = f"{value:,.{decimals}f}"
-    if not text.strip("-0."):
-        text = text.lstrip("-")
-    return text.replace("-", _MINUS)
+    return (text if text.strip("-0.") else text.lstrip("-")).replace("-", _MINUS)
 
 
 def aligned(values: Sequence[float | None], *, digits: int = 4) -> list[str]:
-    """The cells of a column of numbers, all with the same decimals; an em dash where there is none.
+    """The cells of a column of numbers, all with the same decimals; a dash where there is none.
 
     >>> aligned([54.321, 7.7, None])
     ['54.32', '7.70', '—']
@@ -90,26 +75,21 @@ def aligned(values: Sequence[float | None], *, digits: int = 4) -> list[str]:
     finite = sorted(abs(v) for v in values if v is not None and math.isfinite(v) and v != 0)
     if not finite:
         return ["—" if v is None else number(v) for v in values]
-    typical = finite[len(finite) // 2]
-    decimals = digits - 1 - math.floor(math.log10(typical))
-    if not 0 <= decimals <= 6:
-        return ["—" if v is None else number(v, digits=digits) for v in values]
+    decimals = digits - 1 - math.floor(math.log10(finite[len(finite) // 2]))
+    is_short = 0 <= decimals <= 6
     return [
-        "—" if v is None else fixed(v, decimals=decimals) if abs(v) < 1e6 else number(v, digits=digits) for v in values
+        "—" if v is None else fixed(v, decimals=decimals) if is_short and abs(v) < 1e6 else number(v, digits=digits)
+        for v in values
     ]
 
 
 def count(n: int) -> str:
-    """A count with its digits in groups.
-
-    >>> count(1000)
-    '1,000'
-    """
+    """A count with thousands separators."""
     return f"{n:,}"
 
 
 def several(n: int, noun: str, *, spell: bool = False) -> str:
-    """A count with its noun, as a word on request.
+    """A count with its noun.
 
     >>> several(1, "row"), several(3, "row"), several(2, "model", spell=True)
     ('1 row', '3 rows', 'two models')
@@ -118,30 +98,25 @@ def several(n: int, noun: str, *, spell: bool = False) -> str:
 
 
 def spelled(n: int) -> str:
-    """A count as a word up to ten.
-
-    >>> spelled(3), spelled(12)
-    ('three', '12')
-    """
+    """A count, as a word up to ten."""
     return _WORDS[n] if n < len(_WORDS) else count(n)
 
 
 def percent(share: float) -> str:
-    """A share in per cent, with a decimal only where a whole number would hide something.
+    """A share in per cent with at most one decimal, or two where it would be rounded to 0 or 100.
 
     >>> percent(0.25), percent(0.9486), percent(0.9996), percent(1.0)
     ('25 %', '94.9 %', '99.96 %', '100 %')
     """
-    value = 100 * share
     for decimals in (1, 2):
-        text = fixed(value, decimals=decimals)
+        text = fixed(100 * share, decimals=decimals)
         if float(text.replace(_MINUS, "-").replace(",", "")) not in (0.0, 100.0) or share in (0.0, 1.0):
             break
-    return f"{text.rstrip('0').rstrip('.')} %"
+    return f"{trimmed(text)} %"
 
 
 def whole_percent(share: float) -> str:
-    """A share in whole per cent, except near the ends, where a whole number would hide something.
+    """A share in whole per cent, with decimals below 1 % and above 99 %.
 
     >>> whole_percent(0.4842), whole_percent(0.9996)
     ('48 %', '99.96 %')
@@ -150,11 +125,7 @@ def whole_percent(share: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p-value as it stands in a text.
-
-    >>> p_value(0.034), p_value(1e-9)
-    ('p = 0.034', 'p < 0.001')
-    """
+    """A p-value in a sentence."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
@@ -168,3 +139,8 @@ def listing(names: Sequence[str], *, at_most: int | None = None) -> str:
     if at_most is not None and len(items) > at_most:
         items = [*items[:at_most], f"{count(len(items) - at_most)} more"]
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def capital(text: str) -> str:
+    """The text with a capital letter at its start."""
+    return text[:1].upper() + text[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
@@ -17,16 +18,16 @@ from numpy.typing import ArrayLike
 from sklearn import config_context
 
 from credo._version import __version__
+from credo.io.files import replacing
 from credo.io.tables.columns import as_frame
 from credo.notices import collected
 from credo.plots import shorten
-from credo.report import _classification as classification
 from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
-from credo.report import _regression as regression
 from credo.report._answer import Choice
 from credo.report._effects import untransformed
-from credo.report._numbers import several
+from credo.report._numbers import capital, several
+from credo.report._results import classification, regression
 from credo.report._surprises import Listing
 from credo.selection import BASELINE, Comparison
 
@@ -64,7 +65,36 @@ def render(
     selected: str | None = None,
     reason: str | None = None,
 ) -> str:
-    """The page as text; `write` says what the arguments are."""
+    """The report of a comparison as one HTML page that needs nothing else.
+
+    Parameters
+    ----------
+    title : str
+        The page's heading, best a question.
+    sheet_notes : sequence of str
+        What was noticed while the table was read.
+    preparation : fitted credo.io.Preparation
+        For the columns and what was done to them.
+    comparison : credo.selection.Comparison
+    models : dict of name to credo.io.TableModel
+        Fitted on all rows, by the names of the comparison.
+    target : str
+        The name of what is predicted.
+    frame : pandas.DataFrame
+        The rows that were compared on, without the target.
+    y : array of shape (n_samples,)
+    seed : int or None
+        For the record.
+    source : str, optional
+        What the table is called, printed below the heading.
+    date : str, optional
+        Printed as it is; without it the page holds no date, and equal input makes equal bytes.
+    notes : sequence of str, or of objects with a text and an attribute `important`
+        What else the reader should know. Important notes (also among `sheet_notes` and those of the comparison) are
+        highlighted on top of the page.
+    selected, reason : str, optional
+        The model that the page is about, and why; by default those of the comparison.
+    """
     classes = comparison.task == "classification"
     values = np.asarray(y) if classes else np.asarray(y, dtype=np.float64)
     frame = as_frame(frame)
@@ -74,7 +104,8 @@ def render(
     varies = len(np.unique(values)) > 1
     with collected():
         found = _results(comparison, selected, reason, models, frame, shorten(target))
-    of_table, of_run = [*sheet_notes, *preparation.notes_], [*notes, *comparison.notes, *_of_selection(comparison)]
+    of_table = [*sheet_notes, *preparation.notes_]
+    of_run = [*notes, *comparison.notes, *(comparison.selection.notes if comparison.held_out else ())]
     every = _unique([*of_run, *of_table])
     alerts = [note for note in every if getattr(note, "important", False)]
     return _template().render(
@@ -105,36 +136,29 @@ def render(
     )
 
 
-def _of_selection(comparison: Comparison) -> Sequence[str]:
-    return comparison.selection.notes if comparison.held_out else ()
+def write(path: str | os.PathLike[str], **content: Any) -> None:
+    """Write the page that `render` makes of the same arguments, replacing the file in one step."""
+    page = render(**content)
+    # Half a surrogate pair, which a broken file name may contain, isn't valid UTF-8.
+    with replacing(path) as handle:
+        handle.write(page.encode("utf-8", errors="xmlcharrefreplace"))
 
 
 def _results(
-    comparison: Comparison,
-    selected: str | None,
-    reason: str | None,
-    models: Mapping[str, Any],
-    frame: Any,
-    target: str,
+    comparison: Comparison, selected: str | None, reason: str | None, models: Mapping[str, Any], frame: Any, target: str
 ) -> dict[str, Any]:
-    """What depends on there being a model that could be fitted."""
+    """The parts of the page that need a fitted model."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "troubles")}
-    nothing |= {"best": "", "typical": None, "has_process": False, "surprises": Listing((), [], "")}
-    nothing |= {
-        "along": "",
-        "has_band": True,
-        "drawn": "",
-        "moved_together": False,
-        "is_local": False,
-        "classes_left": 0,
-    }
+    nothing |= dict.fromkeys(("best", "along", "drawn"), "")
+    nothing |= dict.fromkeys(("has_process", "moved_together", "is_local"), False)
+    nothing |= {"typical": None, "has_band": True, "classes_left": 0, "surprises": Listing()}
     if all(score.error is not None for score in comparison.scores):
         return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
     if not comparison.held_out:
         return nothing | {"answer": ["None of these models predicts a distribution; the leaderboard has their errors."]}
-    chapter = classification if comparison.task == "classification" else regression
+    results = classification if comparison.task == "classification" else regression
     choice = Choice(selected or comparison.selected, reason or comparison.reason)
-    return nothing | chapter.results(comparison, choice, models, frame, target)
+    return nothing | results(comparison, choice, models, frame, target)
 
 
 def _family(name: str, model: Any, comparison: Comparison) -> str:
@@ -144,7 +168,7 @@ def _family(name: str, model: Any, comparison: Comparison) -> str:
         return f"Always the {what}, for comparison"
     text = ", then ".join(_kind(part) for part in _steps(model))
     text += ", for reference" if name in comparison.references else ""
-    return text[:1].upper() + text[1:]
+    return capital(text)
 
 
 def _kind(step: Any) -> str:
@@ -163,10 +187,9 @@ def _words(name: str) -> str:
     >>> _words("BayesianLinearRegression"), _words("LMSRegression")
     ('Bayesian linear regression', 'LMS regression')
     """
-    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|\d+", name)
     kept = {"Bayesian", "Gaussian", "Lasso"}
-    words = [part if part in kept or part.isupper() else part.lower() for part in parts]
-    return " ".join(words)
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|\d+", name)
+    return " ".join(part if part in kept or part.isupper() else part.lower() for part in parts)
 
 
 def _settings(model: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,20 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.io.extras import pandas
+from credo.metrics import forecast
 from credo.plots import shorten
-from credo.report._facts import Predicted
+from credo.report._classes import Unlikely
+from credo.report._held_out import Predicted
 from credo.report._numbers import datum, fixed, listing, number, percent
+from credo.selection import HeldOut
 
-# A handful of rows can be read in the table itself.
-ROWS_TO_CHOOSE_FROM = 20
-LISTED = 5
+# From this many rows on, a few are listed; a smaller table can be read as a whole.
+_ENOUGH, _LISTED = 20, 5
 # A value is unusual if it is farther from the middle 99 % of the other rows than this share of their range.
 _MIDDLE, _FAR = (0.005, 0.995), 0.5
-# Of the usual distance from what the other columns lead to expect: a value so far off doesn't fit them.
+# A value doesn't fit the other columns if it is this many times farther than usual from what they predict.
 _ODD = 12.0
-# A level that fewer rows have, in a column of at most so many levels, is rare.
+# A level is rare if fewer rows have it, in a column of at most so many levels.
 _RARE, _LEVELS = 0.02, 50
-# So many columns are looked at, and so many of a row are named.
+# How many columns are examined, and how many are named for a row.
 _MAX_COLUMNS, _NAMED = 200, 3
 
 
@@ -31,43 +33,70 @@ _MAX_COLUMNS, _NAMED = 200, 3
 class Listing:
     """Rows to look at: the headings, the cells of each row, and a sentence about them."""
 
-    head: Sequence[str]
-    lines: Sequence[Sequence[str]]
-    sentence: str
+    head: Sequence[str] = ()
+    lines: Sequence[Sequence[str]] = ()
+    sentence: str = ""
 
 
-def surprises(held: Predicted, frame: Any) -> Listing:
+def largest_errors(held: Predicted, frame: Any) -> Listing:
     """The rows with the largest absolute errors, the largest first."""
-    head = ("Row", "Actual", "Predicted", "95 % interval", "Error", "Unusual input")
-    if len(held.y) < ROWS_TO_CHOOSE_FROM:
-        return Listing(head, [], "")
-    error = held.y - held.mean
+    if len(held.y) < _ENOUGH:
+        return Listing()
+    error, (lower, upper) = held.y - held.mean, held.interval
     size = np.where(np.isfinite(error), np.abs(error), np.inf)
-    picked = [i for i in np.argsort(-size, kind="stable")[:LISTED].tolist() if size[i] > 0]
-    notes = unusual(frame, held.held.rows[picked])
-    lines = [
-        (
-            row_label(frame.index[held.held.rows[i]]),
-            _actual(float(held.y[i])),
-            number(float(held.mean[i])),
-            f"{number(float(held.lower[i]))} to {number(float(held.upper[i]))}",
-            number(float(error[i])),
-            note,
-        )
-        for i, note in zip(picked, notes, strict=True)
-    ]
-    share = float(np.sum(error[picked] ** 2) / np.sum(error**2)) if lines else 0.0
+    picked = np.argsort(-size, kind="stable")[:_LISTED]
+    picked = picked[size[picked] > 0]
+    share = float(np.sum(error[picked] ** 2) / np.sum(error**2)) if len(picked) else 0.0
+
+    def cells(i: int) -> tuple[str, ...]:
+        interval = f"{number(float(lower[i]))} to {number(float(upper[i]))}"
+        return _actual(float(held.y[i])), number(float(held.mean[i])), interval, number(float(error[i]))
+
     few = f"They account for {100 * share:.0f} % of the squared error." if share > 0.2 else ""
-    return without_empty(Listing(head, lines, few))
+    return _listing(("Actual", "Predicted", "95 % interval", "Error"), cells, picked, held.held, frame, few)
+
+
+def least_probable(held: HeldOut, frame: Any) -> Listing:
+    """The misclassified rows whose actual class had the lowest probability, the lowest first."""
+    if len(held.y) < _ENOUGH:
+        return Listing()
+    found = forecast(held.y, held.dist)
+    picked = np.argsort(found.actual, kind="stable")[:_LISTED]
+    picked = picked[found.named[picked] != found.codes[picked]]
+    labels = [shorten(label) for label in found.classes.tolist()]
+
+    def cells(i: int) -> tuple[str, ...]:
+        shares = (found.actual[i], found.table[i].max())
+        return (
+            labels[found.codes[i]],
+            labels[found.named[i]],
+            *("< 0.01 %" if p < 1e-4 else percent(float(p)) for p in shares),
+        )
+
+    head = ("Actual", "Predicted", "Probability of the actual", "Probability of the predicted")
+    return _listing(head, cells, picked, held, frame, str(Unlikely.of(held)) if len(picked) else "")
+
+
+def _listing(
+    head: tuple[str, ...],
+    cells: Callable[[int], tuple[str, ...]],
+    picked: NDArray[np.intp],
+    held: HeldOut,
+    frame: Any,
+    sentence: str,
+) -> Listing:
+    """The picked rows, with what is unusual about them if there is anything."""
+    rows = held.rows[picked]
+    labels, notes = [row_label(frame.index[row]) for row in rows], unusual(frame, rows)
+    last = [(note,) if any(notes) else () for note in notes]
+    lines = [(label, *cells(i), *more) for label, i, more in zip(labels, picked.tolist(), last, strict=True)]
+    return Listing(("Row", *head, *(["Unusual input"] if any(notes) else [])), lines, sentence)
 
 
 def unusual(frame: Any, rows: NDArray[np.intp]) -> list[str]:
-    """For each of some rows, the columns in which it is unusual.
-
-    That is a number far outside the range of the other rows, one that doesn't fit the other columns, or a rare level.
-    """
+    """For each row, numbers far from the other rows or from what other columns predict, and rare levels."""
     names = [name for name in frame.columns if pandas().api.types.is_numeric_dtype(frame[name])]
-    names = [name for name in names if frame[name].notna().sum() >= ROWS_TO_CHOOSE_FROM][:_MAX_COLUMNS]
+    names = [name for name in names if frame[name].notna().sum() >= _ENOUGH][:_MAX_COLUMNS]
     said = _rare(frame[[name for name in frame.columns if name not in names][:_MAX_COLUMNS]], rows)
     if names:
         said = [[*numbers, *levels] for numbers, levels in zip(_far_off(frame[names], rows), said, strict=True)]
@@ -75,7 +104,7 @@ def unusual(frame: Any, rows: NDArray[np.intp]) -> list[str]:
 
 
 def _rare(frame: Any, rows: NDArray[np.intp]) -> list[list[str]]:
-    """The levels of each row that few rows have."""
+    """The rare levels of each row."""
     said: list[list[str]] = [[] for _ in rows]
     for name in frame.columns:
         shares = frame[name].value_counts(normalize=True)
@@ -111,43 +140,32 @@ def _far_off(frame: Any, rows: NDArray[np.intp]) -> list[list[str]]:
 
 
 def _expected(table: NDArray[np.float64], rows: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """What a linear regression on the other columns expects of each column in some rows, and where it is far off.
+    """The linear regression of each column on the others in some rows, and where a value is far from it.
 
-    With P the inverse of the correlation matrix, column j less its regression on the others is (z P)ⱼ / Pⱼⱼ. Its usual
-    size is a median, which a few odd rows don't change.
+    With P the inverse of the correlation matrix, the residual of column j is (z P)ⱼ / Pⱼⱼ. Its usual size is a median,
+    which a few odd rows don't change.
     """
     middle = np.nanmedian(table, axis=0)
     filled = np.where(np.isnan(table), middle, table)
     spread = filled.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
     z = (filled - filled.mean(axis=0)) / scale
-    # A trace of the identity, so that copies have an inverse too.
+    # Slightly regularized, so that copies have an inverse too.
     precision = np.linalg.inv(z.T @ z / len(z) + 1e-6 * np.eye(z.shape[1]))
     left = z @ precision / np.diag(precision)
     usual = 1.4826 * np.median(np.abs(left), axis=0)
     off = (usual > 1e-3) & (np.abs(left[rows]) > _ODD * usual) & ~np.isnan(table[rows]) & (spread > 0)
-    # Of columns that disagree, the one that is furthest off is named.
+    # Of columns that disagree, only the one that is farthest off is named.
     furthest = np.abs(left[rows]) / np.maximum(usual, 1e-12)
     off &= furthest == np.where(off, furthest, -1.0).max(axis=1, keepdims=True)
     return filled[rows] - left[rows] * scale, off
 
 
-def without_empty(found: Listing) -> Listing:
-    """The listing without its last column where no row has an entry there."""
-    if any(line[-1] for line in found.lines):
-        return found
-    return Listing(found.head[:-1], [line[:-1] for line in found.lines], found.sentence)
-
-
 def row_label(label: Any) -> str:
-    """Rows are counted from one, as people do; a row with a name of its own keeps it."""
+    """The number of a row, counted from one, or its name."""
     return str(int(label) + 1) if isinstance(label, int | np.integer) else shorten(label)
 
 
 def _actual(value: float) -> str:
-    """A value beside its prediction: a whole number stays whole.
-
-    >>> _actual(4032.0), _actual(2.5)
-    ('4,032', '2.5')
-    """
+    """An observed value: integers without decimals."""
     return fixed(value, decimals=0) if value.is_integer() and abs(value) < 1e6 else datum(value)

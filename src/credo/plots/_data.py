@@ -1,0 +1,121 @@
+"""What the figures are drawn from: arrays, and what a fitted model tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from credo.frames import frame
+
+Vector = NDArray[np.float64]
+
+
+def vector(name: str, values: ArrayLike, *, length: int | None = None) -> Vector:
+    """One-dimensional float64 values."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional; got an array of shape {array.shape}")
+    if length is not None and len(array) != length:
+        raise ValueError(f"{name} must have one value for each of the {length} rows; got {len(array)}")
+    return array
+
+
+def single_column(name: str, values: Any, *, length: int | None = None) -> Vector:
+    """A vector, also from an array of shape (n, 1) or a frame of one column."""
+    array = np.asarray(values, dtype=np.float64)
+    return vector(name, array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array, length=length)
+
+
+def name_of(values: Any) -> str | None:
+    """The name of a series or of the only column of a frame; None if there is none."""
+    columns = getattr(values, "column_names", getattr(values, "columns", None))
+    if columns is not None:
+        return str(next(iter(columns))) if len(columns) == 1 else None
+    name = getattr(values, "name", None)
+    return None if name is None or callable(name) or name == "" else str(name)
+
+
+def some(finite: NDArray[np.bool_], *, at_most: int) -> NDArray[np.intp]:
+    """The indices of finite rows, or of a random sample of them, which is always the same."""
+    indices = np.flatnonzero(finite)
+    if not len(indices):
+        raise ValueError("there is nothing to draw: no row has finite values")
+    if len(indices) > at_most:
+        indices = np.sort(np.random.default_rng(0).choice(indices, size=at_most, replace=False))
+    return indices
+
+
+def limits(*arrays: Vector) -> tuple[float, float]:
+    """The range of all values with a margin; a range around a constant."""
+    low = min(float(array.min()) for array in arrays)
+    high = max(float(array.max()) for array in arrays)
+    margin = 0.05 * (high - low) or 0.5 * abs(high) or 1.0
+    return low - margin, high + margin
+
+
+def grid_rows(across: Vector, up: Vector) -> NDArray[np.float64]:
+    """The points of a grid as rows (x, y), row by row from the bottom."""
+    return np.column_stack([part.ravel() for part in np.meshgrid(across, up)])
+
+
+def columns(model: Any) -> list[str]:
+    """The names of a fitted model's columns, or x0, x1, …; a single one is x."""
+    check_is_fitted(model)
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        return [str(name) for name in names]
+    n = int(model.n_features_in_)
+    return ["x"] if n == 1 else [f"x{i}" for i in range(n)]
+
+
+def observations(model: Any) -> tuple[NDArray[np.float64], Vector] | None:
+    """The training rows and targets that a model keeps; None if it doesn't."""
+    if not (hasattr(model, "X_train_") and hasattr(model, "y_train_")):
+        return None
+    rows, target = np.asarray(model.X_train_), np.asarray(model.y_train_)
+    target = target[:, 0] if target.ndim == 2 and target.shape[1] == 1 else target
+    if target.ndim != 1:
+        raise ValueError(
+            f"the model has {target.shape[1]} outputs, and this figure shows one: fit to one column of y at a time"
+        )
+    return rows, target
+
+
+def rows_for(model: Any, X: NDArray[np.float64]) -> Any:
+    """Rows with the column names to which the model was fitted."""
+    names = getattr(model, "feature_names_in_", None)
+    return X if names is None else frame(dict(zip(names.tolist(), X.T, strict=True)))
+
+
+def predictive(model: Any, X: NDArray[np.float64], *, latent: bool = False) -> Any:
+    """The predictive distributions at the rows of an array; without noise if `latent`."""
+    rows = rows_for(model, X)
+    return model.predict_dist(rows, latent=True) if latent else model.predict_dist(rows)
+
+
+def two(argument: str, pair: Sequence[int | str], known: Sequence[str], *, what: str) -> list[int]:
+    """The indices of two different members, given by name or index in `argument`.
+
+    >>> two("columns", ("b", 0), ["a", "b", "c"], what="column")
+    [1, 0]
+    """
+    if isinstance(pair, str) or len(pair) != 2:
+        raise ValueError(f"{argument} must be two {what}s, by name or place; got {pair!r}")
+    places = [place_of(each, known, what) for each in pair]
+    if places[0] == places[1]:
+        raise ValueError(f"{argument} must be two different {what}s; got {pair!r}")
+    return places
+
+
+def place_of(each: int | str, known: Sequence[str], what: str) -> int:
+    """The index of a member that is given by its name or index."""
+    if isinstance(each, str) and each in known:
+        return list(known).index(each)
+    if not isinstance(each, str) and 0 <= int(each) < len(known):
+        return int(each)
+    few = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
+    raise ValueError(f"the model has no {what} {each!r}; it has {len(known)}: {few}")

@@ -1,0 +1,271 @@
+"""Class probabilities and what was observed: reliability diagram and ROC curve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta, rankdata
+
+from credo.estimator import interval_level, positive_integer
+from credo.plots._classes import Forecast, color, dash, forecast, shown, title
+from credo.plots._data import Vector
+from credo.plots._labels import name_axis, shorten
+from credo.plots._style import ACCENT, ALERT, MUTED, canvas, key, strip_below
+
+
+def reliability(
+    y: ArrayLike,
+    prediction: Any,
+    *,
+    n_bins: int | str = "auto",
+    classes: Sequence[Any] | None = None,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """The observed share of an event against its predicted probability (reliability diagram).
+
+    Rows are grouped by predicted probability. The observed share of each group is drawn against its mean prediction,
+    with Jeffreys' interval for a binomial share (Brown, Cai & DasGupta 2001), and marked if that misses the diagonal.
+    With two classes the event is the second one; with more, that the predicted class was right, so that points below
+    the diagonal mean overconfidence. The histogram at the bottom counts the rows.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        Labels of held-out rows.
+    prediction : Bernoulli, Categorical or array of shape (n_samples,) or (n_samples, n_classes)
+        From `predict_dist` or `predict_proba`; one dimension is the probability of the second class.
+    n_bins : int or "auto", default "auto"
+        Groups of equal width between 0 and 1; by default 5 below 100 rows, 10 below 5000, 20 above.
+    classes : sequence of labels, optional
+        Of the columns of an array; by default the labels in y, in order.
+    level : float, default 0.95
+        Of the intervals.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        The strip is its ``child_axes[0]``.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = reliability(["no", "no", "yes", "yes"], [0.1, 0.1, 0.1, 0.9], n_bins=2, ax=Figure().subplots())
+    >>> ax.lines[1].get_xydata().round(3).tolist()
+    [[0.1, 0.333], [0.9, 1.0]]
+    """
+    found = forecast(y, prediction, classes)
+    if len(found.classes) == 2:
+        predicted, happened = found.table[:, 1], found.codes == 1
+        across, up = f"predicted probability of {title(found.classes[1])}", "observed share"
+    else:
+        predicted, happened = found.table.max(axis=1), found.table.argmax(axis=1) == found.codes
+        across, up = "probability of the predicted class", "accuracy"
+    edges = np.linspace(0.0, 1.0, _bins(n_bins, len(predicted)) + 1)
+    counts, mean, share, lower, upper = grouped(predicted, happened, edges, interval_level(level))
+    with canvas(ax, size=(4.2, 4.2)) as ax:
+        ax.plot([0.0, 1.0], [0.0, 1.0], color=MUTED, linewidth=0.8, zorder=1)
+        _groups(ax, mean, share, lower, upper, level)
+        strip = strip_below(ax, 0.0, 1.0, strip=0.14, room=0.2)
+        strip.bar(
+            edges[:-1], counts, width=np.diff(edges), align="edge", color=ACCENT, alpha=0.35, edgecolor="#ffffff",
+            linewidth=0.6,
+        )  # fmt: skip
+        strip.set(xlim=(0.0, 1.0), ylim=(0.0, counts.max()), ylabel="rows")
+        strip.yaxis.set_major_locator(FixedLocator([0, int(counts.max())]))
+        key(ax, gap=0.6)
+        ax.set_xlim(0.0, 1.0)
+        name_axis(ax.xaxis, across)
+        name_axis(ax.yaxis, up)
+        return ax
+
+
+def grouped(
+    predicted: Vector, happened: NDArray[np.bool_], edges: Vector, level: float
+) -> tuple[NDArray[np.intp], Vector, Vector, Vector, Vector]:
+    """Rows in each group, and of those that have any: mean prediction, share of events and the share's interval."""
+    group = np.clip(np.searchsorted(edges, predicted, side="right") - 1, 0, len(edges) - 2)
+    counts = np.bincount(group, minlength=len(edges) - 1)
+    used = counts > 0
+    n = counts[used]
+    events = np.bincount(group, weights=happened, minlength=len(counts))[used]
+    mean = np.bincount(group, weights=predicted, minlength=len(counts))[used] / n
+    tail = (1 - level) / 2
+    # Jeffreys' prior Beta(½, ½); if no row or every row had the event, the interval goes to the end of the scale.
+    lower = np.where(events == 0, 0.0, beta.ppf(tail, events + 0.5, n - events + 0.5))
+    upper = np.where(events == n, 1.0, beta.isf(tail, events + 0.5, n - events + 0.5))
+    return counts, mean, events / n, lower, upper
+
+
+def _bins(n_bins: int | str, n_rows: int) -> int:
+    if isinstance(n_bins, str):
+        if n_bins != "auto":
+            raise ValueError(f'n_bins must be a positive whole number or "auto"; got {n_bins!r}')
+        return 5 if n_rows < 100 else 10 if n_rows < 5000 else 20
+    return positive_integer("n_bins", n_bins)
+
+
+def _groups(ax: Axes, mean: Vector, share: Vector, lower: Vector, upper: Vector, level: float) -> None:
+    calibrated = (lower <= mean) & (mean <= upper)
+    ax.plot(mean, share, color=ACCENT, linewidth=0.8, alpha=0.5, zorder=2)
+    for rows, paint, face, text in (
+        (calibrated, ACCENT, ACCENT, f"observed, with {level * 100:g} % interval"),
+        (~calibrated, ALERT, "#ffffff", "interval misses the diagonal"),
+    ):
+        if rows.any():
+            ax.vlines(mean[rows], lower[rows], upper[rows], color=paint, linewidth=1.2, zorder=2)
+            ax.plot(
+                mean[rows], share[rows], "o", color=paint, markerfacecolor=face, markersize=5, zorder=3, label=text,
+                clip_on=False,
+            )  # fmt: skip
+
+
+# The name of the curve, the probability of the event, and whether it happened.
+_Curve = tuple[str, Vector, NDArray[np.bool_]]
+
+
+def roc(
+    y: ArrayLike,
+    prediction: Any,
+    *,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    max_curves: int = 6,
+    ax: Axes | None = None,
+) -> Axes:
+    """The true positive rate against the false positive rate, for every threshold on the probability.
+
+    The area under the curve (AUC) is the probability that an event was ranked above a non-event, ties counting half.
+    The legend has it with its standard error (DeLong, DeLong & Clarke-Pearson 1988), which needs two rows of each kind
+    and isn't given for a perfect ranking.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+        Labels of held-out rows.
+    prediction : Bernoulli, Categorical or array of shape (n_samples,) or (n_samples, n_classes), or a dict of them
+        From `predict_dist` or `predict_proba`; one dimension is the probability of the second class. A dict draws a
+        curve for each of several models.
+    classes : sequence of labels, optional
+        Of the columns of an array; by default the labels in y, in order.
+    positive : label, optional
+        The event, by default the second of two classes. Of more classes, each is drawn against the rest.
+    max_curves : int, default 6
+        Of more curves, those with the smallest areas are highlighted.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = roc(["no", "no", "yes", "yes"], [0.1, 0.4, 0.35, 0.8], ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['0.750 ± 0.354']
+    """
+    curves, axes = _curves(y, prediction, classes, positive)
+    areas = [area(scores, happened) for _, scores, happened in curves]
+    smallest = np.argsort([value for value, _ in areas], kind="stable").tolist()
+    most = positive_integer("max_curves", max_curves)
+    strong, faint = sorted(smallest[:most]), sorted(smallest[most:])
+    with canvas(ax, size=(4.0, 4.0)) as ax:
+        ax.plot([0.0, 1.0], [0.0, 1.0], color=MUTED, linewidth=0.8, zorder=1)
+        for rank, place in enumerate(strong):
+            name, scores, happened = curves[place]
+            ax.plot(
+                *steps(scores, happened), color=color(rank), linestyle=dash(rank), linewidth=1.6, zorder=3,
+                label=_entry(name, *areas[place]), clip_on=False,
+            )  # fmt: skip
+        for place in faint:
+            ax.plot(*steps(*curves[place][1:]), color=MUTED, linewidth=0.8, alpha=0.6, zorder=2)
+        if faint:
+            others = [areas[place][0] for place in faint]
+            ax.lines[-1].set_label(f"{len(faint)} more: {min(others):.3f} to {max(others):.3f}")
+        legend = ax.legend(
+            loc="lower right", frameon=False, borderaxespad=0.3, handlelength=2.2, alignment="left",
+            title="AUC ± standard error", title_fontsize=8.0,
+        )  # fmt: skip
+        for line in legend.get_texts():
+            line.set_parse_math(False)
+        ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal")
+        name_axis(ax.xaxis, f"false positive rate ({axes[0]})")
+        name_axis(ax.yaxis, f"true positive rate ({axes[1]})")
+        return ax
+
+
+def area(scores: Vector, happened: NDArray[np.bool_]) -> tuple[float, float]:
+    """The area under the curve and its standard error, NaN if a class has a single row.
+
+    With V the share of non-events that an event outranks, or of events that outrank a non-event, the variance is
+    var(V of events)/m + var(V of non-events)/n (DeLong et al. 1988), computed from ranks (Sun & Xu 2014).
+
+    >>> area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]))
+    (0.75, 0.3535533905932738)
+    """
+    m, n = int(happened.sum()), int((~happened).sum())
+    ranks = rankdata(scores)
+    above = (ranks[happened] - rankdata(scores[happened])) / n
+    below = 1 - (ranks[~happened] - rankdata(scores[~happened])) / m
+    if min(m, n) < 2:
+        return float(above.mean()), np.nan
+    return float(above.mean()), float(np.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n))
+
+
+def steps(scores: Vector, happened: NDArray[np.bool_]) -> tuple[Vector, Vector]:
+    """False and true positive rates as the threshold falls; corners only, and one step for rows of equal score."""
+    order = np.argsort(-scores, kind="stable")
+    last = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)
+    hits = np.append(0, np.cumsum(happened[order])[last])
+    alarms = np.append(0, np.cumsum(~happened[order])[last])
+    # In integers: a point on the line between its neighbours isn't a corner.
+    turns = np.diff(hits)[1:] * np.diff(alarms)[:-1] != np.diff(hits)[:-1] * np.diff(alarms)[1:]
+    corners = np.concatenate([[True], turns, [True]])
+    return alarms[corners] / alarms[-1], hits[corners] / hits[-1]
+
+
+def _curves(
+    y: ArrayLike, prediction: Any, classes: Sequence[Any] | None, positive: Any
+) -> tuple[list[_Curve], tuple[str, str]]:
+    """Every curve to draw, and what the two axes are shares of."""
+    several = isinstance(prediction, Mapping)
+    if several and not prediction:
+        raise ValueError("there is nothing to draw: the dict of predictions is empty")
+    models = prediction if several else {"": prediction}
+    found = {str(name): forecast(y, each, classes) for name, each in models.items()}
+    first = next(iter(found.values()))
+    if len(first.classes) > 2 and positive is None:
+        if several:
+            raise ValueError(
+                f"curves of several models need one event, and there are {len(first.classes)} classes: say "
+                f"positive=, one of {shown(first.classes)}"
+            )
+        return _against_rest(first), ("share of other classes", "share of the class")
+    event = first.classes[1] if positive is None else positive
+    curves = []
+    for name, each in found.items():
+        if event not in each.classes:
+            raise ValueError(f"positive must be one of the classes {shown(each.classes)}; got {positive!r}")
+        place = each.classes.index(event)
+        happened = each.codes == place
+        if happened.all() or not happened.any():
+            have = "every" if happened.all() else "no"
+            raise ValueError(f"a ROC curve needs events and others, and {have} label in y is {event!r}")
+        curves.append((shorten(name, width=28) if name else "", each.table[:, place], happened))
+    other = title(first.classes[0]) if event == first.classes[-1] and len(first.classes) == 2 else "the others"
+    return curves, (f"share of {other}", f"share of {title(event)}")
+
+
+def _against_rest(found: Forecast) -> list[_Curve]:
+    present = np.unique(found.codes)
+    if len(present) < 2:
+        raise ValueError(f"a ROC curve needs two classes, and every label in y is {found.classes[present[0]]!r}")
+    return [(title(found.classes[place]), found.table[:, place], found.codes == place) for place in present]
+
+
+def _entry(name: str, value: float, error: float) -> str:
+    text = f"{value:.3f}" + (f" ± {error:.3f}" if error > 0 else "")
+    return f"{name}: {text}" if name else text

@@ -1,0 +1,303 @@
+"""Held-out predictions of numbers: facts, sentences and figures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from credo import plots
+from credo.io.preparation import time_column
+from credo.metrics import pit, point
+from credo.metrics._calibration_test import ALARM, ALARM_Z, Coverage, Uniformity, coverage_test, uniformity
+from credo.plots import shorten
+from credo.report._figures import MAX_POINTS, Figure, figure
+from credo.report._numbers import about, capital, count, number, p_value, percent, several, whole_percent
+from credo.selection import Gap, HeldOut, gap
+
+Vector = NDArray[np.float64]
+
+# With fewer rows, neither calibration nor a pattern can be judged.
+_FEW = 20
+# How many rows the figure over time shows.
+_MAX_TIMES = 1000
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Held-out predictions of numbers. Without a mean, `mean` is the median and `std` is infinite."""
+
+    held: HeldOut
+
+    @property
+    def y(self) -> Vector:
+        return self.held.y
+
+    @cached_property
+    def mean(self) -> Vector:
+        return point(self.held.dist)
+
+    @cached_property
+    def std(self) -> Vector:
+        return np.where(np.isnan(self.held.dist.std), np.inf, self.held.dist.std)
+
+    @cached_property
+    def interval(self) -> tuple[Vector, Vector]:
+        return self.held.dist.interval(0.95)
+
+    @cached_property
+    def inside(self) -> NDArray[np.bool_]:
+        return (self.interval[0] <= self.y) & (self.y <= self.interval[1])
+
+    @cached_property
+    def pit(self) -> Vector:
+        return pit(self.y, self.held.dist)
+
+    @cached_property
+    def uniformity(self) -> Uniformity:
+        return uniformity(self.pit)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """How many rows are inside their interval, and how many should be."""
+        return coverage_test(self.inside)
+
+    def gain(self, baseline: Predicted) -> Gap:
+        """The reduction of the squared error, compared with the baseline."""
+        return gap((self.y - baseline.mean) ** 2, (self.y - self.mean) ** 2)
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Spearman's rank correlation with its p-value."""
+
+    rho: float = 0.0
+    p: float = 1.0
+
+    def __str__(self) -> str:
+        return f"Spearman ρ = {number(self.rho, digits=2)}, {p_value(self.p)}"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Rank correlations of residuals with the prediction (`level`), its distance from the median and their size."""
+
+    n: int
+    level: Correlation
+    bend: Correlation
+    size: Correlation
+
+
+def pattern(y: Vector, mean: Vector, std: Vector | float = 1.0) -> Pattern:
+    """Rank correlations that would be zero if there were nothing left to explain.
+
+    The size of a residual is measured in predictive standard deviations.
+    """
+    residual = y - mean
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.abs(residual) / std
+    return Pattern(
+        len(residual),
+        level=_correlation(residual, mean),
+        bend=_correlation(residual, np.abs(mean - np.median(mean))),
+        size=_correlation(size, mean) if np.isfinite(size).all() else Correlation(),
+    )
+
+
+def _correlation(a: Vector, b: Vector) -> Correlation:
+    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return Correlation()
+    result = spearmanr(a, b)
+    return Correlation(float(result.statistic), float(result.pvalue))
+
+
+def error_sentence(rmse: float, baseline: float | None, *, clear: bool) -> str:
+    """The RMSE beside that of the baseline; `clear` if chance doesn't explain the difference."""
+    text = f"RMSE on held-out rows: {number(rmse)}"
+    if baseline is None or not math.isfinite(rmse):
+        return f"{text}."
+    saved, guess = 1 - rmse / baseline, "the baseline, which always predicts the mean"
+    if saved >= 0.01:
+        verdict = "" if clear else ", a difference that chance could explain"
+        removed = f"The model removes {whole_percent(saved)} of its error{verdict}."
+        return f"{text}; {guess}, has {number(baseline)}. {removed}"
+    verdict = "no smaller than" if saved > -0.01 else "larger than"
+    return f"{text}, {verdict} that of {guess} ({number(baseline)})."
+
+
+def coverage_sentence(fact: Coverage, shape: Uniformity | None = None) -> str:
+    """Whether the 95 % intervals hold 95 % of the rows; `shape` tells whether those of other levels do."""
+    share, wide = fact.inside / fact.n, shape is not None and shape.too_wide
+    narrow = shape is not None and shape.too_narrow
+    bounds = count(fact.low) if fact.low == fact.high else f"{count(fact.low)}–{count(fact.high)}"
+    if fact.low <= fact.inside <= fact.high:
+        other = f". Intervals of lower levels are {'wider' if wide else 'narrower'} than they should be"
+        verdict = f"as expected ({bounds}){other if wide or narrow else ''}"
+    elif fact.inside < fact.low and wide:
+        verdict = f"fewer than expected ({bounds}), although most intervals are wider than necessary"
+    elif fact.inside < fact.low:
+        what = "slightly overconfident" if share > 0.93 else "overconfident: treat its intervals as too narrow"
+        verdict = f"fewer than expected ({bounds}); the model is {what}"
+    else:
+        what = "slightly underconfident" if share < 0.97 else "underconfident: its intervals are wider than necessary"
+        verdict = f"more than expected ({bounds}); the model is {what}"
+    rows = f"{count(fact.inside)} of {several(fact.n, 'held-out row')} ({percent(share)})"
+    return f"Coverage: {rows} are inside their 95 % interval, {verdict}."
+
+
+def agreement_sentence(r2: float | None, fact: Coverage, *, target: str) -> str:
+    """What the figure of predicted and actual values shows."""
+    missed = fact.n - fact.inside
+    bars = (
+        f"{count(missed) if missed else 'None'} of {several(fact.n, 'interval')} "
+        f"{'misses' if missed == 1 else 'miss'} the actual value; about {about(0.05 * fact.n)} should."
+    )
+    if r2 is None:
+        return bars
+    share = whole_percent(r2) if r2 > 0 else "none"
+    return f"The predictions explain {share} of the variance of {target} in held-out rows. {bars}"
+
+
+def calibration_sentence(fact: Uniformity) -> str:
+    """What the PIT histogram shows."""
+    if fact.n < _FEW:
+        return f"{several(fact.n, 'row')} are too few to judge calibration."
+    test = f"chi-square test, {p_value(fact.bars.p)}"
+    signs = [_width(fact)] if fact.too_wide or fact.too_narrow else []
+    if abs(fact.bias) > ALARM_Z:
+        side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
+        share = fact.above if fact.bias > 0 else 1 - fact.above
+        signs.append(
+            f"biased: {whole_percent(share)} of the observations are {side} the median of their predictive "
+            f"distributions, so predictions tend to be too {verdict}"
+        )
+    if not signs and fact.bars.are_flat:
+        return f"No sign of miscalibration in {several(fact.n, 'row')} ({test})."
+    signs = signs or [f"the bars are less even than chance allows ({test})"]
+    points = 100 * fact.distance
+    close = ", too little to matter for most uses" if points < 2 else ""
+    return (
+        f"{'. '.join(map(capital, signs))}. Predicted and observed probabilities differ by up to "
+        f"{number(points, digits=2)} percentage points{close}."
+    )
+
+
+def _width(fact: Uniformity) -> str:
+    if not fact.too_wide:
+        return "overconfident: too many observations are in the tails of their predictive distributions"
+    if not fact.too_narrow:
+        return "underconfident: too many observations are near the middle of their predictive distributions"
+    outer = 1 - fact.coverage.inside / fact.coverage.n
+    wide, narrow = ("most rows", "some") if fact.central > 0.5 else ("some rows", "others")
+    return (
+        f"{whole_percent(fact.central)} of the observations are in the middle half of their predictive distributions "
+        f"(50 % expected) and {whole_percent(outer)} in the outermost 5 %: intervals are too wide for {wide} and too "
+        f"narrow for {narrow}"
+    )
+
+
+def residual_sentence(fact: Pattern, residual: Vector, *, useful: bool) -> str:
+    """The patterns in the residuals for which there is evidence.
+
+    The mean of the training folds is low where that of the held-out fold is high, so a model that predicts next to
+    nothing (not `useful`) shows a falling trend without being wrong; then the trend is left out.
+    """
+    size = np.abs(residual)
+    half = f"Half of the errors are below {number(float(np.median(size)))}; the largest is {number(float(size.max()))}."
+    if fact.n < _FEW:
+        return f"{several(fact.n, 'row')} are too few to show a pattern. {half}"
+    signs = []
+    if useful and fact.level.p < ALARM:
+        way, verdict = ("rise", "too close to the mean") if fact.level.rho > 0 else ("fall", "too extreme")
+        signs.append(f"residuals {way} with the prediction ({fact.level}): predictions are {verdict}")
+    if fact.bend.p < ALARM:
+        side = "above" if fact.bend.rho > 0 else "below"
+        ends = f"at both ends the actual values are {side} the predictions"
+        signs.append(f"{ends} ({fact.bend}): the model misses some curvature")
+    if fact.size.p < ALARM:
+        way = "grow" if fact.size.rho > 0 else "shrink"
+        signs.append(f"errors {way} with the prediction more than the intervals do ({fact.size})")
+    signs = signs or ["no clear trend: mean and spread of the residuals don't change with the prediction"]
+    return f"{'. '.join(map(capital, signs))}. {half}"
+
+
+def held_out_figures(held: Predicted, *, target: str, baseline: float | None) -> list[Figure]:
+    """Predicted versus actual, calibration and residuals of the selected model; `baseline` is the baseline's RMSE."""
+    residual = held.y - held.mean
+    r2 = None if baseline is None else 1 - (float(np.sqrt(np.mean(residual**2))) / baseline) ** 2
+    n = len(held.y)
+    some = f" {count(MAX_POINTS)} of {count(n)} rows are drawn." if n > MAX_POINTS else ""
+    shape = held.uniformity
+    options: dict[str, Any] = {"name": target, "max_points": MAX_POINTS}
+    return [
+        figure(
+            "agreement",
+            "How close are the predictions?",
+            lambda ax: plots.predicted_vs_actual(held.y, held.mean, interval=held.interval, ax=ax, **options),
+            agreement_sentence(r2, held.coverage, target=shorten(target)),
+            f"Held-out predictions with 95 % intervals; exact predictions lie on the diagonal.{some}",
+        ),
+        figure(
+            "calibration",
+            "Are the intervals calibrated?",
+            lambda ax: plots.calibration(held.pit, bins=shape.bars.n, level=1 - ALARM, ax=ax),
+            calibration_sentence(shape),
+            "Flat: calibrated. U-shaped: overconfident. Hump: underconfident. Slope: biased. With a calibrated model, "
+            "all bars stay between the dashed lines in 99 % of cases.",
+        ),
+        figure(
+            "residuals",
+            "Do the residuals show a pattern?",
+            lambda ax: plots.residuals(held.y, held.mean, ax=ax, **options),
+            residual_sentence(pattern(held.y, held.mean, held.std), residual, useful=(r2 or 0.0) > 0.05),
+            f"Residuals of a good model scatter evenly around zero.{some}",
+        ),
+    ]
+
+
+def time_figure(held: Predicted, frame: Any, *, n_folds: int, target: str) -> list[Figure]:
+    """Predicted and actual values in time order, if the table has one."""
+    found = time_column(frame)
+    if found is None or found.repeated:
+        return []
+    dates = found.dates(found.values)
+    days = found.values if dates is None else (dates - np.datetime64("1970-01-01")) / np.timedelta64(1, "D")
+    rows = held.held.rows
+    every = np.argsort(days[rows], kind="stable")
+    order = every[-_MAX_TIMES:]
+    blocks = _blocks(days, rows, n_folds)
+    squares = (held.y - held.mean) ** 2
+    early, late = (float(np.sqrt(np.mean(squares[part]))) for part in np.array_split(every, 2))
+    some = f" The last {count(_MAX_TIMES)} rows are drawn." if len(rows) > _MAX_TIMES else ""
+    how = (
+        f"The first {several(len(frame) - len(rows), 'row')} were used for training only. Each later block (dashed "
+        "lines) was predicted from the rows before it."
+        if blocks
+        else "Each row was predicted from other rows, earlier and later ones."
+    )
+    made = figure(
+        "time",
+        "How do the predictions do over time?",
+        lambda ax: plots.over_time(
+            days[rows[order]], held.y[order], held.mean[order], interval=(held.interval[0][order],
+            held.interval[1][order]), blocks=blocks, dates=dates is not None, name=target, ax=ax,
+        ),
+        f"RMSE is {number(early)} in the earlier half of the held-out rows and {number(late)} in the later half. "
+        f"{count(int(held.inside.sum()))} of {count(len(rows))} rows are inside the 95 % band.",
+        f"Held-out predictions (line and band) and actual values (dots) by {shorten(found.name)}. {how}{some}",
+        size=(9.6, 3.0),
+    )  # fmt: skip
+    return [made]
+
+
+def _blocks(days: NDArray[np.float64], rows: NDArray[np.intp], n_folds: int) -> list[float]:
+    """Where each held-out block begins, if each was predicted from the rows before it; else nothing."""
+    parts = np.array_split(np.argsort(days, kind="stable"), n_folds + 1)
+    if len(np.intersect1d(parts[0], rows)) or len(parts[0]) + len(rows) != len(days):
+        return []
+    return [float(days[part[0]]) for part in parts[1:] if len(part)]
