@@ -48,8 +48,8 @@ class Transform(ABC):
     def log_derivative(self, y: ArrayLike) -> Array:
         """ln g'(y), the log Jacobian from z to y."""
 
-    def _slope(self, y: Array) -> Array:
-        """dy/dz = 1/g'(y)."""
+    def _slope(self, z: Array, y: Array) -> Array:
+        """dy/dz = 1/g'(y), where z = g(y)."""
         with np.errstate(all="ignore"):
             return np.exp(-self.log_derivative(y))
 
@@ -110,6 +110,9 @@ class Log(Transform):
 
     def _tail_index(self, index: Array) -> tuple[Array, Array]:
         return np.full(index.shape, np.inf), _power_index(index, 0.0)
+
+    def _slope(self, z: Array, y: Array) -> Array:
+        return y
 
     def _panel(self, z: Array) -> Array:
         return np.full(z.shape, 4.0)
@@ -179,6 +182,11 @@ class BoxCox(_Power):
     def _tail_index(self, index: Array) -> tuple[Array, Array]:
         return np.full(index.shape, np.inf), _power_index(index, self.power)
 
+    def _slope(self, z: Array, y: Array) -> Array:
+        # (y/unit)^λ = 1 + λz; at the end of the image both y and dz/dy may be zero.
+        with np.errstate(all="ignore"):
+            return np.where(y > 0, y / (1 + self.power * z), np.inf if self.power > 1 else 0.0)
+
     def _panel(self, z: Array) -> Array:
         return _power_panel(z, self.power)
 
@@ -230,6 +238,11 @@ class YeoJohnson(_Power):
 
     def _tail_index(self, index: Array) -> tuple[Array, Array]:
         return _power_index(index, 2 - self.power), _power_index(index, self.power)
+
+    def _slope(self, z: Array, y: Array) -> Array:
+        power = np.where(z >= 0, self.power, 2 - self.power)
+        with np.errstate(all="ignore"):
+            return (self.unit + np.abs(y)) / (1 + power * np.abs(z))
 
     def _panel(self, z: Array) -> Array:
         up = _power_panel(np.maximum(z, 0.0), self.power)

@@ -152,7 +152,7 @@ class Transformed(Distribution):
         y = self.transform.inverse(z)
         with np.errstate(all="ignore"):
             # An infinite width belongs to a component without weight, which has no knots.
-            length = np.where(np.isinf(width), np.inf, width * self.transform._slope(y))
+            length = np.where(np.isinf(width), np.inf, width * self.transform._slope(z, y))
             ends = [np.abs(self.transform.inverse(z + side * reach) - y) for side in (-1, 1)]
         return length, np.where(np.isfinite(reach), np.maximum(*ends), reach)
 
@@ -282,7 +282,7 @@ class Transformed(Distribution):
 
         def integrand(z: Array, rows: NDArray[np.intp]) -> Array:
             upper, y = z > center[rows], self.transform.inverse(z)
-            tail = self._take(rows)._conditional(z, upper) * self.transform._slope(y)
+            tail = self._take(rows)._conditional(z, upper) * self.transform._slope(z, y)
             return np.stack([np.where(upper, tail, -tail), 2 * np.abs(y - middle[rows]) * tail])
 
         with np.errstate(all="ignore"):
@@ -296,7 +296,7 @@ class Transformed(Distribution):
 
         def integrand(z: Array, rows: NDArray[np.intp]) -> Array:
             tail = self._take(rows)._conditional(z, z > place[rows])
-            return tail * tail * self.transform._slope(self.transform.inverse(z))
+            return tail * tail * self.transform._slope(z, self.transform.inverse(z))
 
         with np.errstate(all="ignore"):
             # Beyond the ends of the quadrature F is 0 or 1.
