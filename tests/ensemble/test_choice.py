@@ -7,8 +7,7 @@ from scipy import sparse, stats
 from scipy.special import inv_boxcox
 
 from credo.distributions import BoxCox, Identity, Log, YeoJohnson
-from credo.ensemble import choose_transform
-from credo.ensemble._choice import distinct_rows, fitted_transform
+from credo.ensemble import TransformedTarget, choose_transform
 
 
 def rows(n=500, p=3, seed=0):
@@ -17,11 +16,15 @@ def rows(n=500, p=3, seed=0):
     return X, X @ np.linspace(1.0, -1.0, p), rng.normal(size=n)
 
 
+def fitted(kind, X, y, weight=None):
+    return TransformedTarget(transformation=kind).fit(X, y, sample_weight=weight).transformation_
+
+
 @pytest.mark.parametrize(("kind", "oracle"), [("box-cox", stats.boxcox), ("yeo-johnson", stats.yeojohnson)])
 def test_without_inputs_the_power_is_scipy_s(kind, oracle):
     """scipy's has no unit: y is given to it in the unit that the fit takes."""
     y = np.random.default_rng(1).gamma(2.0, size=400)
-    ours = fitted_transform(kind, np.empty((400, 0)), y, np.ones(400))
+    ours = fitted(kind, np.zeros((400, 1)), y)
     assert 0 < ours.power < 2
     assert ours.power == pytest.approx(oracle(y / ours.unit)[1], abs=0.006)
 
@@ -31,7 +34,7 @@ def test_the_power_is_that_of_the_residuals():
     rng = np.random.default_rng(2)
     x = rng.exponential(size=2000)
     y = inv_boxcox(2 + 3 * x + 0.4 * rng.normal(size=2000), 0.5)
-    given_x = fitted_transform("box-cox", *distinct_rows(x[:, None], y, np.ones(2000)))
+    given_x = fitted("box-cox", x[:, None], y)
     assert given_x.power == pytest.approx(0.5, abs=0.05)
     assert abs(stats.boxcox(y)[1] - 0.5) > 0.2
 
@@ -69,8 +72,7 @@ def test_weights_are_copies():
     y, weight = np.exp(f + 0.5 * noise), np.random.default_rng(0).integers(1, 4, 120)
     copies = np.random.default_rng(1).permutation(np.repeat(np.arange(120), weight))
     assert choose_transform(X, y, sample_weight=weight) == choose_transform(X[copies], y[copies])
-    one = fitted_transform("box-cox", *distinct_rows(X, y + 1, weight.astype(float)))
-    assert one == fitted_transform("box-cox", *distinct_rows(X[copies], y[copies] + 1, np.ones(len(copies))))
+    assert fitted("box-cox", X, y + 1, weight) == fitted("box-cox", X[copies], y[copies] + 1)
 
 
 def test_any_table_will_do():

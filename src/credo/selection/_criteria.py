@@ -53,7 +53,7 @@ def description_length(model: Any) -> float:
     --------
     >>> from credo.linear import LogisticRegression
     >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"])
-    >>> round(description_length(model), 2)  # four labels, told one by one, take 4 bits
+    >>> round(description_length(model), 2)  # four labels, encoded one by one, take 4 bits
     5.39
     """
     return bic(model) / (2.0 * math.log(2.0))

@@ -12,6 +12,8 @@ from credo._jit import njit
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+# Of a sparse matrix by columns: entries, their rows, and where each column starts.
+Matrix = tuple[Array, NDArray[np.uint32], NDArray[np.uint32]]
 
 # Passes between two extrapolations.
 DEPTH = 5
@@ -42,17 +44,21 @@ def gram_descent(
     gap = gram_gap(m, c, w, g, l1, l2, yy)
     while gap > target and passes < max_passes:
         if kept == 0:
-            weights[0], gradients[0], kept = w[:m], g[:m], 1
+            _copy(w, weights[0])
+            _copy(g, gradients[0])
+            kept = 1
         _gram_pass(K, m, w, g, l1, l2)
         passes += 1
-        weights[kept], gradients[kept] = w[:m], g[:m]
+        _copy(w, weights[kept])
+        _copy(g, gradients[kept])
         kept += 1
         if kept > DEPTH:
             kept = 0
             a = extrapolation_weights(weights)
-            new_w, new_g = a @ weights[1:], a @ gradients[1:]
+            new_w, new_g = _combined(a, weights), _combined(a, gradients)
             if _gram_value(m, c, new_w, new_g, l1, l2) < _gram_value(m, c, w, g, l1, l2):
-                w[:m], g[:m] = new_w, new_g
+                _copy(new_w, w[:m])
+                _copy(new_g, g[:m])
         gap = gram_gap(m, c, w, g, l1, l2, yy)
     return passes, gap
 
@@ -80,18 +86,14 @@ def duality_gap(square: float, inner: float, size: float, largest: float, l1: fl
 
 @njit(cache=True, nogil=True)
 def column_descent(
-    data: Array,
-    indices: NDArray[np.uint32],
-    indptr: NDArray[np.uint32],
-    squares: Array,
-    column_totals: Array,
-    mean: Array,
+    matrix: Matrix,
+    moments: tuple[Array, Array, Array],
+    y: Array,
     root: Array,
     members: Indices,
     w: Array,
     r: Array,
     shift: Array,
-    y: Array,
     l1: float,
     l2: float,
     target: float,
@@ -99,35 +101,39 @@ def column_descent(
 ) -> tuple[int, float]:
     """The same for the columns `members` of a sparse matrix, by the residual; centred, but never made dense.
 
-    The residual is r + shift·root. With column_totals = Xᵀroot, x_jᵀ(r + shift·root) = x_jᵀr + shift·column_totals_j. A
-    step δ of w_j changes r by −δx_j and shift by δ·mean_j. As the residual is centred, the columns needn't be.
-    Returns the number of passes and the gap.
+    `moments` are the squared lengths of the centred columns, totals = Xᵀroot, and means. Residuals are r + shift·root,
+    and x_jᵀ(r + shift·root) = x_jᵀr + shift·totals_j. A step δ of w_j changes r by −δx_j and shift by δ·mean_j. As the
+    residual is centred, the columns needn't be. Returns the number of passes and the gap.
     """
     n, m = len(r), len(members)
-    weights, residuals, shifts = np.empty((DEPTH + 1, m)), np.empty((DEPTH + 1, n)), np.empty((DEPTH + 1, 1))
+    # The shift is kept behind the residual.
+    weights, residuals = np.empty((DEPTH + 1, m)), np.empty((DEPTH + 1, n + 1))
     kept, passes, last = 0, 0, 0
     gap, seen = np.inf, np.inf
     while passes < max_passes:
         if kept == 0:
-            weights[0], residuals[0], shifts[0, 0], kept = w[members], r, shift[0], 1
-        decrease = _column_pass(data, indices, indptr, squares, column_totals, mean, members, w, r, shift, l1, l2)
+            _keep(w, members, r, shift[0], weights[0], residuals[0])
+            kept = 1
+        decrease = _column_pass(matrix, moments, members, w, r, shift, l1, l2)
         passes += 1
         # A gap costs as much as a pass: it is computed if the last pass gained little, or after some passes.
         if decrease <= min(0.3 * target, 0.5 * seen) or passes - last >= 2 * DEPTH:
             last, seen = passes, decrease
-            gap = _column_gap(data, indices, indptr, column_totals, root, members, w, r, shift[0], y, l1, l2)
+            gap = _column_gap(matrix, moments[1], y, root, members, w, r, shift[0], l1, l2)
             if gap <= target:
                 break
-        weights[kept], residuals[kept], shifts[kept, 0] = w[members], r, shift[0]
+        _keep(w, members, r, shift[0], weights[kept], residuals[kept])
         kept += 1
         if kept > DEPTH:
             kept = 0
             a = extrapolation_weights(weights)
-            new_w, new_r, new_shift = a @ weights[1:], a @ residuals[1:], (a @ shifts[1:])[0]
-            now = _column_value(w[members], r, shift[0], root, l1, l2)
-            if _column_value(new_w, new_r, new_shift, root, l1, l2) < now:
-                w[members], shift[0] = new_w, new_shift
-                r[:] = new_r
+            new_w, new_r = _combined(a, weights), _combined(a, residuals)
+            now = _column_value(weights[DEPTH], residuals[DEPTH], root, l1, l2)
+            if _column_value(new_w, new_r, root, l1, l2) < now:
+                for j in range(m):
+                    w[members[j]] = new_w[j]
+                _copy(new_r, r)
+                shift[0] = new_r[n]
     return passes, gap
 
 
@@ -213,10 +219,13 @@ def log_loss(scores: Array, Y: Array, weight: Array, p: Array) -> float:
 def extrapolation_weights(iterates: Array) -> Array:
     """Anderson extrapolation: argmin ‖Σ a_k (x_k − x_{k−1})‖ over weights a with sum one."""
     depth = len(iterates) - 1
-    steps = iterates[1:] - iterates[:-1]
-    M = steps @ steps.T
-    trace = 0.0
+    M, trace = np.zeros((depth, depth)), 0.0
     for k in range(depth):
+        for i in range(k + 1):
+            for j in range(iterates.shape[1]):
+                step = iterates[k + 1, j] - iterates[k, j]
+                M[k, i] += step * (iterates[i + 1, j] - iterates[i, j])
+            M[i, k] = M[k, i]
         trace += M[k, k]
     last = np.zeros(depth)
     last[depth - 1] = 1.0
@@ -238,6 +247,32 @@ def extrapolation_weights(iterates: Array) -> Array:
         a[k] /= M[k, k]
     total = a.sum()
     return a / total if abs(total) > 0.0 and np.isfinite(total) else last
+
+
+@njit(cache=True, nogil=True)
+def _copy(source: Array, out: Array) -> None:
+    """out[:] = source[: len(out)], which takes seconds to compile."""
+    for j in range(len(out)):
+        out[j] = source[j]
+
+
+@njit(cache=True, nogil=True)
+def _keep(w: Array, members: Indices, r: Array, shift: float, weights: Array, residual: Array) -> None:
+    for j in range(len(members)):
+        weights[j] = w[members[j]]
+    for i in range(len(r)):
+        residual[i] = r[i]
+    residual[len(r)] = shift
+
+
+@njit(cache=True, nogil=True)
+def _combined(a: Array, iterates: Array) -> Array:
+    """Σ a_k x_{k+1}; without BLAS, which takes seconds to compile."""
+    total = np.zeros(iterates.shape[1])
+    for k in range(len(a)):
+        for j in range(len(total)):
+            total[j] += a[k] * iterates[k + 1, j]
+    return total
 
 
 @njit(cache=True, nogil=True)
@@ -266,12 +301,8 @@ def _gram_value(m: int, c: Array, w: Array, g: Array, l1: float, l2: float) -> f
 
 @njit(cache=True, nogil=True, fastmath=_ORDER_FREE)
 def _column_pass(
-    data: Array,
-    indices: NDArray[np.uint32],
-    indptr: NDArray[np.uint32],
-    squares: Array,
-    column_totals: Array,
-    mean: Array,
+    matrix: Matrix,
+    moments: tuple[Array, Array, Array],
     members: Indices,
     w: Array,
     r: Array,
@@ -280,13 +311,14 @@ def _column_pass(
     l2: float,
 ) -> float:
     """One pass; returns approximately by how much it lowers the objective."""
+    (data, indices, indptr), (squares, totals, mean) = matrix, moments
     decrease, level = 0.0, shift[0]
     for j in members:
         square, old = squares[j], w[j]
         if square <= 0.0:
             continue
         start, stop = indptr[j], indptr[j + 1]
-        slope = level * column_totals[j]
+        slope = level * totals[j]
         for k in range(start, stop):
             slope += data[k] * r[indices[k]]
         new = _soft_threshold(slope + square * old, l1) / (square + l2)
@@ -303,26 +335,25 @@ def _column_pass(
 
 @njit(cache=True, nogil=True, fastmath=_ORDER_FREE)
 def _column_gap(
-    data: Array,
-    indices: NDArray[np.uint32],
-    indptr: NDArray[np.uint32],
-    column_totals: Array,
+    matrix: Matrix,
+    totals: Array,
+    y: Array,
     root: Array,
     members: Indices,
     w: Array,
     r: Array,
     shift: float,
-    y: Array,
     l1: float,
     l2: float,
 ) -> float:
+    data, indices, indptr = matrix
     largest, size, ridge, square, inner = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(len(r)):
         value = r[i] + shift * root[i]
         square += value * value
         inner += value * y[i]
     for j in members:
-        slope = shift * column_totals[j] - l2 * w[j]
+        slope = shift * totals[j] - l2 * w[j]
         for k in range(indptr[j], indptr[j + 1]):
             slope += data[k] * r[indices[k]]
         largest = max(largest, abs(slope))
@@ -332,9 +363,10 @@ def _column_gap(
 
 
 @njit(cache=True, nogil=True)
-def _column_value(w: Array, r: Array, shift: float, root: Array, l1: float, l2: float) -> float:
-    value = 0.0
-    for i in range(len(r)):
+def _column_value(w: Array, r: Array, root: Array, l1: float, l2: float) -> float:
+    """The objective, by the residual with the shift behind it."""
+    value, shift = 0.0, r[len(root)]
+    for i in range(len(root)):
         rest = r[i] + shift * root[i]
         value += 0.5 * rest * rest
     for j in range(len(w)):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,41 +17,10 @@ Indices = NDArray[np.intp]
 _REFRESH_AFTER = 100
 
 
-class WorkingSet(Protocol):
-    """The coefficients w, one per column, and how to improve those of the columns in the set."""
-
-    rows: Rows
-    w: Array
-
-    def begin(self) -> None:
-        """Remove columns with a zero coefficient from the set, where they cost time."""
-        ...
-
-    def add(self, columns: Indices) -> None:
-        """Add columns to the set."""
-        ...
-
-    def members(self) -> Indices:
-        """The columns in the set."""
-        ...
-
-    def refresh(self) -> None:
-        """Recompute quantities in which rounding errors have accumulated."""
-        ...
-
-    def descend(self, *, l1: float, l2: float, target: float, max_passes: int) -> int:
-        """Run passes until the duality gap over the set is at most the target; returns their number."""
-        ...
-
-    def residual_products(self) -> ResidualProducts:
-        """The inner products that the duality gap over all columns needs."""
-        ...
-
-
 class GramWorkingSet:
-    """A Gram matrix of all columns that have been in the set; along a path each column is added once.
+    """Coefficients w, one per column, and a Gram matrix of the columns that have been in the set.
 
-    With `whole` all columns are in it from the start.
+    Along a path each column is added once; with `whole`, all are in the set from the start.
     """
 
     def __init__(self, rows: Rows, w: Array, *, whole: bool) -> None:
@@ -70,9 +37,10 @@ class GramWorkingSet:
             self.add(np.flatnonzero(w))
 
     def begin(self) -> None:
-        """Nothing to do: in the Gram matrix a coefficient that stays zero costs nothing."""
+        """Nothing to do before a new penalty: in the Gram matrix a coefficient that stays zero costs nothing."""
 
     def add(self, columns: Indices) -> None:
+        """Add columns to the set."""
         new = columns[~self._is_member[columns]]
         if not len(new):
             return
@@ -87,12 +55,14 @@ class GramWorkingSet:
         self._is_member[new] = True
 
     def members(self) -> Indices:
+        """The columns in the set."""
         return self._members
 
     def refresh(self) -> None:
         """Nothing to do: `descend` starts from a new gradient each time."""
 
     def descend(self, *, l1: float, l2: float, target: float, max_passes: int) -> int:
+        """Run passes until the duality gap over the set is at most the target; returns their number."""
         m = len(self._members)
         w = self.w[self._members]
         g = self._correlations(w)
@@ -101,6 +71,7 @@ class GramWorkingSet:
         return passes
 
     def residual_products(self) -> ResidualProducts:
+        """The inner products that the duality gap over all columns needs."""
         if self.whole:
             correlations, yy = self._correlations(self.w), self.rows.yy
             fit = float(self.w @ self._c)
@@ -125,20 +96,21 @@ class GramWorkingSet:
 
 
 class SparseWorkingSet:
-    """The columns of a CSC matrix, centred implicitly, with the residual of w."""
+    """The same for the columns of a CSC matrix, centred implicitly, with the residual of w."""
 
     def __init__(self, rows: Rows, w: Array) -> None:
         self.rows, self.w = rows, w
         scaled = rows.scaled()
         # Unsigned indices spare the compiled loops the test for negative ones.
         self._matrix = scaled.data, scaled.indices.astype(np.uint32), scaled.indptr.astype(np.uint32)
-        self._column_totals = rows.total * rows.x_mean
+        self._moments = rows.squares, rows.total * rows.x_mean, rows.x_mean
         self._shift = np.array([float(rows.x_mean @ w)])
         self._r = rows.target - np.asarray(scaled @ w)
         self._members = np.flatnonzero(w)
         self._passes = 0
 
     def begin(self) -> None:
+        """Remove columns with a zero coefficient from the set, because each costs time."""
         self._members = np.flatnonzero(self.w)
 
     def add(self, columns: Indices) -> None:
@@ -148,14 +120,15 @@ class SparseWorkingSet:
         return self._members
 
     def descend(self, *, l1: float, l2: float, target: float, max_passes: int) -> int:
-        rows = self.rows
-        columns = (*self._matrix, rows.squares, self._column_totals, rows.x_mean, rows.root, self._members)
-        state = (self.w, self._r, self._shift, rows.target)
-        passes, _ = column_descent(*columns, *state, l1, l2, target, max_passes)
+        y, root, state = self.rows.target, self.rows.root, (self.w, self._r, self._shift)
+        passes, _ = column_descent(
+            self._matrix, self._moments, y, root, self._members, *state, l1, l2, target, max_passes
+        )  # fmt: skip
         self._passes += passes
         return passes
 
     def refresh(self) -> None:
+        """Recompute the residual, in which rounding errors have accumulated."""
         self._r, self._shift, self._passes = self.rows.residual(self.w), np.zeros(1), 0
 
     def residual_products(self) -> ResidualProducts:
@@ -164,7 +137,10 @@ class SparseWorkingSet:
         return self.rows.residual_products(self._r + self._shift[0] * self.rows.root)
 
 
-def working_set(rows: Rows, w: Array, *, n_problems: int) -> GramWorkingSet | SparseWorkingSet:
+WorkingSet = GramWorkingSet | SparseWorkingSet
+
+
+def working_set(rows: Rows, w: Array, *, n_problems: int) -> WorkingSet:
     """The kind of working set that costs least for so many penalties on the same rows.
 
     A whole Gram matrix costs n p² at the speed of the BLAS, about ten times that of passes over columns, of which each
