@@ -8,7 +8,7 @@ from scipy import sparse, stats
 from sklearn.datasets import load_diabetes
 
 from credo.estimator import FitWarning
-from credo.learning import Line, log_evidence_gradient
+from credo.learning import EvidenceTerms, log_evidence_gradient
 from credo.linear import BayesianLinearRegression
 
 # Nine rows and 25 weights often leave no noise; the warning has its own test.
@@ -22,11 +22,11 @@ def table(request):
     return X, X[:, :3] @ [1.0, 2.0, -1.0] + 0.5 * rng.normal(size=len(X))
 
 
-def line(model):
+def terms(model):
     """The evidence's ingredients, from the fitted spectrum."""
     data = model.posterior_.spectrum
     half_log = 0.5 * np.log(data.weight) if data.centered else 0.0
-    return Line(data.s**2, data.q**2, data.rss, data.dof, half_log)
+    return EvidenceTerms(data.s**2, data.q**2, data.rss, data.dof, half_log)
 
 
 def test_posterior_by_the_textbook(table):
@@ -139,7 +139,7 @@ def test_a_stream_says_that_it_has_seen_too_little():
 def test_evidence_maximum_is_stationary(fixed):
     X, y = load_diabetes(return_X_y=True)
     model = BayesianLinearRegression(**fixed).fit(X, y / 50)
-    slopes = log_evidence_gradient(line(model), prior=model.prior_precision_, noise=model.noise_precision_)
+    slopes = log_evidence_gradient(terms(model), prior=model.prior_precision_, noise=model.noise_precision_)
     free = [
         slope for slope, name in zip(slopes, ["prior_precision", "noise_precision"], strict=True) if name not in fixed
     ]
@@ -151,7 +151,7 @@ def test_evidence_gradient_is_the_derivative_of_the_evidence():
     X, y = load_diabetes(return_X_y=True)
     at = lambda a, b: BayesianLinearRegression(np.exp(a), noise_precision=np.exp(b)).fit(X, y).log_evidence_  # noqa: E731
     a, b, h = -8.0, -9.0, 1e-4
-    slopes = log_evidence_gradient(line(BayesianLinearRegression().fit(X, y)), prior=np.exp(a), noise=np.exp(b))
+    slopes = log_evidence_gradient(terms(BayesianLinearRegression().fit(X, y)), prior=np.exp(a), noise=np.exp(b))
     numeric = (at(a + h, b) - at(a - h, b)) / (2 * h), (at(a, b + h) - at(a, b - h)) / (2 * h)
     np.testing.assert_allclose(slopes, numeric, rtol=1e-5)
 

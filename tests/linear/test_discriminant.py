@@ -22,7 +22,7 @@ def table(n=200, p=3, n_classes=2, seed=0):
 
 
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@parametrize_with_checks([LinearDiscriminant(), LinearDiscriminant("auto")])
+@parametrize_with_checks([LinearDiscriminant("auto")])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

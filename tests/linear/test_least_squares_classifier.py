@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.datasets import load_iris
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import credo
 from credo.estimator import FitWarning
@@ -18,12 +17,6 @@ def table(n=100, p=3, n_classes=2, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n)
     return rng.normal(size=(n, p)) + rng.normal(size=(n_classes, p))[y] + 5, y
-
-
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@parametrize_with_checks([LeastSquaresClassifier()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

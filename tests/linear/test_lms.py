@@ -237,8 +237,8 @@ def test_a_stream_ends_near_least_squares():
 
 
 def test_averaging_helps_on_noisy_streams():
-    last = [error(stream(LMSRegression(), 40, noise=5.0, seed=s)) for s in range(10)]
-    averaged = [error(stream(LMSRegression(average=True), 40, noise=5.0, seed=s)) for s in range(10)]
+    last = [error(stream(LMSRegression(), 40, noise=5.0, seed=s)) for s in range(4)]
+    averaged = [error(stream(LMSRegression(average=True), 40, noise=5.0, seed=s)) for s in range(4)]
     assert np.mean(averaged) < 0.5 * np.mean(last)
 
 
@@ -263,7 +263,7 @@ def test_a_stream_whose_scale_jumps_does_not_diverge(size, jump):
 def test_rows_one_by_one_in_unlike_units():
     rng = np.random.default_rng(0)
     model, w = LMSRegression(average=True), np.array([1.0, 2e-6, 3e5])
-    for _ in range(800):
+    for _ in range(500):
         x = rng.normal(size=(1, 3)) / w + 1e3
         model.partial_fit(x, x @ w + rng.normal(size=1))
     np.testing.assert_allclose(model.coef_, w, rtol=0.1)

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.reference import perceptron as reference
 
 import credo
@@ -28,12 +27,6 @@ def blobs(n=120, n_classes=2, seed=0, spread=1.0):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % n_classes
     return rng.normal(size=(n, 2)) * spread + 2 * np.column_stack([np.cos(2 * y), np.sin(2 * y)]), y
-
-
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@parametrize_with_checks([Perceptron()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -82,14 +82,14 @@ def test_no_penalty_and_no_residuals_is_refused():
 
 @pytest.mark.parametrize("shape", [(60, 10), (40, 80)])
 def test_intervals_cover_when_the_prior_is_right(shape):
-    """300 data sets from the model itself: the binomial sd of a share of 0.9 is 0.017."""
+    """150 data sets from the model itself: the binomial sd of a share of 0.9 is 0.024."""
     rng = np.random.default_rng(6)
     inside = []
-    for _ in range(300):
+    for _ in range(150):
         X, new, w = rng.normal(size=shape), rng.normal(size=(1, shape[1])), rng.normal(size=shape[1])
         lower, upper = Ridge(1.0).fit(X, X @ w + rng.normal(size=shape[0])).predict_dist(new).interval(0.9)
         inside.append(lower[0] <= (new @ w)[0] + rng.normal() <= upper[0])
-    assert np.mean(inside) == pytest.approx(0.9, abs=0.06)
+    assert np.mean(inside) == pytest.approx(0.9, abs=0.08)
 
 
 def test_is_the_bayesian_mean_at_the_same_ratio(table):

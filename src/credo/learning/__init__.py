@@ -5,9 +5,9 @@
 Functions here take numbers and an ``objective(vector) -> value, gradient``, a log density on the unconstrained scale
 that is −∞ where it can't be evaluated; never a model.
 
-- `maximize_precisions` finds the prior and noise precision of a Gaussian linear model from its spectrum (a `Line`), at
-the global maximum of the evidence: `Precisions`. `log_evidence`, `log_evidence_gradient`,
-  `gamma_posterior` and the `Gamma` prior belong to it.
+- `maximize_precisions` finds the prior and noise precision of a Gaussian linear model at the global maximum of the
+  evidence (`Precisions`), from its `EvidenceTerms`. `log_evidence`, `log_evidence_gradient`, `gamma_posterior` and the
+  `Gamma` prior belong to it.
 - `highest` finds the global maximum of a function of one variable from its derivative, by a scan and root finding: a
 `Peak`. - `hyperparameters` maximizes an objective by L-BFGS from several starting points, first on a few rows, then on
 all. - `sample` draws from an objective by NUTS (extra ``mcmc``), from the overdispersed starting points of `scatter`,
@@ -19,8 +19,8 @@ parameter means (params, kernels), and approximations of the posterior of latent
 
 from credo.learning.draws import Draws
 from credo.learning.evidence import (
+    EvidenceTerms,
     Gamma,
-    Line,
     Precisions,
     gamma_posterior,
     log_evidence,
@@ -32,8 +32,8 @@ from credo.learning.sampling import sample, scatter
 
 __all__ = [
     "Draws",
+    "EvidenceTerms",
     "Gamma",
-    "Line",
     "Peak",
     "Precisions",
     "gamma_posterior",

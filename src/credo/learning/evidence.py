@@ -23,12 +23,12 @@ from credo.learning.peak import highest
 
 Array = NDArray[np.float64]
 
-# How far the scan reaches beyond the eigenvalues, in natural logs. Above e^23 ≈ 1e10 times the largest the
-# weights are zero for every purpose; targets that are exact functions of the inputs want ratios near 1e-31.
+# How far the scan extends beyond the eigenvalues, in natural logs. Above e^23 ≈ 1e10 times the largest, all weights are
+# zero for practical purposes; targets that are exact linear functions of the inputs have ratios near 1e-31.
 _REACH_UP = 23.0
 _REACH_DOWN = 72.0
 _SCAN = 160
-# Share of the sum of squares below which a misfit counts as none.
+# Share of the sum of squares below which a misfit counts as zero.
 _NOISELESS = 1e-12
 
 _PRIOR_MESSAGES = {
@@ -82,24 +82,24 @@ class Precisions:
 
 
 @dataclass(frozen=True)
-class Line:
-    """What the evidence depends on: eigenvalues, squared projections, residuals, observations."""
+class EvidenceTerms:
+    """What the evidence depends on: λᵢ, qᵢ², rss and ν of the equation above."""
 
     eigenvalues: Array
     projections: Array
     rss: float
     dof: float
-    log_weight: float  # ½ ln n where an intercept was integrated out, else 0
+    log_weight: float  # ½ ln n if an intercept was integrated out, else 0
 
     def misfit(self, ratio: float) -> float:
         """D(ρ) of the module's equation."""
         return self.rss + float(self.projections @ (ratio / (ratio + self.eigenvalues)))
 
-    def growth(self, ratio: float) -> float:
+    def misfit_slope(self, ratio: float) -> float:
         """dD/d ln ρ."""
-        # ρ/(ρ + λ) twice, not once as 1 − λ/(ρ + λ), which is nothing but rounding where ρ is small.
-        slack = ratio / (ratio + self.eigenvalues)
-        return float(self.projections @ (slack * (self.eigenvalues / (ratio + self.eigenvalues))))
+        # Not 1 − λ/(ρ + λ), which loses its digits where ρ is small.
+        shrinkage = ratio / (ratio + self.eigenvalues)
+        return float(self.projections @ (shrinkage * (self.eigenvalues / (ratio + self.eigenvalues))))
 
     def complexity(self, ratio: float) -> float:
         """½ Σ ln(1 + λᵢ/ρ), the complexity penalty."""
@@ -107,139 +107,138 @@ class Line:
         return 0.5 * float(np.logaddexp(0.0, np.log(self.eigenvalues) - math.log(ratio)).sum())
 
 
-def log_evidence(line: Line, *, prior: float, noise: float | Gamma) -> float:
+def log_evidence(terms: EvidenceTerms, *, prior: float, noise: float | Gamma) -> float:
     """ln p(y | X) at a prior precision and a noise precision, or with the latter integrated out.
 
     For `noise` a `Gamma(a₀, b₀)`, w | β ~ N(0, (prior·β)⁻¹ I) and y is multivariate Student-t:
     the gamma integral gives a₀ ln b₀ − a_N ln b_N + ln Γ(a_N) − ln Γ(a₀), a_N = a₀ + ν/2, b_N = b₀ + D/2; for dβ/β
     it has no term of a₀ and b₀.
     """
-    constant = -0.5 * line.dof * math.log(2 * math.pi) - line.log_weight
+    constant = -0.5 * terms.dof * math.log(2 * math.pi) - terms.log_weight
     if isinstance(noise, Gamma):
-        shape, rate = gamma_posterior(line, noise, prior)
+        shape, rate = gamma_posterior(terms, noise, prior)
         gamma = noise.log_constant - shape * math.log(rate) + math.lgamma(shape)
-        return constant + gamma - line.complexity(prior)
+        return constant + gamma - terms.complexity(prior)
     ratio = prior / noise
-    return constant + 0.5 * line.dof * math.log(noise) - line.complexity(ratio) - 0.5 * noise * line.misfit(ratio)
+    return constant + 0.5 * terms.dof * math.log(noise) - terms.complexity(ratio) - 0.5 * noise * terms.misfit(ratio)
 
 
-def log_evidence_gradient(line: Line, *, prior: float, noise: float) -> tuple[float, float]:
+def log_evidence_gradient(terms: EvidenceTerms, *, prior: float, noise: float) -> tuple[float, float]:
     """∂/∂ln α and ∂/∂ln β of the log evidence."""
     ratio = prior / noise
-    share = line.eigenvalues / (ratio + line.eigenvalues)
+    share = terms.eigenvalues / (ratio + terms.eigenvalues)
     effective = float(share.sum())  # γ of Bishop 3.91, the number of weights that the data determine
-    slack = 0.5 * noise * line.growth(ratio)
-    by_prior = 0.5 * effective - slack
-    by_noise = 0.5 * line.dof - 0.5 * effective - 0.5 * noise * line.misfit(ratio) + slack
+    slope = 0.5 * noise * terms.misfit_slope(ratio)
+    by_prior = 0.5 * effective - slope
+    by_noise = 0.5 * terms.dof - 0.5 * effective - 0.5 * noise * terms.misfit(ratio) + slope
     return by_prior, by_noise
 
 
-def maximize_precisions(line: Line, *, prior: float | None, noise: float | Gamma | None) -> Precisions:
+def maximize_precisions(terms: EvidenceTerms, *, prior: float | None, noise: float | Gamma | None) -> Precisions:
     """The precisions that maximize the evidence; a given number is kept, None is maximized over."""
     if prior is not None and noise is None:
-        top = highest(_noise_value(line, prior), _noise_slope(line, prior), _noise_grid(line))
+        top = highest(_noise_value(terms, prior), _noise_slope(terms, prior), _noise_grid(terms))
         return Precisions(prior, math.exp(top.place), top.n_iter, _NOISE_MESSAGES[top.kind])
     if prior is not None:
         ratio = prior if isinstance(noise, Gamma) else math.nan
         n_iter, kind, message = 0, "given", "converged; the precisions were given"
     else:
-        top = highest(_ratio_value(line, noise), _ratio_slope(line, noise), _ratio_grid(line))
+        top = highest(_ratio_value(terms, noise), _ratio_slope(terms, noise), _ratio_grid(terms))
         n_iter, kind = top.n_iter, top.kind
         ratio, message = math.exp(top.place), _PRIOR_MESSAGES[kind]
     unbounded = noise is None or (isinstance(noise, Gamma) and noise.is_improper)
-    noiseless = unbounded and (kind == "low" or _is_noiseless(line, ratio))
+    noiseless = unbounded and (kind == "low" or _is_noiseless(terms, ratio))
     message = _PRIOR_MESSAGES["low"] if noiseless else message
     if isinstance(noise, Gamma):
-        shape, rate = gamma_posterior(line, noise, ratio)
+        shape, rate = gamma_posterior(terms, noise, ratio)
         return Precisions(ratio, shape / rate, n_iter, message, noiseless)
     if noise is None:
-        noise = line.dof / line.misfit(ratio)
+        noise = terms.dof / terms.misfit(ratio)
     return Precisions(ratio * noise if prior is None else prior, noise, n_iter, message, noiseless)
 
 
-def gamma_posterior(line: Line, prior: Gamma, ratio: float) -> tuple[float, float]:
+def gamma_posterior(terms: EvidenceTerms, prior: Gamma, ratio: float) -> tuple[float, float]:
     """Shape and rate of the noise precision given the data, a_N and b_N."""
-    return prior.shape + 0.5 * line.dof, prior.rate + 0.5 * line.misfit(ratio)
+    return prior.shape + 0.5 * terms.dof, prior.rate + 0.5 * terms.misfit(ratio)
 
 
-def _is_noiseless(line: Line, ratio: float) -> bool:
+def _is_noiseless(terms: EvidenceTerms, ratio: float) -> bool:
     """Whether the model fits all targets exactly, so that the residuals are rounding errors.
 
     Without residuals the evidence rises to a plateau, where rounding errors of the targets decide on the maximum.
     """
-    total = line.rss + float(line.projections.sum())
-    return line.dof <= len(line.eigenvalues) and line.misfit(ratio) < _NOISELESS * total
+    total = terms.rss + float(terms.projections.sum())
+    return terms.dof <= len(terms.eigenvalues) and terms.misfit(ratio) < _NOISELESS * total
 
 
 _Function = Callable[[Array], Array]
 
 
-def _ratio_value(line: Line, noise: float | Gamma | None) -> _Function:
+def _ratio_value(terms: EvidenceTerms, noise: float | Gamma | None) -> _Function:
     """The log evidence along u = ln ρ, up to a constant, for many u at once."""
 
     def value(u: Array) -> Array:
-        misfit, price = _scan_terms(line, u)
+        misfit, complexity = _scan_terms(terms, u)
         if isinstance(noise, Gamma):
-            return -(noise.shape + 0.5 * line.dof) * np.log(2 * noise.rate + misfit) - price
+            return -(noise.shape + 0.5 * terms.dof) * np.log(2 * noise.rate + misfit) - complexity
         if noise is not None:
-            return -0.5 * noise * misfit - price
-        return -0.5 * line.dof * np.log(misfit) - price
+            return -0.5 * noise * misfit - complexity
+        return -0.5 * terms.dof * np.log(misfit) - complexity
 
     return value
 
 
-def _ratio_slope(line: Line, noise: float | Gamma | None) -> Callable[[float], float]:
-    """The derivative of `_ratio_value`: half the effective number of parameters minus half the growth of the misfit."""
+def _ratio_slope(terms: EvidenceTerms, noise: float | Gamma | None) -> Callable[[float], float]:
+    """The derivative of `_ratio_value`: ½ (γ − β dD/d ln ρ)."""
 
     def slope(u: float) -> float:
         ratio = math.exp(u)
-        share = line.eigenvalues / (ratio + line.eigenvalues)
-        growth = line.growth(ratio)
+        share = terms.eigenvalues / (ratio + terms.eigenvalues)
         if isinstance(noise, Gamma):
-            shape, rate = gamma_posterior(line, noise, ratio)
+            shape, rate = gamma_posterior(terms, noise, ratio)
             beta = shape / rate
         else:
-            beta = noise if noise is not None else line.dof / line.misfit(ratio)
-        return 0.5 * float(share.sum()) - 0.5 * beta * growth
+            beta = noise if noise is not None else terms.dof / terms.misfit(ratio)
+        return 0.5 * float(share.sum()) - 0.5 * beta * terms.misfit_slope(ratio)
 
     return slope
 
 
-def _ratio_grid(line: Line) -> Array:
-    if not len(line.eigenvalues):
+def _ratio_grid(terms: EvidenceTerms) -> Array:
+    if not len(terms.eigenvalues):
         return np.zeros(1)
-    low, high = math.log(float(line.eigenvalues.min())), math.log(float(line.eigenvalues.max()))
+    low, high = math.log(float(terms.eigenvalues.min())), math.log(float(terms.eigenvalues.max()))
     return np.linspace(low - _REACH_DOWN, high + _REACH_UP, _SCAN)
 
 
-def _noise_value(line: Line, prior: float) -> _Function:
+def _noise_value(terms: EvidenceTerms, prior: float) -> _Function:
     """The log evidence along v = ln β with α given, up to a constant."""
 
     def value(v: Array) -> Array:
-        misfit, price = _scan_terms(line, math.log(prior) - v)
-        return 0.5 * line.dof * v - price - 0.5 * np.exp(v) * misfit
+        misfit, complexity = _scan_terms(terms, math.log(prior) - v)
+        return 0.5 * terms.dof * v - complexity - 0.5 * np.exp(v) * misfit
 
     return value
 
 
-def _noise_slope(line: Line, prior: float) -> Callable[[float], float]:
+def _noise_slope(terms: EvidenceTerms, prior: float) -> Callable[[float], float]:
     def slope(v: float) -> float:
-        return log_evidence_gradient(line, prior=prior, noise=math.exp(v))[1]
+        return log_evidence_gradient(terms, prior=prior, noise=math.exp(v))[1]
 
     return slope
 
 
-def _noise_grid(line: Line) -> Array:
-    """The noise variance lies between the smallest misfit the data allow and all of the target's spread."""
-    total = line.rss + float(line.projections.sum())
-    smallest = max(line.rss, total * 1e-20, np.finfo(float).tiny)
-    low, high = math.log(line.dof / max(total, smallest)), math.log(line.dof / smallest)
+def _noise_grid(terms: EvidenceTerms) -> Array:
+    """From the smallest noise variance that the data allow to the whole variance of the target."""
+    total = terms.rss + float(terms.projections.sum())
+    smallest = max(terms.rss, total * 1e-20, np.finfo(float).tiny)
+    low, high = math.log(terms.dof / max(total, smallest)), math.log(terms.dof / smallest)
     return np.linspace(low - _REACH_UP, high + _REACH_UP, _SCAN)
 
 
-def _scan_terms(line: Line, u: Array) -> tuple[Array, Array]:
+def _scan_terms(terms: EvidenceTerms, u: Array) -> tuple[Array, Array]:
     """D(ρ) and ½Σ ln(1+λ/ρ) at each u = ln ρ."""
     ratio = np.exp(u)
-    misfit = [line.misfit(r) for r in ratio]
-    price = [line.complexity(r) for r in ratio]
-    return np.array(misfit), np.array(price)
+    misfit = [terms.misfit(r) for r in ratio]
+    complexity = [terms.complexity(r) for r in ratio]
+    return np.array(misfit), np.array(complexity)

@@ -1,26 +1,26 @@
-"""Linear models y = b + wᵀx + noise, and classifiers by linear scores, with what they know about w.
+"""Linear models y = b + wᵀx + noise and linear classifiers, with the uncertainty of their weights.
 
     LinearRegression          least squares = maximum likelihood; t intervals
-    LMSRegression             the same limit, one sample at a time
+    LMSRegression             the same by stochastic gradient descent, one sample at a time
     Ridge                     min ‖y − b − Xw‖² + α‖w‖²; α by exact leave-one-out
     BayesianLinearRegression  w ~ N(m₀, α⁻¹I), noise N(0, β⁻¹); posterior, predictive, evidence
 
-    BaselineRegressor, BaselineClassifier  the mean, or the class frequencies: what other models have to beat
+    BaselineRegressor, BaselineClassifier  the mean, or the class frequencies, which other models should beat
 
     LeastSquaresClassifier    least squares on indicators of the classes
     Perceptron                w ← w + yφ at each mistake
     LinearDiscriminant        normal classes with one covariance: log odds linear in x, in closed form
-    LogisticRegression        max Σ ln σ(y(b + wᵀx)) − (α/2)‖w‖²; softmax for more classes
-    BayesianLogisticRegression  w ~ N(0, α⁻¹I), Laplace's approximation; moderated probabilities, evidence
+    LogisticRegression        max Σ ln σ(y(b + wᵀx)) − (α/2)‖w‖²; softmax for several classes
+    BayesianLogisticRegression  w ~ N(0, α⁻¹I), Laplace approximation; averaged probabilities, evidence
 
-Least squares works on a centred and scaled design through QR. The penalised models share one decomposition,
-the `Spectrum` of the centred data, which is at once the sufficient statistic of a stream and the place where
-every α costs O(p). The classifiers share their scores (`LinearClassifier`), and those with logits the maximum of their
-likelihood by Newton's method, one pass over the rows a step.
+`LinearRegression`, `Ridge` and `BayesianLinearRegression` are computed from one mergeable statistic, the `RowSummary`
+of the centred rows: `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge and the Bayesian
+model decompose it once into a `Spectrum`, after which every penalty or precision costs O(p). The classifiers share
+their scores (`LinearClassifier`), and those with logits an objective (`_softmax`) and its maximization (`_ascent`).
 
-`Solution`, `Posterior`, `LogitPosterior`, `Spectrum` and `Path` are what fitted models, and so model files, hold: their
-names here are part of the file format. Non-linear functions of x come from `credo.features`; sparse weights live in
-`credo.sparse`.
+`Solution`, `Posterior`, `LogitPosterior`, `Spectrum` and `Path` are stored in model files: their names here are part of
+the file format. What does not belong here: nonlinear functions of x (`credo.features`) and sparse weights
+(`credo.sparse`).
 """
 
 from credo.linear._design import Solution as Solution

@@ -30,7 +30,7 @@ _SAFE_RCOND = 1e-10
 
 @dataclass(frozen=True)
 class Solution:
-    """A least-squares fit: weights, what they were centred by, and a root A of (XᵀX)⁻¹ = AAᵀ."""
+    """A least-squares fit: weights, the mean row, and a root A of (XᵀX)⁻¹ = AAᵀ."""
 
     coef: Array
     root: Array
@@ -41,7 +41,7 @@ class Solution:
     n_observations: float
     rank: int
     centered: bool
-    # Only for rank-deficient designs: the rows, divided by `scale`, span the columns of `span`.
+    # Only for rank-deficient designs: an orthonormal basis of the rows divided by `scale`.
     span: Array | None
     scale: Array
 
@@ -65,17 +65,17 @@ class Solution:
 
     @property
     def r2(self) -> float:
-        """Explained share of the sum of squares; a constant target has nothing to explain."""
+        """Explained share of the sum of squares; nan for a constant target."""
         return 1.0 - self.rss / self.tss if self.tss > 0 else np.nan
 
     @property
     def n_parameters(self) -> int:
-        """Independent weights, the intercept among them, and the variance of the noise."""
+        """Number of independent weights, including the intercept, plus one for the noise variance."""
         return self.rank + self.centered + 1
 
     @property
     def log_likelihood(self) -> float:
-        """The largest that normal noise gives, at the variance RSS/n; infinite for a fit without residuals."""
+        """Maximum under normal noise, at the variance RSS/n; infinite for a fit without residuals."""
         if not self.dof > 0 or not self.rss > 0:
             return np.inf
         variance = self.rss / self.n_observations
@@ -84,7 +84,7 @@ class Solution:
     def mean(self, X: Any) -> Array:
         if is_sparse(X):
             return np.asarray(X @ self.coef) + self.intercept
-        # About the mean of the inputs: b + wᵀx would lose the digits that an offset takes.
+        # About the mean of the inputs, because b + wᵀx would lose digits to a large offset.
         return (X - self.x_mean) @ self.coef + self.y_mean
 
     def unit_cov(self) -> Array:
@@ -95,7 +95,7 @@ class Solution:
         """Standard errors at unit noise, infinite for weights that the rows don't determine."""
         scale = np.sqrt(np.einsum("ij,ij->i", self.root, self.root))
         if self.span is not None:
-            # A weight by itself is determined where its axis lies in the span of the rows.
+            # A single weight is determined if its axis lies in the span of the rows.
             scale[1.0 - np.einsum("ij,ij->i", self.span, self.span) > 1e-8] = np.inf
         return scale
 
@@ -194,7 +194,7 @@ def sparse_least_squares(X: Any, y: Array, weight: Array | None, *, center: bool
 
 
 def orthonormal_rows(X: Any, weight: Array | None, *, center: bool) -> Array:
-    """Q with orthonormal columns that span the (weighted) design, the intercept's column among them."""
+    """Q with orthonormal columns that span the (weighted) design, including the column of the intercept."""
     X = X.toarray() if is_sparse(X) else X
     n_samples, n_features = X.shape
     root = np.ones(n_samples) if weight is None else np.sqrt(weight)
@@ -224,7 +224,7 @@ def _by_svd(
     coef, root, rank = V @ (q / s), V / s, len(s)
     if rank == R.shape[1]:
         return coef, root, None, rank, float(rest @ rest)
-    # Smallest norm in the units of X, not of the scaled columns.
+    # The smallest norm in the units of X, not in those of the scaled columns.
     left, s, natural = graded_svd(R * scale, order=order)
     q = left.T @ c
     rest = c - left @ q

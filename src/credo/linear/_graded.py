@@ -1,12 +1,12 @@
-"""The SVD of columns of very different size, the small ones to their own digits.
+"""The SVD of columns of very different scale, accurate relative to the scale of each column.
 
     A = Q A₁ M,    M = [I, T]        r independent columns, and the others as combinations of them
       = Q (A₁ L) Wᵀ                  M = L Wᵀ, L lower triangular
       = (Q Y) diag(s) (W Z)ᵀ         A₁ L = Y diag(s) Zᵀ
 
-Units must not decide what is rounding, so columns of unit length tell the rank and T. Jacobi's method then finds
-even those singular values that are below eps of the largest (Drmač & Veselić 2008), where bidiagonalisation would
-drown them.
+The units of the columns must not decide what counts as rounding error, so rank and T are found on columns of unit
+length. Jacobi's method then computes even singular values below eps times the largest (Drmač & Veselić 2008), which
+bidiagonalization would lose.
 """
 
 from __future__ import annotations
@@ -20,31 +20,30 @@ from credo.linear._rows import EPS, centred, column_norms, flat_columns, triangl
 
 Array = NDArray[np.float64]
 
-# LAPACK's word for A = B D with any diagonal D.
+# The `joba` of LAPACK's dgejsv for A = B D with any diagonal D.
 _COLUMNS = 0
-_LEAST_FAVOUR = 1e-4
+_MIN_PRIORITY = 1e-4
 
 
 def graded_svd(A: Array, *, order: int = 0) -> tuple[Array, Array, Array]:
-    """U, s, V with A = U diag(s) Vᵀ, directions at the rounding level of their columns dropped."""
+    """U, s, V with A = U diag(s) Vᵀ, without the directions that are rounding errors of their columns."""
     norms = column_norms(A)
     rounding = EPS * max(*A.shape, order)
     largest = norms.max(initial=0.0)
     if largest == 0:
         return np.empty((len(A), 0)), np.empty(0), np.empty((A.shape[1], 0))
-    # A little of their size is left to the columns, so that large ones are the first pivots and T is no larger than
-    # it has to be.
-    favour = np.clip(norms / largest, _LEAST_FAVOUR**4, 1.0) ** 0.25
-    unit = np.where(norms > 0, norms, 1.0) / favour
+    # Columns keep a little of their scale, so that large ones are chosen as pivots first and T stays small.
+    priority = np.clip(norms / largest, _MIN_PRIORITY**4, 1.0) ** 0.25
+    unit = np.where(norms > 0, norms, 1.0) / priority
     Q, R, pivots = sla.qr(A / unit, mode="economic", pivoting=True, check_finite=False)
-    favour, unit = favour[pivots], unit[pivots]
-    rank = int((np.abs(np.diagonal(R)) > rounding * favour[: len(R)]).sum())
+    priority, unit = priority[pivots], unit[pivots]
+    rank = int((np.abs(np.diagonal(R)) > rounding * priority[: len(R)]).sum())
     T = sla.solve_triangular(R[:rank, :rank], R[:rank, rank:], check_finite=False)
-    # A trace of a small column in a large one is rounding, which units would blow up.
-    T[np.abs(T) * favour[:rank, None] <= rounding * favour[rank:]] = 0.0
+    # A small coefficient of a small column in a large one is a rounding error, which the units would magnify.
+    T[np.abs(T) * priority[:rank, None] <= rounding * priority[rank:]] = 0.0
     T *= unit[rank:] / unit[:rank, None]
     M = np.concatenate([np.eye(rank), T.T])
-    # Largest rows first, which keeps a Householder QR exact row by row.
+    # Largest rows first, which makes Householder's QR accurate row by row.
     falling = np.argsort(-np.abs(M).max(axis=1), kind="stable")
     W, Lt = sla.qr(M[falling], mode="economic", check_finite=False)
     s, Y, Z, work, _, info = lapack.dgejsv((R[:rank, :rank] * unit[:rank]) @ Lt.T, joba=_COLUMNS)
@@ -58,8 +57,8 @@ def graded_svd(A: Array, *, order: int = 0) -> tuple[Array, Array, Array]:
 def graded_axes(X: Array, weight: Array | None, *, center: Array, size: Array) -> tuple[Array, Array, Array]:
     """R, s and V with √w(X − c) = Q R and R = U diag(s) Vᵀ.
 
-    R is a triangle, or the rows themselves where they are few. Columns whose spread is rounding, for numbers of their
-    `size`, are zero in it.
+    R is triangular, or consists of the rows themselves if they are few. Columns that are constant up to the rounding
+    error of numbers of this `size` are zero in it.
     """
     n_samples, n_features = X.shape
     nothing = np.zeros(n_samples)

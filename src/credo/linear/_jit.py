@@ -1,4 +1,4 @@
-"""Inner loops of sequential learning, compiled; `tests/reference/lms.py` says the same in plain NumPy."""
+"""Compiled loops of LMS and the perceptron; tests compare them with `tests/reference/lms.py` and `perceptron.py`."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,9 +7,9 @@ from credo._jit import njit
 
 Array = NDArray[np.float64]
 
-# A weight of k is k updates in a row; above this many, they are taken in equal strides.
+# A weight of k is k updates in a row; above this many, several are made at once.
 MOST_REPEATS = 4096.0
-# Iterates and squared errors are averaged with weights that grow as t², so that the start is soon forgotten:
+# Iterates and squared errors are averaged with weights that grow as t², which soon forget the start:
 # polynomial-decay averaging (Shamir & Zhang 2013) with η = 2.
 FORGETTING = 2.0
 
@@ -36,7 +36,7 @@ def lms_pass(
     1/‖φ‖² when `capped`. `track` holds t, the observations so far, and the running mean square of the one-step-ahead
     errors (nan before the second observation). Returns −1, or the row whose error is beyond `limit`.
 
-    Repeats of a row move w along φ only: w + aφ, with error e − a‖φ‖², so that they cost O(1) each.
+    Repeated updates with one row change w along φ only: w + aφ, with error e − a‖φ‖², so each costs O(1).
     """
     p = Z.shape[1]
     t, mean_square = track[0], track[1]
@@ -88,8 +88,8 @@ def correction_pass(
 ) -> None:
     """One pass of δ ← δ + η ω (g − (δᵀφ) φ) over the rows in `order`, in place.
 
-    The rule of `lms_pass` for w + δ, in which the noise of the single row at w, r φ, gives way to its mean g
-    over all rows (SVRG: Johnson & Zhang 2013). φ = (z, bias).
+    The rule of `lms_pass` for w + δ, with the gradient at w of a single row, r φ, replaced by its mean g over all rows
+    (SVRG: Johnson & Zhang 2013). φ = (z, bias).
     """
     p = Z.shape[1]
     for i in order:
@@ -114,15 +114,15 @@ def perceptron_pass(
     track: Array,
     counts: NDArray[np.int64],
 ) -> int:
-    """One pass of the perceptron's rule over the rows in `order` (Rosenblatt 1958), in place; the number of mistakes.
+    """One pass of the perceptron rule over the rows in `order` (Rosenblatt 1958), in place; returns the mistakes made.
 
-    φ = (z, bias). One row of `W` is the score of code 1 against code 0, wrong when it isn't on its side of zero:
-    w ← w ± φ. With more rows, one for each code, the label's must be above all others: w_label ← w_label + φ,
-    w_rival ← w_rival − φ. A row of weight k is taken as k copies in a row, as many of them as are mistakes.
+    φ = (z, bias). A single row of `W` gives the score of code 1 against code 0; a score of the wrong sign is a mistake,
+    w ← w ± φ. Several rows give a score for each code, and the label's must exceed all others: w_label ← w_label + φ,
+    w_rival ← w_rival − φ. A row of weight k is visited as k copies in a row, as long as they are mistakes.
 
-    `best` holds the weights that were seen to err least over all rows (the pocket: Gallant 1990), which is looked at
-    after each pass and after each run without mistake that is the longest so far; `track` holds their weighted error,
-    the longest run, and the present one.
+    `best` holds the weights of smallest error over all rows so far (the pocket: Gallant 1990). It is compared with `W`
+    after each pass and after the longest run without mistakes so far. `track` holds its weighted error, the longest
+    run, and the current run.
     """
     p, mistakes = Z.shape[1], 0
     scores = np.empty(len(W))
@@ -131,7 +131,7 @@ def perceptron_pass(
         for j in range(p):
             square += Z[i, j] * Z[i, j]
         left, wrong = weight[i], False
-        # Copies that change nothing any more, to rounding error, would never end.
+        # A limit, because updates below the rounding error of W change nothing.
         for _ in range(int(MOST_REPEATS)):
             if not left > 0.0:
                 break
@@ -147,7 +147,7 @@ def perceptron_pass(
                 mistakes += 1
                 counts[i] += 1
                 break
-            # An update lifts the gap by ‖φ‖², or twice that where two rows of W move.
+            # An update increases the gap by ‖φ‖², or twice that if two rows of W change.
             lift = square if len(W) == 1 else 2.0 * square
             share = min(left, np.floor(-gap / lift) + 1.0)
             _move(Z[i], codes[i], rival, share, bias, W)
@@ -159,10 +159,10 @@ def perceptron_pass(
     return mistakes
 
 
-# Sums may be taken in any order, which lets the compiler take several terms at once.
+# Sums in any order, so that the compiler can vectorize them.
 @njit(cache=True, fastmath={"reassoc", "contract"})
 def _rival(z: Array, code: int, W: Array, bias: float, scores: Array) -> tuple[int, float]:
-    """The class that comes closest to the row's own or is ahead of it, and the lead of its own."""
+    """The class with the highest score among the others, and by how much the row's own class exceeds it."""
     p = len(z)
     for k in range(len(W)):
         s = W[k, p] * bias
@@ -205,7 +205,7 @@ def _pocket(
     track: Array,
     scores: Array,
 ) -> None:
-    """Put the present weights into the pocket where they err less than those in it."""
+    """Replace the weights in the pocket if the current ones have a smaller error."""
     error = 0.0
     for i in range(len(Z)):
         if weight[i] > 0.0 and _rival(Z[i], codes[i], W, bias, scores)[1] <= 0.0:

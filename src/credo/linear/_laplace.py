@@ -1,12 +1,12 @@
-"""Laplace's approximation for logistic and softmax regression: mode, curvature, evidence.
+"""The Laplace approximation for logistic and softmax regression: mode, curvature, evidence.
 
     ln p(Θ | y) = Σᵢ ωᵢ ln softmax(CΘφᵢ)_{yᵢ} − ½ Σ λ_d Θ²_{·d} + …
     q(Θ) = N(Θ̂, H⁻¹),    ln p(y) ≈ ln p(y | Θ̂) − ½ Σ λ_d Θ̂² + ½ ln|Λ| − ½ ln|H|       (Bishop 4.137, 4.142)
 
-φ holds the centred row in the singular basis V of the data, and a 1 for the level: an isotropic prior is the same in
-every basis, directions without data keep their prior and cancel in the evidence, and collinear or wildly scaled columns
-leave the curvature H well conditioned. So a wide table costs what its rows span, and no p×p matrix exists. Contrasts C
-are those of `_softmax`; the mean of the classes' weights, of which the labels say nothing, is zero.
+φ is the centred row in the singular basis V of the data, with a 1 for the intercept. An isotropic prior is the same in
+every orthonormal basis; directions outside the span of the rows keep their prior and cancel in the evidence; and H is
+well conditioned even for collinear columns. No p×p matrix is formed, so the cost depends on the rank of the rows only.
+The contrasts C are those of `_softmax`.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from credo.linear._spectrum import Spectrum, spectrum
 
 Array = NDArray[np.float64]
 
-# Rows in the singular basis are held up to this many numbers (800 MB), and else made again in every pass.
-_HELD_ENTRIES = 100_000_000
-# A curvature of this many parameters fills 3.2 GB.
+# Rows in the singular basis are stored up to this many numbers (800 MB), and otherwise computed in every pass.
+_STORED_ENTRIES = 100_000_000
+# The curvature of this many parameters takes 3.2 GB.
 _MOST_PARAMETERS = 20_000
-# How near to the mode, in standard deviations of the posterior, Newton's method ends; a scan needs less.
+# Tolerance of Newton's method in posterior standard deviations, for the final mode and for the scan over ln α.
 _TOL, _SCAN_TOL = 1e-10, 1e-4
-# Strides of the scan over ln α, and how far its maximum is pinned down.
+# Step of the scan over ln α, and accuracy of the maximum.
 _STRIDE, _PRECISE = 2.5, 1e-9
-# How far the scan reaches, in natural logs: from weights that move no log odds by a thousandth (above the largest
-# squared singular value) to log odds of ten thousand (below the mean square of the rows).
+# Range of the scan, in natural logs: up to so far above the largest squared singular value that no log odds change by
+# more than a thousandth, and down to so far below the mean square of the rows that log odds of ten thousand occur.
 _REACH = (14.0, 19.0)
 
 
 @dataclass(frozen=True)
 class Rotated:
-    """Rows in the singular basis, made as they are asked for."""
+    """Rows in the singular basis, computed when they are sliced."""
 
     X: Any
     spectrum: Spectrum
@@ -57,7 +57,7 @@ class Rotated:
 
 @dataclass(frozen=True)
 class LogPosterior(Objective):
-    """The log posterior: a posterior whose level has a prior as well, N(0, 1/level_penalty)."""
+    """The log posterior: the intercept has a prior as well, N(0, 1/level_penalty)."""
 
     level_penalty: float
 
@@ -94,9 +94,9 @@ def log_posterior(
             f"need {8e-9 * n_parameters**2:.0f} GB. Use fewer columns or classes, or LogisticRegression, which gives "
             "probabilities without their uncertainty."
         )
-    held = X.shape[0] * rank <= _HELD_ENTRIES
+    stored = X.shape[0] * rank <= _STORED_ENTRIES
     posterior = LogPosterior(
-        X=data.coordinates(X) if held else Rotated(X, data),
+        X=data.coordinates(X) if stored else Rotated(X, data),
         codes=codes,
         weight=np.ones(X.shape[0]) if weight is None else weight,
         n_classes=n_classes,
@@ -141,7 +141,7 @@ def posterior_mode(posterior: LogPosterior, *, start: Array | None = None, tol: 
 
 
 def log_evidence(posterior: LogPosterior, mode: PosteriorMode) -> float:
-    """ln p(y | α) by Laplace's approximation."""
+    """ln p(y | α) by the Laplace approximation."""
     return (
         mode.optimum.point.value
         + 0.5 * posterior.shape[0] * float(np.log(posterior.prior()).sum())
@@ -150,9 +150,9 @@ def log_evidence(posterior: LogPosterior, mode: PosteriorMode) -> float:
 
 
 def log_evidence_slope(posterior: LogPosterior, mode: PosteriorMode) -> float:
-    """d ln p(y | α)/d ln α, with the mode moving along: dΘ̂/d ln α = −H⁻¹(αW, 0).
+    """d ln p(y | α)/d ln α, including the change of the mode, dΘ̂/d ln α = −H⁻¹(αW, 0).
 
-    The curvature of a row is Σ_{k<l} p_k p_l c_kl c_klᵀ with c_kl = C_k − C_l, so that −½ d ln|H| along that move is
+    The curvature of a row is Σ_{k<l} p_k p_l c_kl c_klᵀ with c_kl = C_k − C_l, so that −½ d ln|H| along that change is
     −½ Σ d(p_k p_l) v_kl over rows and pairs, v_kl being the posterior variance of the difference of two logits.
     """
     m, width = posterior.shape
@@ -178,7 +178,7 @@ def log_evidence_slope(posterior: LogPosterior, mode: PosteriorMode) -> float:
 
 
 def effective_weights(posterior: LogPosterior, mode: PosteriorMode) -> float:
-    """The number of weights that the data determine: one less α times its variance for each (Bishop 3.91)."""
+    """The effective number of weights, Σ (1 − α var w) (Bishop 3.91)."""
     m, width = posterior.shape
     rank = posterior.X.shape[1]
     return m * rank - posterior.penalty * float(np.square(mode.root().reshape(-1, m, width)[..., :rank]).sum())
@@ -186,7 +186,7 @@ def effective_weights(posterior: LogPosterior, mode: PosteriorMode) -> float:
 
 @dataclass(frozen=True)
 class LaplaceFit:
-    """The posterior at its prior precision, its mode, where on the range of precisions it lies, and Newton's steps."""
+    """The posterior at its prior precision, its mode, the kind of maximum of the evidence, and the Newton steps."""
 
     posterior: LogPosterior
     mode: PosteriorMode
@@ -214,7 +214,7 @@ def best_precision(posterior: LogPosterior, data: Spectrum) -> LaplaceFit:
 
 
 class _Profile:
-    """The log evidence along u = ln α; each mode is searched for from where the known ones and their slopes lead."""
+    """The log evidence along u = ln α; each mode is extrapolated from those already found, and their tangents."""
 
     def __init__(self, posterior: LogPosterior) -> None:
         self._task = posterior
@@ -222,7 +222,7 @@ class _Profile:
         self.n_iter = 0
 
     def value(self, u: Array) -> Array:
-        # Modes are followed from large precisions, where all weights are zero.
+        # From large precisions, where all weights are zero, to small ones.
         return np.array([log_evidence(*self.at(each, tol=_SCAN_TOL)) for each in u[::-1].tolist()])[::-1]
 
     def slope(self, u: float) -> float:
@@ -236,7 +236,7 @@ class _Profile:
         return posterior, mode
 
     def _start(self, u: float) -> Array | None:
-        """The cubic through the modes on both sides and their tangents; the nearest one's tangent at an end."""
+        """Cubic interpolation of the modes on both sides; linear extrapolation beyond the last one."""
         below = max((known for known in self._known if known <= u), default=None)
         above = min((known for known in self._known if known >= u), default=None)
         if below is None or above is None or below == above:

@@ -1,4 +1,4 @@
-"""The normal law of a classifier's logits that a normal law of its weights gives."""
+"""The normal distribution of a classifier's logits under a normal distribution of its weights."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from credo.estimator import check_shapes
 from credo.linear._laplace import LogPosterior, PosteriorMode
-from credo.linear._rows import BLOCK_ENTRIES, is_sparse
-from credo.linear._spectrum import Spectrum
+from credo.linear._rows import BLOCK_ENTRIES
+from credo.linear._spectrum import Spectrum, components
 
 Array = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ class LogitPosterior:
     """The Gaussian posterior of linear logits, in the singular basis V of the rows.
 
     `mode` (m, d) holds the parameters of the m contrasts, `root` R their covariance RᵀR, `contrasts` C the logits
-    (K, m) that they make. Directions that the rows don't reach keep their prior variance.
+    (K, m) that they make. Directions outside the span of the rows keep their prior variance.
     """
 
     V: Array
@@ -51,7 +51,7 @@ class LogitPosterior:
 
     @property
     def outputs(self) -> Array:
-        """Rows of C for the logits that are shown: all of them, or the log odds of two classes."""
+        """Rows of C for the reported logits: all of them, or the log odds of two classes."""
         return self.contrasts[1:] if len(self.contrasts) == 2 else self.contrasts
 
     @property
@@ -98,7 +98,7 @@ class LogitPosterior:
         step = max(64, BLOCK_ENTRIES // max(m * (m * d + m), self.V.shape[0], 1))
         blocks = self._root_blocks()
         for start in range(0, X.shape[0], step):
-            inside, outside = self._components(X[start : start + step])
+            inside, outside = components(X[start : start + step], self.V, self.x_mean, rest=True)
             phi = np.column_stack([inside, np.ones(len(inside))]) if self.centered else inside
             half = np.empty((len(phi), m, m * d + m))
             np.einsum("xjd,nd->njx", blocks, phi, optimize=True, out=half[..., : m * d])
@@ -117,17 +117,6 @@ class LogitPosterior:
     def _root_blocks(self) -> Array:
         """R with its columns by latent value: shape (md, m, d)."""
         return self.root.reshape(len(self.root), *self.mode.shape)
-
-    def _components(self, X: Any) -> tuple[Array, Array]:
-        """Coordinates of x − x̄ along V, and the squared length of the rest."""
-        inside = np.asarray(X @ self.V) - self.x_mean @ self.V if is_sparse(X) else (X - self.x_mean) @ self.V
-        if self.rank == len(self.V):
-            return inside, np.zeros(len(inside))
-        if is_sparse(X):
-            length = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ self.x_mean) + self.x_mean @ self.x_mean
-            return inside, np.maximum(length - np.einsum("ij,ij->i", inside, inside), 0.0)
-        rest = X - self.x_mean - inside @ self.V.T
-        return inside, np.einsum("ij,ij->i", rest, rest)
 
 
 def triangular_roots(half: Array) -> Array:

@@ -35,8 +35,8 @@ class Intervals(Table):
         names = list(self.columns["parameter"])
         if parameter not in names:
             raise KeyError(f"no parameter is called {parameter!r}; there are {', '.join(map(repr, names))}")
-        place = names.index(parameter)
-        return float(self.columns["lower"][place]), float(self.columns["upper"][place])
+        i = names.index(parameter)
+        return float(self.columns["lower"][i]), float(self.columns["upper"][i])
 
 
 class LinearModel(Regressor):
@@ -117,6 +117,6 @@ class LinearModel(Regressor):
 
 
 def _ends(estimate: Array, scale: Array, df: float, level: float) -> Array:
-    # A tail's own probability keeps its digits where 1 − tail would not; no degrees of freedom, no interval.
+    # The upper tail's probability keeps its digits where 1 − tail would lose them; nan without degrees of freedom.
     half = stats.t.isf((1 - level) / 2, df if df > 0 else np.nan) * scale
     return np.column_stack([estimate - half, estimate + half])

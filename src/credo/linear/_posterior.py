@@ -1,8 +1,8 @@
-"""The Gaussian (or Student-t) posterior of weights and intercept, held in the singular basis of the data.
+"""The Gaussian (or Student-t) posterior of weights and intercept, in the singular basis of the data.
 
     S = V diag(v) Vᵀ + v₀ (I − VVᵀ)
 
-No p×p matrix is formed unless `coef_cov` is asked for it: variances, predictions and draws go through V.
+Only `coef_cov` forms a p×p matrix; variances, predictions and draws use V.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Array = NDArray[np.float64]
 class Posterior:
     """Weights given the data.
 
-    `variances` are those along the columns of V, `null_variance` that of every direction the rows don't
-    reach, `level_variance` that of f at the mean of the inputs, `noise_variance` that of an observation.
-    With finite `df` all of them are squared scales of Student-t laws.
+    `variances` are those along the columns of V, `null_variance` that of every direction outside the span of the rows,
+    `level_variance` that of f at the mean of the inputs, `noise_variance` that of an observation. With finite `df` all
+    of them are squared scales of Student-t distributions.
     """
 
     spectrum: Spectrum
@@ -50,7 +50,7 @@ class Posterior:
         """E f(x) at each row."""
         if is_sparse(X):
             return np.asarray(X @ self.coef) + self.intercept
-        # About the mean of the inputs: b + wᵀx would lose the digits that an offset takes.
+        # About the mean of the inputs, because b + wᵀx would lose digits to a large offset.
         return (X - self.spectrum.x_mean) @ self.coef + self.spectrum.y_mean
 
     def coef_scale(self) -> Array:
@@ -60,7 +60,7 @@ class Posterior:
         if self.spectrum.spans_all:
             return np.sqrt(inside)
         outside = 1.0 - np.einsum("ij,ij->i", V, V)
-        # Times a wide prior, the rounding error of a column that lies in the span would outweigh its variance.
+        # Multiplied by a wide prior, the rounding error of a column inside the span would exceed its variance.
         outside[outside <= 8 * EPS * V.shape[1]] = 0.0
         return np.sqrt(inside + self.null_variance * outside)
 
@@ -73,7 +73,7 @@ class Posterior:
     def coef_cov(self) -> Array:
         """Covariance of the weights as a p×p matrix."""
         V = self.spectrum.V
-        # A sum of squares, never a difference: with little noise the variances are far below the prior's.
+        # A sum of squares, not a difference from the prior's variance, which can be larger by many orders of magnitude.
         half = V * np.sqrt(self.variances)
         S = half @ half.T
         if not self.spectrum.spans_all and self.null_variance:
@@ -83,7 +83,7 @@ class Posterior:
 
     def latent_square(self, X: Any) -> Array:
         """Squared scale of f(x) at each row."""
-        inside, outside = self._components(X)
+        inside, outside = self.spectrum.components(X)
         return self.level_variance + (inside * inside) @ self.variances + self.null_variance * outside
 
     def latent_covariance(self, X: Any) -> Array:
@@ -103,14 +103,14 @@ class Posterior:
         return cov
 
     def predictive(self, X: Any, *, latent: bool) -> Distribution:
-        """The law of a new observation at each row, or of f itself."""
+        """The distribution of a new observation at each row, or of f itself."""
         square = self.latent_square(X) + (0.0 if latent else self.noise_variance)
         if self.df == np.inf:
             return Normal(self.mean(X), np.sqrt(square))
         return StudentT(self.df, self.mean(X), np.sqrt(square))
 
     def equivalent_kernel(self, X: Any, train: Any, weight: Array | None) -> Array:
-        """βxᵀSxₙ between rows and training rows, and what the intercept adds (Bishop 3.62)."""
+        """βxᵀSxₙ between rows and training rows, plus the term of the intercept (Bishop 3.62)."""
         inside, trained = self.spectrum.coordinates(X), self.spectrum.coordinates(train)
         share = (inside * (self.variances / self.noise_variance)) @ trained.T
         share += self.level_variance / self.noise_variance
@@ -130,15 +130,3 @@ class Posterior:
         weights = self.coef + shift
         intercepts = self.intercept + level - shift @ self.spectrum.x_mean
         return weights, intercepts
-
-    def _components(self, X: Any) -> tuple[Array, Array]:
-        """Coordinates of x − x̄ along V, and the squared length of the rest."""
-        inside = self.spectrum.coordinates(X)
-        if self.spectrum.spans_all or not self.null_variance:
-            return inside, np.zeros(len(inside))
-        x_mean = self.spectrum.x_mean
-        if is_sparse(X):
-            length = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ x_mean) + x_mean @ x_mean
-            return inside, np.maximum(length - np.einsum("ij,ij->i", inside, inside), 0.0)
-        rest = X - x_mean - inside @ self.spectrum.V.T
-        return inside, np.einsum("ij,ij->i", rest, rest)

@@ -68,9 +68,11 @@ class Spectrum:
 
     def coordinates(self, X: Any) -> Array:
         """x − x̄ along the columns of V, for each row of X."""
-        if is_sparse(X):
-            return np.asarray(X @ self.V) - self.x_mean @ self.V
-        return (X - self.x_mean) @ self.V
+        return components(X, self.V, self.x_mean)[0]
+
+    def components(self, X: Any) -> tuple[Array, Array]:
+        """These coordinates, and the squared length of the rest of x − x̄."""
+        return components(X, self.V, self.x_mean, rest=True)
 
     @classmethod
     def of(cls, summary: RowSummary, *, center: bool) -> Spectrum:
@@ -102,6 +104,19 @@ class Spectrum:
         mean = np.append(self.x_mean, self.y_mean)
         n_rows = max(len(self.s) + 1, round(self.weight))
         return RowSummary(reduced(factor), mean, np.zeros_like(mean), self.weight, n_rows, self.centered)
+
+
+def components(X: Any, V: Array, x_mean: Array, *, rest: bool = False) -> tuple[Array, Array]:
+    """Coordinates of x − x̄ along orthonormal V for each row, and (if asked for) the squared length of the rest."""
+    sparse = is_sparse(X)
+    inside = np.asarray(X @ V) - x_mean @ V if sparse else (X - x_mean) @ V
+    if not rest or V.shape[0] == V.shape[1]:
+        return inside, np.zeros(len(inside))
+    if sparse:
+        length = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ x_mean) + x_mean @ x_mean
+        return inside, np.maximum(length - np.einsum("ij,ij->i", inside, inside), 0.0)
+    outside = X - x_mean - inside @ V.T
+    return inside, np.einsum("ij,ij->i", outside, outside)
 
 
 def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> Spectrum:

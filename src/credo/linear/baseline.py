@@ -1,4 +1,4 @@
-"""Predictions that look at no column: what every other model has to beat."""
+"""Predictions without any column, which every other model should beat."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from credo.frames import Table
 Array = NDArray[np.float64]
 
 
-class _LooksAtNoColumn(Estimator):
-    """An estimator that asks of X only how many rows it has, whatever its columns are."""
+class _IgnoresColumns(Estimator):
+    """An estimator that uses only the number of rows of X."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -37,7 +37,7 @@ def _blank(X: Any) -> Array:
     return np.zeros((_num_samples(X), 1))
 
 
-class BaselineRegressor(_LooksAtNoColumn, Regressor):
+class BaselineRegressor(_IgnoresColumns, Regressor):
     """Always the mean of the training targets, with their spread as its uncertainty.
 
         y | y₁ … yₙ ~ t(n − 1, ȳ, s √(1 + 1/n)),   and for the mean itself t(n − 1, ȳ, s / √n)
@@ -98,7 +98,7 @@ class BaselineRegressor(_LooksAtNoColumn, Regressor):
         return StudentT(np.full(n, m - 1), self._mean(rows), np.full(n, self.std_ * factor))
 
 
-class BaselineClassifier(_LooksAtNoColumn, Classifier):
+class BaselineClassifier(_IgnoresColumns, Classifier):
     """The frequencies of the classes among the training rows, by Laplace's rule: (nₖ + 1)/(n + K).
 
     That is the posterior mean under a uniform prior on the frequencies. X is not used.

@@ -21,7 +21,7 @@ from credo.estimator import (
     positive,
     positive_integer,
 )
-from credo.learning import Gamma, Line, Precisions, gamma_posterior, log_evidence, maximize_precisions
+from credo.learning import EvidenceTerms, Gamma, Precisions, gamma_posterior, log_evidence, maximize_precisions
 from credo.linear._model import LinearModel
 from credo.linear._posterior import Posterior
 from credo.linear._rows import Kept, same_intercept
@@ -243,36 +243,36 @@ class BayesianLinearRegression(LinearModel):
     def _learn(self, data: Spectrum) -> None:
         """Precisions, then posterior, then evidence."""
         prior_mean = self._prior_mean(len(data.x_mean))
-        line = _line(data, prior_mean)
+        terms = _evidence_terms(data, prior_mean)
         alpha = None if self.prior_precision == "evidence" else positive("prior_precision", self.prior_precision)
-        noise = self._noise(line, data.y_square)
-        if line.dof < 1 and (noise is None or (isinstance(noise, Gamma) and noise.is_improper)):
-            found, noise = _first_guess(data, alpha), None
+        noise = self._noise(terms, data.y_square)
+        if terms.dof < 1 and (noise is None or (isinstance(noise, Gamma) and noise.is_improper)):
+            found, noise = _provisional(data, alpha), None
         else:
-            found = maximize_precisions(line, prior=alpha, noise=noise)
+            found = maximize_precisions(terms, prior=alpha, noise=noise)
         if not 0 < found.prior / found.noise < math.inf or not found.prior < math.inf:
             raise ValueError(
                 f"the prior precision of the coefficients would be {found.prior:.3g}, and the noise precision "
                 f"{found.noise:.3g}, which overflow or underflow: change the units of X or y"
             )
-        self.posterior_ = _posterior(data, line, prior_mean, found, noise)
+        self.posterior_ = _posterior(data, terms, prior_mean, found, noise)
         self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
         spread = math.sqrt(t_variance(self.posterior_.df))
         self.coef_std_ = spread * self.posterior_.coef_scale()
         self.intercept_std_ = spread * self.posterior_.intercept_scale()
         self.prior_precision_, self.noise_precision_ = found.prior, found.noise
         ratio = found.prior if isinstance(noise, Gamma) else found.prior / found.noise
-        self.effective_dof_ = float((line.eigenvalues / (line.eigenvalues + ratio)).sum())
-        law = noise if isinstance(noise, Gamma) else found.noise
-        self.log_evidence_ = log_evidence(line, prior=found.prior, noise=law)
+        self.effective_dof_ = float((terms.eigenvalues / (terms.eigenvalues + ratio)).sum())
+        beta = noise if isinstance(noise, Gamma) else found.noise
+        self.log_evidence_ = log_evidence(terms, prior=found.prior, noise=beta)
         self.evidence_method_ = "exact"
         self.evidence_base_ = self._evidence_base()
         self.result_ = Result(found.n_iter >= 0, max(found.n_iter, 0), found.message)
         if found.noiseless and data.dof <= len(data.s):
-            cure = "a noise_prior above zero" if self.noise_precision == "conjugate" else '"conjugate"'
+            remedy = "a noise_prior above zero" if self.noise_precision == "conjugate" else '"conjugate"'
             warn(
                 f"{found.message}, as is possible with {len(self.coef_)} coefficients and {data.weight:g} rows. "
-                f"Intervals near the data are too narrow: set noise_precision to a number, or {cure}",
+                f"Intervals near the data are too narrow: set noise_precision to a number, or {remedy}",
                 FitWarning,
                 stacklevel=3,
             )
@@ -287,8 +287,8 @@ class BayesianLinearRegression(LinearModel):
             hyperparameters=MAXIMISED if self.prior_precision == "evidence" else "",
         )
 
-    def _noise(self, line: Line, y_square: float) -> float | Gamma | None:
-        """β as a number, as a gamma prior, or None where the evidence decides."""
+    def _noise(self, terms: EvidenceTerms, y_square: float) -> float | Gamma | None:
+        """β as a number or a gamma prior, or None if the evidence is maximized over it."""
         if self.noise_precision == "evidence":
             return None
         if self.noise_precision != "conjugate":
@@ -303,8 +303,8 @@ class BayesianLinearRegression(LinearModel):
             if shape == 0 and rate == 0:
                 return Gamma(0.0, 0.0)
             return Gamma(positive("noise_prior shape", shape), positive("noise_prior rate", rate))
-        # The first row of a stream has no spread: its size stands in, as for `_first_guess`.
-        spread = (line.rss + float(line.projections.sum())) / line.dof if line.dof >= 1 else y_square
+        # A single row has no variance; its square is used instead, as in `_provisional`.
+        spread = (terms.rss + float(terms.projections.sum())) / terms.dof if terms.dof >= 1 else y_square
         return Gamma(0.5, (spread or 1.0) / 200)
 
     def _prior_mean(self, n_features: int) -> Array:
@@ -317,11 +317,11 @@ class BayesianLinearRegression(LinearModel):
         return np.broadcast_to(mean, (n_features,))
 
 
-def _line(data: Spectrum, prior_mean: Array) -> Line:
-    """What the evidence needs, with the residuals kept above the rounding error of the targets."""
+def _evidence_terms(data: Spectrum, prior_mean: Array) -> EvidenceTerms:
+    """What the evidence depends on, with residuals no smaller than the rounding error of the targets."""
     projections = (data.q - data.s * (data.V.T @ prior_mean)) ** 2
     floor = data.weight * (256 * _EPS) ** 2 * data.y_square
-    return Line(
+    return EvidenceTerms(
         eigenvalues=data.s**2,
         projections=projections,
         rss=max(data.rss, floor, 1e-200),
@@ -330,8 +330,8 @@ def _line(data: Spectrum, prior_mean: Array) -> Line:
     )
 
 
-def _first_guess(data: Spectrum, alpha: float | None) -> Precisions:
-    """Stand-ins while a stream has shown too little to learn from."""
+def _provisional(data: Spectrum, alpha: float | None) -> Precisions:
+    """Provisional precisions as long as there are too few rows to estimate them."""
     noise = 1.0 / data.y_square if data.y_square > 0 else 1.0
     return Precisions(
         noise if alpha is None else alpha,
@@ -342,19 +342,19 @@ def _first_guess(data: Spectrum, alpha: float | None) -> Precisions:
 
 
 def _posterior(
-    data: Spectrum, line: Line, prior_mean: Array, found: Precisions, noise: float | Gamma | None
+    data: Spectrum, terms: EvidenceTerms, prior_mean: Array, found: Precisions, noise: float | Gamma | None
 ) -> Posterior:  # fmt: skip
     df = np.inf
     unit = 1.0 / found.noise
     ratio = found.prior / found.noise
     if isinstance(noise, Gamma):
-        shape, rate = gamma_posterior(line, noise, found.prior)
+        shape, rate = gamma_posterior(terms, noise, found.prior)
         ratio, unit, df = found.prior, rate / shape, 2 * shape
-    surprise = data.q - data.s * (data.V.T @ prior_mean)
+    residual = data.q - data.s * (data.V.T @ prior_mean)
     return Posterior(
         spectrum=data,
-        coef=prior_mean + data.V @ (data.s * surprise / (ratio + line.eigenvalues)),
-        variances=unit / (ratio + line.eigenvalues),
+        coef=prior_mean + data.V @ (data.s * residual / (ratio + terms.eigenvalues)),
+        variances=unit / (ratio + terms.eigenvalues),
         null_variance=unit / ratio,
         level_variance=unit / data.weight if data.centered else 0.0,
         noise_variance=unit,

@@ -41,13 +41,13 @@ from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
-# Up to this many parameters, the BLAS' own threads cost more than they give.
+# Up to this many parameters, BLAS threads cost more than they save.
 _FEW_PARAMETERS = 2_500
 # Rows used to check whether the Gaussian approximates the posterior well.
 _SAMPLE = 4096
 
 _PREDICTIVES = ("quadrature", "probit", "monte_carlo", "plugin")
-_PLACES = {
+_MESSAGES = {
     "given": "converged; the prior precision was given",
     "inner": "converged; the prior precision maximizes the evidence",
     "several": "converged; the evidence has several local maxima in the prior precision, and this is the highest",
@@ -165,8 +165,8 @@ class BayesianLogisticRegression(LinearClassifier):
         choice("predictive", self.predictive, _PREDICTIVES)
         small = min(rows.shape) * len(self.classes_) <= _FEW_PARAMETERS
         with one_blas_thread() if small else nullcontext():
-            doubts = self._learn(rows, codes, weight)
-        for message in doubts:
+            messages = self._learn(rows, codes, weight)
+        for message in messages:
             stopped = message == self.result_.message and not self.result_.converged
             warn(message, ConvergenceWarning if stopped else FitWarning, stacklevel=2)
         return self
@@ -189,7 +189,7 @@ class BayesianLogisticRegression(LinearClassifier):
         self._keep(found, data)
         self.n_observations_ = data.weight
         self.n_parameters_ = (len(self.classes_) - 1) * (rows.shape[1] + posterior.intercept)
-        return list(self._doubts(found, rows, codes, weight))
+        return list(self._warnings(found, rows, codes, weight))
 
     def proba_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
         """Central posterior interval of each class's probability.
@@ -238,7 +238,7 @@ class BayesianLogisticRegression(LinearClassifier):
         learned = MAXIMISED if self.prior_precision == "evidence" else ""
         self.evidence_base_ = evidence_base(hyperparameters=learned, class_weight=self.class_weight)
         self.log_likelihood_ = mode.optimum.point.log_likelihood
-        message = _PLACES[found.place]
+        message = _MESSAGES[found.place]
         if not mode.optimum.converged:
             message = (
                 f"Newton's method did not converge in {mode.optimum.n_iter} iterations ({mode.optimum.decrement:.2g} "
@@ -252,7 +252,7 @@ class BayesianLogisticRegression(LinearClassifier):
         elif n_latent > 1:
             self.nodes_ = moderated.normal_points(n_latent)
 
-    def _doubts(
+    def _warnings(
         self, found: LaplaceFit, rows: Any, codes: NDArray[np.intp], weight: Array | None
     ) -> Iterator[str]:  # fmt: skip
         """Warnings about this fit.
@@ -287,7 +287,7 @@ class BayesianLogisticRegression(LinearClassifier):
         return logs[:, 1:] - logs[:, :1] if logs.shape[1] == 2 else logs
 
     def _log_probabilities(self, rows: Any) -> Array:
-        # Finite where a probability is too small for a computer.
+        # Finite even if a probability underflows.
         return np.log(np.maximum(self._probabilities(rows), np.finfo(np.float64).tiny))
 
     def _probabilities(self, rows: Any, *, rule: str | None = None) -> Array:
@@ -326,7 +326,7 @@ class BayesianLogisticRegression(LinearClassifier):
         return self.coef_std_, self.intercept_std_
 
     def _tests(self, estimate: Array, scale: Array) -> dict[str, list[float]]:
-        """None: a posterior has no z and no p."""
+        """None: a posterior has no z or p value."""
         return {}
 
     def _notes(self) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ class LinearDiscriminant(LinearClassifier):
         if not self.rank_:
             self.axes_, self.axis_std_ = _points(rows, weight, len(mass))
         self.shrinkage_ = self._amount(inner, weight)
-        self._weigh()
+        self._set_coefficients()
         table = self._log_probabilities(rows)
         self.log_likelihood_ = float(weight @ table[np.arange(len(rows)), codes])
         self.n_parameters_ = (len(mass) - 1) * (rows.shape[1] + 1)
@@ -127,22 +127,22 @@ class LinearDiscriminant(LinearClassifier):
         """tr Σ/p in standardized units: the share of the columns that vary within the classes."""
         return float(np.square(self.axis_std_).sum()) / self.n_features_in_
 
-    def _weigh(self) -> None:
-        """Weights and offsets by the closed formula, about the mean of the means, which keeps an offset's digits."""
+    def _set_coefficients(self) -> None:
+        """Coefficients and intercepts, computed about the mean of the means so that a large offset costs no digits."""
         middle = self.priors_ @ self.means_
         centred_means = self.means_ - middle
         solved = self._solve(centred_means.T).T
         level = np.log(self.priors_) - 0.5 * np.einsum("kj,kj->k", centred_means, solved) - solved @ middle
         if len(self.classes_) == 2:
             self.coef_ = solved[1:] - solved[:1]
-            # wᵀ(μ₁ + μ₂)/2 is where the two are equally far.
+            # The score at the midpoint of the means is the log ratio of the priors.
             halfway = 0.5 * (self.means_[0] + self.means_[1])
             self.intercept_ = np.log(self.priors_[1:] / self.priors_[:1]) - self.coef_ @ halfway
         else:
             self.coef_, self.intercept_ = solved, level
 
     def _solve(self, B: Array) -> Array:
-        """Σ⁻¹B with the shrunk Σ; on the span of Σ where nothing is shrunk."""
+        """Σ⁻¹B with the shrunk Σ; the pseudo-inverse without shrinkage."""
         B = B / self.scale_[:, None]
         inside = self.axes_.T @ B
         floor = self.shrinkage_ * self._mean_variance()
@@ -198,7 +198,7 @@ class LinearDiscriminant(LinearClassifier):
 
 
 def _class_means(X: Array, codes: NDArray[np.intp], weight: Array, mass: Array) -> Array:
-    """Weighted means of the classes, a second pass averaging what the first has left."""
+    """Weighted means of the classes, corrected for rounding errors in a second pass."""
     member = sp.csr_array((weight / mass[codes], (codes, np.arange(len(X)))), shape=(len(mass), len(X)))
     means = np.asarray(member @ X)
     return means + np.asarray(member @ (X - means[codes]))
@@ -207,7 +207,7 @@ def _class_means(X: Array, codes: NDArray[np.intp], weight: Array, mass: Array) 
 def _within_scale(X: Array, inner: Array, weight: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Pooled standard deviation of each column within the classes, and whether it is more than rounding error.
 
-    A column without variation within the classes is measured by its spread over all rows, or else by its size.
+    A column without variation within the classes is scaled by its deviation over all rows, or else by its size.
     """
     total = float(weight.sum())
     root = np.sqrt(weight)[:, None]
@@ -238,7 +238,7 @@ def _ledoit_wolf(inner: Array, weight: Array) -> float:
     total, n_features = float(weight.sum()), inner.shape[1]
     squares = np.einsum("ij,ij->i", inner, inner)
     rows = inner * np.sqrt(weight)[:, None]
-    # ‖S‖², whichever Gram matrix is the smaller.
+    # ‖S‖² from the smaller Gram matrix.
     gram = rows.T @ rows if len(rows) > n_features else rows @ rows.T
     norm = float(np.square(gram).sum()) / total**2
     trace = float(weight @ squares) / total

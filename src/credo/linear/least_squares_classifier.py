@@ -17,7 +17,7 @@ from credo.notices import warn
 
 Array = NDArray[np.float64]
 
-# Columns that the others explain but for this share are taken to the SVD.
+# If the others explain all but this share of a column, the SVD is used.
 _SAFE = 1e-10
 
 
@@ -101,10 +101,10 @@ def nearest_simplex(V: Array) -> Array:
 
     Duchi, Shalev-Shwartz, Singer & Chandra (2008).
     """
-    # The point is the same from wherever the row is seen; from its largest entry huge scores lose no digits.
+    # Shifting a row doesn't change its projection; from its largest entry, huge scores lose no digits.
     V = V - V.max(axis=1, keepdims=True)
     falling = -np.sort(-V, axis=1)
-    # τ if the k largest entries stay positive.
+    # τ if exactly the k largest entries stay positive.
     tau = (np.cumsum(falling, axis=1) - 1.0) / np.arange(1, V.shape[1] + 1)
     kept = (falling > tau).sum(axis=1)
     return np.maximum(V - tau[np.arange(len(V)), kept - 1][:, None], 0.0)

@@ -21,7 +21,7 @@ _NO_PROBABILITIES = (
     "or scikit-learn's CalibratedClassifierCV around it"
 )
 
-# Tables up to this size are asked by a linear program whether they are separable.
+# Up to this many entries, a linear program decides whether the classes are separable.
 _DECIDED_ENTRIES = 1_000_000
 _VERDICTS = {
     True: "The classes are linearly separable: increase n_epochs, or standardize the columns.",
@@ -112,7 +112,7 @@ class Perceptron(LinearClassifier):
         n_scores = 1 if len(self.classes_) == 2 else len(self.classes_)
         W, best = np.zeros((2, n_scores, rows.shape[1] + 1))
         counts, mistakes = np.zeros(len(rows), dtype=np.int64), []
-        # Error in the pocket, the longest run without mistake, and the present run.
+        # Error of the pocket, the longest run without mistakes, and the current run.
         track = np.array([np.inf, 0.0, 0.0])
         for _ in range(n_epochs):
             order = rng.permutation(visits) if self.shuffle else visits

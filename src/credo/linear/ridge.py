@@ -67,6 +67,7 @@ class Ridge(LinearModel):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model; a sample weight of k is equivalent to k copies of the row."""
+        self._forget()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         data = spectrum(rows, target, weight, center=self.fit_intercept)
         if not isinstance(self.alpha, str):
@@ -171,7 +172,7 @@ def _shares(data: Spectrum, alphas: Array) -> Array:
 
 
 def _candidates(data: Spectrum, alphas: ArrayLike | None) -> Array:
-    """The values of α on trial, largest first."""
+    """The values of α to try, largest first."""
     if alphas is None:
         if not len(data.s):
             return np.array([1.0])
@@ -204,7 +205,7 @@ def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas
         coordinates = data.coordinates(X[part])
         residual = (y[part] - data.y_mean)[:, None] - coordinates @ shrunk
         gap = 1.0 - level - (coordinates**2) @ unit
-        # A leverage of one means that the row alone decides its own fit: left out, nothing is known there.
+        # With a leverage of one, the other rows don't determine the prediction at this row.
         errors = np.divide(residual, gap, out=np.full_like(gap, np.inf), where=gap > 1e-10)
         total += np.ones(len(errors)) @ errors**2 if weight is None else weight[part] @ errors**2
     return total / data.weight
@@ -221,17 +222,17 @@ def _choice_message(best: int, n_alphas: int) -> str:
 def _posterior(data: Spectrum, alpha: float) -> Posterior:
     """The posterior at a fixed ratio α of noise to prior variance, with σ² from the residuals."""
     square = data.s**2
-    slack = alpha / (square + alpha)  # 1 − hᵢ along each direction
+    shrinkage = alpha / (square + alpha)  # 1 − hᵢ along each direction
     free = max(data.dof - len(square), 0.0)
-    # Where the directions are as many as the observations, what is left beside them is rounding.
-    rss = (data.rss if free > 0 else 0.0) + float(((slack * data.q) ** 2).sum())
+    # With as many directions as observations, the residuals are rounding errors.
+    rss = (data.rss if free > 0 else 0.0) + float(((shrinkage * data.q) ** 2).sum())
     # ν − γ, which makes the estimate unbiased where the prior holds (Bishop 3.95); its degrees of freedom are
     # Satterthwaite's for the weighted sum of squares that the residuals are.
-    weight = free + float(slack.sum())
+    weight = free + float(shrinkage.sum())
     noise = rss / weight if weight > 0 else np.nan
-    # Where all of them are small, in units of the largest: squares may underflow.
-    unit = 1.0 if free > 0 else float(slack.max(initial=0.0))
-    dof = (weight / unit) ** 2 / (free + float(((slack / unit) ** 2).sum())) if weight > 0 else 0.0
+    # In units of the largest, because squares may underflow.
+    unit = 1.0 if free > 0 else float(shrinkage.max(initial=0.0))
+    dof = (weight / unit) ** 2 / (free + float(((shrinkage / unit) ** 2).sum())) if weight > 0 else 0.0
     return Posterior(
         spectrum=data,
         coef=data.V @ (data.s * data.q / (square + alpha)),
