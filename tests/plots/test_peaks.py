@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import maximum_filter
 
-from credo.plots._peaks import peaks
+from credo.plots._evidence import peaks
 
 
 def bumps(*centers, size=41):

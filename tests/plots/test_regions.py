@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from credo import GPClassifier
 from credo.kernels import RBF
 from credo.plots import decision_regions, svg
-from credo.plots._marks import color
+from credo.plots._classes import color
 from credo.plots._regions import mixture
 
 RNG = np.random.default_rng(0)

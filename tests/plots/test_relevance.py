@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from credo import GPRegressor
 from credo.kernels import RBF
 from credo.plots import relevance_trace, relevances
-from credo.plots._ends import spread
+from credo.plots._labels import spread
 
 
 class Stub(BaseEstimator):
