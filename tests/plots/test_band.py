@@ -52,16 +52,6 @@ def test_x_may_be_a_column_of_any_form_and_its_name_is_kept(ax, wrap, name):
     assert (ax.get_xlabel(), ax.get_ylabel()) == (name, "growth")
 
 
-def test_the_name_that_is_said_wins_over_that_of_the_data(ax):
-    band([0.0, 1.0], Normal([0.0, 1.0], 1.0), data=([0.5], pd.Series([0.4], name="growth")), name="height", ax=ax)
-    assert ax.get_ylabel() == "height"
-
-
-def test_two_columns_are_no_line(ax):
-    with pytest.raises(ValueError, match=r"x must be one-dimensional; got an array of shape \(3, 2\)"):
-        band(np.zeros((3, 2)), Normal(np.zeros(3), 1.0), ax=ax)
-
-
 @pytest.mark.parametrize("layout", [None, "constrained"])
 def test_a_title_stands_above_the_key(layout, process):
     figure = Figure(figsize=(6, 4), layout=layout)
@@ -73,13 +63,6 @@ def test_a_title_stands_above_the_key(layout, process):
     ax.get_legend().remove()
     figure.draw_without_rendering()
     assert ax.title.get_window_extent().y0 < ax.get_window_extent().y1 + 15
-
-
-def test_data_and_draws_are_labelled_once(ax):
-    x = np.linspace(0, 1, 4)
-    band(x, Normal(x, np.ones(4)), data=([0.5], [0.4]), draws=np.zeros((7, 4)), ax=ax)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["95 % interval", "draws", "mean", "data"]
-    assert len(ax.lines) == 7 + 2
 
 
 def test_draws_of_another_length_are_refused(ax):
@@ -121,11 +104,6 @@ def test_a_model_shows_both_bands_its_data_and_its_own_draws(ax, process):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "80 % interval of y", "of f", "draws of f", "mean", "data",
     ]  # fmt: skip
-
-
-def test_the_two_bands_can_be_told_apart(ax, process):
-    outer, inner = band(np.linspace(0, 5, 9), process, ax=ax).collections
-    assert inner.get_alpha() > outer.get_alpha()
 
 
 def test_a_linear_model_draws_functions_too(ax):

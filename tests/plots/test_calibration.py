@@ -53,12 +53,6 @@ def test_bars_outside_the_range_are_marked_by_more_than_colour():
     assert "outside" in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def test_no_bar_is_marked_when_all_are_level():
-    ax = draw(np.linspace(0, 1, 500))
-    assert len(ax.containers) == 1
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["99 % range if calibrated"]
-
-
 def test_values_that_are_no_probabilities_are_refused():
     with pytest.raises(ValueError, match=r"pit values are probabilities between 0 and 1; got 1\.5"):
         draw([0.5, 1.5])

@@ -27,14 +27,6 @@ def test_units_do_not_change_the_order():
     assert labels(draw(names, estimates, half)) == labels(draw(names, estimates * units, half * units))
 
 
-def test_only_so_many_are_shown():
-    assert labels(draw([f"x{i}" for i in range(300)], np.arange(300.0), np.ones(300), max_rows=3)) == [
-        "x299",
-        "x298",
-        "x297",
-    ]
-
-
 def test_filled_means_that_the_interval_excludes_zero():
     ax = draw(["sure", "unsure"], [2.0, 0.5], [1.0, 1.0])
     filled, hollow = (line for line in ax.lines if line.get_marker() == "o")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from sklearn.metrics import confusion_matrix
 
 from credo.distributions import Bernoulli, Categorical
-from credo.plots import confusion, svg
+from credo.plots import confusion
 from credo.plots._style import ACCENT, ALERT
 
 
@@ -74,29 +74,6 @@ def test_a_distribution_predicts_its_mode(ax):
     assert set(cells(other)) == {(0, 1), (1, 1)}
 
 
-def test_one_class_alone_is_drawn(ax):
-    confusion(["a", "a"], ["a", "a"], ax=ax)
-    assert cells(ax) == {(0, 0): ["2", "100 %"]}
-
-
-def test_small_cells_have_fewer_words():
-    y = np.arange(20).repeat(3)
-    roomy = confusion(y, y, ax=Figure(figsize=(9, 9)).subplots())
-    tight = confusion(y, y, ax=Figure(figsize=(4, 4)).subplots())
-    tiny = confusion(y, y, ax=Figure(figsize=(1, 1)).subplots())
-    assert cells(roomy)[3, 3] == ["3", "100 %"]
-    assert cells(tight)[3, 3] == ["3"]
-    assert cells(tiny) == {}
-
-
-def test_long_names_stand_aslant():
-    labels = [f"a class of some length {i:02d}" for i in range(20)]
-    ax = confusion(labels, labels, ax=Figure(figsize=(9, 8)).subplots())
-    assert {text.get_rotation() for text in ax.get_xticklabels()} == {45.0}
-    short = confusion([0, 1], [0, 1], ax=Figure().subplots())
-    assert {text.get_rotation() for text in short.get_xticklabels()} == {0.0}
-
-
 @pytest.mark.parametrize(
     ("y", "guess", "classes", "message"),
     [
@@ -110,8 +87,3 @@ def test_long_names_stand_aslant():
 def test_what_makes_no_table_is_said(ax, y, guess, classes, message):
     with pytest.raises(ValueError, match=message):
         confusion(y, guess, classes, ax=ax)
-
-
-def test_it_stands_in_a_page_with_the_pages_colours():
-    text = svg(lambda ax: confusion(["<b>", "$x$"], ["<b>", "$x$"], ax=ax), prefix="c", label="confusion")
-    assert "&lt;b&gt; (1)" in text and "$x$ (1)" in text and "var(--accent" in text

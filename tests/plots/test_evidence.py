@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
+from scipy.ndimage import maximum_filter
 from sklearn.base import BaseEstimator
 
 from credo import GPRegressor
 from credo.kernels import RBF, Periodic
 from credo.linalg import NotPositiveDefiniteError
 from credo.plots import evidence_surface
+from credo.plots._evidence import peaks
 
 LEVELS = [-100.0, -30.0, -10.0, -3.0, -1.0]
 
@@ -181,3 +183,37 @@ def test_too_small_a_grid_and_too_few_parameters_are_refused(ax):
     model = GPRegressor(RBF(1.0).fix("variance", "lengthscale")).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.5])
     with pytest.raises(ValueError, match=r"two free hyperparameters or more.*this GPRegressor has noise"):
         evidence_surface(model, ax=ax)
+
+
+def bumps(*centers, size=41):
+    x = np.linspace(-3, 3, size)
+    return sum(h * np.exp(-2 * ((x[:, None] - a) ** 2 + (x - b) ** 2)) for a, b, h in centers)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_without_prominence_they_are_all_cells_above_their_neighbours(seed):
+    values = np.random.default_rng(seed).normal(size=(15, 20))
+    found = [cell for cell, _ in peaks(values, prominence=0.0)]
+    expected = np.argwhere(values == maximum_filter(values, size=3, mode="constant", cval=-np.inf))
+    assert sorted(found) == sorted(map(tuple, expected.tolist()))
+    heights = [values[cell] for cell in found]
+    assert heights == sorted(heights, reverse=True)
+
+
+def test_regions_part_the_grid():
+    values = np.random.default_rng(1).normal(size=(12, 9))
+    cells = [cell for _, region in peaks(values, prominence=0.3) for cell in region]
+    assert len(cells) == len(set(cells)) == values.size
+
+
+def test_a_bump_on_a_slope_counts_only_where_it_stands_out():
+    values = bumps((-1, -1, 5.0), (1, 1, 2.0)) + 0.01 * np.random.default_rng(0).normal(size=(41, 41))
+    found = [cell for cell, _ in peaks(values, prominence=0.5)]
+    assert len(found) == 2
+    np.testing.assert_allclose(np.linspace(-3, 3, 41)[np.array(found)], [[-1, -1], [1, 1]], atol=0.16)
+    assert [cell for cell, _ in peaks(values, prominence=3.0)] == found[:1]
+
+
+def test_holes_belong_to_no_region():
+    values = np.array([[1.0, np.nan, 2.0]])
+    assert peaks(values, prominence=0.1) == [((0, 2), {(0, 2)}), ((0, 0), {(0, 0)})]

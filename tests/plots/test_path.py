@@ -69,13 +69,6 @@ def test_rows_make_their_own_path_with_the_names_of_their_columns(ax):
     assert sorted(names(other)) == list("abcde")
 
 
-def test_a_path_brings_its_names_and_a_model_has_them_where_the_path_has_none(ax, model):
-    coefficient_path(lasso_path(X, Y), ax=ax)
-    assert set(names(ax)) <= set(X.columns) and names(ax)
-    coefficient_path(lasso_path(X.to_numpy(), Y), model=model, ax=(other := Figure().subplots()))
-    assert set(names(other)) <= set(X.columns) and names(other)
-
-
 def test_a_name_stands_at_the_height_at_which_its_line_ends(ax):
     path = lasso_path(X, Y)
     coefficient_path(path, names=X.columns, ax=ax)
@@ -155,11 +148,6 @@ def test_names_do_not_overlap_and_are_no_more_than_find_room():
 def test_a_path_of_one_penalty_shows_points(ax):
     coefficient_path(LassoPath(np.array([1.0]), np.array([[2.0], [0.0]]), np.zeros(1)), ax=ax)
     assert [line.get_ydata().tolist() for line in ax.lines if line.get_marker() == "o"] == [[2.0]]
-
-
-def test_a_path_without_any_weight_is_drawn(ax):
-    coefficient_path(LassoPath(np.array([1.0]), np.zeros((2, 1)), np.zeros(1)), ax=ax)
-    assert not names(ax)
 
 
 @pytest.mark.parametrize(

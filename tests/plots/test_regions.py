@@ -9,14 +9,12 @@ from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from credo import GPClassifier
 from credo.kernels import RBF
-from credo.plots import decision_regions, svg
-from credo.plots._marks import color
+from credo.plots import decision_regions
+from credo.plots._classes import color
 from credo.plots._regions import mixture
 
 RNG = np.random.default_rng(0)
@@ -177,19 +175,6 @@ def test_a_process_shows_the_observations_it_keeps(ax):
     np.testing.assert_allclose(ax.images[0].get_array().ravel(), model.predict_proba(grid(ax, 15))[:, 1])
 
 
-def test_a_pipeline_is_drawn_in_the_units_of_its_columns(ax):
-    X, y = blobs(2)
-    model = make_pipeline(StandardScaler(), GaussianNB()).fit(1000 * X, y)
-    decision_regions(model, 1000 * X, y, n=10, ax=ax)
-    np.testing.assert_allclose(ax.images[0].get_array().ravel(), model.predict_proba(grid(ax, 10))[:, 1])
-
-
-def test_without_labels_only_the_plane_is_drawn(ax, two):
-    model, X, _ = two
-    decision_regions(model, X, n=10, ax=ax)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["boundary"]
-
-
 def test_rows_with_missing_values_are_left_out(ax, two):
     model, X, y = two
     holed = X.copy()
@@ -205,28 +190,11 @@ def test_one_sure_side_has_no_boundary(ax):
     assert not contours(ax)
 
 
-def test_names_may_be_given(ax, two):
-    decision_regions(*two, names=("width", "length"), n=5, ax=ax)
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "length")
-
-
 def test_labels_are_called_by_the_name_of_their_series(ax, two):
     model, X, y = two
     decision_regions(model, X, pd.Series(y, name="yc"), n=5, ax=ax)
     assert [text.get_text() for text in ax.get_legend().get_texts()][:2] == ["yc = 0", "yc = 1"]
     assert "probability of yc = 1" in [other.get_ylabel() for other in ax.figure.axes]
-
-
-def test_a_title_stands_above_the_key(ax, two):
-    decision_regions(*two, n=5, ax=ax)
-    ax.set_title("Where the classes are")
-    ax.figure.draw_without_rendering()
-    assert ax.title.get_window_extent().y0 >= ax.get_legend().get_window_extent().y1
-
-
-def test_it_stands_in_a_page(two):
-    text = svg(lambda ax: decision_regions(*two, n=20, ax=ax), prefix="d", label="regions")
-    assert "data:image/png;base64" in text and "probability of y = 1" in text
 
 
 @pytest.mark.parametrize(

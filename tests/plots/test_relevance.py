@@ -3,14 +3,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator
 
 from credo import GPRegressor
 from credo.kernels import RBF
 from credo.plots import relevance_trace, relevances
-from credo.plots._ends import spread
+from credo.plots._labels import spread
 
 
 class Stub(BaseEstimator):
@@ -52,19 +51,6 @@ def test_bars_are_the_relevances_largest_first(ax):
     # The first row is at the top.
     bottom, top = ax.get_ylim()
     assert bottom > top
-
-
-def test_an_input_at_a_tenth_of_the_largest_is_hollow(ax):
-    relevances(Stub([0.099, 1.0, 0.101]), ax=ax)
-    faces = {name: to_hex(bar.get_facecolor()) for name, bar in zip(labels(ax), ax.containers[0], strict=True)}
-    assert faces["x0"] == "#ffffff"
-    assert faces["x1"] == faces["x2"] != "#ffffff"
-
-
-def test_only_so_many_are_shown_and_values_are_written(ax):
-    relevances(Stub([0.5, 123.4, 3.0]), max_rows=2, ax=ax)
-    assert labels(ax) == ["x1", "x2"]
-    assert [text.get_text() for text in ax.texts] == ["123", "3"]
 
 
 def test_a_model_without_a_length_scale_for_each_column_is_refused(ax):

@@ -6,7 +6,7 @@ from scipy.stats import beta
 from sklearn.calibration import calibration_curve
 
 from credo.distributions import Bernoulli, Categorical
-from credo.plots import reliability, svg
+from credo.plots import reliability
 from credo.plots._style import ACCENT, ALERT
 
 
@@ -95,11 +95,6 @@ def test_of_several_classes_the_likeliest_is_drawn(ax):
     assert ax.get_xlabel() == "probability of the predicted class"
 
 
-def test_the_axis_names_the_event(ax):
-    reliability(["ham", "spam"], Categorical([[0.8, 0.2], [0.1, 0.9]], classes=["ham", "spam"]), ax=ax)
-    assert ax.get_xlabel() == "predicted probability of spam"
-
-
 def test_bins_follow_the_number_of_rows(honest):
     y, p = honest
     for rows, bins in ((60, 5), (600, 10), (6000, 20)):
@@ -120,31 +115,7 @@ def test_one_class_may_be_absent(ax):
     np.testing.assert_allclose(groups(ax), [[0.15, 0.0]])
 
 
-def test_a_single_row_is_drawn(ax):
-    reliability([1], [0.7], ax=ax)
-    np.testing.assert_allclose(groups(ax), [[0.7, 1.0]])
-
-
-def test_it_stands_in_a_page():
-    text = svg(lambda ax: reliability([0, 1, 1], [0.2, 0.6, 0.7], ax=ax), prefix="r", label="reliability")
-    assert "predicted probability of y = 1" in text
-
-
 @pytest.mark.parametrize("n_bins", ["many", 0, 2.5])
 def test_other_bins_are_refused(ax, n_bins):
     with pytest.raises((ValueError, TypeError), match="n_bins"):
         reliability([0, 1], [0.1, 0.2], n_bins=n_bins, ax=ax)
-
-
-def test_a_level_is_a_probability(ax):
-    with pytest.raises(ValueError, match="level"):
-        reliability([0, 1], [0.1, 0.2], level=95, ax=ax)
-
-
-def test_marks_at_the_top_stay_clear_of_the_key(ax):
-    reliability([0, 1, 1, 1], [0.1, 0.4, 0.7, 0.9], n_bins=4, ax=ax)
-    ax.figure.canvas.draw()
-    (marks,) = [line for line in ax.lines if line.get_marker() == "o"]
-    # Half a mark, in pixels, above the share of one.
-    top = ax.transData.transform((0.0, 1.0))[1] + 0.5 * marks.get_markersize() * ax.figure.dpi / 72
-    assert ax.get_legend().get_window_extent().y0 > top

@@ -4,8 +4,8 @@ from matplotlib.figure import Figure
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from credo.distributions import Bernoulli, Categorical
-from credo.plots import roc, svg
-from credo.plots._roc import area
+from credo.plots import roc
+from credo.plots._probabilities import area
 
 
 @pytest.fixture
@@ -143,8 +143,3 @@ def test_a_class_of_one_row_has_an_area_without_error(ax):
 def test_what_has_no_curve_is_said(ax, y, prediction, options, message):
     with pytest.raises(ValueError, match=message):
         roc(y, prediction, ax=ax, **options)
-
-
-def test_it_stands_in_a_page():
-    text = svg(lambda ax: roc(["no", "yes"], [0.2, 0.6], ax=ax), prefix="r", label="ranking")
-    assert "AUC ± standard error" in text

@@ -72,11 +72,6 @@ def test_observations_stand_outside_the_scale_on_their_side(ax, plain):
         assert low < heights.min() and heights.max() < high
 
 
-def test_jitter_is_the_same_every_time(plain):
-    first, second = (line(sigmoid(plain, X, Y, ax=Figure().subplots()), "yes") for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-
-
 def test_a_process_crosses_more_than_once_and_shows_what_it_keeps(ax):
     x = np.linspace(0, 6, 40)
     model = GPClassifier(RBF(1.0, variance=9.0), hyperparameters="fixed").fit(x[:, None], np.sin(2 * x) > 0)
@@ -90,11 +85,6 @@ def test_a_process_crosses_more_than_once_and_shows_what_it_keeps(ax):
 def test_a_curve_that_never_crosses_has_no_mark(ax, plain):
     sigmoid(plain, [20.0, 30.0], ["yes", "yes"], ax=ax)
     assert not ax.texts and not [part for part in ax.collections if isinstance(part, LineCollection)]
-
-
-def test_a_column_of_rows_is_taken(ax, plain):
-    sigmoid(plain, X[:, None], Y, ax=ax)
-    assert len(line(ax, "yes")) == (Y == "yes").sum()
 
 
 def test_other_models_are_refused_in_words(ax, plain):

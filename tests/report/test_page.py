@@ -198,12 +198,6 @@ def test_coefficients_of_another_model_say_whose_they_are(make_case):
     assert "bayes has no coefficients with intervals; these are from ridge." in words
 
 
-def test_the_error_has_one_name(page):
-    words = Reader(page).words
-    assert "typical error" not in words
-    assert "typical prediction" not in words
-
-
 def test_the_file_stands_below_the_question(make_case):
     page = render(**make_case(), source="trial.csv")
     header = re.search(r"<header>.*?</header>", page, re.DOTALL)[0]
@@ -221,40 +215,32 @@ def test_folds_that_do_not_follow_the_dates_are_said_to(make_case):
 
 def test_wide_and_long_tables_stay_small(make_case):
     wide = render(**make_case(n=400, p=300, names=[f"{'a long name of column ' * 4}{i}" for i in range(300)]))
-    long = render(**make_case(n=100_000, p=50))
+    long = render(**make_case(n=20_000, p=20))
     assert max(len(wide.encode()), len(long.encode())) < 1_000_000
     assert "200 more columns are not shown." in wide
     assert "The figure shows the 20 that are largest" in wide
-    assert "500 of 100,000 rows are drawn." in long
+    assert "500 of 20,000 rows are drawn." in long
     Reader(wide)
 
 
-def real(frame, y, models, **options):
-    tables = {name: TableModel(Preparation(standardize=True), model, "y") for name, model in models.items()}
-    comparison = compare(tables, frame, y, cv=5, random_state=0)
-    preparation = Preparation(standardize=True).fit(frame)
-    return {
-        "title": "t", "sheet_notes": (), "preparation": preparation, "comparison": comparison, "target": "y",
-        "models": comparison.fitted, "frame": frame, "y": y, "seed": 0, **options,
-    }  # fmt: skip
-
-
-def test_five_rows_and_one_model():
+def test_five_rows_and_one_model(make_real):
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, 5.0]})
-    words = Reader(render(**real(frame, np.array([1.1, 2.3, 2.9, 4.2, 5.1]), {"linear": LinearRegression()}))).words
+    words = Reader(
+        render(**make_real(frame, np.array([1.1, 2.3, 2.9, 4.2, 5.1]), {"linear": LinearRegression()}))
+    ).words
     assert "5 rows are too few to show a pattern." in words
     assert "Rows to look at first" not in words
 
 
-def test_a_constant_target():
+def test_a_constant_target(make_real):
     frame = pd.DataFrame({"x": np.arange(20.0) ** 2, "z": np.arange(20.0) % 3})
     models = {"linear": LinearRegression(), "bayes": BayesianLinearRegression()}
-    words = Reader(render(**real(frame, np.full(20, 3.0), models))).words
+    words = Reader(render(**make_real(frame, np.full(20, 3.0), models))).words
     assert "Every value of y is 3: there is nothing to predict." in words
     assert "Do the residuals show a pattern?" not in words
 
 
-def test_a_table_with_everything(tmp_path):
+def test_a_table_with_everything(tmp_path, make_real):
     rng = np.random.default_rng(0)
     n = 120
     frame = pd.DataFrame(
@@ -272,7 +258,7 @@ def test_a_table_with_everything(tmp_path):
         "bayes": BayesianLinearRegression(),
         "polynomial": make_pipeline(Polynomial(degree=2), BayesianLinearRegression()),
     }
-    write(tmp_path / "r.html", **real(frame, y.to_numpy(), models))
+    write(tmp_path / "r.html", **make_real(frame, y.to_numpy(), models))
     words = Reader((tmp_path / "r.html").read_text(encoding="utf-8")).words
     assert "y rises with dose" in words
     assert "Polynomial, then Bayesian linear regression".lower() in words.lower()
@@ -314,10 +300,10 @@ def test_important_notes_stand_on_top_and_the_others_where_they_are(make_case):
     assert 'id="alerts"' not in render(**make_case())
 
 
-def test_nothing_beats_guessing_is_the_first_sentence_and_nothing_is_praised():
+def test_nothing_beats_guessing_is_the_first_sentence_and_nothing_is_praised(make_real):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(rng.normal(size=(150, 3)), columns=["a", "b", "c"])
-    case = real(frame, rng.normal(size=150), {"linear": LinearRegression(), "bayes": BayesianLinearRegression()})
+    case = make_real(frame, rng.normal(size=150), {"linear": LinearRegression(), "bayes": BayesianLinearRegression()})
     assert case["comparison"].selected == "baseline"
     words = Reader(render(**case)).words
     answer = words[words.index("Summary") : words.index("Leaderboard")]
@@ -341,10 +327,10 @@ def test_a_figure_that_fails_costs_that_figure_alone(make_case, monkeypatch):
     assert page.count("<svg") >= 3 and "Do the residuals show a pattern?" in page
 
 
-def test_inputs_that_cannot_be_looked_at_cost_their_part_alone(monkeypatch):
+def test_inputs_that_cannot_be_looked_at_cost_their_part_alone(monkeypatch, make_real):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
-    case = real(frame, frame["a"].to_numpy() + 0.1 * rng.normal(size=60), {"linear": LinearRegression()})
+    case = make_real(frame, frame["a"].to_numpy() + 0.1 * rng.normal(size=60), {"linear": LinearRegression()})
 
     def broken(*args, **options):
         raise RuntimeError("no ink")
@@ -360,14 +346,14 @@ def test_two_threads_write_the_pages_that_one_writes(make_case):
         assert list(pool.map(lambda case: render(**case), cases)) == serial
 
 
-def test_predictions_in_the_order_of_time():
+def test_predictions_in_the_order_of_time(make_real):
     n = 60
     frame = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=n, freq="MS").strftime("%Y-%m-%d")})
     y = np.arange(n) + np.random.default_rng(0).normal(size=n)
     tables = {"linear": TableModel(Preparation(standardize=True), LinearRegression(), "y")}
     splits = [(np.arange(10 * i), np.arange(10 * i, 10 * i + 10)) for i in range(1, 6)]
     comparison = compare(tables, frame, y, cv=splits)
-    page = render(**real(frame, y, {"linear": LinearRegression()}) | {"comparison": comparison})
+    page = render(**make_real(frame, y, {"linear": LinearRegression()}) | {"comparison": comparison})
     figure = page[page.index('id="figure-time"') :]
     figure = figure[: figure.index("</figure>")]
     assert {">2021<", ">2022<", ">2023<", ">2024<"} <= set(re.findall(r">\d{4}<", figure))
@@ -407,14 +393,6 @@ def test_an_endless_title_stays_a_heading(make_case):
 
 def _heading(text):
     return re.search(r"<h1>(.*?)</h1>", text, re.DOTALL)[1]
-
-
-def test_the_ranges_of_honest_bars_are_told_by_one_number(page):
-    figure = page[page.index('id="figure-calibration"') :]
-    figure = figure[: figure.index("</figure>")]
-    assert ">99 % range if calibrated<" in figure
-    assert "all bars stay between the dashed lines in 99\u202f% of cases." in figure
-    assert not re.search(r"99\.\d+ %", figure)
 
 
 def test_equations_do_not_break_at_the_end_of_a_line():

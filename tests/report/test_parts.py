@@ -1,4 +1,4 @@
-"""Numbers, columns at a glance, coefficients and surprising rows."""
+"""Numbers as text, columns at a glance, rows with large errors, and the leaderboard."""
 
 import re
 from dataclasses import replace
@@ -6,22 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 
-from credo.ensemble import TransformedTarget
-from credo.io import Preparation, TableModel
-from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, Ridge
+from credo.io import Preparation
 from credo.report import _glance as glance
 from credo.report import _leaderboard as leaderboard
 from credo.report import render
-from credo.report._answer import effect_words
-from credo.report._effects import Effects, effects, step
-from credo.report._facts import Predicted
-from credo.report._figures import coefficient_figure
+from credo.report._held_out import Predicted
 from credo.report._numbers import aligned, fixed, listing, number, percent
-from credo.report._surprises import surprises, unusual
-from credo.selection import Comparison, HeldOut, Score
-from credo.sparse import SpikeSlabRegressor
+from credo.report._surprises import largest_errors, unusual
+from credo.selection import Comparison, Gap, HeldOut, Score
 
 
 @pytest.mark.parametrize(
@@ -89,98 +82,18 @@ def test_histogram_heights_are_shares_of_the_fullest_bin():
     assert "v-11.0" in path
 
 
-def test_a_step_is_a_deviation_or_from_one_value_to_the_other():
-    rng = np.random.default_rng(0)
-    numeric, binary = rng.normal(size=50), rng.integers(0, 2, size=50)
-    words = rng.integers(0, 2, size=50) * 3.0
-    few = np.where(rng.uniform(size=50) < 0.2, rng.normal(size=50), 0.0)
-    X = np.column_stack([numeric, (binary - 0.4) / 0.7, words, few])
-    expected = [numeric.std(), 1 / 0.7, 3.0, few.std()]
-    np.testing.assert_allclose(step(X), expected)
-    np.testing.assert_allclose(step(sparse.csr_array(X)), expected)
-    np.testing.assert_allclose(step(sparse.csr_matrix(X)), expected)
-
-
-def fitted(estimator, frame, y):
-    return TableModel(Preparation(standardize=True), estimator, "y").fit(frame, y)
-
-
-@pytest.mark.parametrize("estimator", [LinearRegression(), Ridge(alpha=1e-8), BayesianLinearRegression()])
-def test_effects_are_in_units_of_the_target(estimator):
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"dose": rng.normal(5, 2, size=400), "group": rng.choice(["a", "b"], size=400, p=[0.7, 0.3])})
-    y = 4 * frame["dose"].to_numpy() - 3 * (frame["group"] == "b").to_numpy() + 0.1 * rng.normal(size=400)
-    found = effects({"model": fitted(estimator, frame, y)}, frame)
-    assert found is not None
-    assert found.names == ["dose", "group=b"]
-    # Standard errors are 0.1/√400 and 0.1/√(400 · 0.21); five of them.
-    np.testing.assert_allclose(found.estimate, [4 * frame["dose"].std(ddof=0), -3.0], atol=0.06)
-    assert found.sure.all()
-    assert (found.lower < found.estimate).all()
-    assert (found.estimate < found.upper).all()
-
-
-def test_effects_come_from_the_first_model_that_has_them():
-    rng = np.random.default_rng(2)
-    frame = pd.DataFrame({"x": rng.normal(size=40)})
-    y = frame["x"].to_numpy() + rng.normal(size=40)
-    models = {"lms": fitted(LMSRegression(), frame, y), "bayes": fitted(BayesianLinearRegression(), frame, y)}
-    found = effects(models, frame)
-    assert found is not None
-    assert found.model == "bayes"
-    assert effects({"lms": models["lms"]}, frame) is None
-
-
-def test_models_whose_intervals_are_all_unknown_are_passed_over():
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"x": rng.normal(size=40)})
-    y = frame["x"].to_numpy() + rng.normal(size=40)
-    blind = fitted(BayesianLinearRegression(), frame, y)
-    blind.estimator_.confint = lambda level: np.array([[-np.inf, np.inf]])
-    seeing = fitted(LinearRegression(), frame, y)
-    found = effects({"blind": blind, "seeing": seeing}, frame)
-    assert found is not None
-    assert (found.model, found.known) == ("seeing", 1)
-
-
-@pytest.mark.parametrize("dof", [2, 3, 5])
-@pytest.mark.parametrize(
-    "estimator",
-    [LinearRegression(), Ridge(alpha=0.5), BayesianLinearRegression(noise_precision="conjugate")],
-    ids=lambda estimator: type(estimator).__name__,
-)
-def test_intervals_are_the_models_own_also_with_few_degrees_of_freedom(estimator, dof):
-    rng = np.random.default_rng(dof)
-    frame = pd.DataFrame(rng.normal(size=(4 + dof, 3)), columns=["a", "b", "c"])
-    model = fitted(estimator, frame, frame["a"].to_numpy() + rng.normal(size=4 + dof))
-    found = effects({"model": model}, frame)
-    scale = step(model.preparation_.transform(frame))
-    lower, upper = np.asarray(model.estimator_.confint(0.95))[1:].T
-    np.testing.assert_allclose(found.lower, lower * scale)
-    np.testing.assert_allclose(found.upper, upper * scale)
-
-
-def test_weights_that_the_rows_do_not_determine_have_no_strength():
-    found = Effects(
-        "m", list("abc"), np.array([1.0, 1.0, 0.0]), np.array([0.5, -np.inf, 0.0]), np.array([1.5, np.inf, 0])
-    )
-    assert found.strength.tolist() == [1.0, 0.0, 0.0]
-    assert found.known == 2
-    assert found.sure.tolist() == [True, False, False]
-
-
 def test_rows_with_the_largest_errors_come_first_with_what_is_unusual_about_them(make_held_out):
     y, mean, std = np.zeros(30), np.zeros(30), np.ones(30)
     y[3], y[7], std[7] = 4.0, -10.0, 5.0
     frame = pd.DataFrame({"a": np.linspace(0, 1, 30), "b": np.linspace(5, 7, 30)})
     frame.loc[7, "b"] = 58.9
-    found = surprises(Predicted(make_held_out(y, mean, std)), frame)
+    found = largest_errors(Predicted(make_held_out(y, mean, std)), frame)
     assert [(line[0], line[4]) for line in found.lines] == [("8", "−10.0"), ("4", "4.00")]
     assert found.lines[0][5].startswith("b = 58.9 (99 % of rows: 5")
     assert found.lines[1][5] == ""
     assert "100 % of the squared error" in found.sentence
-    few = surprises(Predicted(make_held_out(y[:5], mean[:5], std[:5])), frame[:5])
-    assert few.lines == []
+    few = largest_errors(Predicted(make_held_out(y[:5], mean[:5], std[:5])), frame[:5])
+    assert not few.lines
 
 
 def test_a_value_that_does_not_fit_the_other_columns_is_unusual():
@@ -200,7 +113,7 @@ def test_rows_keep_their_names_and_a_column_without_entries_goes(make_held_out):
     y = np.zeros(30)
     y[3] = 4.0
     frame = pd.DataFrame({"a": np.linspace(0, 1, 30)}, index=[f"r{i}" for i in range(30)])
-    found = surprises(Predicted(make_held_out(y, np.zeros(30), np.ones(30))), frame)
+    found = largest_errors(Predicted(make_held_out(y, np.zeros(30), np.ones(30))), frame)
     assert found.lines[0][0] == "r3"
     assert "Unusual input" not in found.head
 
@@ -211,7 +124,7 @@ def test_rows_are_those_of_the_frame_also_where_the_first_were_never_held_out(ma
     held = make_held_out(y, np.zeros(30), np.ones(30))
     held = HeldOut(held.y, held.dist, np.arange(10, 40))
     frame = pd.DataFrame({"a": np.linspace(0, 1, 40)})
-    assert surprises(Predicted(held), frame).lines[0][0] == "14"
+    assert largest_errors(Predicted(held), frame).lines[0][0] == "14"
 
 
 def test_the_leaderboard_marks_the_best_number_of_each_column(make_case):
@@ -286,28 +199,11 @@ def test_coverage_that_chance_does_not_explain_is_flagged(make_case, make_held_o
     assert [row.cells[3].flag for row in rows] == ["low", "high", ""]
 
 
-def test_coefficients_of_a_log_target_are_told_as_factors():
-    rng = np.random.default_rng(4)
-    frame = pd.DataFrame({"size": rng.normal(size=300), "age": rng.normal(size=300)})
-    price = np.exp(3 + np.log(1.5) * frame["size"].to_numpy() + 0.1 * rng.normal(size=300))
-    tables = {"linear-log": fitted(TransformedTarget(LinearRegression(), transformation="log"), frame, price)}
-    found = effects(tables, frame)
-    assert found.transform == "log"
-    # Per standard deviation of size, which is 1 but for chance: a factor of 1.5.
-    np.testing.assert_allclose(found.estimate[0], np.log(1.5) * frame["size"].std(ddof=0), atol=0.02)
-    said = effect_words(found, best="linear-log", target="price")
-    factor = float(re.search(r"size, multiplies price by (\d\.\d+)", said[1])[1])
-    assert factor == pytest.approx(1.5 ** frame["size"].std(ddof=0), abs=0.03)
-    figure = coefficient_figure(found, best="linear-log", target="price")
-    assert "change in log of price" in figure.svg and "Change in the log of price" in figure.reading
-
-
-def test_spike_and_slab_has_its_own_coefficients_also_of_many_columns():
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(90, 70))).add_prefix("g")
-    y = 3 * frame["g0"].to_numpy() - 2 * frame["g1"].to_numpy() + rng.normal(size=90)
-    model = fitted(SpikeSlabRegressor("beta-binomial", slab="g", random_state=0, n_draws=2000), frame, y)
-    found = effects({"spike-slab": model}, frame)
-    assert found.model == "spike-slab" and len(found.names) == 70
-    assert np.flatnonzero(found.sure).tolist() == [0, 1]
-    assert found.lower[0] < 3 * frame["g0"].std(ddof=0) < found.upper[0]
+def test_lead_and_reference():
+    assert "a clear difference" in leaderboard.lead("a", "b", Gap(0.3, 0.1))
+    assert "chance could explain" in leaderboard.lead("a", "b", Gap(0.1, 0.1))
+    assert "the same predictions" in leaderboard.lead("a", "b", Gap(0.0, 0.0))
+    assert "not finite" in leaderboard.lead("a", "b", Gap(np.inf, np.nan))
+    assert "2.7 times as probable" in leaderboard.reference("a", Gap(1.0, 0.1))
+    assert "chance could explain" in leaderboard.reference("a", Gap(0.1, 0.1))
+    assert leaderboard.reference("a", Gap(-0.5, 0.1)) == leaderboard.reference("a", Gap(np.inf, np.nan)) == ""

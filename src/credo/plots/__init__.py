@@ -1,20 +1,21 @@
-"""Pictures of predictions, each a function of arrays or distributions that draws on one pair of axes.
+"""Figures of models and their predictions, each drawn by a function on one pair of axes.
 
     draw(data, *, ax=None) -> Axes
 
-Without `ax` a new pyplot figure is made. The style is applied while drawing and never left behind; threads take
-turns, so that figures may be drawn in several of them. Colours are safe for colour-blind readers, every figure
-has one accent, and what is marked by colour is marked by shape as well.
+Without `ax` a new pyplot figure is made. matplotlib's own settings stay as they are, and figures may be drawn in
+several threads. Colours are safe for colour-blind readers, and what is marked by colour is also marked by shape.
 
-Members: `predicted_vs_actual`, `residuals`, `over_time`, `calibration` (PIT histogram), `coefficients`, `band` (a
-model of one input, with functions drawn from it); for Gaussian processes `prior_draws` (what a kernel believes),
-`relevances` and `relevance_trace` (which inputs matter, and how the search found out), `evidence_surface` (over two
-hyperparameters) and `next_points` (where to measure); for sparse models `coefficient_path` (along the penalty of the
-lasso), and of a posterior over subsets `inclusions`, `model_scores`, `top_models` and `coefficient_density` (many
-Axes); for classifiers `decision_regions` (over two inputs), `sigmoid` (along one), `weight_posterior` (two weights of a
-Bayesian linear model), and of held-out labels `reliability`, `roc` and `confusion`; `bars` (values by name), `style`
-(the context all of them draw in), `svg` (a figure as text for a web page) and `shorten` (names that fit). Statistics
-that are reported in words belong to `report`, scores to `metrics`.
+Members
+    held-out numbers      `predicted_vs_actual`, `residuals`, `over_time`, `calibration` (PIT histogram)
+    held-out classes      `reliability`, `roc`, `confusion`
+    functions             `band` (a model of one input), `prior_draws` (a kernel), `next_points` (where to measure)
+    classifiers           `decision_regions` (two inputs), `sigmoid` (one input)
+    coefficients          `coefficients`, `coefficient_path` (lasso), `weight_posterior` (two weights)
+    hyperparameters       `evidence_surface`, `relevances`, `relevance_trace`
+    posterior of subsets  `inclusions`, `model_scores`, `top_models`, `coefficient_density` (several Axes)
+    anything              `bars`, `style` (a context), `svg` (a figure as text for a web page), `shorten` (long names)
+
+Sentences about statistics belong to `report`, scores to `metrics`.
 """
 
 from importlib.util import find_spec
@@ -41,30 +42,8 @@ from credo.plots._svg import svg
 from credo.plots._weights import weight_posterior
 
 __all__ = [
-    "band",
-    "bars",
-    "calibration",
-    "coefficient_density",
-    "coefficient_path",
-    "coefficients",
-    "confusion",
-    "decision_regions",
-    "evidence_surface",
-    "inclusions",
-    "model_scores",
-    "next_points",
-    "over_time",
-    "predicted_vs_actual",
-    "prior_draws",
-    "relevance_trace",
-    "relevances",
-    "reliability",
-    "residuals",
-    "roc",
-    "shorten",
-    "sigmoid",
-    "style",
-    "svg",
-    "top_models",
-    "weight_posterior",
-]
+    "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients", "confusion",
+    "decision_regions", "evidence_surface", "inclusions", "model_scores", "next_points", "over_time",
+    "predicted_vs_actual", "prior_draws", "relevance_trace", "relevances", "reliability", "residuals", "roc",
+    "shorten", "sigmoid", "style", "svg", "top_models", "weight_posterior",
+]  # fmt: skip

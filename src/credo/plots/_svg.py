@@ -1,4 +1,4 @@
-"""A figure as SVG text that may stand beside others in one page, in light and in dark."""
+"""A figure as SVG text for a web page, in light and dark mode."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from matplotlib.font_manager import findfont, get_font
 
 from credo.plots._style import ACCENT, ALERT, INK, MUTED, RULE, style
 
-# What the page's style sheet may repaint; each keeps its colour where the page sets none.
+# Colours that the style sheet of the page may change.
 _ROLES = {INK: "ink", MUTED: "muted", RULE: "rule", ACCENT: "accent", ALERT: "alert", "#ffffff": "paper"}
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _REFERENCE = re.compile(r"#([\w.-]+)")
-# matplotlib's own font, which measures text; the page draws it in the reader's.
+# The font with which matplotlib measures text; the page uses its own.
 _FONT = "DejaVu Sans"
 
 
 def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[float, float] = (4.7, 3.0)) -> str:
-    """What a function draws on the axes it is given, as an inline ``<svg>``; always the same bytes.
+    """What a function draws on given axes, as an inline ``<svg>``; equal figures give equal bytes.
 
     Parameters
     ----------
     draw : callable(Axes)
     prefix : str
-        Starts every id inside, so that two figures in one page don't share any.
+        Of every id, so that two figures in one page don't share any.
     label : str
-        What the figure shows, for those who can't see it.
+        The text alternative of the figure.
     size : pair of floats, default (4.7, 3.0)
         Width and height in inches.
 
     Notes
     -----
-    Text stays text, in the page's own font; the style's colours become ``var(--ink, …)``, ``--muted``,
-    ``--rule``, ``--accent``, ``--alert`` and ``--paper``.
+    Text stays text, in the font of the page; colours become ``var(--ink, …)``, ``--muted``, ``--rule``, ``--accent``,
+    ``--alert`` and ``--paper``.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[
         root = ElementTree.fromstring(_legible(canvas.text()))
     for parent in root.iter():
         for child in list(parent):
-            # matplotlib's style element speaks of every element of the page, not of its own figure alone.
+            # matplotlib's style element would apply to the whole page.
             if _local(child.tag) in ("metadata", "style"):
                 parent.remove(child)
     used = {name for element in root.iter() for name in _references(element)}
@@ -95,7 +95,7 @@ class _Canvas(FigureCanvasBase):
 
 
 class _Renderer(RendererSVG):
-    """An SVG renderer that measures a character which matplotlib's font lacks as a wide one, instead of warning."""
+    """An SVG renderer that measures characters that the font lacks as wide ones, instead of warning."""
 
     def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
         known = _glyphs()
@@ -148,7 +148,7 @@ def _local(name: str) -> str:
 
 
 def _legible(text: str) -> str:
-    """A text without the characters that XML can't hold, nor marks that turn the direction of writing."""
+    """A text without characters that XML can't contain or that change the direction of writing."""
     return _TURNS.sub("", _CONTROLS.sub(" ", text))
 
 

@@ -1,4 +1,4 @@
-"""The data at a glance: one line a column, with a picture of its values small enough to stand in the line."""
+"""The table of columns, with a small histogram of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from credo.io.tables.columns import numbers, present_mask, words
 from credo.plots import shorten
 from credo.report._numbers import count, datum, percent, whole_percent
 
-# A wide table is listed up to here, so that the page stays one that a person reads.
+# How many columns are listed.
 MAX_COLUMNS = 100
 _BINS = 18
 _WIDTH, _HEIGHT = 108.0, 22.0
@@ -23,7 +23,7 @@ _WIDTH, _HEIGHT = 108.0, 22.0
 
 @dataclass(frozen=True)
 class Line:
-    """A column of the table as the report lists it; `path` draws its histogram, where it has one."""
+    """A column in the report; `path` is the SVG path of its histogram, if it has one."""
 
     name: str
     kind: str
@@ -34,25 +34,25 @@ class Line:
 
 
 def target_line(name: str, y: NDArray[Any], *, classes: bool = False) -> Line:
-    """The line of the target, which comes first."""
+    """The line of the target."""
     if classes:
         return Line(shorten(name, width=60), "target", "0", _levels(pandas().Series(y)), "", "")
     return Line(shorten(name, width=60), "target", "0", _spread(y), "", histogram(y))
 
 
 def lines(columns: Sequence[Any], frame: Any) -> list[Line]:
-    """The lines of the columns, as the preparation typed them."""
+    """The lines of the columns, with the kinds that the preparation found."""
     return [_line(column, frame) for column in columns[:MAX_COLUMNS]]
 
 
 def histogram(values: NDArray[np.float64]) -> str:
-    """The path of a small histogram in a box of 108 × 22, or nothing when there is no spread to show.
+    """The SVG path of a histogram in a box of 108 × 22; empty if the values don't differ.
 
     >>> histogram(np.array([1.0, 1.0]))
     ''
     """
     values = values[np.isfinite(values)]
-    # A range that overflows, or that is lost beside the values themselves, can't be cut into bins.
+    # A range that overflows, or is lost in rounding, can't be divided into bins.
     with np.errstate(over="ignore"):
         span = np.ptp(values) if len(values) else 0.0
     if not np.isfinite(span) or span <= 1e-12 * np.abs(values).max(initial=0.0):
@@ -61,12 +61,11 @@ def histogram(values: NDArray[np.float64]) -> str:
     step = _WIDTH / _BINS
     # A bin that isn't empty stays visible.
     heights = np.where(counts > 0, np.maximum(_HEIGHT * counts / counts.max(), 0.8), 0.0)
-    bars = [
+    return "".join(
         f"M{i * step + 0.4:.1f} {_HEIGHT:g}v{-height:.1f}h{step - 0.8:.1f}v{height:.1f}z"
         for i, height in enumerate(heights)
         if height
-    ]
-    return "".join(bars)
+    )
 
 
 def _line(column: Any, frame: Any) -> Line:
@@ -88,7 +87,7 @@ def _line(column: Any, frame: Any) -> Line:
 
 def _numeric(values: Any) -> tuple[str, str]:
     found, odd = numbers(values, present_mask(values))
-    # Yes and no count as numbers to a model; a reader wants to see which is how frequent.
+    # Yes and no are numbers for a model; a reader wants their frequencies.
     if len(odd) > 0.5 * len(values):
         return "", _levels(values)
     return histogram(found), _spread(found)
@@ -120,7 +119,7 @@ def _levels(values: Any) -> str:
     present = values.dropna()
     if not len(present):
         return ""
-    # Equal counts in the order of first appearance: the same page for the same table.
+    # Equal counts in the order of first appearance, so that equal tables give equal pages.
     counts = present.astype(str).value_counts(sort=False).sort_values(ascending=False, kind="stable")
     top = [f"{shorten(level, width=24)}: {whole_percent(n / len(present))}" for level, n in counts.head(3).items()]
     rest = f", {count(len(counts) - 3)} more" if len(counts) > 3 else ""

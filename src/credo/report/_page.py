@@ -31,7 +31,7 @@ from credo.report._results import classification, regression
 from credo.report._surprises import Listing
 from credo.selection import BASELINE, Comparison
 
-# What a heading shows of a title, whatever the column and the file are called.
+# The longest title.
 _TITLE = 120
 _NAMES = {
     "GPRegressor": "Gaussian process",
@@ -162,7 +162,7 @@ def _results(
 
 
 def _family(name: str, model: Any, comparison: Comparison) -> str:
-    """The kind of a model in words: BayesianLinearRegression is a Bayesian linear regression."""
+    """A model in words, such as "Bayesian linear regression"."""
     if name == BASELINE:
         what = "class frequencies" if comparison.task == "classification" else "mean"
         return f"Always the {what}, for comparison"
@@ -193,7 +193,7 @@ def _words(name: str) -> str:
 
 
 def _settings(model: Any) -> str:
-    """Every setting of the estimator, also those that were left at their defaults."""
+    """All settings of the estimator, including defaults."""
     with config_context(print_changed_only=False):
         return " → ".join(" ".join(repr(part).split()) for part in _steps(model))
 
@@ -205,7 +205,7 @@ def _seeds(models: Mapping[str, Any]) -> list[int]:
 
 
 def _steps(model: Any) -> list[Any]:
-    """The steps of a model's estimator; of one that isn't a model of tables, its own."""
+    """The steps of a model's estimator."""
     estimator = getattr(model, "estimator_", model) if hasattr(model, "preparation_") else model
     return [step for _, step in getattr(estimator, "steps", [])] or [estimator]
 
@@ -216,7 +216,7 @@ def _versions() -> list[tuple[str, str]]:
 
 
 def _unique(notes: Sequence[Any]) -> list[Any]:
-    """Notes of different texts in their order; one that is important anywhere is so."""
+    """Notes without repetition; a repeated one is important if any of them is."""
     found: dict[str, Any] = {}
     for note in notes:
         known = found.setdefault(str(note), note)
@@ -226,7 +226,7 @@ def _unique(notes: Sequence[Any]) -> list[Any]:
 
 
 def _without(alerts: Sequence[Any], notes: Sequence[Any]) -> list[str]:
-    """The notes that don't stand on top of the page."""
+    """The texts of the notes that aren't among the alerts."""
     told = {str(alert) for alert in alerts}
     return [str(note) for note in _unique(notes) if str(note) not in told]
 
@@ -244,7 +244,7 @@ def _template() -> Any:
 
 
 def _tie(text: Any) -> Markup:
-    """Text in which numbers, ranges and equations don't break at the end of a line."""
+    """Text with non-breaking spaces in numbers, ranges and equations."""
     tied = str(text).replace(" %", "\u202f%").replace("y-axis", "y\u2011axis")
     tied = re.sub(r"(?<=\d)–(?=\d)", "\u2060–\u2060", tied)
     tied = re.sub(r"(?<=\w) ([=<]) (?=[\w−])", "\u00a0\\1\u00a0", tied)
@@ -252,7 +252,7 @@ def _tie(text: Any) -> Markup:
 
 
 def _mark(text: str, name: str) -> Markup:
-    """A sentence in which its subject stands out; not inside a longer name, as "logistic" in "bayes-logistic"."""
+    """A sentence with a name in bold, but not inside a longer name, as "logistic" in "bayes-logistic"."""
     parts = re.split(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, maxsplit=1) if name else [text]
     if len(parts) == 1:
         return _tie(text)
