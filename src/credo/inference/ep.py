@@ -27,6 +27,8 @@ _SETTLED = 1e-8
 _DAMPING, _SHORTEST = 0.9, 0.005
 # A step after which the sites want to move this many times further than before was too long.
 _GROWTH = 2.0
+# Sites that want to move their marginals by so many standard deviations diverge, and would soon overflow.
+_DIVERGED = 1e6
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def ep(
             while not ahead.unrest <= _GROWTH * here.unrest and damping > _SHORTEST and sweeps < _MAX_SWEEPS:
                 sweeps, damping = sweeps + 1, 0.4 * damping
                 ahead = at(here.z + damping * here.move)
-            if not np.isfinite(ahead.unrest):
+            if not ahead.unrest < max(_DIVERGED, here.unrest):
                 break
             damping = min(_DAMPING, 1.5 * damping)
         here = ahead
