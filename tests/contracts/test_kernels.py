@@ -66,6 +66,30 @@ def rows_for(kernel):
     return CODES if isinstance(kernel, room.Categorical) else ROWS
 
 
+def without_noise(kernel):
+    """The kernel with a negligible variance of its white noise, which `cross` doesn't have."""
+    return kernel.with_params(**{path: 1e-290 for path in kernel.tree.paths if noisy(kernel, path)})
+
+
+def noisy(kernel, path):
+    return path == "white.variance" or (path == "variance" and isinstance(kernel, room.White))
+
+
+def finite_differences(kernel, function):
+    """The derivatives of a function of the kernel by every entry of its parameters, by central differences."""
+    slopes = []
+    for path in kernel.tree.paths:
+        value = np.atleast_1d(kernel.params[path]).astype(float)
+        for i in range(len(value)):
+            at = []
+            for sign in (1, -1):
+                moved = value.copy()
+                moved[i] *= 1 + sign * 1e-5
+                at.append(function(kernel.with_params(**{path: moved if np.ndim(kernel.params[path]) else moved[0]})))
+            slopes.append((at[0] - at[1]) / (2e-5 * value[i]))
+    return np.array(slopes)
+
+
 @each
 def test_gram_is_symmetric_and_positive_semidefinite(kernel):
     K = kernel.gram(rows_for(kernel))
@@ -78,31 +102,52 @@ def test_gram_is_symmetric_and_positive_semidefinite(kernel):
 def test_diagonal_and_cross_agree_with_gram(kernel):
     X = rows_for(kernel)
     K = kernel.gram(X)
+    triangle = np.full_like(K, np.nan)
+    kernel.fill(X, triangle)
+    np.testing.assert_array_equal(np.triu(triangle), np.triu(K))
     np.testing.assert_allclose(kernel.diagonal(X), np.diag(K), rtol=1e-12)
-    np.testing.assert_allclose(kernel.cross(X, X), K, rtol=1e-12)
     np.testing.assert_allclose(kernel.cross(X[:7], X[9:]), kernel.cross(X[9:], X[:7]).T, rtol=1e-12)
-    if "White" not in repr(kernel):
-        np.testing.assert_allclose(kernel.cross(X[:7], X), K[:7], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(kernel.cross(X, X), without_noise(kernel).gram(X), rtol=1e-9, atol=1e-12)
 
 
 @each
-def test_pullback_is_the_derivative(kernel):
-    """Central differences in each parameter of Σ W∘K, to 1e-6 of the largest."""
+def test_pullbacks_are_the_derivatives(kernel):
+    """Of Σ W∘K, of Σ W∘k(X, Z) for a rectangle, and of Σ w∘k(x, x), to 1e-6 of the largest."""
     X = rows_for(kernel)
-    numeric = []
-    for path in kernel.tree.paths:
-        value = np.atleast_1d(kernel.params[path]).astype(float)
-        for i in range(len(value)):
-            at = []
-            for sign in (1, -1):
-                moved = value.copy()
-                moved[i] *= 1 + sign * 1e-5
-                natural = moved if np.ndim(kernel.params[path]) else moved[0]
-                at.append(np.sum(WEIGHTS * kernel.with_params(**{path: natural}).gram(X)))
-            numeric.append((at[0] - at[1]) / (2e-5 * value[i]))
-    found = kernel.pullback(X, WEIGHTS)
-    assert found.shape == (len(kernel.names),)
-    np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-6 * np.abs(numeric).max())
+    Z, rectangle, w = X[5:14], WEIGHTS[:, :9], WEIGHTS[0]
+    for found, function in [
+        (kernel.pullback(X, WEIGHTS), lambda k: np.sum(WEIGHTS * k.gram(X))),
+        (kernel.pullback_cross(X, Z, rectangle), lambda k: np.sum(rectangle * k.cross(X, Z))),
+        (kernel.pullback_diagonal(X, w), lambda k: np.sum(w * k.diagonal(X))),
+    ]:
+        numeric = finite_differences(kernel, function)
+        assert found.shape == (len(kernel.names),)
+        np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-6 * np.abs(numeric).max() + 1e-9)
+
+
+@each
+def test_pullbacks_agree(kernel):
+    """A triangle, the whole matrix and the rectangle of a table with itself; white noise is in all but the last."""
+    X, W = rows_for(kernel), WEIGHTS + WEIGHTS.T
+    whole = kernel.pullback(X, W)
+    triangle = np.where(np.tri(26, k=-1, dtype=bool), np.nan, W)
+    np.testing.assert_allclose(kernel.pullback(X, triangle, triangle=True), whole, rtol=1e-12)
+    shared = [not noisy(kernel, name) for name in kernel.names]
+    np.testing.assert_allclose(kernel.pullback_cross(X, X, W)[shared], whole[shared], rtol=1e-9, atol=1e-9)
+    only_diagonal = kernel.pullback(X, np.diag(W[0]))
+    np.testing.assert_allclose(kernel.pullback_diagonal(X, W[0]), only_diagonal, rtol=1e-9, atol=1e-9)
+    first = kernel.tree.paths[0]
+    for own in (kernel.fix(), kernel.fix(first)):
+        free = [name in own.names for name in kernel.names]
+        np.testing.assert_array_equal(own.pullback_cross(X, X, W), kernel.pullback_cross(X, X, W)[free])
+        np.testing.assert_array_equal(own.pullback_diagonal(X, W[0]), kernel.pullback_diagonal(X, W[0])[free])
+
+
+@each
+def test_a_kernel_without_a_state_space_form_says_so(kernel):
+    with pytest.raises(NotImplementedError, match="no state-space form") as caught:
+        kernel.state_space()
+    assert repr(kernel) in str(caught.value)
 
 
 @each
@@ -155,15 +200,15 @@ def test_features_have_the_gram_as_covariance_or_are_refused(kernel):
     center = X.mean(axis=0)
     if any(word in repr(kernel) for word in ("White", "exp()", "from_function")):
         with pytest.raises(ValueError, match=r"can't be drawn everywhere.*sample\(X\)"):
-            kernel._features(center, 256, np.random.default_rng(0))
+            kernel.features(center, 256, np.random.default_rng(0))
         return
     K = kernel.gram(X)
     scale = np.sqrt(np.outer(np.diag(K), np.diag(K)))
     rng = np.random.default_rng(3)
-    found = np.array([Phi @ Phi.T for Phi in (kernel._features(center, 256, rng)(X) for _ in range(40))])
+    found = np.array([Phi @ Phi.T for Phi in (kernel.features(center, 256, rng)(X) for _ in range(40))])
     error = found.std(axis=0, ddof=1) / np.sqrt(40)
     assert (np.abs(found.mean(axis=0) - K) < 6 * error + 1e-8 * scale).all()
-    Phi = kernel._features(center, 2048, rng)(X)
+    Phi = kernel.features(center, 2048, rng)(X)
     assert np.abs((Phi @ Phi.T - K) / scale).max() < 0.1
 
 
@@ -202,7 +247,7 @@ def test_random_compositions_are_kernels_with_right_derivatives(kernel):
     slopes = kernel.pullback(X, W) * tree.derivative(vector)
     direction = np.random.default_rng(0).normal(size=len(vector))
     ahead, behind = (
-        np.sum(W * kernel._with_tree(tree.unflatten(vector + s * direction)).gram(X)) for s in (1e-5, -1e-5)
+        np.sum(W * kernel.with_tree(tree.unflatten(vector + s * direction)).gram(X)) for s in (1e-5, -1e-5)
     )
     assert slopes @ direction == pytest.approx((ahead - behind) / 2e-5, rel=1e-5, abs=1e-6 * np.abs(K).max())
 
@@ -237,6 +282,12 @@ def test_offsets_cost_no_digits(offset):
         (lambda: room.RBF([1.0, 2.0]).gram(ROWS), "2 length scales, but X has 3 columns"),
         (lambda: room.RBF().cross(ROWS, ROWS[:, :2]), "X has 3 columns and Z has 2"),
         (lambda: room.RBF().pullback(ROWS, np.eye(3)), r"W must have shape \(26, 26\)"),
+        (lambda: room.RBF().fill(ROWS, np.empty((3, 3))), r"K must have shape \(26, 26\)"),
+        (lambda: room.RBF().pullback(ROWS, np.eye(3), triangle=True), r"W must have shape \(26, 26\)"),
+        (lambda: room.RBF().pullback_inputs(ROWS, np.eye(3)), r"W must have shape \(26, 26\)"),
+        (lambda: room.RBF().pullback_cross(ROWS, ROWS[:4], np.ones((4, 26))), r"W must have shape \(26, 4\)"),
+        (lambda: room.RBF().pullback_cross(ROWS, ROWS[:, :2], WEIGHTS), "X has 3 columns and Z has 2"),
+        (lambda: room.RBF().pullback_diagonal(ROWS, np.ones(4)), r"w must have shape \(26,\)"),
         (lambda: room.RBF(-1.0), "must be positive"),
         (lambda: room.RBF().gram([[np.nan]]), "NaN"),
         (lambda: room.RBF().on(5).gram(ROWS), "columns \\[5\\], but X has only 3"),

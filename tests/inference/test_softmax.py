@@ -56,7 +56,7 @@ def test_derivatives_by_the_kernel_are_differences():
     theta = kernel.tree.flatten()
 
     def value(theta):
-        moved = kernel._with_tree(kernel.tree.unflatten(theta))
+        moved = kernel.with_tree(kernel.tree.unflatten(theta))
         return softmax_laplace(Dense(X).prior(moved), codes, 3, weight=weight).log_evidence
 
     natural = softmax_laplace(Dense(X).prior(kernel), codes, 3, weight=weight).gradient().by_kernel

@@ -51,25 +51,18 @@ def test_a_slice_without_columns_is_an_error(columns):
     kernel = RBF(1.0).on(columns)
     assert isinstance(kernel, Columns)
     for ask in (kernel.gram, kernel.diagonal):
-        with pytest.raises(ValueError, match="of which X with 2 has none"):
+        with pytest.raises(ValueError, match="but X has only 2"):
             ask(np.zeros((3, 2)))
 
 
 def test_tables_of_other_columns_never_reach_compiled_code():
-    kernel = RBF(1.0) + Periodic(1.0).on(0) + Matern52(1.0) * Periodic(2.0)
     narrow, wide = np.zeros((3, 1)), np.zeros((3, 7))
-    for term in (*kernel.terms, Periodic(1.0), RBF(1.0)):
-        if isinstance(term, Columns):
-            continue
+    for kernel in (RBF(1.0), Periodic(1.0), RBF(1.0) + Periodic(1.0).on(0) + Matern52(1.0) * Periodic(2.0)):
         for pair in ((narrow, wide), (wide, narrow), (narrow[:, 0], wide)):
-            with pytest.raises(ValueError, match="both tables must have the same columns"):
-                term._cross(*pair)
-    for term in (RBF(1.0), Periodic(1.0), RBF(1.0).exp()):
-        with pytest.raises(ValueError, match="no entry for each pair of rows"):
-            term._fill(wide, np.empty((2, 2)), 0)
-    for term in (RBF(1.0), Periodic(1.0)):
-        with pytest.raises(ValueError, match="no entry for each pair of rows"):
-            term._pull(wide, np.empty((2, 2)))
+            with pytest.raises(ValueError, match=r"columns|2D array"):
+                kernel.cross(*pair)
+            with pytest.raises(ValueError, match=r"columns|2D array"):
+                kernel.pullback_cross(*pair, np.ones((3, 3)))
 
 
 @pytest.mark.parametrize("lengthscale", [1e-4, 3e-5, 1e-6, 1e-200])
@@ -83,6 +76,6 @@ def test_paths_of_a_periodic_kernel_of_short_length_scale(lengthscale):
     assert np.isfinite(paths(np.linspace(0, 3, 50)[:, None])).all()
     if lengthscale >= 1e-6:
         gap = 0.5 * lengthscale / (2 * np.pi)
-        Phi = kernel._features(np.zeros(1), 4096, np.random.default_rng(0))(np.array([[0.0], [gap]]))
+        Phi = kernel.features(np.zeros(1), 4096, np.random.default_rng(0))(np.array([[0.0], [gap]]))
         K = kernel.gram([[0.0], [gap]])
         np.testing.assert_allclose(Phi @ Phi.T, K, atol=0.01)

@@ -29,7 +29,7 @@ def test_the_gradient_is_that_of_finite_differences(family):
     kernel = 1.4 * family([0.7, 1.3, 2.0], groups=GROUPS)
 
     def total(vector):
-        return float(np.sum(W * kernel._with_tree(kernel.tree.unflatten(vector)).gram(X)))
+        return float(np.sum(W * kernel.with_tree(kernel.tree.unflatten(vector)).gram(X)))
 
     start = kernel.tree.flatten()
     numeric = approx_fprime(start, total, 1e-6)

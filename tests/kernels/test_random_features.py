@@ -26,7 +26,7 @@ ROWS = RNG.normal(size=(40, 3)) + 2.0
 
 def errors(kernel, X, n=2048, seed=0):
     """ΦΦᵀ − K in units of the standard deviations."""
-    Phi = kernel._features(X.mean(axis=0), n, np.random.default_rng(seed))(X)
+    Phi = kernel.features(X.mean(axis=0), n, np.random.default_rng(seed))(X)
     K = kernel.gram(X)
     return (Phi @ Phi.T - K) / np.sqrt(np.outer(np.diag(K), np.diag(K)))
 
@@ -96,7 +96,7 @@ def test_errors_vanish_as_features_grow():
 def test_too_many_columns_are_projected(kernel):
     """Twenty columns to the third power: random signs, right on average."""
     X = RNG.normal(size=(8, 20)) / 3
-    assert kernel._features(X.mean(axis=0), 2048, RNG).size <= 8 * 2048
+    assert kernel.features(X.mean(axis=0), 2048, RNG).size <= 8 * 2048
     found = np.array([errors(kernel, X, 512, seed) for seed in range(60)])
     assert (np.abs(found.mean(axis=0)) < 6 * found.std(axis=0) / np.sqrt(60) + 1e-12).all()
     assert np.abs(errors(kernel, X, 4096)).max() < 0.3
@@ -161,7 +161,7 @@ def test_categories_may_have_any_code():
 
 @pytest.mark.parametrize("kernel", [RBF(0.7), Matern32([0.5, 1.0, 2.0]), Periodic(1.0, period=3.0)], ids=repr)
 def test_offsets_cost_no_digits(kernel):
-    near, far = (kernel._features(X.mean(axis=0), 256, np.random.default_rng(0))(X) for X in (ROWS, ROWS + 2.0**30))
+    near, far = (kernel.features(X.mean(axis=0), 256, np.random.default_rng(0))(X) for X in (ROWS, ROWS + 2.0**30))
     np.testing.assert_allclose(far, near, atol=1e-4)
 
 
@@ -176,7 +176,7 @@ def test_offsets_cost_no_digits(kernel):
     ids=repr,
 )
 def test_terms_share_the_features(kernel, size):
-    assert kernel._features(np.zeros(3), 2048, RNG).size == size
+    assert kernel.features(np.zeros(3), 2048, RNG).size == size
 
 
 @pytest.mark.parametrize(
@@ -195,4 +195,4 @@ def test_terms_share_the_features(kernel, size):
 )  # fmt: skip
 def test_what_has_no_features_says_what_to_do(kernel, message):
     with pytest.raises(ValueError, match=message):
-        kernel._features(np.zeros(3), 64, RNG)(ROWS)
+        kernel.features(np.zeros(3), 64, RNG)(ROWS)

@@ -68,36 +68,37 @@ def test_logarithm():
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("mode", [_jit.SET, _jit.ADD, _jit.MULTIPLY])
-def test_stationary_triangle(family, mode):
-    K = W.copy()
-    in_two_parts(_jit.stationary_triangle, tiles(Z.T), getattr(_jit, family), SHAPE, 1.5, mode, K)
+def test_stationary_fill(family, mode):
+    settings = getattr(_jit, family), SHAPE, 1.5, mode
+    K, C = W.copy(), W[:, : len(Y)].copy()
+    in_two_parts(_jit.stationary_fill, tiles(Z.T), tiles(Z.T), *settings, True, K)
     k = 1.5 * value(family, squared(Z, Z))
-    np.testing.assert_allclose(K[UPPER], [k, W + k, W * k][mode][UPPER], rtol=1e-12)
+    np.testing.assert_allclose(K[UPPER], [k, W + k, W * k][mode][UPPER], rtol=1e-12, atol=1e-15)
+    in_two_parts(_jit.stationary_fill, tiles(Z.T), tiles(Y.T), *settings, False, C)
+    k, before = 1.5 * value(family, squared(Z, Y)), W[:, : len(Y)]
+    np.testing.assert_allclose(C, [k, before + k, before * k][mode], rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_stationary_rectangle(family):
-    K = np.empty((N, len(Y)))
-    in_two_parts(_jit.stationary_rectangle, tiles(Z.T), tiles(Y.T), getattr(_jit, family), SHAPE, 1.5, K)
-    np.testing.assert_allclose(K, 1.5 * value(family, squared(Z, Y)), rtol=1e-12)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_stationary_pull(family):
-    sums = np.sum(in_two_parts(_jit.stationary_pull, tiles(Z.T), getattr(_jit, family), SHAPE, np.triu(W)), axis=0)
-    r2 = squared(Z, Z)
-    assert sums[0] == pytest.approx(np.sum(W * value(family, r2)))
-    by_column = [np.sum(W * slope(family, r2) * (Z[:, None, d] - Z[None, :, d]) ** 2) for d in range(D)]
+@pytest.mark.parametrize("triangle", [True, False])
+def test_stationary_pullback(family, triangle):
+    B, weights = (Z, W) if triangle else (Y, W[:, : len(Y)].copy())
+    given = np.triu(weights) if triangle else weights
+    settings = getattr(_jit, family), SHAPE, triangle
+    sums = np.sum(in_two_parts(_jit.stationary_pullback, tiles(Z.T), tiles(B.T), *settings, given), axis=0)
+    r2 = squared(Z, B)
+    assert sums[0] == pytest.approx(np.sum(weights * value(family, r2)))
+    by_column = [np.sum(weights * slope(family, r2) * (Z[:, None, d] - B[None, :, d]) ** 2) for d in range(D)]
     np.testing.assert_allclose(sums[2:], by_column, rtol=1e-6)
     if family == "RATIONAL_QUADRATIC":
         u = r2 / (2 * SHAPE)
-        assert sums[1] == pytest.approx(np.sum(W * value(family, r2) * (u / (1 + u) - np.log1p(u))))
+        assert sums[1] == pytest.approx(np.sum(weights * value(family, r2) * (u / (1 + u) - np.log1p(u))))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_stationary_input_pull(family):
+def test_stationary_pullback_inputs(family):
     out = np.zeros((N, D))
-    in_two_parts(_jit.stationary_input_pull, tiles(Z.T), getattr(_jit, family), SHAPE, W, out)
+    in_two_parts(_jit.stationary_pullback_inputs, tiles(Z.T), getattr(_jit, family), SHAPE, W, out)
     gaps = Z[:, None] - Z[None]
     plain = 4 * np.einsum("ij,ijd->id", W * slope(family, squared(Z, Z)), gaps)
     np.testing.assert_allclose(out, plain, rtol=1e-5, atol=1e-7)
@@ -111,25 +112,29 @@ def periodic(A, B, lengthscale=LENGTHSCALE, period=PERIOD):
     return np.exp(-2 * (sines**2).sum(axis=2))
 
 
-def test_periodic_triangle_and_rectangle():
+def test_periodic_fill():
     K = np.zeros((N, N))
-    in_two_parts(_jit.periodic_triangle, Z.T.copy(), LENGTHSCALE, PERIOD, 0.3, _jit.SET, K)
+    in_two_parts(_jit.periodic_fill, Z.T.copy(), Z.T.copy(), LENGTHSCALE, PERIOD, 0.3, _jit.SET, True, K)
     np.testing.assert_allclose(K[UPPER], 0.3 * periodic(Z, Z)[UPPER], rtol=1e-12)
     C = np.empty((N, len(Y)))
-    in_two_parts(_jit.periodic_rectangle, Z.T.copy(), Y.T.copy(), LENGTHSCALE, PERIOD, 0.3, C)
+    in_two_parts(_jit.periodic_fill, Z.T.copy(), Y.T.copy(), LENGTHSCALE, PERIOD, 0.3, _jit.SET, False, C)
     np.testing.assert_allclose(C, 0.3 * periodic(Z, Y), rtol=1e-12)
 
 
-def test_periodic_pull():
-    sums = np.sum(in_two_parts(_jit.periodic_pull, Z.T.copy(), LENGTHSCALE, PERIOD, np.triu(W)), axis=0)
+@pytest.mark.parametrize("triangle", [True, False])
+def test_periodic_pullback(triangle):
+    B, weights = (Z, W) if triangle else (Y, W[:, : len(Y)].copy())
+    given = np.triu(weights) if triangle else weights
+    columns = Z.T.copy(), B.T.copy()
+    sums = np.sum(in_two_parts(_jit.periodic_pullback, *columns, LENGTHSCALE, PERIOD, triangle, given), axis=0)
     h = 1e-6
-    numeric = [np.sum(W * periodic(Z, Z))]
+    numeric = [np.sum(weights * periodic(Z, B))]
     for which in ("lengthscale", "period"):
         for d in range(D):
             step = h * np.eye(D)[d]
             base = {"lengthscale": LENGTHSCALE, "period": PERIOD}
             ahead, behind = ({**base, which: base[which] + s * step} for s in (1, -1))
-            numeric.append(np.sum(W * (periodic(Z, Z, **ahead) - periodic(Z, Z, **behind))) / (2 * h))
+            numeric.append(np.sum(weights * (periodic(Z, B, **ahead) - periodic(Z, B, **behind))) / (2 * h))
     np.testing.assert_allclose(sums, numeric, rtol=1e-6, atol=1e-7)
 
 

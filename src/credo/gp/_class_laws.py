@@ -43,7 +43,7 @@ class SiteLaw:
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent function."""
-        return self._posterior.latent(self.kernel._cross(rows, self.X), self.kernel._diagonal(rows))
+        return self._posterior.latent(self.kernel.cross(rows, self.X), self.kernel.diagonal(rows))
 
     def log_odds(self, rows: Array) -> Array:
         """ln P(+1) − ln P(−1), the latent function integrated out."""
@@ -70,7 +70,7 @@ class SoftmaxLaw:
 
     def table(self, rows: Array) -> Array:
         """Class probabilities, the latent functions integrated out over a fixed set of quasi-random points."""
-        cross, prior = self.kernel._cross(rows, self.X), self.kernel._diagonal(rows)
+        cross, prior = self.kernel.cross(rows, self.X), self.kernel.diagonal(rows)
         mean, cov = cross @ self.alpha.T, self._posterior.blocks(cross, prior)
         values, vectors = np.linalg.eigh(cov)
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
@@ -106,9 +106,9 @@ class DrawnLaw:
         total = np.zeros(len(rows))
         for k, kernel in enumerate(self.kernels):
             own = self.draws[k :: len(self.kernels)] if len(self.kernels) > 1 else self.draws
-            cross, factor = kernel._cross(rows, self.X), self._factors[k]
+            cross, factor = kernel.cross(rows, self.X), self._factors[k]
             half = factor.half_solve(cross.T)
-            variance = np.maximum(kernel._diagonal(rows) - np.einsum("ij,ij->j", half, half), 0.0)
+            variance = np.maximum(kernel.diagonal(rows) - np.einsum("ij,ij->j", half, half), 0.0)
             means = cross @ factor.solve(own.T)
             total += _average(means, variance, self.link) / len(self.kernels)
         return logit(np.clip(total, 1e-15, 1 - 1e-15))

@@ -77,7 +77,7 @@ class ClassProblem:
         """The kernel at a vector."""
         own = self.tree.unflatten(vector)["kernel"]
         assert isinstance(own, ParameterTree)
-        return self.kernel._with_tree(own)
+        return self.kernel.with_tree(own)
 
     def approximation(self, kernel: Kernel) -> Found:
         """The distribution of the latent values under a kernel."""
@@ -100,5 +100,5 @@ class ClassProblem:
         found = self.approximation(kernel)
         if not gradient:
             return found.log_evidence, np.empty(0)
-        natural = kernel._pull(self.X, found.kernel_weights())[kernel._free()]
+        natural = kernel.pullback(self.X, found.kernel_weights(), triangle=True)
         return found.log_evidence, natural * self.tree.derivative(vector)

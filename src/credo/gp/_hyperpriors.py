@@ -74,7 +74,7 @@ def _parameter(tree: ParameterTree, name: str) -> Parameter:
 def kernel_habits(kernel: Kernel, X: Array, weight: Array) -> Array:
     """What a kernel's free parameters are expected to be on this table."""
     spread = weighted_std(X, weight)
-    return kernel._habits(np.where(spread > 0, spread, 1.0))[kernel._free()]
+    return kernel.default_priors(np.where(spread > 0, spread, 1.0))
 
 
 def noise_habits(n_entries: int = 1) -> Array:

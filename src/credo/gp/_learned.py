@@ -69,7 +69,7 @@ class LearnedKernel(Estimator):
 
     def _relevances(self, path: str, lengthscale: Any) -> Array:
         """Standard deviation over length scale of each column; columns of a group share their length scale."""
-        shared = self.kernel_._column_groups().get(path)
+        shared = self.kernel_.column_groups().get(path)
         scales = np.asarray(lengthscale) if shared is None else np.asarray(lengthscale)[..., shared.places]
         return weighted_std(self.X_train_, self.weight_) / scales
 
@@ -161,7 +161,7 @@ class LearnedKernel(Estimator):
 
     def _scales_path(self) -> str:
         """The parameter with one length scale for each column or group of columns."""
-        shared = self.kernel_._column_groups()
+        shared = self.kernel_.column_groups()
         for path, value in self.kernel_.params.items():
             n_columns = len(shared[path].labels) if path in shared else np.size(value) if np.ndim(value) else 0
             if path.rpartition(".")[2] == "lengthscale" and n_columns == self.n_features_in_:

@@ -38,8 +38,8 @@ class NoiseProcess:
 
     def log_variance(self, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of ln σ² at new rows."""
-        cross = self.kernel._cross(np.ascontiguousarray(rows), self.X)
-        mean, variance = self._law.latent(cross, self.kernel._diagonal(rows))
+        cross = self.kernel.cross(rows, self.X)
+        mean, variance = self._law.latent(cross, self.kernel.diagonal(rows))
         return self.log_level + mean, variance
 
     def stretched(self, factor: float) -> NoiseProcess:

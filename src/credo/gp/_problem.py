@@ -141,7 +141,7 @@ class Problem:
         kernel_tree, noise = tree["kernel"], tree["noise"]
         assert isinstance(kernel_tree, ParameterTree) and isinstance(noise, Parameter)
         level = float(noise.value) if self.learns_noise else self.noise
-        return self.kernel._with_tree(kernel_tree), level + self.extra
+        return self.kernel.with_tree(kernel_tree), level + self.extra
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
         """ln p(y) of the standardised targets, and its gradient with respect to the vector."""
@@ -149,7 +149,7 @@ class Problem:
         found = self.marginal.evidence(kernel, noise, gradient=gradient)
         if not gradient:
             return found.value, np.empty(0)
-        natural = found.by_kernel[self.kernel._free()]
+        natural = found.by_kernel
         if self.learns_noise:
             natural = np.append(natural, found.by_noise.sum())
         return found.value, natural * self.tree.derivative(vector)

@@ -53,7 +53,7 @@ class Process:
         group, given = self.parts[0]
         own = self.kernel.gram(rows)
         own.flat[:: len(own) + 1] += noise
-        factor = given.factor.extend(self.kernel._cross(self.X, rows), own)
+        factor = given.factor.extend(self.kernel.cross(self.X, rows), own)
         grown = Conditioned.of(factor, every_Y, self.basis(X))
         everywhere = Group(np.arange(len(X)), group.columns)
         return Process(self.kernel, every_noise, X, every_Y, self.basis, ((everywhere, grown),))
@@ -74,7 +74,7 @@ class Process:
         """E f and var f at new rows, each (n_new, n_targets)."""
         mean, variance = (np.empty((len(rows), self.Y.shape[1])) for _ in range(2))
         for block, cross, basis in self._blocks(rows):
-            prior = self.kernel._diagonal(rows[block.ravel()])
+            prior = self.kernel.diagonal(rows[block.ravel()])
             for group, given in self.parts:
                 part = cross if len(group.rows) == len(self.X) else cross[:, group.rows]
                 mean[block, group.columns] = given.mean(part, basis)
@@ -97,7 +97,7 @@ class Process:
             given.mean_slack(cross, self.basis(part)) for cross, part in zip(crosses, (rows, others), strict=True)
         )
         slack_a, slack_b = slacks
-        return self.kernel._cross(rows, others) - a.T @ b + slack_a.T @ slack_b
+        return self.kernel.cross(rows, others) - a.T @ b + slack_a.T @ slack_b
 
     def left_out(self) -> tuple[Array, Array]:
         """Mean and variance of each training target given all others (Rasmussen & Williams 5.10–5.12).
@@ -125,7 +125,7 @@ class Process:
         return next(part for part in self.parts if target in part[0].columns)
 
     def _cross(self, rows: Array) -> Array:
-        return self.kernel._cross(np.ascontiguousarray(rows), self.X)
+        return self.kernel.cross(np.ascontiguousarray(rows), self.X)
 
     def _blocks(self, rows: Array) -> Iterator[tuple[NDArray[np.intp], Array, Array]]:
         """Row numbers as a column, kernel to the training rows and mean basis, some rows at a time."""

@@ -116,8 +116,8 @@ class VaryingNoise:
         pull = sites.precision - 0.5 * self.marginal.count
         X = self.marginal.X
         by_level = pull.sum() / math.exp(log_level)
-        by_noise_kernel = noise_kernel._pull(X, sites.law.kernel_weights())[noise_kernel._free()]
-        by_kernel = sites.evidence.by_kernel[self.kernel._free()]
+        by_noise_kernel = noise_kernel.pullback(X, sites.law.kernel_weights(), triangle=True)
+        by_kernel = sites.evidence.by_kernel
         natural = np.concatenate([by_kernel, [by_level], by_noise_kernel])
         return sites.value, natural * self.tree.derivative(vector)
 
@@ -125,7 +125,7 @@ class VaryingNoise:
         tree = self.tree.unflatten(vector)
         own, noise_own, level = tree["kernel"], tree["noise.kernel"], tree["noise.level"]
         assert isinstance(own, ParameterTree) and isinstance(noise_own, ParameterTree) and isinstance(level, Parameter)
-        return self.kernel._with_tree(own), self.noise_kernel._with_tree(noise_own), math.log(float(level.value))
+        return self.kernel.with_tree(own), self.noise_kernel.with_tree(noise_own), math.log(float(level.value))
 
     def _sites(self, kernel: Kernel, noise_kernel: Kernel, log_level: float) -> _Bound:
         """The maximum of the bound over the sites, by steps that are halved until they climb.

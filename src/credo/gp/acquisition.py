@@ -161,7 +161,7 @@ class LogImprovement:
             self.place = int(np.argmin(model.predict(model.X_train_)))
             self.process: Conditioned = model._fitted_process()
             own = np.ascontiguousarray(model.X_train_[self.place : self.place + 1])
-            self.own = model.kernel_._diagonal(own)
+            self.own = model.kernel_.diagonal(own)
             self.noise = float(model.noise_variance_)
             self.cross, self.basis = self._parts(own)
 
@@ -188,11 +188,11 @@ class LogImprovement:
 
     def _parts(self, rows: Array) -> tuple[Array, Array]:
         """Kernel with the training rows, and basis of the mean, at new rows."""
-        return self.model.kernel_._cross(rows, self.model.X_train_), self.model._basis(rows)
+        return self.model.kernel_.cross(rows, self.model.X_train_), self.model._basis(rows)
 
     def _difference(self, rows: Array, k: Array, h: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x*) − f(x): those of the process, which are linear and quadratic in k and h."""
-        prior = self.model.kernel_._diagonal(rows) + self.own - 2 * k[:, self.place]
+        prior = self.model.kernel_.diagonal(rows) + self.own - 2 * k[:, self.place]
         k, h = k - self.cross, h - self.basis
         return -self.process.mean(k, h)[:, 0], self.process.variance(prior, k, h)
 
@@ -232,7 +232,7 @@ def _has_slope(model: Any) -> bool:
         return False
     first = np.ascontiguousarray(model.X_train_[:1])
     try:
-        model.kernel_._pull_inputs(first, np.zeros((1, 1)))
+        model.kernel_.pullback_inputs(first, np.zeros((1, 1)))
     except ValueError:
         return False
     return isinstance(model.predict_dist(first, latent=True), Normal)
@@ -246,7 +246,7 @@ def _kernel_slope(kernel: Any, row: Array, train: Array, weights: Array, own: fl
         W = np.zeros((len(part) + 1, len(part) + 1))
         W[0, 1:] = W[1:, 0] = 0.5 * part
         W[0, 0] = own if start == 0 else 0.0
-        total += kernel._pull_inputs(np.vstack([row[None], train[start : start + _CHUNK]]), W)[0]
+        total += kernel.pullback_inputs(np.vstack([row[None], train[start : start + _CHUNK]]), W)[0]
     return total
 
 

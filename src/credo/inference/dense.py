@@ -111,11 +111,11 @@ class DensePrior:
 
     def cross(self, rows: Array) -> Array:
         """The kernel between new and training rows."""
-        return self.kernel._cross(np.ascontiguousarray(rows), self.X)
+        return self.kernel.cross(np.ascontiguousarray(rows), self.X)
 
     def blocks(self, rows: Array) -> Iterator[tuple[slice, Array, Array]]:
         """The kernel with the training rows, and its diagonal, for some new rows at a time."""
         size = max(1, _BLOCK // len(self.X))
         for start in range(0, len(rows), size):
             part = np.ascontiguousarray(rows[start : start + size])
-            yield slice(start, start + len(part)), self.cross(part), self.kernel._diagonal(part)
+            yield slice(start, start + len(part)), self.cross(part), self.kernel.diagonal(part)

@@ -17,7 +17,7 @@ from credo.inference.flat_mean import FlatMean
 from credo.inference.paths import Paths, prior_paths
 from credo.inference.protocols import Basis, Gradient
 from credo.kernels import Kernel
-from credo.kernels._jit import SET, outer_minus_triangle
+from credo.kernels._jit import outer_minus_triangle
 from credo.linalg import Factor, Workspace, parallel_rows
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class DensePosterior:
         V = workspace.invert()
         self._workspace = None
         parallel_rows(outer_minus_triangle, len(V), np.ascontiguousarray(np.hstack(columns)), float(n_targets), V)
-        found = Gradient(self.prior.kernel._pull(self.prior.X, V), np.diagonal(V).copy())
+        found = Gradient(self.prior.kernel.pullback(self.prior.X, V, triangle=True), np.diagonal(V).copy())
         vars(self).pop("_factor", None)
         self.prior.representation.give_back(workspace)
         return found
@@ -105,7 +105,7 @@ class DensePosterior:
         half, root = self._roots(self.prior.cross(rows), self.basis(rows))
         if others is not None:
             other_half, other_root = self._roots(self.prior.cross(others), self.basis(others))
-            return self.prior.kernel._cross(rows, others) - half.T @ other_half + root.T @ other_root
+            return self.prior.kernel.cross(rows, others) - half.T @ other_half + root.T @ other_root
         prior = self.prior.kernel.gram(rows)
         cov = prior - half.T @ half
         # Variances that are negative by rounding are corrected.
@@ -117,7 +117,7 @@ class DensePosterior:
     def difference(self, rows: Array, origin: Array) -> tuple[Array, Array]:
         kernel, other = self.prior.kernel, origin[None]
         cross, H = self.prior.cross(rows) - self.prior.cross(other), self.basis(rows) - self.basis(other)
-        prior = kernel._diagonal(rows) + kernel._diagonal(other) - 2 * kernel._cross(rows, other)[:, 0]
+        prior = kernel.diagonal(rows) + kernel.diagonal(other) - 2 * kernel.cross(rows, other)[:, 0]
         mean = cross @ self.alpha[:, 0] + H @ self._mean.coefficients[:, 0]
         return mean, self._variance(prior, cross, H)
 
@@ -201,7 +201,7 @@ class DensePosterior:
         return self._workspace
 
     def _fill(self, C: Array) -> None:
-        self.prior.kernel._fill(self.prior.X, C, SET)
+        self.prior.kernel.fill(self.prior.X, C)
         np.einsum("ii->i", C)[...] += self.noise
 
     def _roots(self, cross: Array, H: Array) -> tuple[Array, Array]:
@@ -223,5 +223,5 @@ def _input_gradient(kernel: Kernel, row: Array, others: Array, weights: Array, o
         W = np.zeros((len(part) + 1, len(part) + 1))
         W[0, 1:] = W[1:, 0] = 0.5 * part
         W[0, 0] = own if start == 0 else 0.0
-        total += kernel._pull_inputs(np.vstack([row[None], others[start : start + _CHUNK]]), W)[0]
+        total += kernel.pullback_inputs(np.vstack([row[None], others[start : start + _CHUNK]]), W)[0]
     return total

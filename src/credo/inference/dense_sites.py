@@ -84,7 +84,7 @@ class DenseSites:
             b = b + self.weights(by_mean)
         # In C order the lower triangle is the one that kernels read.
         W = dsyr2(0.5, a, b, a=np.asfortranarray(W), lower=1, overwrite_a=1).T
-        return Gradient(self.prior.kernel._pull(self.prior.X, W))
+        return Gradient(self.prior.kernel.pullback(self.prior.X, W, triangle=True))
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
         mean, variance = np.empty(len(rows)), np.empty(len(rows))
@@ -99,7 +99,7 @@ class DenseSites:
         if others is None:
             return self.prior.kernel.gram(rows) - half.T @ half
         other = self._factor.half_solve((self.prior.cross(others) * self._root).T)
-        return self.prior.kernel._cross(rows, others) - half.T @ other
+        return self.prior.kernel.cross(rows, others) - half.T @ other
 
     def draw(self, rng: np.random.Generator) -> Array:
         return self._covariance_factor.L @ rng.standard_normal(len(self.location))

@@ -50,7 +50,7 @@ class Paths:
 
     def __call__(self, X: ArrayLike) -> Array:
         """The values of every path at the rows of X: shape (n, n_rows)."""
-        rows = self.kernel._rows(X)
+        rows = self.kernel.check_rows(X)
         if rows.shape[1] != self.X.shape[1]:
             raise ValueError(f"X has {rows.shape[1]} columns, but the paths were drawn for {self.X.shape[1]}")
         values = np.empty((len(self), len(rows)))
@@ -77,7 +77,7 @@ class Paths:
 
     def _values(self, rows: Array) -> Array:
         prior = self.features(rows) @ self.weights
-        learned = self.kernel._cross(rows, self.X) @ self.alpha
+        learned = self.kernel.cross(rows, self.X) @ self.alpha
         return self.center + self.scale * (prior + learned + self.basis(rows) @ self.coefficients)
 
     def corrected(self, alpha: Array, coefficients: Array) -> Paths:
@@ -92,7 +92,7 @@ def prior_paths(kernel: Kernel, X: Array, basis: Callable[[Array], Array], n: in
     the correction makes up for their error; far away, a covariance is off by about variance/√n_features or less.
     """
     rows = _frozen(X.copy())
-    features = kernel._features(rows.mean(axis=0), n_features, rng)
+    features = kernel.features(rows.mean(axis=0), n_features, rng)
     weights = _frozen(rng.standard_normal((features.size, n)))
     n_coefficients = basis(rows[:1]).shape[1]
     return Paths(kernel, rows, features, weights, np.zeros((len(rows), n)), basis, np.zeros((n_coefficients, n)))

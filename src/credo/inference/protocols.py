@@ -31,10 +31,10 @@ def no_basis(rows: Array) -> Array:
 
 @dataclass(frozen=True)
 class Gradient:
-    """Derivatives of a log evidence: by every entry of the kernel's parameters, and by each row's noise variance.
+    """Derivatives of a log evidence: by the kernel's free parameters, and by each row's noise variance.
 
-    `by_kernel` is in natural units and the order of the kernel's tree, fixed entries included. `by_noise` is empty for
-    a posterior from sites.
+    `by_kernel` is in natural units and in the order of the kernel's `names`. `by_noise` is empty for a posterior from
+    sites.
     """
 
     by_kernel: Array

@@ -80,7 +80,7 @@ class SoftmaxGaussian:
     def latent(self, rows: Array) -> tuple[Array, Array]:
         """Mean (n_new, n_classes) and covariance (n_new, n_classes, n_classes) of the latent values at each new row."""
         cross = self.prior.cross(rows)
-        return cross @ self.alpha.T, self._blocks(cross, self.prior.kernel._diagonal(rows))
+        return cross @ self.alpha.T, self._blocks(cross, self.prior.kernel.diagonal(rows))
 
     def gradient(self) -> Gradient:
         """The derivatives of ln p(y), including that of the mode (Rasmussen & Williams 5.5 for several classes)."""
@@ -88,7 +88,7 @@ class SoftmaxGaussian:
         u = s - self.shrunk(s @ self.prior.gram)
         cross = (u + 0.5 * a).T @ a
         W = 0.5 * (cross + cross.T - self._shrinkage())
-        return Gradient(self.prior.kernel._pull(self.prior.X, W))
+        return Gradient(self.prior.kernel.pullback(self.prior.X, W, triangle=True))
 
     def _by_mode(self) -> Array:
         """−½ ∂ ln|I + KW|/∂f: with π' = ∂π/∂f_k, −½w(Σ_c S_cc π'_c − 2πᵀSπ') for the covariance S of each row."""

@@ -26,10 +26,11 @@ LENGTHSCALE_WIDTH, VARIANCE_WIDTH = 2.0, 3.0
 class Covariance(Parametrized):
     """A positive semidefinite function k(x, x′) with named parameters.
 
-    A kernel class defines five methods on validated arrays: `_fill` (the triangle of the Gram matrix), `_cross`,
-    `_diagonal`, `_pull` (the gradient with respect to its parameters) and `_pull_inputs`, and keeps its parameters in
-    `tree`; a sixth, `_spectrum`, makes prior functions available that can be evaluated anywhere. This base class checks
-    shapes and mirrors triangles; `Kernel` adds the algebra.
+    The public methods validate their arguments. A kernel class defines their counterparts on clean arrays: `_fill`,
+    `_cross`, `_diagonal`, `_pullback_cross`, `_pullback_diagonal` and `_pullback_inputs`. It keeps its parameters in
+    `tree`. Three more methods are optional: `_pullback`, where one triangle costs less than the whole matrix;
+    `_spectrum`, for prior functions that can be evaluated anywhere; `state_space`, for inference in linear time.
+    `Kernel` adds the algebra.
     """
 
     @abstractmethod
@@ -45,18 +46,22 @@ class Covariance(Parametrized):
         """k(x, x) for each row."""
 
     @abstractmethod
-    def _pull(self, X: Array, W: Array) -> Array:
-        """Σᵢⱼ Wᵢⱼ ∂K/∂θ for every entry of every parameter; W is symmetric and only its triangle i ≤ j is read."""
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        """Σᵢⱼ Wᵢⱼ ∂k(xᵢ, zⱼ)/∂θ for every entry of every parameter, fixed ones as well."""
 
     @abstractmethod
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        """Σᵢ wᵢ ∂k(xᵢ, xᵢ)/∂θ for every entry of every parameter, fixed ones as well."""
+
+    @abstractmethod
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         """Σᵢⱼ Wᵢⱼ ∂K/∂X, of X's shape; W is symmetric and given whole."""
 
-    def _habits(self, spread: Array) -> Array:
-        """Typical values of each parameter for columns with these spreads, one number for each column.
+    def _pullback(self, X: Array, W: Array) -> Array:
+        """Σᵢⱼ Wᵢⱼ ∂K/∂θ for every entry of every parameter; W is symmetric and only its triangle i ≤ j is read."""
+        return self._pullback_cross(X, X, np.triu(W) + np.triu(W, 1).T)
 
-        Two columns, the logarithm and its standard deviation; NaN and ∞ where nothing is known.
-        """
+    def _default_priors(self, spread: Array) -> Array:
         return np.tile([np.nan, np.inf], (len(self._free()), 1))
 
     def _spectrum(self, center: Array) -> list[Term]:
@@ -66,33 +71,52 @@ class Covariance(Parametrized):
             "use sample(X) to draw their values at given points"
         )
 
-    def _features(self, center: Array, n: int, rng: np.random.Generator) -> Features:
-        """About n random features φ with E φ(x)ᵀφ(z) = k(x, z), exact if the kernel has no more than n features."""
+    def features(self, center: Array, n: int, rng: np.random.Generator) -> Features:
+        """About n random features φ with E φ(x)ᵀφ(z) = k(x, z), exact if the kernel has no more than n features.
+
+        `center` is a row near which accuracy matters.
+        """
         return random_features(self._spectrum(center), n, rng)
+
+    def default_priors(self, spread: Array) -> Array:
+        """Typical values of the free parameters, given the spread of each column of X.
+
+        One row for each entry of `names`: the mean and the standard deviation of its logarithm, NaN and ∞ where nothing
+        is known.
+        """
+        return self._default_priors(spread)[self._free()]
+
+    def state_space(self) -> Any:
+        """The kernel as a linear stochastic differential equation in one input, for the kernels that have one."""
+        raise NotImplementedError(
+            f"{self!r} has no state-space form, which inference in linear time needs; use another method"
+        )
 
     # How tightly the printed form binds: 1 for a sum, 2 for a product, 3 for anything else.
     _binding = 3
 
     def gram(self, X: ArrayLike) -> Array:
         """The symmetric matrix K with Kᵢⱼ = k(xᵢ, xⱼ)."""
-        rows = self._rows(X)
+        rows = self.check_rows(X)
         K = np.empty((len(rows), len(rows)))
         self._fill(rows, K, SET)
         parallel_rows(_jit.mirror, len(rows), K)
         return K
 
+    def fill(self, X: ArrayLike, K: Array) -> None:
+        """Write the triangle i ≤ j of the Gram matrix into K; what K has below its diagonal afterwards is undefined."""
+        rows = self.check_rows(X)
+        self._fill(rows, self._square(rows, K, "K"), SET)
+
     def cross(self, X: ArrayLike, Z: ArrayLike) -> Array:
-        """The matrix k(xᵢ, zⱼ), one row for each row of X."""
-        rows, others = self._rows(X), self._rows(Z, name="Z")
-        if rows.shape[1] != others.shape[1]:
-            raise ValueError(f"X has {rows.shape[1]} columns and Z has {others.shape[1]}; they must be equal")
-        return self.gram(rows) if np.array_equal(rows, others) else self._cross(rows, others)
+        """The matrix k(xᵢ, zⱼ), one row for each row of X; without white noise, which no two observations share."""
+        return self._cross(*self._pair(X, Z))
 
     def diagonal(self, X: ArrayLike) -> Array:
         """k(x, x) for each row, without the rest of the matrix."""
-        return self._diagonal(self._rows(X))
+        return self._diagonal(self.check_rows(X))
 
-    def pullback(self, X: ArrayLike, W: ArrayLike) -> Array:
+    def pullback(self, X: ArrayLike, W: ArrayLike, *, triangle: bool = False) -> Array:
         """Σᵢⱼ Wᵢⱼ ∂Kᵢⱼ/∂θ for each entry of `names`, in natural units.
 
         Parameters
@@ -100,14 +124,36 @@ class Covariance(Parametrized):
         X : array of shape (n, n_features)
         W : array of shape (n, n)
             Weights, such as ½(ααᵀ − K⁻¹) for the log evidence; only the symmetric part matters.
+        triangle : bool, default False
+            Whether W is symmetric and given by its triangle i ≤ j; then the rest isn't read, and nothing is copied.
         """
-        rows, weights = self._rows(X), self._weights(W, X)
-        return self._pull(rows, weights)[self._free()]
+        rows = self.check_rows(X)
+        weights = self._square(rows, np.asarray(W, dtype=np.float64), "W")
+        return self._pullback(rows, weights if triangle else 0.5 * (weights + weights.T))[self._free()]
+
+    def pullback_cross(self, X: ArrayLike, Z: ArrayLike, W: ArrayLike) -> Array:
+        """Σᵢⱼ Wᵢⱼ ∂k(xᵢ, zⱼ)/∂θ for each entry of `names`, in natural units; W has a row for each row of X."""
+        rows, others = self._pair(X, Z)
+        weights = np.ascontiguousarray(W, dtype=np.float64)
+        if weights.shape != (len(rows), len(others)):
+            raise ValueError(
+                f"W must have shape ({len(rows)}, {len(others)}), one weight for each row of X and row of Z; "
+                f"got {weights.shape}"
+            )
+        return self._pullback_cross(rows, others, weights)[self._free()]
+
+    def pullback_diagonal(self, X: ArrayLike, w: ArrayLike) -> Array:
+        """Σᵢ wᵢ ∂k(xᵢ, xᵢ)/∂θ for each entry of `names`, in natural units."""
+        rows, weights = self.check_rows(X), np.asarray(w, dtype=np.float64)
+        if weights.shape != (len(rows),):
+            raise ValueError(f"w must have shape ({len(rows)},), one weight for each row; got {weights.shape}")
+        return self._pullback_diagonal(rows, weights)[self._free()]
 
     def pullback_inputs(self, X: ArrayLike, W: ArrayLike) -> Array:
         """Σᵢⱼ Wᵢⱼ ∂Kᵢⱼ/∂X, an array of the shape of X."""
-        rows, weights = self._rows(X), self._weights(W, X)
-        return self._pull_inputs(rows, weights)
+        rows = self.check_rows(X)
+        weights = self._square(rows, np.asarray(W, dtype=np.float64), "W")
+        return self._pullback_inputs(rows, 0.5 * (weights + weights.T))
 
     def sample(self, X: ArrayLike, n: int = 1, *, random_state: Any = None, method: str = "cholesky") -> Array:
         """n functions from the Gaussian-process prior with this kernel at the rows of X: shape (n, n_rows).
@@ -135,26 +181,29 @@ class Covariance(Parametrized):
     def _key(self) -> Any:
         return self.tree
 
-    def _rows(self, X: ArrayLike, name: str = "X") -> Array:
+    def check_rows(self, X: ArrayLike, name: str = "X") -> Array:
+        """A validated table of numbers."""
+        if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size:
+            # What models pass, again and again.
+            with np.errstate(over="ignore", invalid="ignore"):
+                if np.isfinite(X.sum()):
+                    return np.ascontiguousarray(X)
         return np.ascontiguousarray(check_array(numeric(X, name=name), dtype=np.float64, input_name=name))
 
-    @staticmethod
-    def _same_columns(X: Array, Z: Array) -> None:
-        """Compiled loops read as many columns of the one table as the other has."""
-        if X.ndim != 2 or Z.ndim != 2 or X.shape[1] != Z.shape[1]:
-            raise ValueError(f"both tables must have the same columns; got arrays of shape {X.shape} and {Z.shape}")
+    def _pair(self, X: ArrayLike, Z: ArrayLike) -> tuple[Array, Array]:
+        """Two tables of the same columns, which compiled loops rely on."""
+        rows, others = self.check_rows(X), self.check_rows(Z, name="Z")
+        if rows.shape[1] != others.shape[1]:
+            raise ValueError(f"X has {rows.shape[1]} columns and Z has {others.shape[1]}; they must be equal")
+        return rows, others
 
     @staticmethod
-    def _square(X: Array, K: Array) -> None:
-        """Compiled loops read or write an entry of K for each pair of rows."""
-        if X.ndim != 2 or K.shape != (len(X), len(X)):
-            raise ValueError(f"a matrix of shape {K.shape} has no entry for each pair of rows of a table {X.shape}")
-
-    def _weights(self, W: ArrayLike, X: ArrayLike) -> Array:
-        weights, n = np.asarray(W, dtype=np.float64), len(np.asarray(X))
-        if weights.shape != (n, n):
-            raise ValueError(f"W must have shape ({n}, {n}), one weight for each pair of rows; got {weights.shape}")
-        return 0.5 * (weights + weights.T)
+    def _square(rows: Array, matrix: Array, name: str) -> Array:
+        """A matrix with an entry for each pair of rows, which compiled loops rely on."""
+        n = len(rows)
+        if matrix.shape != (n, n):
+            raise ValueError(f"{name} must have shape ({n}, {n}), one entry for each pair of rows; got {matrix.shape}")
+        return matrix
 
     def _wrapped(self, binding: int) -> str:
         return f"({self!r})" if self._binding < binding else repr(self)

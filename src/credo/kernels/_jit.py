@@ -166,48 +166,32 @@ def _combine(mode, factor, values, first, row):
 
 
 @njit(nogil=True, cache=True)
-def stationary_triangle(start, step, Z, family, shape, variance, mode, K):
-    """variance·k(‖zᵢ − zⱼ‖²) into the triangle of K."""
-    n, r = K.shape[0], empty(TILE)
-    for a in range(start, len(Z), step):
-        own = Z[a]
-        for b in range(a, len(Z)):
-            others = Z[b]
-            block = K[a * TILE : min(n, (a + 1) * TILE), b * TILE : min(n, (b + 1) * TILE)]
-            for i in range(len(block)):
-                _distances(own, i, others, r)
-                _values(family, shape, r)
-                _combine(mode, variance, r, i if a == b else 0, block[i])
-
-
-@njit(nogil=True, cache=True)
-def stationary_rectangle(start, step, Z, Y, family, shape, variance, K):
-    """variance·k(‖zᵢ − yⱼ‖²) into K."""
+def stationary_fill(start, step, Z, Y, family, shape, variance, mode, triangle, K):
+    """variance·k(‖zᵢ − yⱼ‖²) into K, or into its triangle."""
     r = empty(TILE)
     for a in range(start, len(Z), step):
         own = Z[a]
-        for b in range(len(Y)):
+        for b in range(a if triangle else 0, len(Y)):
             others = Y[b]
             block = K[a * TILE : min(len(K), (a + 1) * TILE), b * TILE : min(K.shape[1], (b + 1) * TILE)]
             for i in range(len(block)):
                 _distances(own, i, others, r)
                 _values(family, shape, r)
-                _combine(SET, variance, r, 0, block[i])
+                _combine(mode, variance, r, i if triangle and a == b else 0, block[i])
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def stationary_pull(start, step, Z, family, shape, W):
-    """Σ W∘k, Σ W∘∂k/∂shape, and Σ W∘(dk/dr²)∘(zᵢ − zⱼ)² for each column, W symmetric and given by its triangle."""
-    n, n_columns = W.shape[0], Z.shape[1]
+def stationary_pullback(start, step, Z, Y, family, shape, triangle, W):
+    """Σ W∘k, Σ W∘∂k/∂shape, and Σ W∘(dk/dr²)∘(zᵢ − yⱼ)² for each column; a symmetric W may be given by its triangle."""
     r, k, slope, bend, w = empty(TILE), empty(TILE), empty(TILE), empty(TILE), empty(TILE)
-    sums = zeros(n_columns + 2)
+    sums = zeros(Z.shape[1] + 2)
     for a in range(start, len(Z), step):
         own = Z[a]
-        for b in range(a, len(Z)):
-            others = Z[b]
-            block = W[a * TILE : min(n, (a + 1) * TILE), b * TILE : min(n, (b + 1) * TILE)]
+        for b in range(a if triangle else 0, len(Y)):
+            others = Y[b]
+            block = W[a * TILE : min(len(W), (a + 1) * TILE), b * TILE : min(W.shape[1], (b + 1) * TILE)]
             for i in range(len(block)):
-                _pick_weights(block, i, a == b, w)
+                _pick_weights(block, i, triangle, a == b, w)
                 _distances(own, i, others, r)
                 _slopes(family, shape, r, k, slope, bend)
                 sums[0] += _dot(w, k)
@@ -228,17 +212,17 @@ def _dot(a, b):
 
 
 @njit(nogil=True, cache=True)
-def _pick_weights(block, i, diagonal, w):
-    """Row i of a block of W as it counts in a sum over the triangle: twice beside the diagonal, once on it."""
-    n = block.shape[1]
-    if n == TILE and not diagonal:
+def _pick_weights(block, i, triangle, diagonal, w):
+    """Row i of a block of W, filled up with zeros; in a triangle what is beside the diagonal counts twice."""
+    n, factor = block.shape[1], 2.0 if triangle else 1.0
+    if n == TILE and not (triangle and diagonal):
         for j in range(TILE):
-            w[j] = 2.0 * block[i, j]
+            w[j] = factor * block[i, j]
         return
     w[:] = 0.0
-    for j in range(i if diagonal else 0, n):
-        w[j] = 2.0 * block[i, j]
-    if diagonal:
+    for j in range(i if triangle and diagonal else 0, n):
+        w[j] = factor * block[i, j]
+    if triangle and diagonal:
         w[i] *= 0.5
 
 
@@ -270,7 +254,7 @@ def _weigh_gaps(own, i, others, slope, sums):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def stationary_input_pull(start, step, Z, family, shape, W, out):
+def stationary_pullback_inputs(start, step, Z, family, shape, W, out):
     """Σⱼ 2 Wᵢⱼ ∂k(zᵢ, zⱼ)/∂zᵢ for each row i, added to out; W symmetric and given whole."""
     n, n_columns = W.shape[0], Z.shape[1]
     r, k, slope, bend = empty(TILE), empty(TILE), empty(TILE), empty(TILE)
@@ -290,26 +274,16 @@ def stationary_input_pull(start, step, Z, family, shape, W, out):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def periodic_triangle(start, step, Xt, lengthscale, period, variance, mode, K):
-    """variance·exp(−2 Σ sin²(π(xᵢ − xⱼ)/p)/ℓ²) into the triangle of K."""
-    n = Xt.shape[1]
+def periodic_fill(start, step, Xt, Yt, lengthscale, period, variance, mode, triangle, K):
+    """variance·exp(−2 Σ sin²(π(xᵢ − yⱼ)/p)/ℓ²) into K, or into its triangle."""
+    n = Yt.shape[1]
     r = empty(n)
-    for i in range(start, n, step):
-        _sines(Xt, i, i, Xt, lengthscale, period, r)
-        for j in range(i, n):
-            r[j] = exponential(-2.0 * r[j])
-        _combine(mode, variance, r, i, K[i])
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def periodic_rectangle(start, step, Xt, Yt, lengthscale, period, variance, K):
-    """The periodic kernel between the rows of X and Y."""
-    r = empty(Yt.shape[1])
     for i in range(start, Xt.shape[1], step):
-        _sines(Xt, i, 0, Yt, lengthscale, period, r)
-        for j in range(len(r)):
+        first = i if triangle else 0
+        _sines(Xt, i, first, Yt, lengthscale, period, r)
+        for j in range(first, n):
             r[j] = exponential(-2.0 * r[j])
-        _combine(SET, variance, r, 0, K[i])
+        _combine(mode, variance, r, first, K[i])
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -325,29 +299,32 @@ def _sines(Xt, i, first, Yt, lengthscale, period, out):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def periodic_pull(start, step, Xt, lengthscale, period, W):
-    """Σ W∘k, then Σ W∘∂k/∂ℓ and Σ W∘∂k/∂p for each column (all at unit variance)."""
-    n_columns, n = Xt.shape
+def periodic_pullback(start, step, Xt, Yt, lengthscale, period, triangle, W):
+    """Σ W∘k, then Σ W∘∂k/∂ℓ and Σ W∘∂k/∂p for each column, at unit variance; a symmetric W may be its triangle."""
+    n_columns, n = Yt.shape
     r = empty(n)
     sums = zeros(1 + 2 * n_columns)
-    for i in range(start, n, step):
+    # On the diagonal k is one and has no derivative; beside it a triangle counts twice.
+    factor = 2.0 if triangle else 1.0
+    for i in range(start, Xt.shape[1], step):
         w = W[i]
-        sums[0] += w[i]
-        _sines(Xt, i, i + 1, Xt, lengthscale, period, r)
-        total = 0.0
-        for j in range(i + 1, n):
+        if triangle:
+            sums[0] += w[i]
+        first, total = i + 1 if triangle else 0, 0.0
+        _sines(Xt, i, first, Yt, lengthscale, period, r)
+        for j in range(first, n):
             r[j] = w[j] * exponential(-2.0 * r[j])
             total += r[j]
-        sums[0] += 2.0 * total
+        sums[0] += factor * total
         for d in range(n_columns):
-            x, other, by_scale, by_period = Xt[d, i], Xt[d], 0.0, 0.0
-            for j in range(i + 1, n):
+            x, other, by_scale, by_period = Xt[d, i], Yt[d], 0.0, 0.0
+            for j in range(first, n):
                 angle = math.pi * (x - other[j]) / period[d]
                 s, c = math.sin(angle), math.cos(angle)
                 by_scale += r[j] * s * s
                 by_period += r[j] * s * c * angle
-            sums[1 + d] += 2.0 * by_scale * 4.0 / lengthscale[d] ** 3
-            sums[1 + n_columns + d] += 2.0 * by_period * 4.0 / (lengthscale[d] ** 2 * period[d])
+            sums[1 + d] += factor * by_scale * 4.0 / lengthscale[d] ** 3
+            sums[1 + n_columns + d] += factor * by_period * 4.0 / (lengthscale[d] ** 2 * period[d])
     return sums
 
 

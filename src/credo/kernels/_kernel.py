@@ -2,17 +2,17 @@
 
     (k₁ + k₂)  passes W on,    (k₁ k₂)  passes on W∘K₂ and W∘K₁,    exp(k)  passes on W∘exp(K)
 
-Kernels and their combinations are in one module because each needs the other; the base class is in `_contract.py`.
+Kernels and their combinations are in one module because each needs the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import product
 from numbers import Real
 from operator import mul
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from credo.kernels import _jit
 from credo.kernels._contract import Covariance
 from credo.kernels._groups import Groups
 from credo.kernels._jit import ADD, MULTIPLY, SET
-from credo.kernels._parametrized import labels, replanted
+from credo.kernels._parametrized import labels
 from credo.kernels._triangles import combine, triangle_total
 from credo.kernels.spectra import Term
 from credo.linalg import parallel_rows
@@ -31,10 +31,7 @@ Array = NDArray[np.float64]
 
 
 class Kernel(Covariance):
-    """A covariance function; kernels can be added, multiplied and composed.
-
-    `Covariance` describes the methods that a kernel class defines.
-    """
+    """A covariance function; kernels can be added, multiplied and composed (to write one, see `Covariance`)."""
 
     def exp(self) -> Kernel:
         """exp(k(x, x′)), again a kernel."""
@@ -77,21 +74,6 @@ class Kernel(Covariance):
         return Product(Constant(factor), self)
 
 
-def require_kernel(kernel: Any) -> Kernel:
-    """The argument if it is a kernel; otherwise an error that says what to pass."""
-    if isinstance(kernel, Kernel):
-        return kernel
-    if type(kernel).__module__.startswith("sklearn."):
-        name = type(kernel).__name__
-        raise TypeError(
-            f"kernel is scikit-learn's {name}: use a kernel of credo.kernels, such as RBF, Matern52 or Periodic (sums "
-            "and products work the same way; the noise is an argument of the model instead of a WhiteKernel)"
-        )
-    if callable(kernel):
-        raise TypeError(f"kernel is a function: wrap it with credo.kernels.from_function; got {kernel!r}")
-    raise TypeError(f"kernel must be a kernel such as credo.kernels.RBF(), or None; got {kernel!r}")
-
-
 class Constant(Kernel):
     """k(x, x′) = c: constant functions.
 
@@ -116,17 +98,20 @@ class Constant(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return np.full(len(X), self.value)
 
-    def _pull(self, X: Array, W: Array) -> Array:
+    def _pullback(self, X: Array, W: Array) -> Array:
         return np.array([triangle_total(W)])
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return np.array([W.sum()])
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        return np.array([w.sum()])
+
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         return np.zeros_like(X)
 
     def _spectrum(self, center: Array) -> list[Term]:
         return [Term(self.value)]
-
-    def _with_tree(self, tree: ParameterTree) -> Self:
-        return replanted(self, tree)
 
     def _scaled(self, factor: float) -> Kernel:
         return self.with_params(value=self.value * factor)
@@ -139,7 +124,8 @@ class _Composed(Kernel):
     """Kernels under names, and their parameters in one tree."""
 
     terms: list[Kernel]
-    _fields = ("terms", "tree")
+    _fields = "terms", "tree"
+    _mode: ClassVar[int]  # ADD or MULTIPLY
 
     def __init__(self, *terms: Kernel) -> None:
         flat: list[Kernel] = []
@@ -153,18 +139,27 @@ class _Composed(Kernel):
     def _check_fields(self) -> None:
         if not self.terms or not all(isinstance(term, Kernel) for term in self.terms):
             raise ValueError(f"a {type(self).__name__} is made of kernels")
-        _same_tree(self, type(self)(*self.terms))
+        self._check_tree(type(self)(*self.terms))
 
-    def _with_tree(self, tree: ParameterTree) -> Self:
-        terms = [term._with_tree(tree[label]) for label, term in zip(labels(self.terms), self.terms, strict=True)]  # type: ignore[arg-type]
+    def with_tree(self, tree: ParameterTree) -> Self:
+        terms = [term.with_tree(tree[label]) for label, term in zip(labels(self.terms), self.terms, strict=True)]  # type: ignore[arg-type]
         return type(self)(*terms)
 
-    def _habits(self, spread: Array) -> Array:
-        return np.concatenate([term._habits(spread) for term in self.terms])
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        if mode not in (SET, self._mode):
+            own = np.empty_like(K)
+            self._fill(X, own, SET)
+            combine(K, own, mode)
+            return
+        for i, term in enumerate(self.terms):
+            term._fill(X, K, mode if i == 0 else self._mode)
 
-    def _column_groups(self) -> dict[str, Groups]:
+    def _default_priors(self, spread: Array) -> Array:
+        return np.concatenate([term._default_priors(spread) for term in self.terms])
+
+    def column_groups(self) -> dict[str, Groups]:
         named = zip(labels(self.terms), self.terms, strict=True)
-        return {f"{label}.{path}": own for label, term in named for path, own in term._column_groups().items()}
+        return {f"{label}.{path}": own for label, term in named for path, own in term.column_groups().items()}
 
     def _key(self) -> Any:
         return tuple(self.terms)
@@ -173,16 +168,7 @@ class _Composed(Kernel):
 class Sum(_Composed):
     """k₁ + k₂ + …: functions that are sums of independent functions."""
 
-    _binding = 1
-
-    def _fill(self, X: Array, K: Array, mode: int) -> None:
-        if mode == MULTIPLY:
-            total = np.empty_like(K)
-            self._fill(X, total, SET)
-            combine(K, total, mode)
-            return
-        for i, term in enumerate(self.terms):
-            term._fill(X, K, mode if i == 0 else ADD)
+    _binding, _mode = 1, ADD
 
     def _cross(self, X: Array, Z: Array) -> Array:
         total = self.terms[0]._cross(X, Z)
@@ -196,11 +182,17 @@ class Sum(_Composed):
     def _diagonal(self, X: Array) -> Array:
         return np.sum([term._diagonal(X) for term in self.terms], axis=0)
 
-    def _pull(self, X: Array, W: Array) -> Array:
-        return np.concatenate([term._pull(X, W) for term in self.terms])
+    def _pullback(self, X: Array, W: Array) -> Array:
+        return np.concatenate([term._pullback(X, W) for term in self.terms])
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
-        return np.sum([term._pull_inputs(X, W) for term in self.terms], axis=0)
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return np.concatenate([term._pullback_cross(X, Z, W) for term in self.terms])
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        return np.concatenate([term._pullback_diagonal(X, w) for term in self.terms])
+
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
+        return np.sum([term._pullback_inputs(X, W) for term in self.terms], axis=0)
 
     def _spectrum(self, center: Array) -> list[Term]:
         return [part for term in self.terms for part in term._spectrum(center)]
@@ -212,16 +204,7 @@ class Sum(_Composed):
 class Product(_Composed):
     """k₁ · k₂ · …: large only where all factors are."""
 
-    _binding = 2
-
-    def _fill(self, X: Array, K: Array, mode: int) -> None:
-        if mode == ADD:
-            product = np.empty_like(K)
-            self._fill(X, product, SET)
-            combine(K, product, mode)
-            return
-        for i, term in enumerate(self.terms):
-            term._fill(X, K, mode if i == 0 else MULTIPLY)
+    _binding, _mode = 2, MULTIPLY
 
     def _cross(self, X: Array, Z: Array) -> Array:
         product = self.terms[0]._cross(X, Z)
@@ -235,15 +218,23 @@ class Product(_Composed):
     def _diagonal(self, X: Array) -> Array:
         return np.prod([term._diagonal(X) for term in self.terms], axis=0)
 
-    def _pull(self, X: Array, W: Array) -> Array:
-        return np.concatenate([term._pull(X, self._others(i, X, W)) for i, term in enumerate(self.terms)])
+    def _pullback(self, X: Array, W: Array) -> Array:
+        return np.concatenate([term._pullback(X, self._others(i, X, W)) for i, term in enumerate(self.terms)])
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        weights = _times_others(W, [term._cross(X, Z) for term in self.terms])
+        return np.concatenate([term._pullback_cross(X, Z, own) for term, own in zip(self.terms, weights, strict=True)])
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        weights = _times_others(w, [term._diagonal(X) for term in self.terms])
+        return np.concatenate([term._pullback_diagonal(X, own) for term, own in zip(self.terms, weights, strict=True)])
+
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         parts = []
         for i, term in enumerate(self.terms):
             weights = self._others(i, X, W)
             parallel_rows(_jit.mirror, len(X), weights)
-            parts.append(term._pull_inputs(X, weights))
+            parts.append(term._pullback_inputs(X, weights))
         return np.sum(parts, axis=0)
 
     def _spectrum(self, center: Array) -> list[Term]:
@@ -253,29 +244,47 @@ class Product(_Composed):
     def _others(self, i: int, X: Array, W: Array) -> Array:
         """W times the triangles of every factor but one."""
         weights = W.copy()
-        for j, term in enumerate(self.terms):
-            if j != i:
-                term._fill(X, weights, MULTIPLY)
+        for other in self.terms[:i] + self.terms[i + 1 :]:
+            other._fill(X, weights, MULTIPLY)
         return weights
 
     def __repr__(self) -> str:
         return " * ".join(term._wrapped(2) for term in self.terms)
 
 
-class Exp(Kernel):
-    """exp(k): a sum of all powers of a kernel."""
+def _times_others(W: Array, factors: list[Array]) -> Iterator[Array]:
+    """For each factor, W times all the others."""
+    return (reduce(mul, factors[:i] + factors[i + 1 :], W) for i in range(len(factors)))
 
-    _fields = ("kernel", "tree")
+
+class _Wrapper(Kernel):
+    """A kernel of another one, with its parameters."""
+
+    _fields: ClassVar[tuple[str, ...]] = ("kernel", "tree")
 
     def __init__(self, kernel: Kernel) -> None:
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"{type(self).__name__} takes a kernel; got {kernel!r}")
         self.kernel = kernel
         self.tree = kernel.tree
 
+    def _default_priors(self, spread: Array) -> Array:
+        return self.kernel._default_priors(spread)
+
+    def column_groups(self) -> dict[str, Groups]:
+        return self.kernel.column_groups()
+
+    def _key(self) -> Any:
+        return self.kernel
+
+
+class Exp(_Wrapper):
+    """exp(k): a sum of all powers of a kernel."""
+
     def _check_fields(self) -> None:
-        _same_tree(self, Exp(require_kernel(self.kernel)))
+        self._check_tree(Exp(self.kernel))
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:
-        self._square(X, K)
         inner = np.empty_like(K)
         self.kernel._fill(X, inner, SET)
         parallel_rows(_jit.exp_triangle, len(K), inner, mode, K)
@@ -286,40 +295,37 @@ class Exp(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return np.exp(self.kernel._diagonal(X))
 
-    def _pull(self, X: Array, W: Array) -> Array:
-        return self.kernel._pull(X, self._through(X, W))
+    def _pullback(self, X: Array, W: Array) -> Array:
+        return self.kernel._pullback(X, self._through(X, W))
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return self.kernel._pullback_cross(X, Z, W * self._cross(X, Z))
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        return self.kernel._pullback_diagonal(X, w * self._diagonal(X))
+
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         weights = self._through(X, W)
         parallel_rows(_jit.mirror, len(X), weights)
-        return self.kernel._pull_inputs(X, weights)
+        return self.kernel._pullback_inputs(X, weights)
 
     def _through(self, X: Array, W: Array) -> Array:
         weights = W.copy()
         self._fill(X, weights, MULTIPLY)
         return weights
 
-    def _habits(self, spread: Array) -> Array:
-        return self.kernel._habits(spread)
-
-    def _column_groups(self) -> dict[str, Groups]:
-        return self.kernel._column_groups()
-
     def _scaled(self, factor: float) -> Kernel:
         # The variance in the tree is that of the exponent.
         return Product(Constant(factor), self)
 
-    def _with_tree(self, tree: ParameterTree) -> Self:
-        return type(self)(self.kernel._with_tree(tree))
-
-    def _key(self) -> Any:
-        return self.kernel
+    def with_tree(self, tree: ParameterTree) -> Self:
+        return type(self)(self.kernel.with_tree(tree))
 
     def __repr__(self) -> str:
         return f"{self.kernel._wrapped(3)}.exp()"
 
 
-class Columns(Kernel):
+class Columns(_Wrapper):
     """A kernel that uses some columns only."""
 
     _fields = ("kernel", "columns", "tree")
@@ -332,25 +338,21 @@ class Columns(Kernel):
                     f"columns are chosen by index, such as .on(0) or .on([0, 2]); got {columns!r}. "
                     "The index of a frame's column is X.columns.get_loc(name)"
                 )
-        self.kernel, self.columns = kernel, columns
-        self.tree = kernel.tree
+        super().__init__(kernel)
+        self.columns = columns
 
     def _check_fields(self) -> None:
-        _same_tree(self, Columns(require_kernel(self.kernel), self.columns))
+        self._check_tree(Columns(self.kernel, self.columns))
         assert not isinstance(self.columns, slice) or self.columns.indices(1)
 
     def _pick(self, X: Array) -> Array:
-        chosen = np.atleast_1d(np.arange(X.shape[1])[self._index(X.shape[1])])
-        if not chosen.size:
-            raise ValueError(f"the kernel looks at columns {self.columns}, of which X with {X.shape[1]} has none")
-        return np.ascontiguousarray(X[:, chosen])
+        return np.ascontiguousarray(X[:, self._index(X.shape[1])])
 
-    def _index(self, n_columns: int) -> Any:
-        if isinstance(self.columns, slice):
-            return self.columns
-        index = np.atleast_1d(self.columns)
-        if index.size and (index.max() >= n_columns or index.min() < -n_columns):
-            raise ValueError(f"the kernel uses columns {index.tolist()}, but X has only {n_columns}")
+    def _index(self, n_columns: int) -> NDArray[np.intp]:
+        index = np.atleast_1d(np.arange(n_columns)[self.columns] if isinstance(self.columns, slice) else self.columns)
+        if not index.size or index.max() >= n_columns or index.min() < -n_columns:
+            uses = self.columns if isinstance(self.columns, slice) else index.tolist()
+            raise ValueError(f"the kernel uses columns {uses}, but X has only {n_columns}")
         return index
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:
@@ -362,28 +364,31 @@ class Columns(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return self.kernel._diagonal(self._pick(X))
 
-    def _pull(self, X: Array, W: Array) -> Array:
-        return self.kernel._pull(self._pick(X), W)
+    def _pullback(self, X: Array, W: Array) -> Array:
+        return self.kernel._pullback(self._pick(X), W)
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return self.kernel._pullback_cross(self._pick(X), self._pick(Z), W)
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        return self.kernel._pullback_diagonal(self._pick(X), w)
+
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         whole = np.zeros_like(X)
-        whole[:, self._index(X.shape[1])] = self.kernel._pull_inputs(self._pick(X), W)
+        whole[:, self._index(X.shape[1])] = self.kernel._pullback_inputs(self._pick(X), W)
         return whole
 
     def _spectrum(self, center: Array) -> list[Term]:
         return [term.on(self._pick) for term in self.kernel._spectrum(self._pick(center[None, :])[0])]
 
-    def _habits(self, spread: Array) -> Array:
-        return self.kernel._habits(self._pick(spread[None, :])[0])
-
-    def _column_groups(self) -> dict[str, Groups]:
-        return self.kernel._column_groups()
+    def _default_priors(self, spread: Array) -> Array:
+        return self.kernel._default_priors(self._pick(spread[None, :])[0])
 
     def _scaled(self, factor: float) -> Kernel:
         return Columns(self.kernel._scaled(factor), self.columns)
 
-    def _with_tree(self, tree: ParameterTree) -> Self:
-        return type(self)(self.kernel._with_tree(tree), self.columns)
+    def with_tree(self, tree: ParameterTree) -> Self:
+        return type(self)(self.kernel.with_tree(tree), self.columns)
 
     def _label(self) -> str:
         return self.kernel._label()
@@ -393,8 +398,3 @@ class Columns(Kernel):
 
     def __repr__(self) -> str:
         return f"{self.kernel._wrapped(3)}.on({self.columns!r})"
-
-
-def _same_tree(kernel: Kernel, fresh: Kernel) -> None:
-    if kernel.tree != fresh.tree:
-        raise ValueError(f"the parameters of a {type(kernel).__name__} aren't those of its parts")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -24,9 +24,11 @@ class Parametrized(ABC):
     # The parameters that may have an entry for each column.
     _vectors_allowed: ClassVar[tuple[str, ...]] = ()
 
-    @abstractmethod
-    def _with_tree(self, tree: ParameterTree) -> Self:
+    def with_tree(self, tree: ParameterTree) -> Self:
         """The same object with these parameters."""
+        twin = copy(self)
+        twin.tree = tree
+        return twin
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -56,34 +58,34 @@ class Parametrized(ABC):
         known = [own for own in self.tree.paths if own == path or own.endswith(f".{path}")]
         if not known:
             return None
-        shared = self._column_groups().get(known[0])
+        shared = self.column_groups().get(known[0])
         if shared is not None:
             return shared.described(columns)
         return list(columns) if np.size(self.params[known[0]]) == len(columns) else None
 
-    def _column_groups(self) -> dict[str, Groups]:
+    def column_groups(self) -> dict[str, Groups]:
         """By path, the groups of the columns that share entries of a vector parameter."""
         return {}
 
     def with_params(self, **values: Any) -> Self:
         """The kernel with other parameter values; "a__b" is the parameter "a.b" of a composed kernel."""
-        return self._with_tree(self.tree.with_values({_path(name): value for name, value in values.items()}))
+        return self.with_tree(self.tree.with_values({_path(name): value for name, value in values.items()}))
 
     def fix(self, *names: str) -> Self:
         """The kernel with these parameters (by default all) fixed during fitting."""
-        return self._with_tree(self.tree.fix(*map(_path, names or self.tree.paths)))
+        return self.with_tree(self.tree.fix(*map(_path, names or self.tree.paths)))
 
     def free(self, *names: str) -> Self:
         """The kernel with these parameters (by default all) free to be fitted."""
-        return self._with_tree(self.tree.free(*map(_path, names or self.tree.paths)))
+        return self.with_tree(self.tree.free(*map(_path, names or self.tree.paths)))
 
     def with_prior(self, name: str, prior: Prior | None) -> Self:
         """The kernel with a hyperprior on one parameter, or without it."""
-        return self._with_tree(self.tree.replace(_path(name), prior=prior))
+        return self.with_tree(self.tree.replace(_path(name), prior=prior))
 
     def with_bounds(self, name: str, lower: float, upper: float) -> Self:
         """The kernel with one positive parameter bounded between two values."""
-        return self._with_tree(self.tree.replace(_path(name), bijector=LogInterval(lower, upper)))
+        return self.with_tree(self.tree.replace(_path(name), bijector=LogInterval(lower, upper)))
 
     def to_fields(self) -> dict[str, Any]:
         """The attributes named in `_fields`, which model files store."""
@@ -108,6 +110,11 @@ class Parametrized(ABC):
             if np.ndim(value) and path not in self._vectors_allowed:
                 raise ValueError(f"{path} of a {type(self).__name__} is one number")
 
+    def _check_tree(self, fresh: Parametrized) -> None:
+        """Raise a ValueError where the parameters aren't those of the same object made by its constructor."""
+        if self.tree != fresh.tree:
+            raise ValueError(f"the parameters of a {type(self).__name__} aren't those of its parts")
+
     def _free(self) -> NDArray[np.bool_]:
         """Which entries of all parameters, in order, are free."""
         leaves = [self.tree[path] for path in self.tree.paths]
@@ -128,13 +135,6 @@ def labels(terms: Sequence[Parametrized]) -> list[str]:
         seen[kind] += 1
         names.append(kind if seen[kind] == 1 else f"{kind}{seen[kind]}")
     return names
-
-
-def replanted(value: Any, tree: ParameterTree) -> Any:
-    """A copy with another tree."""
-    twin = copy(value)
-    twin.tree = tree
-    return twin
 
 
 def _path(name: str) -> str:

@@ -30,8 +30,3 @@ def combine(K: Array, values: Any, mode: int) -> None:
 def triangle_total(W: Array) -> float:
     """The sum of all entries of the whole matrix."""
     return float(sum(parallel_rows(_jit.triangle_total, len(W), W)))
-
-
-def whole(W: Array) -> Array:
-    """The whole matrix."""
-    return np.triu(W) + np.triu(W, 1).T

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from functools import partial
 from itertools import combinations_with_replacement
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import factorial
 
 from credo.kernels._kernel import Kernel
-from credo.kernels._parametrized import replanted
-from credo.kernels._triangles import combine, whole
+from credo.kernels._triangles import combine
 from credo.kernels.spectra import Finite, Term
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
@@ -56,18 +54,20 @@ class Linear(Kernel):
         root = self._root(X)
         return np.einsum("ij,ij->i", root, root)
 
-    def _pull(self, X: Array, W: Array) -> Array:
-        by_column = np.einsum("ij,ij->j", X, whole(W) @ X)
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return self._by_variance(np.einsum("ij,ij->j", X, W @ Z))
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        return self._by_variance(w @ X**2)
+
+    def _by_variance(self, by_column: Array) -> Array:
         return by_column if np.ndim(self.params["variance"]) else by_column.sum(keepdims=True)
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         return 2.0 * (W @ X) * self.params["variance"]
 
     def _spectrum(self, center: Array) -> list[Term]:
         return [Term(1.0, maps=(Finite(len(center), self._root),))]
-
-    def _with_tree(self, tree: ParameterTree) -> Self:
-        return replanted(self, tree)
 
     def __repr__(self) -> str:
         return f"Linear(variance={number_text(self.params['variance'])})"
@@ -105,14 +105,18 @@ class Polynomial(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return self._power(np.einsum("ij,ij->i", X, X), self.degree)
 
-    def _pull(self, X: Array, W: Array) -> Array:
-        inner = X @ X.T
-        weights = whole(W)
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return self._by_parameters(X @ Z.T, W)
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        return self._by_parameters(np.einsum("ij,ij->i", X, X), w)
+
+    def _by_parameters(self, inner: Array, weights: Array) -> Array:
         by_offset = float(np.sum(weights * self._power(inner, self.degree - 1))) * self.degree
         by_variance = float(np.sum(weights * self._power(inner, self.degree))) / float(self.params["variance"])
         return np.array([by_offset, by_variance])
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         return 2.0 * self.degree * (W * self._power(X @ X.T, self.degree - 1)) @ X
 
     def _spectrum(self, center: Array) -> list[Term]:
@@ -138,9 +142,6 @@ class Polynomial(Kernel):
         return np.sqrt(counts) * np.prod(
             [column[:, None] ** power for column, power in zip(columns.T, exponents.T, strict=True)], axis=0
         )
-
-    def _with_tree(self, tree: ParameterTree) -> Self:
-        return replanted(self, tree)
 
     def _key(self) -> tuple[int, ParameterTree]:
         return self.degree, self.tree

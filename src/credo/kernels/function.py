@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +12,7 @@ from sklearn.utils import check_array
 
 from credo.estimator import numeric
 from credo.kernels._kernel import Kernel
-from credo.kernels._parametrized import replanted
-from credo.kernels._triangles import combine, triangle_total
+from credo.kernels._triangles import combine
 from credo.linalg import NotPositiveDefiniteError
 from credo.params import Parameter, ParameterTree
 
@@ -58,14 +57,14 @@ class Function(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return float(self.params["variance"]) * np.array([float(self.function(x, x)) for x in X])
 
-    def _pull(self, X: Array, W: Array) -> Array:
-        return np.array([triangle_total(np.triu(W) * self._values(X, X))])
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return np.array([np.sum(W * self._values(X, Z))])
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        return np.array([sum(each * float(self.function(x, x)) for each, x in zip(w, X, strict=True))])
+
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         raise ValueError("a kernel made by from_function has no derivative with respect to its inputs")
-
-    def _with_tree(self, tree: ParameterTree) -> Self:
-        return replanted(self, tree)
 
     def _key(self) -> Any:
         return self.function, self.tree
@@ -73,6 +72,21 @@ class Function(Kernel):
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", "function")
         return f"{float(self.params['variance']):.6g} * from_function({name})"
+
+
+def require_kernel(kernel: Any) -> Kernel:
+    """The argument if it is a kernel; otherwise an error that says what to pass."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if type(kernel).__module__.startswith("sklearn."):
+        name = type(kernel).__name__
+        raise TypeError(
+            f"kernel is scikit-learn's {name}: use a kernel of credo.kernels, such as RBF, Matern52 or Periodic (sums "
+            "and products work the same way; the noise is an argument of the model instead of a WhiteKernel)"
+        )
+    if callable(kernel):
+        raise TypeError(f"kernel is a function: wrap it with credo.kernels.from_function; got {kernel!r}")
+    raise TypeError(f"kernel must be a kernel such as credo.kernels.RBF(), or None; got {kernel!r}")
 
 
 def from_function(function: Callable[[Array, Array], float], *, variance: float = 1.0) -> Function:
@@ -114,7 +128,7 @@ def check_kernel(kernel: Kernel | Callable[[Array, Array], float], X: ArrayLike)
     """
     rows = check_array(numeric(X), dtype=np.float64)
     kernel = kernel if isinstance(kernel, Kernel) else from_function(kernel)
-    K = kernel._cross(rows, rows) if isinstance(kernel, Function) else kernel.gram(rows)
+    K = kernel.cross(rows, rows) if isinstance(kernel, Function) else kernel.gram(rows)
     return _verdict(K)
 
 

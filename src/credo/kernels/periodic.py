@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.kernels import _jit
 from credo.kernels._contract import VARIANCE_WIDTH
+from credo.kernels._jit import SET
 from credo.kernels._kernel import Kernel
-from credo.kernels._parametrized import replanted
 from credo.kernels.spectra import Term, Waves
 from credo.kernels.spectra.laws import overtones
 from credo.linalg import parallel_rows
@@ -53,38 +52,46 @@ class Periodic(Kernel):
         return vectors[0], vectors[1]
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:
-        self._square(X, K)
-        vectors = self._vectors(X.shape[1])
-        variance = float(self.params["variance"])
-        parallel_rows(_jit.periodic_triangle, len(X), np.ascontiguousarray(X.T), *vectors, variance, mode, K)
+        self._evaluate(X, X, mode, True, K)
 
     def _cross(self, X: Array, Z: Array) -> Array:
-        self._same_columns(X, Z)
-        vectors = self._vectors(X.shape[1])
         K = np.empty((len(X), len(Z)))
-        columns = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
-        parallel_rows(_jit.periodic_rectangle, len(X), *columns, *vectors, float(self.params["variance"]), K)
+        self._evaluate(X, Z, SET, False, K)
         return K
+
+    def _evaluate(self, X: Array, Z: Array, mode: int, triangle: bool, K: Array) -> None:
+        columns = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
+        vectors, variance = self._vectors(X.shape[1]), float(self.params["variance"])
+        parallel_rows(_jit.periodic_fill, len(X), *columns, *vectors, variance, mode, triangle, K)
 
     def _diagonal(self, X: Array) -> Array:
         return np.full(len(X), float(self.params["variance"]))
 
-    def _habits(self, spread: Array) -> Array:
-        habits = super()._habits(spread)
+    def _default_priors(self, spread: Array) -> Array:
+        habits = super()._default_priors(spread)
         habits[-1] = 0.0, VARIANCE_WIDTH
         return habits
 
-    def _pull(self, X: Array, W: Array) -> Array:
-        self._square(X, W)
+    def _pullback(self, X: Array, W: Array) -> Array:
+        return self._sum_derivatives(X, X, W, triangle=True)
+
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return self._sum_derivatives(X, Z, W, triangle=False)
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        return np.append(np.zeros(len(self._free()) - 1), w.sum())
+
+    def _sum_derivatives(self, X: Array, Z: Array, W: Array, *, triangle: bool) -> Array:
         n_columns = X.shape[1]
-        vectors = self._vectors(n_columns)
-        sums = np.sum(parallel_rows(_jit.periodic_pull, len(X), np.ascontiguousarray(X.T), *vectors, W), axis=0)
+        columns = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
+        loop = _jit.periodic_pullback
+        sums = np.sum(parallel_rows(loop, len(X), *columns, *self._vectors(n_columns), triangle, W), axis=0)
         parts = []
         for name, part in [("lengthscale", sums[1 : n_columns + 1]), ("period", sums[n_columns + 1 :])]:
             parts.append(part if np.ndim(self.params[name]) else part.sum(keepdims=True))
         return np.concatenate([*(float(self.params["variance"]) * part for part in parts), sums[:1]])
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         lengthscale, period = self._vectors(X.shape[1])
         weighted = W * self._cross(X, X)
         out = np.empty_like(X)
@@ -104,9 +111,6 @@ class Periodic(Kernel):
             for d in range(len(center))
         ]
         return [Term(float(self.params["variance"]), tuple(waves))]
-
-    def _with_tree(self, tree: ParameterTree) -> Self:
-        return replanted(self, tree)
 
     @property
     def _binding(self) -> int:  # type: ignore[override]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.kernels._jit import MULTIPLY, SET
 from credo.kernels._kernel import Kernel
-from credo.kernels._parametrized import replanted
-from credo.kernels._triangles import combine, whole
+from credo.kernels._triangles import combine
 from credo.kernels.spectra import Term, Waves
 from credo.kernels.spectra.laws import codes
 from credo.params import Interval, Parameter, ParameterTree
@@ -23,7 +21,7 @@ class White(Kernel):
     """variance · 1{same observation}: independent noise.
 
     Noise belongs to an observation, not to a point: two rows with equal inputs have independent noise, and a new row
-    shares no noise with the training rows. So `cross` is zero, except between a table and itself.
+    shares no noise with the training rows. So `cross` is zero, and only `gram` and `diagonal` have the variance.
     """
 
     def __init__(self, variance: float = 1.0) -> None:
@@ -49,10 +47,16 @@ class White(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return np.full(len(X), self.variance)
 
-    def _pull(self, X: Array, W: Array) -> Array:
+    def _pullback(self, X: Array, W: Array) -> Array:
         return np.array([np.trace(W)])
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return np.zeros(1)
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        return np.array([w.sum()])
+
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         return np.zeros_like(X)
 
     def _spectrum(self, center: Array) -> list[Term]:
@@ -60,9 +64,6 @@ class White(Kernel):
             f"functions of a kernel with {self!r} can't be drawn everywhere: noise belongs to observations, not to "
             "points; use the model's noise instead, or draw values at given points with sample(X)"
         )
-
-    def _with_tree(self, tree: ParameterTree) -> Self:
-        return replanted(self, tree)
 
     def __repr__(self) -> str:
         return f"White({self.variance:.6g})"
@@ -101,21 +102,21 @@ class Categorical(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return np.full(len(X), float(self.params["variance"]))
 
-    def _pull(self, X: Array, W: Array) -> Array:
-        different = self._different(X, X)
-        weighted = whole(W) * self._values(different)
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        different = self._different(X, Z)
+        weighted = W * self._values(different)
         by_correlation = float(np.sum(weighted * different)) / float(self.params["correlation"])
         return np.array([by_correlation, float(weighted.sum()) / float(self.params["variance"])])
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        return np.array([0.0, w.sum()])
+
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         return np.zeros_like(X)
 
     def _spectrum(self, center: Array) -> list[Term]:
         law = codes(float(self.params["correlation"]))
         return [Term(float(self.params["variance"]), tuple(Waves(partial(_code, d), law) for d in range(len(center))))]
-
-    def _with_tree(self, tree: ParameterTree) -> Self:
-        return replanted(self, tree)
 
     def __repr__(self) -> str:
         correlation, variance = (float(self.params[name]) for name in ("correlation", "variance"))

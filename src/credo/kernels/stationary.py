@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from credo.kernels import _jit
 from credo.kernels._contract import LENGTHSCALE_WIDTH, VARIANCE_WIDTH
 from credo.kernels._groups import Groups, Label
+from credo.kernels._jit import SET
 from credo.kernels._kernel import Kernel
-from credo.kernels._parametrized import replanted
 from credo.kernels._rows import tiles
 from credo.kernels.spectra import Term, Waves
 from credo.kernels.spectra.laws import Law, gamma_mixture, normal, student
@@ -79,7 +79,6 @@ class Stationary(Kernel):
 
         The last table defines the centre: training rows come last, so that no new row affects the accuracy of another.
         """
-        self._same_columns(tables[0], tables[-1])
         scales = self.column_lengthscales(tables[0].shape[1])
         center = tables[-1].mean(axis=0)
         return [np.ascontiguousarray(((table - center) / scales).T) for table in tables]
@@ -98,7 +97,7 @@ class Stationary(Kernel):
             raise ValueError(f"the kernel has {len(lengthscale)} length scales, but X has {n_columns} columns")
         return np.full(n_columns, lengthscale, dtype=np.float64)
 
-    def _column_groups(self) -> dict[str, Groups]:
+    def column_groups(self) -> dict[str, Groups]:
         shared = self.groups is not None and np.ndim(self.params["lengthscale"])
         return {"lengthscale": Groups(self.groups)} if shared and self.groups else {}
 
@@ -106,25 +105,33 @@ class Stationary(Kernel):
         return [tiles(columns) for columns in self._scaled_columns(*tables)]
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:
-        self._square(X, K)
-        (Z,) = self._tiles(X)
-        variance = float(self.params["variance"])
-        parallel_rows(_jit.stationary_triangle, len(X), Z, self._family, self._shape, variance, mode, K)
+        self._evaluate(X, X, mode, True, K)
 
     def _cross(self, X: Array, Z: Array) -> Array:
-        rows, others = self._tiles(X, Z)
         K = np.empty((len(X), len(Z)))
-        variance = float(self.params["variance"])
-        parallel_rows(_jit.stationary_rectangle, len(X), rows, others, self._family, self._shape, variance, K)
+        self._evaluate(X, Z, SET, False, K)
         return K
+
+    def _evaluate(self, X: Array, Z: Array, mode: int, triangle: bool, K: Array) -> None:
+        settings = self._family, self._shape, float(self.params["variance"]), mode, triangle
+        parallel_rows(_jit.stationary_fill, len(X), *self._tiles(X, Z), *settings, K)
 
     def _diagonal(self, X: Array) -> Array:
         return np.full(len(X), float(self.params["variance"]))
 
-    def _pull(self, X: Array, W: Array) -> Array:
-        self._square(X, W)
-        (Z,) = self._tiles(X)
-        sums = np.sum(parallel_rows(_jit.stationary_pull, len(X), Z, self._family, self._shape, W), axis=0)
+    def _pullback(self, X: Array, W: Array) -> Array:
+        return self._sum_derivatives(X, X, W, triangle=True)
+
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return self._sum_derivatives(X, Z, W, triangle=False)
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        zeros = np.zeros(np.size(self.params["lengthscale"]))
+        return np.concatenate([zeros, [w.sum()], self._pull_shape(0.0)])
+
+    def _sum_derivatives(self, X: Array, Z: Array, W: Array, *, triangle: bool) -> Array:
+        settings = self._family, self._shape, triangle
+        sums = np.sum(parallel_rows(_jit.stationary_pullback, len(X), *self._tiles(X, Z), *settings, W), axis=0)
         variance = float(self.params["variance"])
         # ∂r²/∂ℓ_d = −2 (z_d − z′_d)²/ℓ_d, with z = x/ℓ; columns that share ℓ add up.
         by_scale = -2.0 * variance * sums[2:] / self.column_lengthscales(X.shape[1])
@@ -137,25 +144,24 @@ class Stationary(Kernel):
     def _pull_shape(self, bend: float) -> Array:
         return np.empty(0)
 
-    def _habits(self, spread: Array) -> Array:
+    def _default_priors(self, spread: Array) -> Array:
         lengthscale = self.params["lengthscale"]
         if self.groups is not None and np.ndim(lengthscale):
             # The columns of a group are the coordinates of one input, whose variances add up.
             spread = np.sqrt(Groups(self.groups).sums(spread**2))
         # The distance between two rows grows with the square root of the number of inputs.
         reach = math.sqrt(len(spread)) * spread
-        habits = super()._habits(spread)
+        habits = super()._default_priors(spread)
         n_scales = np.size(lengthscale)
         habits[:n_scales, 0] = np.log(reach if np.ndim(lengthscale) and n_scales == len(spread) else reach.mean())
         habits[:n_scales, 1] = LENGTHSCALE_WIDTH
         habits[n_scales] = 0.0, VARIANCE_WIDTH
         return habits
 
-    def _pull_inputs(self, X: Array, W: Array) -> Array:
-        self._square(X, W)
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
         (Z,) = self._tiles(X)
         out = np.zeros_like(X)
-        parallel_rows(_jit.stationary_input_pull, len(X), Z, self._family, self._shape, W, out)
+        parallel_rows(_jit.stationary_pullback_inputs, len(X), Z, self._family, self._shape, W, out)
         return float(self.params["variance"]) * out / self.column_lengthscales(X.shape[1])
 
     def _spectrum(self, center: Array) -> list[Term]:
@@ -169,9 +175,6 @@ class Stationary(Kernel):
     @abstractmethod
     def _law(self, n_columns: int) -> Law:
         """The distribution of the frequencies whose characteristic function is k(r)."""
-
-    def _with_tree(self, tree: ParameterTree) -> Self:
-        return replanted(self, tree)
 
     def _key(self) -> Any:
         return self.groups, self.tree
