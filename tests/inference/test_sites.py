@@ -34,7 +34,9 @@ def prior_with(K):
 
 def test_published_evidences():
     prior = prior_of(RBF(2.0, variance=1.5**2), FIVE)
-    assert -ep(prior, LABELS, Bernoulli("probit"), weight=np.ones(5)).log_evidence == pytest.approx(3.38359489, abs=2e-6)
+    assert -ep(prior, LABELS, Bernoulli("probit"), weight=np.ones(5)).log_evidence == pytest.approx(
+        3.38359489, abs=2e-6
+    )
     found = laplace(prior_of(RBF(1.0), FIVE), LABELS, Bernoulli("probit"), weight=np.ones(5))
     assert -found.log_evidence == pytest.approx(3.499024, abs=2e-6)
 

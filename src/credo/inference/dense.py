@@ -53,6 +53,10 @@ class Dense:
         """The same for some of the rows."""
         return Dense(self.X[rows])
 
+    def extended(self, rows: Array) -> Dense:
+        """The same with further rows."""
+        return Dense(np.vstack([self.X, rows]))
+
     def prior(self, kernel: Kernel) -> DensePrior:
         """f ~ N(0, K) at the rows."""
         return DensePrior(self, kernel)

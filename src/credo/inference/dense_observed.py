@@ -125,7 +125,7 @@ class DensePosterior:
         """With k and h the differences between x and the origin of the covariances with the training rows and of the
         bases, and u = h − HᵀC⁻¹k (Rasmussen & Williams 2.41–2.42), the mean is kᵀα + hᵀb̂ and the variance
         k(x, x) + k(o, o) − 2k(x, o) − kᵀC⁻¹k + uᵀA⁻¹u.
-        """  # noqa: D205
+        """
         here, other = row[None], origin[None]
         half = self._factor.half_solve((self.prior.cross(here) - self.prior.cross(other)).T)
         by_cross = by_mean * self.alpha[:, 0]
@@ -155,11 +155,10 @@ class DensePosterior:
             return self.Y - self.alpha * variance[:, None], variance
 
     def extended(self, rows: Array, Y: Array, noise: Array) -> DensePosterior:
-        X = np.vstack([self.prior.X, rows])
         own = self.prior.kernel.gram(rows)
         own.flat[:: len(own) + 1] += noise
         factor = self._factor.extend(self.prior.cross(rows).T, own)
-        prior = type(self.prior.representation)(X).prior(self.prior.kernel)
+        prior = self.prior.representation.extended(rows).prior(self.prior.kernel)
         return DensePosterior(prior, np.vstack([self.Y, Y]), np.append(self.noise, noise), self.basis, extended=factor)
 
     def paths(self, n: int, rng: np.random.Generator, *, n_features: int = 2048) -> Paths:

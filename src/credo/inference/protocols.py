@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,15 +42,16 @@ class Gradient:
 
 
 class Representation(Protocol):
-    """The training rows, and how covariances between them are stored and factored."""
+    """The training rows X, and how covariances between them are stored and factored."""
 
-    @property
-    def X(self) -> Array:
-        """The training rows."""
-        ...
+    X: Array
 
     def subset(self, rows: NDArray[np.intp]) -> Self:
         """The same for some of the rows: searches start on few."""
+        ...
+
+    def extended(self, rows: Array) -> Self:
+        """The same with further rows."""
         ...
 
     def prior(self, kernel: Kernel) -> LatentPrior:
@@ -187,6 +188,6 @@ class ObservedPosterior(LatentPosterior, Protocol):
         """The posterior given further observations."""
         ...
 
-    def paths(self, n: int, rng: np.random.Generator, **options: Any) -> Paths:
+    def paths(self, n: int, rng: np.random.Generator, *, n_features: int = 2048) -> Paths:
         """n functions drawn from the posterior, which can be evaluated anywhere."""
         ...
