@@ -22,7 +22,7 @@ def test_with_gaussian_noise_the_draws_are_the_exact_posterior():
     def log_likelihood(f):
         return float(-0.5 * ((y - f) ** 2).sum() / 0.49)
 
-    chain = elliptical_slice(draw, log_likelihood, n_draws=6000, n_tune=100, thin=2, rng=rng)
+    chain = elliptical_slice(draw, log_likelihood, start=np.zeros(4), n_draws=6000, n_tune=100, thin=2, rng=rng)
     gain = K @ np.linalg.inv(K + 0.49 * np.eye(4))
     np.testing.assert_allclose(chain.draws.mean(axis=0), gain @ y, atol=0.06)
     np.testing.assert_allclose(np.cov(chain.draws.T), K - gain @ K, atol=0.06)

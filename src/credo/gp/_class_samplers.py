@@ -40,7 +40,8 @@ def sample_latent(
     def draw() -> Array:
         return base.draw(rng)
 
-    chain = elliptical_slice(draw, log_ratio, n_draws=n_draws, n_tune=_TUNE, thin=_THIN, rng=rng)
+    start = np.zeros(objective.n_rows)
+    chain = elliptical_slice(draw, log_ratio, start=start, n_draws=n_draws, n_tune=_TUNE, thin=_THIN, rng=rng)
     value, error = annealed_evidence(draw, log_ratio, rng=rng, n_temperatures=100)
     return base.mean + chain.draws, base.log_evidence + value, error
 

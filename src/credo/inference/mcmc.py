@@ -49,6 +49,7 @@ def elliptical_slice(
     draw: Draw,
     log_likelihood: LogLikelihood,
     *,
+    start: Array,
     n_draws: int,
     n_tune: int,
     rng: np.random.Generator,
@@ -61,13 +62,13 @@ def elliptical_slice(
     draw : callable() -> array of shape (n,)
         Draws from the Gaussian.
     log_likelihood : callable(f) -> float
+    start : array of shape (n,)
     n_draws, n_tune : int
         Draws that are kept, and steps before them.
     thin : int, default 1
         Steps for each kept draw.
     """
-    f = np.zeros_like(draw())
-    value = log_likelihood(f)
+    f, value = start, log_likelihood(start)
     draws, values = np.empty((n_draws, len(f))), np.empty(n_draws)
     for step in range(-n_tune, n_draws * thin):
         f, value = elliptical_step(f, value, draw(), log_likelihood, rng)
