@@ -6,9 +6,8 @@ import numpy as np
 from scipy.linalg import lapack
 
 from benchmarks.timing import Job, Line, at_most, best_times
-from credo.inference import log_evidence
+from credo.inference import Dense
 from credo.kernels import RBF, Exponential, Kernel, Matern32, Matern52, RationalQuadratic
-from credo.linalg import Workspace
 
 
 def run() -> list[Line]:
@@ -18,8 +17,14 @@ def run() -> list[Line]:
 def evaluation(kernel: Kernel, n: int, d: int) -> Job:
     """One log evidence with its gradient, ready to be timed."""
     rng = np.random.default_rng(0)
-    X, Y, work, basis = rng.normal(size=(n, d)), rng.normal(size=(n, 1)), Workspace(n), np.empty((n, 0))
-    return lambda: log_evidence(kernel, X, Y, noise=0.1, basis=basis, workspace=work)
+    rows, Y = Dense(rng.normal(size=(n, d))), rng.normal(size=(n, 1))
+
+    def once() -> None:
+        posterior = rows.prior(kernel).observe(Y, 0.1)
+        assert np.isfinite(posterior.log_evidence)
+        posterior.gradient()
+
+    return once
 
 
 def floor(n: int) -> tuple[Callable[[], None], Job]:

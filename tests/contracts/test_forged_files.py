@@ -88,10 +88,10 @@ def test_weights_that_compiled_updates_would_write_beyond(name, length, tmp_path
 
 def test_an_entry_of_another_type_is_named(tmp_path):
     model = GPRegressor(RBF(1.0), hyperparameters="fixed").fit(X, y)
-    with pytest.raises(ModelFileError, match="its GPRegressor has 'yes' for single_, which is of another type"):
-        forged(model, tmp_path, single_="yes")
-    with pytest.raises(ModelFileError, match="place_ must hold whole numbers from 0 to 13"):
-        forged(model, tmp_path, place_=np.full(14, 10**6))
+    with pytest.raises(ModelFileError, match="its GPRegressor has 'yes' for draws_, which is of another type"):
+        forged(model, tmp_path, draws_="yes")
+    with pytest.raises(ModelFileError, match="train_index_ must hold whole numbers from 0 to 13"):
+        forged(model, tmp_path, train_index_=np.full(14, 10**6))
 
 
 @pytest.mark.parametrize("kind", exported_classes(), ids=lambda kind: kind.__name__)

@@ -1,5 +1,7 @@
 """Gaussian-process classification: published numbers, long chains as the judge, laws, and files."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -7,11 +9,8 @@ from scipy.stats import norm
 import credo
 from credo.distributions import Bernoulli, Categorical
 from credo.gp import GPClassifier
-from credo.gp._class_problem import ClassProblem
-from credo.gp._class_walk import latent_draws
-from credo.gp._problem import objective
+from credo.inference import Dense, softmax_laplace
 from credo.kernels import RBF, Matern52
-from credo.likelihoods import Bernoulli as BernoulliLikelihood
 
 FIVE = np.array(
     [(-1.07932, -1.83544), (1.15768, 2.91702), (3.26631, -3.85663), (1.79009, 0.11949), (-3.66051, 1.75159)]
@@ -47,7 +46,7 @@ def test_gradient_is_the_slope_and_vanishes_where_the_search_ended(rule, link):
         ends = [model.log_evidence(theta + s * 1e-4 * axis, gradient=False) for s in (1, -1)]
         assert gradient[i] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-3, abs=1e-4)
     assert model.log_evidence(model.theta_)[0] == pytest.approx(model.log_evidence_, rel=1e-9)
-    assert np.abs(objective(model._asked(), model.theta_)[1]).max() < 2e-2
+    assert np.abs(model._objective()(model.theta_)[1]).max() < 2e-2
 
 
 def test_ep_and_vi_agree_with_a_long_chain_better_than_laplace():
@@ -69,11 +68,11 @@ def test_ep_and_vi_agree_with_a_long_chain_better_than_laplace():
 
 def test_annealing_and_ep_see_the_same_evidence():
     X, y = table(40)
-    codes = (y == "up").astype(np.intp)
-    problem = ClassProblem(RBF([1.0, 1.0], variance=4.0), X, codes, 2, np.ones(40), BernoulliLikelihood("probit"), "ep")
-    _, value, error = latent_draws(problem, problem.kernel, n_draws=10, rng=np.random.default_rng(0))
+    options = {"kernel": RBF([1.0, 1.0], variance=4.0), "hyperparameters": "fixed", "random_state": 0}
+    chain = GPClassifier(inference="mcmc", n_draws=10, **options).fit(X, y)
+    value, error = map(float, re.findall(r"log evidence (\S+) ± (\S+)", chain.result_.message)[0])
     assert error < 0.1
-    assert value == pytest.approx(problem.approximation(problem.kernel).log_evidence, abs=0.15)
+    assert value == pytest.approx(GPClassifier(inference="ep", **options).fit(X, y).log_evidence_, abs=0.15)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -123,18 +122,17 @@ def test_three_classes(multiclass, tmp_path):
 def test_class_probabilities_by_quasi_random_points_are_those_of_many_random_ones():
     X, y = table(40)
     kernel = RBF([0.7, 2.0], variance=3.0)
-    codes = (y == "up").astype(np.intp)
-    problem = ClassProblem(kernel, X, codes, 3, np.ones(40), BernoulliLikelihood("logit"), "laplace")
-    found = problem.approximation(kernel)
-    law = credo.gp.SoftmaxLaw(kernel, X, found.alpha, found.posterior.probabilities, np.ones(40))
+    y = np.where(X[:, 1] > 0.5, "over", y)
+    model = GPClassifier(kernel, inference="laplace", multiclass="softmax", hyperparameters="fixed").fit(X, y)
+    codes = np.searchsorted(model.classes_, y)
     new = X[:6] + 0.3
-    mean, cov = kernel.cross(new, X) @ found.alpha.T, found.posterior.blocks(kernel.cross(new, X), kernel.diagonal(new))
+    mean, cov = softmax_laplace(Dense(X).prior(kernel), codes, 3, weight=np.ones(40)).posterior.latent(new)
     draws = np.random.default_rng(0).standard_normal((200_000, 3))
     for i in range(6):
         f = mean[i] + draws @ np.linalg.cholesky(cov[i]).T
         shares = np.exp(f - f.max(axis=1, keepdims=True))
         np.testing.assert_allclose(
-            law.table(new)[i], (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0), atol=4e-3
+            model.predict_proba(new)[i], (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0), atol=4e-3
         )
 
 
@@ -210,7 +208,7 @@ def test_nothing_of_an_earlier_fit_answers():
     X, y = table(30)
     model = GPClassifier(n_restarts=0).fit(X, y)
     model.set_params(multiclass="one_vs_rest").fit(X, np.arange(30) % 3)
-    assert not {"kernel_", "theta_", "law_", "log_evidence_"} & set(vars(model))
+    assert not {"kernel_", "theta_", "predictor_", "log_evidence_"} & set(vars(model))
 
 
 @pytest.mark.parametrize("number", [-3, 1.5, True])

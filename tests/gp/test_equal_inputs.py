@@ -18,7 +18,7 @@ def test_the_evidence_is_the_density_of_all_rows():
     model = GPRegressor(
         RBF([0.8, 1.5], variance=1.3), noise="learn", mean="zero", standardize=False, hyperparameters="fixed"
     ).fit(X, Y)
-    assert model._asked().n_rows == 12
+    assert model._objective().n_rows == 12
     covariance = model.kernel_.gram(X) + model.noise_variance_ * np.eye(len(X))
     exact = multivariate_normal(np.zeros(len(X)), covariance).logpdf(Y)
     value, slope = model.log_evidence(model.theta_)
@@ -37,7 +37,7 @@ def test_weights_missing_entries_and_means_agree_with_separate_rows(mean):
         GPRegressor(RBF([0.8, 1.5]), mean=mean, hyperparameters="fixed").fit(rows, targets, sample_weight=weight)
         for rows in (X, apart)
     ]
-    assert fitted[0]._asked().n_rows < 30 and fitted[1]._asked().n_rows == 150
+    assert fitted[0]._objective().n_rows < 30 and fitted[1]._objective().n_rows == 150
     theta = fitted[0].theta_ + 0.3
     (value, slope), (other, other_slope) = (model.log_evidence(theta) for model in fitted)
     assert value == pytest.approx(other, abs=1e-4)
@@ -64,9 +64,9 @@ def test_a_fit_finds_what_separate_rows_find():
 
 def test_all_inputs_equal():
     model = GPRegressor(n_restarts=0).fit(np.ones((20, 1)), RNG.normal(3.0, 0.5, 20))
-    assert model._asked().n_rows == 1 and model.predict([[1.0]])[0] == pytest.approx(3.0, abs=0.5)
+    assert model._objective().n_rows == 1 and model.predict([[1.0]])[0] == pytest.approx(3.0, abs=0.5)
 
 
 def test_a_classifier_has_at_most_one_row_for_each_input_and_class():
     model = GPClassifier(n_restarts=0).fit(X, Y > 0)
-    assert model._asked().n_rows <= 24 and model.weight_.sum() == 150
+    assert model._objective().n_rows <= 24 and model.weight_.sum() == 150

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from credo.gp._class_problem import ClassProblem
+from credo.gp._class_objective import ClassificationObjective
+from credo.inference import Dense
 from credo.kernels import RBF, Periodic, White
 from credo.likelihoods import Bernoulli
 
@@ -14,8 +15,8 @@ def center(kernel):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     X = (X - X.mean(axis=0)) / X.std(axis=0) * SPREADS
-    problem = ClassProblem(kernel, X, np.arange(400) % 2, 2, np.ones(400), Bernoulli("probit"), "laplace")
-    return problem.hyperprior
+    labels, weight = np.arange(400) % 2, np.ones(400)
+    return ClassificationObjective(kernel, Dense(X), labels, 2, weight, Bernoulli("probit"), "laplace").hyperprior
 
 
 @pytest.mark.parametrize(

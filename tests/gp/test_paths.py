@@ -6,8 +6,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from credo.gp.paths import draw_paths
-from credo.inference import condition
+from credo.inference import Dense
 from credo.kernels import RBF, Categorical, Exponential, Linear, Matern32, Matern52, Periodic, White
 
 RNG = np.random.default_rng(2)
@@ -23,13 +22,11 @@ MEANS = {
 }
 
 
-def drawn(kernel=None, *, X=X, y=Y, noise=NOISE, mean="constant", center=0.0, n=7, random_state=0, **options):
-    """Paths and the exact process that they are draws of."""
+def drawn(kernel=None, *, X=X, y=Y, noise=NOISE, mean="constant", n=7, random_state=0, **options):
+    """Paths and the exact posterior that they are draws of."""
     kernel = RBF(1.2) if kernel is None else kernel
-    basis = MEANS[mean]
-    process = condition(kernel.gram(X), (y - center)[:, None], noise=noise, basis=basis(X))
-    options |= {"noise": noise, "basis": basis, "center": center, "n": n, "random_state": random_state}
-    return draw_paths(process, kernel=kernel, X=X, y=y, **options), process
+    posterior = Dense(X).prior(kernel).observe(y[:, None], noise, MEANS[mean])
+    return posterior.paths(n, np.random.default_rng(random_state), **options), posterior
 
 
 @pytest.mark.parametrize("mean", MEANS)
@@ -46,10 +43,8 @@ def drawn(kernel=None, *, X=X, y=Y, noise=NOISE, mean="constant", center=0.0, n=
 )
 def test_mean_and_covariance_are_the_exact_ones(kernel, mean):
     """5000 paths: five standard errors, and 0.02 of the prior variance for the features that they share."""
-    paths, process = drawn(kernel, mean=mean, center=0.4, n=5000)
-    cross, H = kernel.cross(NEW, X), MEANS[mean](NEW)
-    expected = 0.4 + process.mean(cross, H)[:, 0]
-    cov = process.covariance(kernel.gram(NEW), cross, H)
+    paths, posterior = drawn(kernel, mean=mean, n=5000)
+    expected, cov = posterior.expected(NEW)[:, 0], posterior.covariance(NEW)
     values = paths(NEW)
     std = np.sqrt(np.diag(cov))
     assert (np.abs(values.mean(axis=0) - expected) < 5 * std / np.sqrt(5000)).all()
@@ -60,8 +55,8 @@ def test_mean_and_covariance_are_the_exact_ones(kernel, mean):
 
 @pytest.mark.parametrize("kernel", [RBF(1.2), Exponential(1.0), Matern52([1.0, 3.0])], ids=repr)
 def test_paths_pass_through_data_without_noise(kernel):
-    paths, process = drawn(kernel, noise=np.zeros(14))
-    np.testing.assert_allclose(paths(X), np.tile(Y, (7, 1)), atol=1e-6 + 10 * np.sqrt(process.factor.jitter))
+    paths, posterior = drawn(kernel, noise=np.zeros(14))
+    np.testing.assert_allclose(paths(X), np.tile(Y, (7, 1)), atol=1e-6 + 10 * np.sqrt(posterior.jitter))
 
 
 def test_a_path_is_one_function():
@@ -134,12 +129,10 @@ def test_categories():
     """A category without data is drawn with the prior's correlation to those with data."""
     kernel = Categorical(0.5, variance=2.0)
     rows, y = np.array([[0.0], [1.0]]), np.array([1.0, -1.0])
-    paths, process = drawn(kernel, X=rows, y=y, noise=np.full(2, 0.1), mean="zero", n=5000)
+    paths, posterior = drawn(kernel, X=rows, y=y, noise=np.full(2, 0.1), mean="zero", n=5000)
     new = np.array([[0.0], [1.0], [2.0]])
-    cross = kernel.cross(new, rows)
-    cov = process.covariance(kernel.gram(new), cross, np.empty((3, 0)))
-    np.testing.assert_allclose(paths(new).mean(axis=0), process.mean(cross, np.empty((3, 0)))[:, 0], atol=0.1)
-    np.testing.assert_allclose(np.cov(paths(new).T), cov, atol=0.15)
+    np.testing.assert_allclose(paths(new).mean(axis=0), posterior.expected(new)[:, 0], atol=0.1)
+    np.testing.assert_allclose(np.cov(paths(new).T), posterior.covariance(new), atol=0.15)
 
 
 def test_memory_is_bounded():

@@ -47,19 +47,26 @@ def test_integrated_means_are_a_limit_of_proper_priors(mean, columns):
     """Coefficients of prior variance V → ∞: the evidence grows by ½ q ln 2πV, less what the basis' units add."""
     X, y = table()
     model = GPRegressor(RBF(1.0), mean=mean, noise=0.2, **FIXED).fit(X, y)
-    H, V = model._basis(X), 1e6
+    H, V = basis(mean, X, X), 1e6
     proper = stats.multivariate_normal(cov=gram(model, X) + 0.2 * np.eye(30) + V * H @ H.T).logpdf(y)
     assert model.log_evidence_ == pytest.approx(proper + 0.5 * columns * np.log(2 * np.pi * V), abs=1e-4)
     new = X[:4] + 0.3
-    joint = MultivariateNormal(0.0, _joint(model, X, new, V))
+    joint = MultivariateNormal(0.0, _joint(model, mean, X, new, V))
     given = joint.condition(np.arange(30), y)
     dist = model.predict_dist(new, latent=True)
     np.testing.assert_allclose(dist.mean, given.mean, atol=1e-3)
     np.testing.assert_allclose(dist.std, given.std, rtol=1e-3)
 
 
-def _joint(model, X, new, V):
-    rows, H = np.vstack([X, new]), model._basis(np.vstack([X, new]))
+def basis(mean, X, rows):
+    """The columns of the mean: a constant, and standardised inputs."""
+    slopes = (rows - X.mean(axis=0)) / X.std(axis=0)
+    return np.column_stack([np.ones(len(rows)), *(slopes.T if mean == "linear" else [])])
+
+
+def _joint(model, mean, X, new, V):
+    rows = np.vstack([X, new])
+    H = basis(mean, X, rows)
     cov = model.kernel_.gram(rows) + V * H @ H.T
     cov[np.arange(30), np.arange(30)] += 0.2
     return cov

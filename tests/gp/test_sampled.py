@@ -7,7 +7,6 @@ import credo
 from credo.distributions import Mixture
 from credo.estimator import FitWarning
 from credo.gp import GPRegressor
-from credo.gp._problem import log_posterior
 from credo.kernels import RBF
 
 pytest.importorskip("nutpie")
@@ -24,10 +23,10 @@ def fitted():
 
 def grid(model):
     """The posterior of (ln lengthscale, ln noise) on a grid: vectors and weights."""
-    problem = model._asked()
+    objective = model._objective()
     axes = [np.linspace(c - 2.5, c + 2.5, 41) for c in model.theta_]
     vectors = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
-    logs = np.array([log_posterior(problem, vector)[0] for vector in vectors])
+    logs = np.array([objective.log_posterior(vector)[0] for vector in vectors])
     weights = np.exp(logs - logs.max())
     return vectors, weights / weights.sum()
 

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from credo.learning.hyperparameters import Maximum, _called_back, climb, search
+from credo.learning.hyperparameters import Maximum, _resumed_from, maximize, search
 
 
 def hills(vector):
@@ -19,7 +19,7 @@ def hills(vector):
 
 
 def test_one_start_climbs_its_own_hill_and_several_find_the_highest():
-    low = climb(hills, np.array([-2.5]), tolerance=1e-12, max_evaluations=100)
+    low = maximize(hills, np.array([-2.5]), tolerance=1e-12, max_evaluations=100)
     assert low.vector[0] == pytest.approx(-2.0, abs=1e-3)
     found = search(lambda: hills, [np.array([-2.5]), np.array([2.0])])
     assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3) and found.best.converged
@@ -33,7 +33,7 @@ def test_a_rehearsal_chooses_the_start():
         calls.append(vector)
         return hills(vector)
 
-    found = search(lambda: all_rows, [np.array([-2.5]), np.array([2.0])], rehearsals=[(lambda: hills, 1.0)])
+    found = search(lambda: all_rows, [np.array([-2.5]), np.array([2.0])], subsets=[(lambda: hills, 1.0)])
     assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3)
     assert all(call[0] > 2.5 for call in calls)
 
@@ -52,8 +52,8 @@ def test_a_rehearsed_metric_makes_a_narrow_ridge_easy():
         return 0.1 * value, 0.1 * slope
 
     start = [np.array([0.0, 0.3])]
-    rehearsed = search(lambda: ridge, start, rehearsals=[(lambda: tenth, 10.0)])
-    plain = climb(ridge, start[0], tolerance=1e-9, max_evaluations=200)
+    rehearsed = search(lambda: ridge, start, subsets=[(lambda: tenth, 10.0)])
+    plain = maximize(ridge, start[0], tolerance=1e-9, max_evaluations=200)
     np.testing.assert_allclose(rehearsed.best.vector, 1.0, atol=1e-4)
     assert rehearsed.best.n_evaluations < plain.n_evaluations
 
@@ -64,12 +64,12 @@ def test_walls_are_backed_away_from():
             return -np.inf, np.zeros(1)
         return -((vector[0] - 1.0) ** 2), np.array([-2 * (vector[0] - 1.0)])
 
-    end = climb(walled, np.array([-3.0]), tolerance=1e-12, max_evaluations=100)
+    end = maximize(walled, np.array([-3.0]), tolerance=1e-12, max_evaluations=100)
     assert end.vector[0] == pytest.approx(1.0, abs=1e-4)
 
 
 def test_the_trace_leads_to_the_summit():
-    end = climb(hills, np.array([2.0]), tolerance=1e-12, max_evaluations=100)
+    end = maximize(hills, np.array([2.0]), tolerance=1e-12, max_evaluations=100)
     assert end.trace[0][0] == 2.0 and end.trace[-1][0] == pytest.approx(3.0, abs=1e-3)
 
 
@@ -86,7 +86,7 @@ def test_a_plateau_of_the_rehearsal_does_not_hide_the_summit():
 
     strayed = search(lambda: few, [np.array([0.0])], tolerance=1e-12).best.vector
     assert strayed[0] > 4.0 and abs(many(strayed)[1][0]) < 0.05
-    found = search(lambda: many, [np.array([0.0])], rehearsals=[(lambda: few, 1.0)])
+    found = search(lambda: many, [np.array([0.0])], subsets=[(lambda: few, 1.0)])
     assert found.best.vector[0] == pytest.approx(1.0, abs=1e-3)
 
 
@@ -96,10 +96,10 @@ def test_a_slope_however_small_calls_a_stray_back():
     slope = np.array([-200.0 * s * (1 - s) * np.exp(-s)])
     strayed = Maximum(np.array([9.0]), 100.0 * s, 1, True, slope=slope)
     assert abs(slope[0]) < 1e-5
-    assert _called_back(strayed, np.zeros(1))[0] == pytest.approx(2.5)
+    assert _resumed_from(strayed, np.zeros(1))[0] == pytest.approx(2.5)
     # Outward, or of too little worth, it is left alone.
     for other in (-slope, 1e-3 * slope):
-        assert _called_back(Maximum(np.array([9.0]), 0.0, 1, True, slope=other), np.zeros(1)) is None
+        assert _resumed_from(Maximum(np.array([9.0]), 0.0, 1, True, slope=other), np.zeros(1)) is None
 
 
 def rosenbrock(vector):
@@ -110,10 +110,10 @@ def rosenbrock(vector):
 
 
 def test_a_search_ends_at_its_limit():
-    end = climb(rosenbrock, np.array([-1.2, 1.0]), tolerance=1e-12, max_evaluations=10)
+    end = maximize(rosenbrock, np.array([-1.2, 1.0]), tolerance=1e-12, max_evaluations=10)
     # A line search that has begun is finished.
     assert end.limited and not end.converged and end.n_evaluations <= 20
-    assert not climb(rosenbrock, np.array([-1.2, 1.0]), tolerance=1e-12, max_evaluations=200).limited
+    assert not maximize(rosenbrock, np.array([-1.2, 1.0]), tolerance=1e-12, max_evaluations=200).limited
 
 
 def test_the_limit_holds_for_all_evaluations_on_all_rows():
@@ -123,7 +123,7 @@ def test_the_limit_holds_for_all_evaluations_on_all_rows():
         calls.append(vector)
         return rosenbrock(vector)
 
-    found = search(lambda: all_rows, [np.array([-1.2, 1.0])], rehearsals=[(lambda: hills_2d, 1.0)], max_evaluations=10)
+    found = search(lambda: all_rows, [np.array([-1.2, 1.0])], subsets=[(lambda: hills_2d, 1.0)], max_evaluations=10)
     assert len(calls) <= 20 and found.best.limited
 
 
@@ -139,7 +139,7 @@ def test_a_search_that_gains_only_rounding_errors_ends():
         value = 1e4 - 0.5 * float(vector @ vector) + 1e-3 * rng.normal()
         return value, -vector + 0.1 * rng.normal(size=len(vector))
 
-    end = climb(rough, np.full(8, 3.0), tolerance=1e-14, max_evaluations=500)
+    end = maximize(rough, np.full(8, 3.0), tolerance=1e-14, max_evaluations=500)
     assert end.n_evaluations < 60 and end.value > 1e4 - 1.0
 
 
@@ -154,7 +154,7 @@ def test_larger_subsets_come_between_the_first_and_all_rows():
         return lambda: objective
 
     stages = [(counted("few", 1.0), 9.0), (counted("more", 2.0), 3.0)]
-    found = search(counted("all", 3.0), [np.zeros(2)], rehearsals=stages)
+    found = search(counted("all", 3.0), [np.zeros(2)], subsets=stages)
     assert list(dict.fromkeys(calls)) == ["few", "more", "all"]
     np.testing.assert_allclose(found.best.vector, 3.0, atol=1e-3)
 

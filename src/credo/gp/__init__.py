@@ -9,19 +9,21 @@ closed-form leave-one-out, updates by extending the factor, and suggests where t
 costly function by `expected_improvement`. `GPClassifier` is for labels: a latent process, by EP, Laplace, variational
 inference or MCMC.
 
-`NoiseProcess`, `SiteLaw`, `SoftmaxLaw` and `DrawnLaw` are what model files hold. Kernels live in `kernels`,
-conditioning in `inference`, optimisation and sampling in `learning`.
+Both estimators compose an objective (`EvidenceObjective`: the evidence as a function of the hyperparameters) and a
+predictor. `NoiseProcess`, `SitePredictor`, `SoftmaxPredictor` and `DrawsPredictor` are exported because model files
+contain them. What does not belong here: kernels (`kernels`), conditioning (`inference`), optimisation and sampling
+(`learning`).
 """
 
-from credo.gp._class_laws import DrawnLaw as DrawnLaw
-from credo.gp._class_laws import SiteLaw as SiteLaw
-from credo.gp._class_laws import SoftmaxLaw as SoftmaxLaw
-from credo.gp._noise_process import NoiseProcess as NoiseProcess
+from credo.gp._class_predictors import DrawsPredictor as DrawsPredictor
+from credo.gp._class_predictors import SitePredictor as SitePredictor
+from credo.gp._class_predictors import SoftmaxPredictor as SoftmaxPredictor
+from credo.gp._heteroscedastic import NoiseProcess as NoiseProcess
 from credo.gp.acquisition import expected_improvement, log_expected_improvement
 from credo.gp.classifier import GPClassifier
 from credo.gp.minimizer import Minimizer
-from credo.gp.paths import Paths
 from credo.gp.regressor import GPRegressor
+from credo.inference import Paths
 
 __all__ = [
     "GPClassifier",

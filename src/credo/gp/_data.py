@@ -118,14 +118,14 @@ def distinct(rows: Array, Y: Array, weight: Array, *, merge: bool) -> tuple[Arra
 class Merged:
     """Rows of equal inputs as one: their mean target, total weight, and sum of squares about the mean.
 
-    These are sufficient for a process with one noise variance at each input. `place` says where each given row went.
+    These are sufficient for a process with one noise variance at each input. `index` is the new row of each given one.
     """
 
     X: Array
     Y: Array
     weight: Array
     scatter: Array
-    place: Index
+    index: Index
 
 
 def merged(X: Array, Y: Array, weight: Array) -> Merged:

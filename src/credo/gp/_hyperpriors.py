@@ -1,7 +1,7 @@
-"""Data-driven starts for hyperparameters, and weak priors that keep a search out of the known traps.
+"""Data-driven starting points for hyperparameters, and weak priors around them.
 
-In natural logs, as the centre and width of a normal distribution around data-driven values: wide enough that the
-evidence dominates, narrow enough to exclude zero noise and infinite length scales.
+A prior is a normal distribution of the natural logarithm: wide enough that the evidence dominates, narrow enough to
+exclude zero noise and infinite length scales.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIRST_NOISE, _NOISE_WIDTH = 0.05, 3.0
 class Hyperprior:
     """N(center, width²) for each entry of the flat vector; an infinite width is no prior.
 
-    Entries whose parameter has a prior of its own, in the tree, are left to that one: `own` says which.
+    `own` marks the entries whose parameter has a prior in the tree, which replaces this one.
     """
 
     center: Array
@@ -34,19 +34,20 @@ class Hyperprior:
     own: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, tree: ParameterTree, *habits: Array) -> Hyperprior:
-        """Around what is expected of each entry; entries of which nothing is known begin where the tree has them.
+    def of(cls, tree: ParameterTree, *defaults: Array) -> Hyperprior:
+        """Around the default of each entry; entries without one start at the tree's value.
 
-        `habits` are the logarithm and the width of every free entry, one part of the tree after the other.
+        `defaults` are the mean and standard deviation of the logarithm of every free entry, one array for each part of
+        the tree.
         """
-        center, width = np.concatenate(habits).T
+        center, width = np.concatenate(defaults).T
         leaves = [_parameter(tree, name) for name in tree.names]
         own = np.array([leaf.prior is not None for leaf in leaves], dtype=bool)
         center = np.where(np.isnan(center), tree.flatten(), center)
         width = np.where(own, np.inf, width)
         for i, leaf in enumerate(leaves):
             if np.isfinite(width[i]) and not isinstance(leaf.bijector, Positive):
-                # Bounds say what a prior would; a start beyond them is none.
+                # Bounds replace the prior, and a default outside of them the start.
                 value = math.exp(center[i])
                 inside = bool(leaf.bijector.contains(value))
                 center[i] = float(leaf.bijector.inverse(value)) if inside else tree.flatten()[i]
@@ -55,7 +56,7 @@ class Hyperprior:
 
     @cached_property
     def proper(self) -> Hyperprior:
-        """With a width for every entry, as a sampler needs it: a parameter without one stays near its start."""
+        """With a finite width for every entry, as a sampler needs it."""
         filled = np.where(np.isfinite(self.width) | self.own, self.width, _NOISE_WIDTH)
         return Hyperprior(self.center, filled, self.own)
 
@@ -71,12 +72,12 @@ def _parameter(tree: ParameterTree, name: str) -> Parameter:
     return found
 
 
-def kernel_habits(kernel: Kernel, X: Array, weight: Array) -> Array:
-    """What a kernel's free parameters are expected to be on this table."""
+def kernel_defaults(kernel: Kernel, X: Array, weight: Array) -> Array:
+    """Typical values of a kernel's free parameters on this table."""
     spread = weighted_std(X, weight)
     return kernel.default_priors(np.where(spread > 0, spread, 1.0))
 
 
-def noise_habits(n_entries: int = 1) -> Array:
-    """What a noise variance is expected to be beside a variance of one."""
+def noise_defaults(n_entries: int = 1) -> Array:
+    """A typical noise variance of standardised targets."""
     return np.tile([math.log(_FIRST_NOISE), _NOISE_WIDTH], (n_entries, 1))

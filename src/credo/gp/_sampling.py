@@ -1,16 +1,15 @@
-"""Hyperparameters drawn from their posterior, in natural units for people and as flat vectors for predictions."""
+"""Hyperparameters drawn from their posterior, in natural units and as flat vectors for predictions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import interval_level
 from credo.frames import Table
-from credo.gp._problem import Problem, log_posterior
+from credo.gp._objective import GaussianObjective
 from credo.kernels import Kernel
 from credo.learning import Draws, sample, scatter
 from credo.learning.hyperparameters import metric_at
@@ -31,41 +30,43 @@ class Sampled:
     center: Array
 
 
-def sampled(problem: Problem, mode: Array, *, stretch: float, n_draws: int, rng: np.random.Generator) -> Sampled:
+def sample_hyperparameters(
+    objective: GaussianObjective, mode: Array, *, variance_factor: float, n_draws: int, rng: np.random.Generator
+) -> Sampled:
     """Draws by NUTS from starts around the mode.
 
     Parameters
     ----------
-    stretch : float
-        What turns a variance of standardised targets into one of y.
+    variance_factor : float
+        The ratio of a variance in the units of y to one of standardised targets.
     """
-    density = partial(log_posterior, problem)
+    density = objective.log_posterior
     metric = metric_at(density, mode)
     starts = scatter(density, mode, metric=metric, random_state=rng)
     draws = sample(
         density,
         starts,
-        names=problem.tree.names,
+        names=objective.tree.names,
         n_draws=n_draws,
         metric=metric,
         n_jobs=n_threads(),
         random_state=rng,
     )
-    kept = int(np.clip(_BYTES / (8 * len(problem.marginal.X) ** 2), _FEWEST, _MOST))
+    kept = int(np.clip(_BYTES / (8 * len(objective.observations.Y) ** 2), _FEWEST, _MOST))
     flat = draws.values.reshape(-1, draws.values.shape[2])
-    natural = np.array([_natural(problem, vector, stretch) for vector in flat]).reshape(draws.values.shape)
-    # R-hat and effective sizes go by ranks, which a change of units leaves alone.
+    natural = np.array([_natural(objective, vector, variance_factor) for vector in flat]).reshape(draws.values.shape)
+    # R-hat and effective sizes depend on ranks, which a change of units doesn't change.
     return Sampled(replace(draws, values=natural), draws.thinned(kept), flat.mean(axis=0))
 
 
-def _natural(problem: Problem, vector: Array, stretch: float) -> list[float]:
+def _natural(objective: GaussianObjective, vector: Array, variance_factor: float) -> list[float]:
     """The entries of the vector in natural units, variances in those of y."""
-    kernel, noise = problem.pieces(vector)
-    values = problem.tree.unflatten(vector).natural
-    values |= {f"kernel.{path}": value for path, value in (stretch * kernel).params.items()}
-    values["noise"] = stretch * float(noise[0])
+    kernel, noise = objective.kernel_at(vector), objective.noise_at(vector)
+    values = objective.tree.unflatten(vector).natural
+    values |= {f"kernel.{path}": value for path, value in (variance_factor * kernel).params.items()}
+    values["noise"] = variance_factor * float(noise[0])
     entries = []
-    for name in problem.tree.names:
+    for name in objective.tree.names:
         path, _, entry = name.partition("[")
         entries.append(float(values[path][int(entry[:-1])] if entry else values[path]))
     return entries

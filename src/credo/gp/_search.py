@@ -1,35 +1,35 @@
-"""From a problem to its hyperparameters: where to start, which subsets of the rows to use, and how it ended."""
+"""The search for hyperparameters: where it starts, which subsets of the rows it uses, and how it ended."""
 
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import Result
-from credo.gp._problem import Evident, objective
-from credo.learning.hyperparameters import Objective, Search, search
+from credo.gp._objective import EvidenceObjective
+from credo.learning.hyperparameters import Search, search
 
 Array = NDArray[np.float64]
 
-# Rows on which the starts are tried before the best one is refined on all rows, and how many are few enough for all
-# starts to use all rows.
-_REHEARSAL, FEW = 400, 600
+# Rows of the subset on which the starts are tried before the best one is refined on all rows.
+_SUBSET = 400
+# Up to this many rows, all starts use all rows.
+FEW = 600
 # Each further subset has this many times the rows of the last, as long as all rows are twice as many.
-_STAGE = 3
+_GROWTH = 3
 
 
-def maximum(
-    problem: Evident,
+def maximize(
+    objective: EvidenceObjective,
     *,
     from_data: bool,
     given: bool,
     n_restarts: int,
     max_evaluations: int,
     rng: np.random.Generator,
-    rehearsal: int = _REHEARSAL,
+    n_subset: int = _SUBSET,
 ) -> Search:
     """The highest maximum of the evidence that the starts lead to.
 
@@ -41,38 +41,33 @@ def maximum(
         Whether the kernel's values were given by the user, and are used as another start.
     max_evaluations : int
         Limit on the evaluations of the evidence on all rows.
-    rehearsal : int
+    n_subset : int
         Rows of the subset on which the starts are tried, where all rows are at least one and a half times as many.
     """
-    n_rows = problem.n_rows
-    first = problem.hyperprior.center if from_data else problem.tree.flatten()
+    n_rows = objective.n_rows
+    first = objective.hyperprior.center if from_data else objective.tree.flatten()
     starts = [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
     if from_data and given:
-        starts.append(problem.tree.flatten())
-    if n_rows <= 1.5 * rehearsal:
+        starts.append(objective.tree.flatten())
+    if n_rows <= 1.5 * n_subset:
         # Evaluations are cheap here, so that all digits can be had.
         return search(
-            partial(_climbed, problem),
+            objective.with_warm_starts,
             starts,
-            tolerance=problem.tolerance,
+            tolerance=objective.tolerance,
             max_evaluations=max_evaluations,
             small=True,
         )
-    order, sizes = rng.permutation(n_rows), [rehearsal]
-    while 2 * _STAGE * sizes[-1] <= n_rows:
-        sizes.append(_STAGE * sizes[-1])
-    stages = [(problem.subset(np.sort(order[:size])), n_rows / size) for size in sizes]
+    order, sizes = rng.permutation(n_rows), [n_subset]
+    while 2 * _GROWTH * sizes[-1] <= n_rows:
+        sizes.append(_GROWTH * sizes[-1])
     return search(
-        partial(_climbed, problem),
+        objective.with_warm_starts,
         starts,
-        rehearsals=[(partial(_climbed, part), growth) for part, growth in stages],
+        subsets=[(objective.subset(np.sort(order[:size])).with_warm_starts, n_rows / size) for size in sizes],
         tolerance=1e-7,
         max_evaluations=max_evaluations,
     )
-
-
-def _climbed(problem: Evident) -> Objective:
-    return partial(objective, problem.fresh())
 
 
 def result(found: Search) -> Result:

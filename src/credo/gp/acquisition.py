@@ -20,21 +20,18 @@ from scipy.special import erfcx, logsumexp, ndtr
 
 from credo.distributions import Distribution, Mixture, Normal
 from credo.frames import frame
-from credo.inference import Conditioned
-from credo.learning.hyperparameters import climb
+from credo.learning.hyperparameters import maximize
 
 Array = NDArray[np.float64]
 
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
-# Below the first, h is a difference of two numbers that agree ever more; below the second, its series has all digits.
+# Below the first, h is a difference of nearly equal numbers; below the second, its series has all digits.
 _TAIL, _FAR_TAIL = -1.0, -30.0
 # Above this z, h(z) = z to the last digit.
-_SURE = 40.0
+_CERTAIN = 40.0
 # h(z)/φ(z) = Σ (−1)^k (2k + 1)!!/z^(2k+2), by parts; the coefficients in powers of 1/z² after the first 1/z².
 _SERIES = (1.0, -3.0, 15.0, -105.0, 945.0, -10395.0, 135135.0, -2027025.0)
-# Rows that share one Gram matrix in a slope, which costs n·64 kernel values instead of n².
-_CHUNK = 64
-# Relative width of the central difference where a model has no slope of its own.
+# Width of the central difference where a model has no gradient.
 _STEP = 1e-5
 
 
@@ -97,7 +94,7 @@ def _log_ei(gap: Array, s: Array) -> Array:
     """ln EI for a mean that lies by a gap below the best."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = gap / s
-        certain = (s == 0) | (z > _SURE)
+        certain = (s == 0) | (z > _CERTAIN)
         return np.where(certain, np.log(np.maximum(gap, 0.0)), np.log(s) + log_h(np.where(certain, 0.0, z)))
 
 
@@ -143,81 +140,46 @@ class Surface(Protocol):
 class LogImprovement:
     """ln of the improvement on the incumbent x* that one measurement is expected to show, as a surface.
 
-    x* is the training row of smallest posterior mean. Without noise f(x*) is known, and this is ln EI. With noise it
-    isn't, and neither will f(x) be. So what counts is the difference f(x*) − f(x), of variance v, and how far its
-    mean moves when it is measured with noise τ²: with standard deviation v/√(v + τ²), which takes the place of s in
-    EI. Plain EI would measure x* again and again; here that is no improvement, and a place that noise keeps from
-    being known any better isn't worth a visit. (Picheny et al. 2013 have τ so, Letham et al. 2019 the covariances with
-    the training rows.)
+    x* is the training row of smallest posterior mean. Without noise f(x*) is known, and this is ln EI. With noise
+    neither f(x*) nor, after the measurement, f(x) is known. What matters then is the difference f(x*) − f(x), of
+    variance v: a measurement with noise variance τ² changes its expected value by a normal amount with standard
+    deviation v/√(v + τ²), which replaces s in EI. (Picheny et al. 2013 use τ in this way, Letham et al. 2019 the
+    covariances with the training rows.) Plain EI would measure x* again and again.
 
-    A model without an analytic slope gets plain EI, and slopes by differences.
+    A model without an analytic gradient gets plain EI, and gradients by differences.
     """
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self.best = incumbent(model)
-        self.analytic = _has_slope(model)
+        self.analytic = _has_gradient(model)
         if self.analytic:
-            self.place = int(np.argmin(model.predict(model.X_train_)))
-            self.process: Conditioned = model._fitted_process()
-            own = np.ascontiguousarray(model.X_train_[self.place : self.place + 1])
-            self.own = model.kernel_.diagonal(own)
-            self.noise = float(model.noise_variance_)
-            self.cross, self.basis = self._parts(own)
+            # Everything in standardised units: ln EI of y is larger by ln scale.
+            self.scale = float(model.scale_[0])
+            self.noise = float(model.noise_variance_) / self.scale**2
+            self.posterior = model._predictor().processes[0].posterior()
+            self.origin = model.X_train_[int(np.argmin(model.predict(model.X_train_)))]
 
     def values(self, rows: Array) -> Array:
         if not self.analytic:
             return log_expected_improvement(self.model, rows, best=self.best)
-        gap, variance = self._difference(rows, *self._parts(rows))
+        mean, variance = self.posterior.difference(rows, self.origin)
         with np.errstate(invalid="ignore"):
-            return _log_ei(gap, np.where(variance > 0, variance / np.sqrt(variance + self.noise), 0.0))
+            s = np.where(variance > 0, variance / np.sqrt(variance + self.noise), 0.0)
+        return _log_ei(-mean, s) + math.log(self.scale)
 
     def slope(self, row: Array) -> tuple[float, Array]:
         if not self.analytic:
             return self._by_differences(row)
-        k, h = self._parts(row[None])
-        gaps, variances = self._difference(row[None], k, h)
-        gap, v = float(gaps[0]), float(variances[0])
+        means, variances = self.posterior.difference(row[None], self.origin)
+        gap, v = -float(means[0]), float(variances[0])
         if not v > 0:
             return -math.inf, np.zeros_like(row)
         s = v / math.sqrt(v + self.noise)
         by_gap, by_s = (ratio / s for ratio in _ratios(gap / s))
         by_variance = by_s * (0.5 * v + self.noise) / (v + self.noise) ** 1.5
-        weights = self._weights((k - self.cross)[0], (h - self.basis)[0], by_mean=-by_gap, by_variance=by_variance)
-        return float(_log_ei(np.array(gap), np.array(s))), self._pulled(row, *weights, own=by_variance)
-
-    def _parts(self, rows: Array) -> tuple[Array, Array]:
-        """Kernel with the training rows, and basis of the mean, at new rows."""
-        return self.model.kernel_.cross(rows, self.model.X_train_), self.model._basis(rows)
-
-    def _difference(self, rows: Array, k: Array, h: Array) -> tuple[Array, Array]:
-        """Mean and variance of f(x*) − f(x): those of the process, which are linear and quadratic in k and h."""
-        prior = self.model.kernel_.diagonal(rows) + self.own - 2 * k[:, self.place]
-        k, h = k - self.cross, h - self.basis
-        return -self.process.mean(k, h)[:, 0], self.process.variance(prior, k, h)
-
-    def _weights(self, k: Array, h: Array, *, by_mean: float, by_variance: float) -> tuple[Array, Array]:
-        """by_mean·m + by_variance·s² differentiated by the kernel with the training rows, and by the basis.
-
-        With u = h − HᵀC⁻¹k (Rasmussen & Williams 2.41–2.42), m = kᵀα + hᵀb̂ and s² = prior − kᵀC⁻¹k + uᵀA⁻¹u, where k
-        and h stand for their differences between x and x*.
-        """
-        process = self.process
-        on_kernel = by_mean * process.alpha[:, 0] - 2 * by_variance * process.factor.solve(k)
-        on_kernel[self.place] -= 2 * by_variance
-        on_basis = by_mean * process.coefficients[:, 0]
-        if process.mean_factor is not None:
-            slack = process.mean_factor.solve(h - k @ process.spread)
-            on_kernel -= 2 * by_variance * (process.spread @ slack)
-            on_basis = on_basis + 2 * by_variance * slack
-        return on_kernel, on_basis
-
-    def _pulled(self, row: Array, on_kernel: Array, on_basis: Array, *, own: float) -> Array:
-        """∂/∂x of Σ wⱼ k(x, xⱼ) + own·k(x, x) + Σ vⱼ hⱼ(x)."""
-        # The means on offer are affine in x, so that a difference over one unit is their derivative.
-        corners = self.model._basis(np.vstack([row, row + np.eye(len(row))]))
-        by_basis = (corners[1:] - corners[0]) @ on_basis
-        return by_basis + _kernel_slope(self.model.kernel_, row, self.model.X_train_, on_kernel, own)
+        slope = self.posterior.difference_gradient(row, self.origin, by_mean=-by_gap, by_variance=by_variance)
+        return float(_log_ei(np.array(gap), np.array(s))) + math.log(self.scale), slope
 
     def _by_differences(self, row: Array) -> tuple[float, Array]:
         steps = _STEP * np.eye(len(row))
@@ -226,28 +188,16 @@ class LogImprovement:
         return float(values[0]), (ahead - behind) / (2 * _STEP)
 
 
-def _has_slope(model: Any) -> bool:
-    """Whether predictions are those of one conditioned process, by a kernel that can be differentiated."""
-    if not hasattr(model, "_fitted_process") or not isinstance(model._fitted_process(), Conditioned):
+def _has_gradient(model: Any) -> bool:
+    """Whether predictions are those of one process, with a kernel that can be differentiated by its inputs."""
+    if not hasattr(model, "_predictor"):
         return False
-    first = np.ascontiguousarray(model.X_train_[:1])
+    row = np.ascontiguousarray(model.X_train_[0])
     try:
-        model.kernel_.pullback_inputs(first, np.zeros((1, 1)))
+        model._predictor().processes[0].posterior().difference_gradient(row, row, by_mean=0.0, by_variance=0.0)
     except ValueError:
         return False
-    return isinstance(model.predict_dist(first, latent=True), Normal)
-
-
-def _kernel_slope(kernel: Any, row: Array, train: Array, weights: Array, own: float) -> Array:
-    """∂/∂x of Σ wⱼ k(x, xⱼ) + own·k(x, x), by pulling back Gram matrices of x and a few training rows at a time."""
-    total = np.zeros_like(row)
-    for start in range(0, len(train), _CHUNK):
-        part = weights[start : start + _CHUNK]
-        W = np.zeros((len(part) + 1, len(part) + 1))
-        W[0, 1:] = W[1:, 0] = 0.5 * part
-        W[0, 0] = own if start == 0 else 0.0
-        total += kernel.pullback_inputs(np.vstack([row[None], train[start : start + _CHUNK]]), W)[0]
-    return total
+    return isinstance(model.predict_dist(row[None], latent=True), Normal)
 
 
 class LogSuccess:
@@ -286,7 +236,7 @@ class LogSuccess:
 def ascend(surfaces: Sequence[Surface], start: Array, *, max_evaluations: int = 60) -> Array:
     """The row of the unit cube where L-BFGS ends on the sum of the surfaces.
 
-    It climbs in t with x = (1 + sin t)/2 (Box 1966), which has no borders and reaches those of the cube.
+    The search is in t with x = (1 + sin t)/2 (Box 1966), which needs no bounds and reaches those of the cube.
     """
 
     def objective(t: Array) -> tuple[float, Array]:
@@ -294,8 +244,8 @@ def ascend(surfaces: Sequence[Surface], start: Array, *, max_evaluations: int = 
         parts = [surface.slope(row) for surface in surfaces]
         return sum(value for value, _ in parts), 0.5 * np.cos(t) * np.sum([slope for _, slope in parts], axis=0)
 
-    # On a border the slope by t is zero, whatever the slope by x: a start stays off it.
+    # On a bound the derivative by t is zero, whatever that by x: a start is moved inside.
     inside = np.clip(start, 1e-4, 1 - 1e-4)
-    end = climb(objective, np.arcsin(2 * inside - 1), tolerance=1e-9, max_evaluations=max_evaluations)
-    # In whole units of 1e-9, so that a border is the border.
+    end = maximize(objective, np.arcsin(2 * inside - 1), tolerance=1e-9, max_evaluations=max_evaluations)
+    # Rounded, so that a result next to a bound is on it.
     return np.round(0.5 * (1.0 + np.sin(end.vector)), 9)

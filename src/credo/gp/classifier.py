@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,12 +23,12 @@ from credo.estimator import (
     evidence_base,
 )
 from credo.frames import Table
-from credo.gp._class_laws import LINKS, DrawnLaw, SiteLaw, SoftmaxLaw
-from credo.gp._class_problem import RULES, ClassProblem
-from credo.gp._class_walk import joint_draws, latent_draws
+from credo.gp._class_objective import INFERENCES, ClassificationObjective
+from credo.gp._class_predictors import LINKS, DrawsPredictor, SitePredictor, SoftmaxPredictor
+from credo.gp._class_samplers import sample_jointly, sample_latent
 from credo.gp._data import distinct
-from credo.gp._learned import LearnedKernel
-from credo.inference import Approximation, SoftmaxApproximation
+from credo.gp._gaussian_process import GaussianProcess
+from credo.inference import Approximation, SoftmaxApproximation, representation
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli
 from credo.linalg import one_blas_thread
@@ -38,18 +37,17 @@ from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
-_INFERENCES = ("ep", "laplace", "vi", "mcmc")
-_METHODS = {"ep": "ep", "laplace": "laplace", "vi": "elbo"}
+_EVIDENCE_METHODS = {"ep": "ep", "laplace": "laplace", "vi": "elbo"}
 # New rows whose kernel to the training rows is held at a time.
 _BLOCK = 2**22
-# An evaluation takes several factorisations: trial climbs have half of the rows, within these limits, and up to so many
-# rows the BLAS keeps to one thread.
+# An evaluation takes several factorisations: starts are tried on half of the rows, within these limits, and up to so
+# many rows BLAS uses one thread.
 _LEAST, _MOST, _ONE_THREAD = 200, 400, 1000
 # Draws of hyperparameters that predictions average over.
 _KERNELS = 48
 
 
-class GPClassifier(Classifier, LearnedKernel):
+class GPClassifier(Classifier, GaussianProcess):
     """Classification by a latent Gaussian process.
 
     P(y = +1 | x) = s(f(x)) with f ~ GP(0, k) and s the normal distribution function (probit) or the logistic function;
@@ -105,6 +103,7 @@ class GPClassifier(Classifier, LearnedKernel):
 
     kernel_: Kernel
     codes_: NDArray[np.intp]
+    predictor_: Any
     members_: list[GPClassifier] | None
 
     def _check_state(self) -> None:
@@ -117,11 +116,11 @@ class GPClassifier(Classifier, LearnedKernel):
         sizes = check_shapes(self, {"d": self.n_features_in_}, X_train_="n d", weight_="n", codes_="n")
         check_places(self, "codes_", n_classes)
         check_positive(self, "weight_")
-        if not isinstance(self.law_, SoftmaxLaw if n_classes > 2 else SiteLaw | DrawnLaw):
-            raise ValueError(f"law_ is a {type(self.law_).__name__}, which doesn't tell {n_classes} classes apart")
-        told = len(self.law_.alpha) if isinstance(self.law_, SoftmaxLaw) else n_classes
-        if self.law_.X.shape != (sizes["n"], sizes["d"]) or told != n_classes:
-            raise ValueError("law_ belongs to another table")
+        if not isinstance(self.predictor_, SoftmaxPredictor if n_classes > 2 else SitePredictor | DrawsPredictor):
+            raise ValueError(f"predictor_ is a {type(self.predictor_).__name__}, which isn't for {n_classes} classes")
+        known = len(self.predictor_.alpha) if isinstance(self.predictor_, SoftmaxPredictor) else n_classes
+        if self.predictor_.X.shape != (sizes["n"], sizes["d"]) or known != n_classes:
+            raise ValueError("predictor_ belongs to another table")
 
     def __init__(
         self,
@@ -187,12 +186,11 @@ class GPClassifier(Classifier, LearnedKernel):
         weight = np.ones(len(codes)) if weight is None else weight
         kept, marks, self.weight_, _ = distinct(rows, codes[:, None].astype(np.float64), weight, merge=True)
         self.X_train_, self.codes_ = kept, marks[:, 0].astype(np.intp)
-        problem = self._question = self._problem()
+        self._held_objective = None
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= _ONE_THREAD else nullcontext():
-            rehearsal = min(_MOST, max(_LEAST, len(self.X_train_) // 2))
-            self._learn(problem, rng, rehearsal=rehearsal)
-            self._settle(problem, rng)
+            self._learn(rng, n_subset=min(_MOST, max(_LEAST, len(self.X_train_) // 2)))
+            self._finish(rng)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -200,16 +198,16 @@ class GPClassifier(Classifier, LearnedKernel):
         rows = self._predict_rows(X)
         if len(self.classes_) > 2:
             return np.log(np.maximum(self._probabilities(rows), np.finfo(float).tiny))
-        return self._in_blocks(rows, self.law_.log_odds)
+        return self._in_blocks(rows, self.predictor_.log_odds)
 
     def latent(self, X: ArrayLike) -> tuple[Array, Array]:
         """Mean and standard deviation of the latent function, for two classes and a normal approximation."""
         rows = self._predict_rows(X)
-        if not isinstance(getattr(self, "law_", None), SiteLaw):
+        if not isinstance(getattr(self, "predictor_", None), SitePredictor):
             raise ValueError(
                 'the latent function has one normal distribution only for two classes with "ep", "laplace" or "vi"'
             )
-        mean, variance = self.law_.latent(rows)
+        mean, variance = self.predictor_.latent(rows)
         return mean, np.sqrt(variance)
 
     def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
@@ -217,7 +215,7 @@ class GPClassifier(Classifier, LearnedKernel):
         check_is_fitted(self)
         if self.members_ is not None:
             raise ValueError("the models of one class against the rest have no common evidence: use those in members_")
-        value, slope = self._asked().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
+        value, slope = self._objective().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
         return (value, slope) if gradient else value
 
     @property
@@ -249,19 +247,16 @@ class GPClassifier(Classifier, LearnedKernel):
         if self.members_ is not None:
             votes = np.stack([member.predict_proba(rows)[:, 1] for member in self.members_], axis=1)
             return votes / votes.sum(axis=1, keepdims=True)
-        if len(self.classes_) > 2:
-            return self._in_blocks(rows, self.law_.table)
-        odds = self._in_blocks(rows, self.law_.log_odds)
-        return np.column_stack([expit(-odds), expit(odds)])
+        return self._in_blocks(rows, self.predictor_.probabilities)
 
-    def _in_blocks(self, rows: Array, answer: Any) -> Array:
+    def _in_blocks(self, rows: Array, predict: Any) -> Array:
         size = max(1, _BLOCK // (len(self.X_train_) * max(1, len(self.classes_) - 1)))
-        parts = [answer(np.ascontiguousarray(rows[start : start + size])) for start in range(0, len(rows), size)]
+        parts = [predict(np.ascontiguousarray(rows[start : start + size])) for start in range(0, len(rows), size)]
         return np.concatenate(parts)
 
     def _check_arguments(self) -> None:
         self._check_learning()
-        choice("inference", self.inference, _INFERENCES)
+        choice("inference", self.inference, (*INFERENCES, "mcmc"))
         choice("link", self.link, LINKS)
         choice("multiclass", self.multiclass, ("auto", "softmax", "one_vs_rest"))
         if self.hyperparameters == "sample" and self.inference != "mcmc":
@@ -278,35 +273,32 @@ class GPClassifier(Classifier, LearnedKernel):
         self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), worst.message)
         return self
 
-    def _problem(self) -> ClassProblem:
-        rule = self.inference if self.inference in RULES else "ep"
-        return ClassProblem(
+    def _make_objective(self) -> ClassificationObjective:
+        return ClassificationObjective(
             self._first_kernel(),
-            self.X_train_,
+            representation("auto", self.X_train_),
             self.codes_,
             len(self.classes_),
             self.weight_,
             Bernoulli(self.link),
-            rule,
+            self.inference if self.inference in INFERENCES else "ep",
             hyperpriors=self.hyperpriors,
         )
 
-    def _settle(self, problem: ClassProblem, rng: np.random.Generator) -> None:
-        """The distribution of the latent functions at the hyperparameters that were found."""
-        self.kernel_ = problem.kernel_at(self.theta_)
+    def _finish(self, rng: np.random.Generator) -> None:
+        """The posterior of the latent functions at the hyperparameters that were found."""
+        self.kernel_ = self._objective().kernel_at(self.theta_)
         if self.inference == "mcmc":
-            self._walk(problem, rng)
+            self._sample(rng)
             return
-        found = problem.approximation(self.kernel_)
-        self.law_: Any
+        found = self._objective().approximation(self.kernel_)
+        q = found.posterior
         if isinstance(found, SoftmaxApproximation):
-            q = found.posterior
-            self.law_ = SoftmaxLaw(self.kernel_, self.X_train_, found.alpha, q.probabilities, self.weight_)
+            self.predictor_ = SoftmaxPredictor(self.kernel_, self.X_train_, q.alpha, q.probabilities, self.weight_)
         else:
-            q_sites = found.posterior
-            self.law_ = SiteLaw(self.kernel_, self.X_train_, q_sites.precision, q_sites.location, self.link)
+            self.predictor_ = SitePredictor(self.kernel_, self.X_train_, q.precision, q.location, self.link)
         self.log_evidence_ = found.log_evidence
-        self.evidence_method_ = "laplace" if len(self.classes_) > 2 else _METHODS[self.inference]
+        self.evidence_method_ = "laplace" if len(self.classes_) > 2 else _EVIDENCE_METHODS[self.inference]
         self.evidence_base_ = self._evidence_base()
         self._report(found)
 
@@ -325,17 +317,18 @@ class GPClassifier(Classifier, LearnedKernel):
         if not found.converged:
             warn(found.message, ConvergenceWarning, stacklevel=4)
 
-    def _walk(self, problem: ClassProblem, rng: np.random.Generator) -> None:
+    def _sample(self, rng: np.random.Generator) -> None:
+        objective, n_draws = self._objective(), int(self.n_draws)
         if self.hyperparameters == "sample":
-            thetas, draws = joint_draws(problem, self.theta_, n_draws=int(self.n_draws), rng=rng)
+            thetas, draws = sample_jointly(objective, self.theta_, n_draws=n_draws, rng=rng)
             kept = np.unique(np.linspace(0, len(thetas) - 1, min(_KERNELS, len(thetas))).round().astype(int))
             self.thetas_, self.theta_ = thetas, thetas.mean(axis=0)
-            self.kernel_ = problem.kernel_at(self.theta_)
-            kernels = tuple(problem.kernel_at(theta) for theta in thetas[kept])
-            self.law_ = DrawnLaw(kernels, self.X_train_, draws[kept], self.link)
+            self.kernel_ = objective.kernel_at(self.theta_)
+            kernels = tuple(objective.kernel_at(theta) for theta in thetas[kept])
+            self.predictor_ = DrawsPredictor(kernels, self.X_train_, draws[kept], self.link)
             message = f"{len(thetas)} draws of hyperparameters and latent values"
         else:
-            draws, value, error = latent_draws(problem, self.kernel_, n_draws=int(self.n_draws), rng=rng)
-            self.law_ = DrawnLaw((self.kernel_,), self.X_train_, draws, self.link)
+            draws, value, error = sample_latent(objective, self.kernel_, n_draws=n_draws, rng=rng)
+            self.predictor_ = DrawsPredictor((self.kernel_,), self.X_train_, draws, self.link)
             message = f"{len(draws)} draws of the latent values; log evidence {value:.2f} ± {error:.2f} by annealing"
         self.result_ = Result(self.result_.converged, self.result_.n_iter, f"{self.result_.message}; {message}")

@@ -1,51 +1,38 @@
-"""Exact Gaussian-process regression."""
+"""Gaussian-process regression."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import ConvergenceWarning, Result, check_shapes, choice, nonnegative, numeric
-from credo.frames import Table
-from credo.gp._data import (
-    MeanBasis,
-    Merged,
-    center_and_scale,
-    distinct,
-    merged,
-    refuse_contradictions,
-    rounding_variance,
-    targets,
+from credo.distributions import Distribution, MultivariateNormal
+from credo.estimator import (
+    numeric,
+    positive_integer,
 )
-from credo.gp._evidence_base import process_base
-from credo.gp._fitted import FittedProcess
-from credo.gp._learned import LearnedKernel
-from credo.gp._marginal import Marginal
-from credo.gp._problem import Noisy, Problem
-from credo.gp._process import Process
-from credo.gp._sampling import drawn_summary, sampled
+from credo.frames import Table
+from credo.gp._data import targets
+from credo.gp._regressor_core import RegressorCore
+from credo.gp._sampling import drawn_summary
 from credo.gp._search import FEW
-from credo.gp._varying import VaryingNoise
+from credo.inference import Paths
 from credo.kernels import Kernel
-from credo.learning import Draws
 from credo.linalg import one_blas_thread
-from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
 _MEANS = ("zero", "constant", "linear")
-# The square of the number of rows is what has to fit into memory.
-_LARGEST = 40_000
 
 
-class GPRegressor(FittedProcess, LearnedKernel):
+class GPRegressor(RegressorCore):
     """Exact Gaussian-process regression, with hyperparameters that maximise the evidence.
 
     y = m(x) + f(x) + ε with f ~ GP(0, k), ε ~ N(0, σ²), and the coefficients of the mean m integrated out under flat
@@ -73,7 +60,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         Weak priors, which keep the noise from zero and length scales from infinity. False is plain type-II maximum
         likelihood.
     method : {"auto", "exact"}, default "auto"
-        Currently both are exact.
+        How covariances are represented; currently both are exact.
     n_restarts : int, default 6
         Number of additional random starting points. They are tried on a subset of at most 600 rows.
     max_evaluations : int, default 200
@@ -110,10 +97,6 @@ class GPRegressor(FittedProcess, LearnedKernel):
     >>> model.predict([[1.5], [4.5]]).round(2)
     array([ 1.  , -0.98])
     """
-
-    kernel_: Kernel
-    draws_: Draws | None
-    thetas_: Array
 
     def __init__(
         self,
@@ -171,21 +154,21 @@ class GPRegressor(FittedProcess, LearnedKernel):
         self._forget()
         self._keep_table(X, y, sample_weight)
         self._keep_groups(column_groups)
-        problem = self._question = self._problem()
+        self._held_objective = self._held_predictor = None
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
-            self._learn(problem, rng, from_data=self.standardize)
+            self._learn(rng, from_data=self.standardize)
             self.draws_ = None
-            if self.hyperparameters == "sample" and problem.tree.names:
-                self._sample_hyperparameters(problem, rng)
-            self._settle(problem)
+            if self.hyperparameters == "sample" and self.theta_names_:
+                self._sample_hyperparameters(rng)
+            self._finish()
         return self
 
     def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
         """Log marginal likelihood ln p(y | X) at a flat parameter vector, with its gradient by default."""
         check_is_fitted(self)
-        value, slope = self._asked().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
-        natural = self._natural(value)
+        value, slope = self._objective().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
+        natural = self._table().in_units_of_y(value)
         return (natural, slope) if gradient else natural
 
     @property
@@ -193,7 +176,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
         path = self._scales_path()
         if not any(name.split("[")[0] == f"kernel.{path}" for name in self.theta_names_):
             raise AttributeError("the length scales were fixed, so they have no trace")
-        natural = [self._asked().tree.unflatten(vector)[f"kernel.{path}"].value for vector in self.trace_]
+        natural = [self._objective().tree.unflatten(vector)[f"kernel.{path}"].value for vector in self.trace_]
         return self._relevances(path, natural)
 
     def summary(self, *, level: float = 0.95) -> Table:
@@ -203,7 +186,7 @@ class GPRegressor(FittedProcess, LearnedKernel):
             return drawn_summary(self.draws_, self.kernel_, self._feature_names(), level=level)
         lines = self.kernel_.entries(self._feature_names())
         for j, variance in enumerate(np.atleast_1d(self.noise_variance_)):
-            lines.append(("noise variance" if self.single_ else f"noise variance of y{j}", float(variance)))
+            lines.append(("noise variance" if self._single else f"noise variance of y{j}", float(variance)))
         names, values = map(list, zip(*lines, strict=True))
         bound = "" if self.evidence_method_ == "exact" else "at least "
         return Table(
@@ -215,178 +198,143 @@ class GPRegressor(FittedProcess, LearnedKernel):
             ),
         )
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        if self.draws_ is not None:
-            check_shapes(self, {"p": len(self.theta_), "k": len(self.noise_levels_)}, thetas_="k p")
-        if self.noise_process_ is not None and self.noise_process_.X.shape[1] != self.n_features_in_:
-            raise ValueError("noise_process_ belongs to another table")
-        # The processes are built again from these.
-        self._check_arguments()
+    @overload
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: Literal[False] = False) -> Distribution: ...
 
-    def _check_arguments(self) -> None:
-        self._check_learning()
-        choice("mean", self.mean, _MEANS)
-        choice("method", self.method, ("auto", "exact"))
-        self._known_noise()
-        if self.hyperparameters == "sample" and self._varies():
-            raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
+    @overload
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: Literal[True]) -> MultivariateNormal: ...
 
-    def _varies(self) -> bool:
-        return isinstance(self.noise, str) and self.noise == "heteroscedastic"
+    @overload
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: bool = False) -> Any: ...
 
-    def _keep_table(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        """The rows that carry weight and a target, each distinct one once, and how y is standardised."""
-        rows: Any = self._validated(numeric(X))
-        try:
-            given = targets(y, rows, name=type(self).__name__)
-        except ValueError:
-            self._refuse_words(y)
-            raise
-        self._refuse_extremes(given)
-        weight = np.ones(len(rows)) if sample_weight is None else self._weights(sample_weight, rows)
-        used = (weight > 0) & ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
-        if used.sum() > _LARGEST:
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: bool = False) -> Any:
+        """The predictive distribution of new observations; a list of them where y has several columns.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        latent : bool, default False
+            True leaves the noise out: the distribution of f itself.
+        joint : bool, default False
+            True gives one `MultivariateNormal` over all rows, with their covariances. Where hyperparameters were
+            sampled or the noise varies, it is the normal distribution of the same mean and covariance.
+        """
+        rows, predictor = self._predict_rows(X), self._predictor()
+        if not joint:
+            return self._outputs(predictor.distributions(rows, latent=latent))
+        means = predictor.mean(rows)
+        return self._outputs(
+            [MultivariateNormal(means[:, j], predictor.covariance(rows, j, latent=latent)) for j in predictor.targets]
+        )
+
+    def sample(
+        self, X: ArrayLike, n: int = 1, *, prior: bool = False, random_state: Any = None, method: str = "cholesky"
+    ) -> Array:
+        """n functions at the rows of X from the posterior, or from the prior of f alone: shape (n, n_samples).
+
+        Several columns of y add an axis at the end.
+        """
+        rows = self._predict_rows(X)
+        positive_integer("n", n)
+        rng = generator(random_state)
+        if prior:
+            kernel = self._objective().kernel_at(self.theta_)
+            drawn = [scale * kernel.sample(rows, n, random_state=rng, method=method) for scale in self.scale_]
+        else:
+            drawn = self._predictor().sample(rows, n, rng, method)
+        return self._stacked(drawn)
+
+    def paths(self, n: int = 1, *, random_state: Any = None) -> Paths:
+        """n functions from the posterior that can be evaluated anywhere, by Matheron's rule.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from credo import GPRegressor
+        >>> x = np.linspace(0, 6, 20)[:, None]
+        >>> functions = GPRegressor().fit(x, np.sin(x[:, 0])).paths(3, random_state=0)
+        >>> functions(np.linspace(0, 10, 500)[:, None]).shape
+        (3, 500)
+        """
+        check_is_fitted(self)
+        process = self._only_process("paths")
+        if not self._single:
+            raise ValueError("paths needs a single target: fit a model for each column of y")
+        drawn = process.posterior().paths(positive_integer("n", n), generator(random_state))
+        return replace(drawn, center=float(self.center_[0]), scale=float(self.scale_[0]))
+
+    def loo(self) -> Any:
+        """The prediction of each training target from all the others, in closed form (Rasmussen & Williams 5.10–5.12).
+
+        The hyperparameters are those of all rows. A row of weight k, or repeated k times, is left out as a whole.
+        Several columns of y give a list.
+        """
+        check_is_fitted(self)
+        return self._outputs(self._predictor().left_out(self.train_index_))
+
+    def update(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Add rows at the same hyperparameters, by extending the Cholesky factor.
+
+        Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row. A linear mean is
+        fitted again.
+        """
+        check_is_fitted(self)
+        if self.known_noise_ is not None or self.noise_process_ is not None:
             raise ValueError(
-                f"exact inference needs an n×n matrix, and n = {used.sum()} is too large; use at most {_LARGEST} rows"
+                "update needs a single noise variance, and the noise of the new rows isn't known: fit again on all rows"
             )
-        Y = targets(given[used], rows[used], name="y").reshape(int(used.sum()), -1)
-        self.single_ = given.ndim == 1
-        known = self._known_noise()
-        self.row_noise_ = _of_rows(known, used) if isinstance(known, np.ndarray) else None
-        self.X_train_, Y, self.weight_, self.place_ = distinct(
-            rows[used], Y, weight[used], merge=self.row_noise_ is None
-        )
-        if isinstance(known, float) and known == 0.0:
-            refuse_contradictions(self.X_train_)
-        self.y_train_ = Y[:, 0] if self.single_ else Y
-        n_targets = Y.shape[1]
-        standard = center_and_scale(Y, self.weight_) if self.standardize else (np.zeros(n_targets), np.ones(n_targets))
-        self.center_, self.scale_ = standard
-        if known is not None:
-            self.scale_ = np.full(n_targets, np.sqrt(np.mean(self.scale_**2)))
-        self.unit_ = np.ones(1) if self.single_ else self.scale_
+        process = self._only_process("update")
+        rows: Any = self._validated(numeric(X), reset=False)
+        given = targets(y, rows, name=type(self).__name__)
+        self._refuse_extremes(given)
+        if given.ndim != self.y_train_.ndim or given.shape[1:] != self.y_train_.shape[1:]:
+            raise ValueError(f"y has shape {given.shape}, but the model was fitted to y of shape {self.y_train_.shape}")
+        seen = ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
+        rows, given = rows[seen], given[seen]
+        Y = (given.reshape(len(rows), -1) - self.center_) / self.scale_
+        process = process.extended(rows, Y, float(self.noise_levels_[0]))
+        self.train_index_ = np.append(self.train_index_, len(self.weight_) + np.arange(len(rows)))
+        self.X_train_, self.y_train_ = process.observations.X, np.concatenate([self.y_train_, given])
+        self.weight_, self.train_noise_ = process.observations.weight, process.noise
+        self._held_predictor, self._held_objective = self._make_predictor((process,)), None
+        self.log_evidence_ = self._table().in_units_of_y(process.log_evidence)
+        return self
 
-    def _sample_hyperparameters(self, problem: Noisy, rng: np.random.Generator) -> None:
-        """Chains from around the maximum; `theta_` becomes the mean of their draws."""
-        assert isinstance(problem, Problem)
-        found = sampled(problem, self.theta_, stretch=self._stretch(), n_draws=int(self.n_draws), rng=rng)
-        self.draws_, self.thetas_, self.theta_ = found.draws, found.thetas, found.center
-        self.result_ = Result(self.draws_.converged, self.draws_.n_evaluations, self.draws_.message)
-        if not self.draws_.converged:
-            warn(self.draws_.message, ConvergenceWarning, stacklevel=4)
+    def noise_std(self, X: ArrayLike) -> Array:
+        """The estimated standard deviation of the noise of a new observation at each row.
 
-    def _stretch(self) -> float:
-        """What a variance of the problem's standardised targets is in the processes' units."""
-        return float(self.scale_[0] / self.unit_[0]) ** 2
+        The same at every row unless the noise is heteroscedastic. Several columns of y add an axis at the end.
+        """
+        std = np.sqrt(self._predictor().noise_variance(self._predict_rows(X)))
+        return std[:, 0] if self._single else std
 
-    def _settle(self, problem: Noisy) -> None:
-        """Everything that follows from the hyperparameters, in natural units."""
-        found = problem.at(self.theta_)
-        stretch = self._stretch()
-        self.kernel_ = stretch * found.kernel if stretch != 1.0 else found.kernel
-        self.noises_ = stretch * found.noise[self._merged().place] / self.weight_
-        level = self._level(problem, found.noise)
-        self.noise_levels_ = np.array([level])
-        if self.draws_ is not None:
-            assert isinstance(problem, Problem)
-            self.noise_levels_ = np.array([self._level(problem, problem.pieces(theta)[1]) for theta in self.thetas_])
-        variance = level * self.unit_**2
-        self.noise_variance_ = float(variance[0]) if self.single_ else variance
-        law = found.noise_process
-        self.noise_process_ = None if law is None else law.stretched(stretch)
-        self._held = None
-        process = self._processes()[0]
-        self._report_jitter(process)
-        if self.draws_ is None:
-            # No number stands for the evidence of all draws.
-            self.log_evidence_ = self._log_density(process) if law is None else self._natural(found.bound)
-            self.evidence_method_ = "exact" if law is None else "elbo"
-            self.evidence_base_ = self._evidence_base()
+    def suggest(self, X_pool: ArrayLike, n: int = 1) -> NDArray[np.intp]:
+        """Row numbers of the n points of a pool to measure next: each has the largest variance given those before it.
 
-    def _evidence_base(self) -> str:
-        names = self._feature_names()
-        return process_base(
-            self._first_kernel(),
-            mean=self.mean,
-            slopes=[names[j] for j in self._mean_basis().columns],
-            standardize=self.standardize,
-            optimized=self.hyperparameters == "optimize",
-            noise_known=self._known_noise() is not None,
-            several=not self.single_,
-        )
+        This greedily maximises the joint entropy of f over the batch.
+        """
+        rows = self._predict_rows(X_pool)
+        if positive_integer("n", n) > len(rows):
+            raise ValueError(f"n is {n}, but the pool has only {len(rows)} rows")
+        return self._predictor().suggest(rows, n)
 
-    def _build(self) -> tuple[Process, ...]:
-        Y = (self.y_train_.reshape(len(self.X_train_), -1) - self.center_) / self.unit_
-        basis = self._mean_basis()
-        if self.draws_ is None:
-            return (Process.of(self.kernel_, self.noises_, self.X_train_, Y, basis),)
-        problem, stretch, place = self._asked(), self._stretch(), self._merged().place
-        assert isinstance(problem, Problem)
-        return tuple(
-            Process.of(stretch * kernel, stretch * noise[place] / self.weight_, self.X_train_, Y, basis)
-            for kernel, noise in map(problem.pieces, self.thetas_)
-        )
+    def _mean(self, rows: Array) -> Array:
+        means = self._predictor().mean(rows)
+        return means[:, 0] if self._single else means
 
-    def _level(self, problem: Noisy, noise: Array) -> float:
-        """The noise variance of an observation, in the processes' units and on average over rows."""
-        return float(np.average(self._stretch() * noise, weights=problem.marginal.count))
+    def _std(self, rows: Array) -> Array:
+        return self._stacked([dist.std for dist in self._predictor().distributions(rows, latent=False)])
 
-    def _mean_basis(self) -> MeanBasis:
-        return MeanBasis.of(self.mean, self.X_train_, self.weight_)
+    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
+        return self._outputs(self._predictor().distributions(rows, latent=latent))
 
-    def _known_noise(self) -> float | Array | None:
-        """The noise variance as given, in the units of y², or None where it is learned."""
-        if isinstance(self.noise, str):
-            if self.noise not in ("learn", "heteroscedastic"):
-                raise ValueError(
-                    f'noise must be "learn", "heteroscedastic", a variance, or one for each row; got {self.noise!r}'
-                )
-            return None
-        if np.ndim(self.noise) == 0:
-            return nonnegative("noise", self.noise)
-        values = np.asarray(self.noise, dtype=np.float64)
-        if values.ndim != 1 or not np.isfinite(values).all() or (values < 0).any():
-            raise ValueError("noise must hold a finite variance that isn't negative for each row")
-        return values
+    def _covariance(self, rows: Array) -> Array:
+        """(n, n), or (n, n, n_targets) where y has several columns."""
+        predictor = self._predictor()
+        return self._stacked([predictor.covariance(rows, j, latent=False) for j in predictor.targets])
 
-    def _problem(self) -> Noisy:
-        kernel, rows = self._first_kernel(), self._merged()
-        X = np.ascontiguousarray(rows.X)
-        marginal = Marginal(X, rows.Y, self._mean_basis()(X), rows.weight, rows.scatter)
-        if self._varies():
-            return VaryingNoise(kernel, marginal, self._named_kernel("rbf"), hyperpriors=self.hyperpriors)
-        known = self._known_noise()
-        scale = self.scale_[0] ** 2
-        # Exact copies of rows would drive the noise to zero; rounding of y sets a lower limit.
-        repeated = known is None and self.hyperparameters != "fixed" and bool((self.weight_ > 1).any())
-        lost = rounding_variance(self._standard_targets()) if repeated else 0.0
-        return Problem(
-            kernel,
-            marginal,
-            noise=0.1 if known is None else 0.0 if self.row_noise_ is not None else float(known) / scale,
-            learns_noise=known is None,
-            extra=np.full(len(X), lost) if self.row_noise_ is None else self.row_noise_ / scale,
-            hyperpriors=self.hyperpriors,
-        )
+    def _outputs(self, parts: list[Any]) -> Any:
+        return parts[0] if self._single else parts
 
-    def _standard_targets(self) -> Array:
-        return (self.y_train_.reshape(len(self.X_train_), -1) - self.center_) / self.scale_
-
-    def _merged(self) -> Merged:
-        """The standardised table with equal inputs merged, on which the search runs."""
-        Y = self._standard_targets()
-        if self.row_noise_ is None:
-            return merged(self.X_train_, Y, self.weight_)
-        return Merged(self.X_train_, Y, self.weight_, np.zeros(len(Y)), np.arange(len(Y)))
-
-    def _natural(self, value: float) -> float:
-        """A log evidence of standardised targets as one of y: each dimension stretches by the scale."""
-        return value - float(self._dimensions() @ np.log(self.scale_))
-
-
-def _of_rows(noise: Array, used: NDArray[np.bool_]) -> Array:
-    """The given variances of the rows that are used."""
-    if len(noise) not in (len(used), int(used.sum())):
-        raise ValueError(f"noise holds {len(noise)} variances for {len(used)} rows")
-    return noise[used] if len(noise) == len(used) else noise
+    def _stacked(self, parts: list[Array]) -> Array:
+        return np.array(parts[0]) if self._single else np.stack(parts, axis=-1)

@@ -2,35 +2,78 @@
 
     prior N(0, K) × likelihood → posterior, ln p(y), ∂ ln p(y)/∂θ
 
-`exact` is for Gaussian noise, with the coefficients of the mean integrated out. `laplace`, `ep` and `vi` approximate
-each row's likelihood by a Gaussian site (`SiteGaussian`) and differ only in how they choose it; with a Gaussian
-likelihood they equal `exact` to rounding error. Each returns an `Approximation`: the distribution of the latent values,
-ln p(y), and its derivative with respect to the Gram matrix, from which a kernel computes that by its parameters.
-`softmax_laplace` is Laplace for more than two classes. `elliptical_slice` samples latent values, and
-`annealed_evidence` estimates ln p(y) by annealed importance sampling. Optimizers are in `learning`.
+Two things can be chosen independently (`protocols` has the contract between them):
+
+- the representation of the covariance: `Dense`, every covariance in one matrix. `representation(method, X)` looks it up
+  by the name that estimators know it by.
+- the inference: `prior.observe` is exact for Gaussian noise, with the coefficients of the mean integrated out.
+  `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ only in how they choose it;
+  with a Gaussian likelihood they equal the exact result to rounding error. `softmax_laplace` is Laplace for more than
+  two classes. `elliptical_slice` samples latent values, and `annealed_evidence` estimates ln p(y) by annealed
+  importance sampling.
+
+What does not belong here: the search for hyperparameters, which is in `learning`, and estimators.
 """
 
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.estimator import choice
+from credo.inference.approximation import Approximation
+from credo.inference.dense import Dense
 from credo.inference.ep import ep
-from credo.inference.exact import Conditioned, Evidence, condition, log_evidence
 from credo.inference.laplace import laplace
-from credo.inference.mcmc import Walk, annealed_evidence, elliptical_slice
-from credo.inference.sites import Approximation, SiteGaussian
+from credo.inference.mcmc import Chain, annealed_evidence, elliptical_slice
+from credo.inference.paths import Paths
+from credo.inference.protocols import (
+    Basis,
+    Gradient,
+    LatentPosterior,
+    LatentPrior,
+    ObservedPosterior,
+    Representation,
+    SitePosterior,
+    no_basis,
+)
 from credo.inference.softmax import SoftmaxApproximation, softmax_laplace
 from credo.inference.vi import vi
 
+# By the name that an estimator's `method` has, how to represent training rows.
+REPRESENTATIONS: dict[str, Callable[[NDArray[np.float64]], Representation]] = {"exact": Dense}
+
+
+def representation(method: str, X: NDArray[np.float64]) -> Representation:
+    """The representation of training rows by name; "auto" chooses one.
+
+    >>> representation("auto", np.zeros((3, 1))).X.shape
+    (3, 1)
+    """
+    choice("method", method, ("auto", *REPRESENTATIONS))
+    return REPRESENTATIONS["exact" if method == "auto" else method](X)
+
+
 __all__ = [
+    "REPRESENTATIONS",
     "Approximation",
-    "Conditioned",
-    "Evidence",
-    "SiteGaussian",
+    "Basis",
+    "Chain",
+    "Dense",
+    "Gradient",
+    "LatentPosterior",
+    "LatentPrior",
+    "ObservedPosterior",
+    "Paths",
+    "Representation",
+    "SitePosterior",
     "SoftmaxApproximation",
-    "Walk",
     "annealed_evidence",
-    "condition",
     "elliptical_slice",
     "ep",
     "laplace",
-    "log_evidence",
+    "no_basis",
+    "representation",
     "softmax_laplace",
     "vi",
 ]

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _DEPTH = 6
-# A residual that grows by more than this shows that the last steps say nothing about the next.
+# After a growth of the residual by more than this factor, the history is discarded.
 _GROWTH = 1.5
 _SHORTEST, _SHORTER, _LONGER = 0.1, 0.6, 1.2
 
 
 class Mixing:
-    """The memory of one iteration: steps are damped by β, and more so when residuals grow."""
+    """The history of one iteration: steps are damped by β, and more so when residuals grow."""
 
     def __init__(self, damping: float) -> None:
-        self.damping = self._most = damping
+        self.damping = self._largest = damping
         self._points: deque[Array] = deque(maxlen=_DEPTH)
         self._residuals: deque[Array] = deque(maxlen=_DEPTH)
         self._last = np.inf
@@ -35,17 +35,17 @@ class Mixing:
             self.forget()
             self.damping = max(_SHORTEST, _SHORTER * self.damping)
         else:
-            self.damping = min(self._most, _LONGER * self.damping)
+            self.damping = min(self._largest, _LONGER * self.damping)
         self._last = size
         self._points.append(z)
         self._residuals.append(residual)
-        ahead = z + self.damping * residual
+        plain = z + self.damping * residual
         if len(self._points) < 2:
-            return ahead
+            return plain
         dR = np.diff(np.stack(self._residuals), axis=0).T
         dZ = np.diff(np.stack(self._points), axis=0).T
         mix = np.linalg.lstsq(dR, residual, rcond=1e-10)[0]
-        return ahead - (dZ + self.damping * dR) @ mix
+        return plain - (dZ + self.damping * dR) @ mix
 
     def forget(self) -> None:
         """Forget the previous steps."""

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 MAX_STEPS = 100
-# A full step of less than this share of f, at the mode.
-_NOWHERE = 1e-4
+# At the mode, a full step is less than this share of f.
+_STATIONARY = 1e-4
 NO_MODE = f"the mode was not found within {MAX_STEPS} Newton steps; try a smaller kernel variance or smaller weights"
 
 
 @dataclass(frozen=True)
 class Mode:
-    """Where the search ended: a = K⁻¹f, f, the log posterior there, and whether it converged."""
+    """Where Newton's method ended: a = K⁻¹f, f, the log posterior there, and whether it converged."""
 
     a: Array
     f: Array
-    height: float
+    value: float
     n_iter: int
     converged: bool
 
@@ -32,44 +32,47 @@ class Mode:
 
 
 def mode(
-    height: Callable[[Array, Array], float],
-    target: Callable[[Array], tuple[Array, Array]],
+    log_posterior: Callable[[Array, Array], float],
+    newton: Callable[[Array], tuple[Array, Array]],
     *,
     shape: tuple[int, ...],
     guess: tuple[Array, Array] | None,
     tolerance: float,
 ) -> Mode:
-    """The maximum of a concave height.
+    """The maximum of a concave log posterior.
 
     Parameters
     ----------
-    height : callable(f, a) -> float
-    target : callable(f) -> a, f
-        Where a full step from f leads.
+    log_posterior : callable(f, a) -> float
+    newton : callable(f) -> a, f
+        Where a full Newton step from f leads.
     guess : pair of arrays, optional
-        a and f, used as the start if their objective is higher than that of zero.
+        a and f, used as the start if their log posterior is higher than that of zero.
     tolerance : float
         The mode is found when a step gains less than this many nats.
     """
     a, f = np.zeros(shape), np.zeros(shape)
-    here = height(f, a)
-    if guess is not None and height(guess[1], guess[0]) > here:
+    value = log_posterior(f, a)
+    if guess is not None and log_posterior(guess[1], guess[0]) > value:
         a, f = guess
-        here = height(f, a)
+        value = log_posterior(f, a)
     for n_iter in range(1, MAX_STEPS + 1):
-        wanted, there = target(f)
-        ahead, forward = wanted - a, there - f
-        size, gained = 1.0, -np.inf
+        new_a, new_f = newton(f)
+        step_a, step_f = new_a - a, new_f - f
+        size, gain = 1.0, -np.inf
         while size > 1e-8:
-            gained = height(f + size * forward, a + size * ahead) - here
-            if gained >= -1e-12 * abs(here):
+            gain = log_posterior(f + size * step_f, a + size * step_a) - value
+            if gain >= -1e-12 * abs(value):
                 break
             size *= 0.5
         else:
-            # Nothing climbs: at the mode, where a full step leads nowhere, or where the step has lost its digits.
-            return Mode(a, f, here, n_iter, bool(np.abs(forward).max() <= _NOWHERE * (1.0 + np.abs(f).max())))
-        a, f, here = a + size * ahead, f + size * forward, here + gained
-        if gained < tolerance:
-            arrived = size == 1.0 or np.abs(forward).max() <= _NOWHERE * (1.0 + np.abs(f).max())
-            return Mode(a, f, here, n_iter, bool(arrived))
-    return Mode(a, f, here, MAX_STEPS, False)
+            # No step increases the log posterior: this is the mode, or rounding errors have spoiled the step.
+            return Mode(a, f, value, n_iter, _is_small(step_f, f))
+        a, f, value = a + size * step_a, f + size * step_f, value + gain
+        if gain < tolerance:
+            return Mode(a, f, value, n_iter, size == 1.0 or _is_small(step_f, f))
+    return Mode(a, f, value, MAX_STEPS, False)
+
+
+def _is_small(step: Array, f: Array) -> bool:
+    return bool(np.abs(step).max() <= _STATIONARY * (1.0 + np.abs(f).max()))

@@ -14,42 +14,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.inference._mixing import Mixing
+from credo.inference.approximation import Approximation
 from credo.inference.laplace import laplace
-from credo.inference.sites import Approximation, SiteGaussian
+from credo.inference.protocols import LatentPrior, SitePosterior
 from credo.likelihoods import Likelihood, Tempered
 
 Array = NDArray[np.float64]
 Sites = tuple[Array, Array]
 
 _MAX_SWEEPS = 200
-# Change of mean and variance that a site still wants of its own row, in units of the latter, when it has settled.
-_SETTLED = 1e-8
-_DAMPING, _SHORTEST = 0.9, 0.005
-# A step after which the sites want to move this many times further than before was too long.
+# Largest change of a marginal by the next update, relative to its standard deviation and variance, at convergence.
+_TOLERANCE = 1e-8
+_DAMPING, _MIN_DAMPING = 0.9, 0.005
+# A step is too long if the next update would change the marginals this many times as much as the last.
 _GROWTH = 2.0
-# Sites that want to move their marginals by so many standard deviations diverge, and would soon overflow.
+# Sites whose next update would change a marginal by this many standard deviations diverge and would soon overflow.
 _DIVERGED = 1e6
 
 
 @dataclass(frozen=True)
-class _Place:
-    """The distribution for one set of sites, precisions before locations, and the updates of the sites."""
+class _State:
+    """The posterior for sites z, precisions before locations; the update that they should get, and its size."""
 
-    posterior: SiteGaussian
+    posterior: SitePosterior
     z: Array
-    move: Array
-    unrest: float
+    update: Array
+    change: float
     n_negative: int
 
 
 def ep(
-    K: Array,
+    prior: LatentPrior,
     y: Array,
     likelihood: Likelihood,
     *,
     weight: Array,
     start: Sites | None = None,
-    tolerance: float = _SETTLED,
+    tolerance: float = _TOLERANCE,
 ) -> Approximation:
     """The normal distribution whose marginals match the moments of the tilted distributions.
 
@@ -65,38 +66,38 @@ def ep(
         likelihood = Tempered(likelihood, weight)
     n = len(y)
 
-    def at(z: Array) -> _Place:
-        posterior = SiteGaussian(K, z[:n], z[n:])
+    def at(z: Array) -> _State:
+        posterior = prior.sites(z[:n], z[n:])
         precision, location = _matched(posterior, y, likelihood)
-        move = np.concatenate([np.maximum(precision, 0.0), location]) - z
-        return _Place(posterior, z, move, _unrest(posterior, move[:n], move[n:]), int((precision < 0).sum()))
+        update = np.concatenate([np.maximum(precision, 0.0), location]) - z
+        return _State(posterior, z, update, _change(posterior, update[:n], update[n:]), int((precision < 0).sum()))
 
     if start is None:
-        # From nothing all sites would pull at once, each as if it were alone.
-        mode = laplace(K, y, likelihood, weight=np.ones(n)).posterior
+        # From flat sites the first parallel update would be far too large.
+        mode = laplace(prior, y, likelihood, weight=np.ones(n)).posterior
         start = mode.precision, mode.location
     here = at(np.concatenate(start))
     mixing, damping, sweeps = Mixing(_DAMPING), _DAMPING, 0
-    while here.unrest > tolerance and sweeps < _MAX_SWEEPS:
+    while here.change > tolerance and sweeps < _MAX_SWEEPS:
         sweeps += 1
-        leap = mixing.step(here.z, here.move)
-        ahead = at(leap) if leap[:n].min() >= 0.0 else None
-        if ahead is None or not ahead.unrest <= _GROWTH * here.unrest:
-            # Sites that swing come to rest in shorter steps; a step that is short enough is taken whatever it does.
+        proposal = mixing.step(here.z, here.update)
+        ahead = at(proposal) if proposal[:n].min() >= 0.0 else None
+        if ahead is None or not ahead.change <= _GROWTH * here.change:
+            # Oscillating sites need shorter steps; the shortest step is accepted in any case.
             mixing.forget()
-            ahead = at(here.z + damping * here.move)
-            while not ahead.unrest <= _GROWTH * here.unrest and damping > _SHORTEST and sweeps < _MAX_SWEEPS:
+            ahead = at(here.z + damping * here.update)
+            while not ahead.change <= _GROWTH * here.change and damping > _MIN_DAMPING and sweeps < _MAX_SWEEPS:
                 sweeps, damping = sweeps + 1, 0.4 * damping
-                ahead = at(here.z + damping * here.move)
-            if not ahead.unrest < max(_DIVERGED, here.unrest):
+                ahead = at(here.z + damping * here.update)
+            if not ahead.change < max(_DIVERGED, here.change):
                 break
             damping = min(_DAMPING, 1.5 * damping)
         here = ahead
-    return _reported(here, sweeps, tolerance, y, likelihood)
+    return _result(here, sweeps, tolerance, y, likelihood)
 
 
-def _reported(end: _Place, sweeps: int, tolerance: float, y: Array, likelihood: Likelihood) -> Approximation:
-    converged = end.unrest <= tolerance
+def _result(end: _State, sweeps: int, tolerance: float, y: Array, likelihood: Likelihood) -> Approximation:
+    converged = end.change <= tolerance
     message = "converged" if converged else (
         f'EP did not converge in {sweeps} sweeps; try a smaller kernel variance or inference="laplace"'
     )  # fmt: skip
@@ -107,14 +108,14 @@ def _reported(end: _Place, sweeps: int, tolerance: float, y: Array, likelihood: 
     return Approximation(end.posterior, value, sweeps, converged and not end.n_negative, message, start=sites)
 
 
-def _cavity(posterior: SiteGaussian) -> tuple[Array, Array]:
+def _cavity(posterior: SitePosterior) -> tuple[Array, Array]:
     """Precision and location of each marginal without its site."""
     variance = posterior.variance
-    left = 1.0 / variance - posterior.precision
-    return np.maximum(left, 1e-10 / variance), posterior.mean / variance - posterior.location
+    precision = 1.0 / variance - posterior.precision
+    return np.maximum(precision, 1e-10 / variance), posterior.mean / variance - posterior.location
 
 
-def _matched(posterior: SiteGaussian, y: Array, likelihood: Likelihood) -> Sites:
+def _matched(posterior: SitePosterior, y: Array, likelihood: Likelihood) -> Sites:
     """The sites that match the moments of the tilted distributions (Rasmussen & Williams 3.59)."""
     precision, location = _cavity(posterior)
     mean, var = location / precision, 1.0 / precision
@@ -123,17 +124,17 @@ def _matched(posterior: SiteGaussian, y: Array, likelihood: Likelihood) -> Sites
     return -curvature / rest, (slope - curvature * mean) / rest
 
 
-def _unrest(posterior: SiteGaussian, more: Array, further: Array) -> float:
-    """How much changes of the sites change their marginals: means in standard deviations, variances relatively."""
+def _change(posterior: SitePosterior, by_precision: Array, by_location: Array) -> float:
+    """How much an update of the sites changes the marginals: means in standard deviations, variances relatively."""
     variance = posterior.variance
-    moved = np.sqrt(variance) * np.abs(further - more * posterior.mean)
-    return float(max(moved.max(), (variance * np.abs(more)).max()))
+    mean = np.sqrt(variance) * np.abs(by_location - by_precision * posterior.mean)
+    return float(max(mean.max(), (variance * np.abs(by_precision)).max()))
 
 
-def _log_evidence(posterior: SiteGaussian, y: Array, likelihood: Likelihood) -> float:
+def _log_evidence(posterior: SitePosterior, y: Array, likelihood: Likelihood) -> float:
     """ln ∫ N(f|0, K) Π sites, each site scaled so that its cavity's normalising constant is the likelihood's."""
     precision, location = _cavity(posterior)
     log_z, _, _ = likelihood.tilted(y, location / precision, 1.0 / precision)
     total, joint = precision + posterior.precision, location + posterior.location
     scaled = log_z - 0.5 * np.log(precision / total) - 0.5 * (joint**2 / total - location**2 / precision)
-    return float(scaled.sum()) + posterior.log_normalizer
+    return float(scaled.sum()) + posterior.log_evidence

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.inference._newton import mode
-from credo.inference.sites import Approximation, SiteGaussian
+from credo.inference.approximation import Approximation
+from credo.inference.protocols import LatentPrior, SitePosterior
 from credo.likelihoods import Likelihood
 
 Array = NDArray[np.float64]
@@ -19,7 +20,7 @@ _GAIN = 1e-10
 
 
 def laplace(
-    K: Array,
+    prior: LatentPrior,
     y: Array,
     likelihood: Likelihood,
     *,
@@ -31,7 +32,7 @@ def laplace(
 
     Parameters
     ----------
-    K : array of shape (n, n)
+    prior : LatentPrior
     y : array of shape (n,)
     likelihood : Likelihood
     weight : array of shape (n,)
@@ -42,26 +43,24 @@ def laplace(
         The mode is found when a step gains less than this many nats.
     """
 
-    def height(f: Array, a: Array) -> float:
+    def log_posterior(f: Array, a: Array) -> float:
         return float(weight @ likelihood.log_prob(y, f)) - 0.5 * float(a @ f)
 
-    def target(f: Array) -> tuple[Array, Array]:
-        sites = _sites(K, y, likelihood, f, weight)
+    def newton(f: Array) -> tuple[Array, Array]:
+        sites = _sites(prior, y, likelihood, f, weight)
         return sites.alpha, sites.mean
 
-    guess = None if start is None else (start, K @ start)
-    top = mode(height, target, shape=(len(y),), guess=guess, tolerance=tolerance)
-    sites = _sites(K, y, likelihood, top.f, weight)
-    # At the mode a = ∇ ln p(y|f); the variance of f times the change of curvature moves it (5.23).
-    third = weight * likelihood.derivatives(y, top.f)[2]
-    pull = 0.5 * sites.variance * third
-    tilt = pull - sites.root * sites.factor.solve(sites.root * (K @ pull))
-    value = top.height - 0.5 * sites.factor.logdet
-    return Approximation(sites, value, top.n_iter, top.converged, top.message, tilt, start=top.a)
+    guess = None if start is None else (start, prior.multiply(start))
+    top = mode(log_posterior, newton, shape=(len(y),), guess=guess, tolerance=tolerance)
+    sites = _sites(prior, y, likelihood, top.f, weight)
+    value = top.value - 0.5 * sites.logdet
+    # Σᵢᵢ times the change of the curvature: the derivative of −½ ln|I + KT| by the mode (5.23).
+    by_mode = 0.5 * sites.variance * weight * likelihood.derivatives(y, top.f)[2]
+    return Approximation(sites, value, top.n_iter, top.converged, top.message, start=top.a, by_mean=by_mode)
 
 
-def _sites(K: Array, y: Array, likelihood: Likelihood, f: Array, weight: Array) -> SiteGaussian:
-    """The sites that touch ln p(y|f) at f to second order; their mean is Newton's next point."""
+def _sites(prior: LatentPrior, y: Array, likelihood: Likelihood, f: Array, weight: Array) -> SitePosterior:
+    """The sites that equal ln p(y|f) at f to second order; their mean is Newton's next point."""
     first, second, _ = likelihood.derivatives(y, f)
     precision = np.maximum(-weight * second, 0.0)
-    return SiteGaussian(K, precision, precision * f + weight * first)
+    return prior.sites(precision, precision * f + weight * first)

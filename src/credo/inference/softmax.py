@@ -5,6 +5,8 @@
 Newton's method with the blocks of Rasmussen & Williams alg. 3.3. With D = diag(w·π), M = Σ E_c and
 E_c = D_c^½(I + D_c^½KD_c^½)⁻¹D_c^½, the curvature is W = D − Dw⁻¹D across classes, (W⁻¹ + K)⁻¹ = E − E M⁻¹ E across
 classes, and by the determinant lemma ln|I + KW| = Σ_c ln|I + D_c^½KD_c^½| + ln|M| − Σ ln w.
+
+The blocks are dense matrices: of the representations, only `Dense` has them.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from credo.inference._newton import mode
+from credo.inference.dense import DensePrior
+from credo.inference.protocols import Gradient, LatentPrior
 from credo.linalg import Factor, factorize
 
 Array = NDArray[np.float64]
@@ -26,9 +30,10 @@ _GAIN = 1e-10
 
 @dataclass(frozen=True)
 class SoftmaxGaussian:
-    """The normal distribution around the mode: a = K⁻¹f and the blocks of its curvature, (n_classes, …) each."""
+    """The normal distribution around the mode: a = K⁻¹f, and the probabilities π, of shape (n_classes, n) each."""
 
-    K: Array
+    prior: DensePrior
+    alpha: Array
     probabilities: Array
     weight: Array
 
@@ -40,7 +45,7 @@ class SoftmaxGaussian:
     def _factors(self) -> list[Factor]:
         factors = []
         for root in self._roots:
-            B = root[:, None] * self.K * root
+            B = root[:, None] * self.prior.gram * root
             B.flat[:: len(B) + 1] += 1.0
             factors.append(factorize(B, overwrite=True, assume_symmetric=True))
         return factors
@@ -64,7 +69,7 @@ class SoftmaxGaussian:
         inner = (self._E @ b[..., None])[..., 0]
         return inner - self._E @ self._M.solve(inner.sum(axis=0))
 
-    def shrinkage(self) -> Array:
+    def _shrinkage(self) -> Array:
         """The sum over classes of the diagonal blocks of (W⁻¹ + K)⁻¹."""
         total = self._E.sum(axis=0)
         for block in self._E:
@@ -72,8 +77,31 @@ class SoftmaxGaussian:
             total = total - half.T @ half
         return total
 
-    def blocks(self, cross: Array, prior: Array) -> Array:
-        """The covariance between classes at each new row: (n_new, n_classes, n_classes)."""
+    def latent(self, rows: Array) -> tuple[Array, Array]:
+        """Mean (n_new, n_classes) and covariance (n_new, n_classes, n_classes) of the latent values at each new row."""
+        cross = self.prior.cross(rows)
+        return cross @ self.alpha.T, self._blocks(cross, self.prior.kernel.diagonal(rows))
+
+    def gradient(self) -> Gradient:
+        """The derivatives of ln p(y), including that of the mode (Rasmussen & Williams 5.5 for several classes)."""
+        a, s = self.alpha, self._by_mode()
+        u = s - self.shrunk(s @ self.prior.gram)
+        cross = (u + 0.5 * a).T @ a
+        W = 0.5 * (cross + cross.T - self._shrinkage())
+        return Gradient(self.prior.kernel.pullback(self.prior.X, W, triangle=True))
+
+    def _by_mode(self) -> Array:
+        """−½ ∂ ln|I + KW|/∂f: with π' = ∂π/∂f_k, −½w(Σ_c S_cc π'_c − 2πᵀSπ') for the covariance S of each row."""
+        K = self.prior.gram
+        S = self._blocks(K, np.diagonal(K))
+        pi = self.probabilities.T
+        # π'_c = π_c(δ_ck − π_k): both sums split into a part at k and a mean over c.
+        at = np.einsum("ncc->nc", S) - 2.0 * np.einsum("nc,ncd->nd", pi, S)
+        weighted = pi * at
+        return (-0.5 * self.weight[:, None] * (weighted - pi * weighted.sum(axis=1, keepdims=True))).T
+
+    def _blocks(self, cross: Array, prior: Array) -> Array:
+        """The covariance between classes at each row, from the kernel with the training rows and its diagonal."""
         spread = self._E @ cross.T
         halves = [self._M.half_solve(part) for part in spread]
         cov = np.empty((len(cross), len(spread), len(spread)))
@@ -90,7 +118,6 @@ class SoftmaxApproximation:
     """The distribution of the latent functions, ln p(y), and how Newton's method ended."""
 
     posterior: SoftmaxGaussian
-    alpha: Array
     log_evidence: float
     n_iter: int
     converged: bool
@@ -99,30 +126,15 @@ class SoftmaxApproximation:
     @property
     def start(self) -> Array:
         """A warm start for a similar kernel."""
-        return self.alpha
+        return self.posterior.alpha
 
-    def kernel_weights(self) -> Array:
-        """∂ ln p(y)/∂K, including the derivative of the mode (Rasmussen & Williams 5.5 for several classes)."""
-        q, a = self.posterior, self.alpha
-        W = 0.5 * (a.T @ a - q.shrinkage())
-        pull = self._pull()
-        tilt = pull - q.shrunk(pull @ q.K)
-        cross = tilt.T @ a
-        return W + 0.5 * (cross + cross.T)
-
-    def _pull(self) -> Array:
-        """−½ ∂ ln|I + KW|/∂f: with π' = ∂π/∂f_k, −½w(Σ_c S_cc π'_c − 2πᵀSπ') for the covariance S of each row."""
-        q = self.posterior
-        S = q.blocks(q.K, np.diagonal(q.K))
-        pi = q.probabilities.T
-        # π'_c = π_c(δ_ck − π_k): both sums split into a part at k and a mean over c.
-        at = np.einsum("ncc->nc", S) - 2.0 * np.einsum("nc,ncd->nd", pi, S)
-        weighted = pi * at
-        return (-0.5 * q.weight[:, None] * (weighted - pi * weighted.sum(axis=1, keepdims=True))).T
+    def gradient(self) -> Gradient:
+        """The derivatives of ln p(y) by the kernel's parameters."""
+        return self.posterior.gradient()
 
 
 def softmax_laplace(
-    K: Array,
+    prior: LatentPrior,
     codes: NDArray[np.intp],
     n_classes: int,
     *,
@@ -134,6 +146,8 @@ def softmax_laplace(
 
     Parameters
     ----------
+    prior : DensePrior
+        Of each class's latent function. Other representations raise an error.
     codes : array of shape (n,)
         The class of each row.
     start : array of shape (n_classes, n), optional
@@ -141,23 +155,28 @@ def softmax_laplace(
     tolerance : float
         The mode is found when a step gains less than this many nats.
     """
+    if not isinstance(prior, DensePrior):
+        raise ValueError(
+            f"the softmax of several classes needs the exact representation, and this is a {type(prior).__name__}: use "
+            "one class against the rest"
+        )
     hits = (codes == np.arange(n_classes)[:, None]).astype(np.float64)
 
-    def height(f: Array, a: Array) -> float:
+    def log_posterior(f: Array, a: Array) -> float:
         likelihood = (hits * f).sum(axis=0) - logsumexp(f, axis=0)
         return float(weight @ likelihood) - 0.5 * float((a * f).sum())
 
-    def target(f: Array) -> tuple[Array, Array]:
-        q = SoftmaxGaussian(K, _softmax(f), weight)
+    def newton(f: Array) -> tuple[Array, Array]:
+        q = SoftmaxGaussian(prior, f, _softmax(f), weight)
         D = weight * q.probabilities
         b = D * f - D / weight * (D * f).sum(axis=0) + weight * (hits - q.probabilities)
-        a = b - q.shrunk(b @ K)
-        return a, a @ K
+        a = b - q.shrunk(b @ prior.gram)
+        return a, a @ prior.gram
 
-    guess = None if start is None else (start, start @ K)
-    top = mode(height, target, shape=hits.shape, guess=guess, tolerance=tolerance)
-    q = SoftmaxGaussian(K, _softmax(top.f), weight)
-    return SoftmaxApproximation(q, top.a, top.height - 0.5 * q.logdet, top.n_iter, top.converged, top.message)
+    guess = None if start is None else (start, start @ prior.gram)
+    top = mode(log_posterior, newton, shape=hits.shape, guess=guess, tolerance=tolerance)
+    q = SoftmaxGaussian(prior, top.a, _softmax(top.f), weight)
+    return SoftmaxApproximation(q, top.value - 0.5 * q.logdet, top.n_iter, top.converged, top.message)
 
 
 def _softmax(f: Array) -> Array:

@@ -13,30 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.inference._mixing import Mixing
-from credo.inference.sites import Approximation, SiteGaussian
+from credo.inference.approximation import Approximation
+from credo.inference.protocols import LatentPrior, SitePosterior
 from credo.likelihoods import Likelihood
 
 Array = NDArray[np.float64]
 
 _MAX_STEPS = 200
 _GAIN = 1e-9
-
-
 _SHORTEST, _ROUNDING = 1e-6, 1e-11
 
 
 @dataclass(frozen=True)
-class _Place:
-    """The distribution for one set of sites, precisions before locations; its bound, and the sites after a step."""
+class _State:
+    """The posterior for sites z, precisions before locations; its bound, and the sites after a full step."""
 
-    q: SiteGaussian
+    q: SitePosterior
     bound: float
     z: Array
     target: Array
 
 
 def vi(
-    K: Array,
+    prior: LatentPrior,
     y: Array,
     likelihood: Likelihood,
     *,
@@ -54,24 +53,24 @@ def vi(
         The bound is at its maximum when a step gains less than this many nats.
     """
 
-    def at(z: Array) -> _Place:
-        q = SiteGaussian(K, z[: len(y)], z[len(y) :])
+    def at(z: Array) -> _State:
+        q = prior.sites(z[: len(y)], z[len(y) :])
         expected, by_mean, by_var = likelihood.expected(y, q.mean, q.variance)
-        wanted = np.maximum(-2.0 * weight * by_var, 0.0)
-        target = np.concatenate([wanted, weight * by_mean + wanted * q.mean])
-        return _Place(q, float(weight @ expected) - q.divergence, z, target)
+        precision = np.maximum(-2.0 * weight * by_var, 0.0)
+        target = np.concatenate([precision, weight * by_mean + precision * q.mean])
+        return _State(q, float(weight @ expected) - q.divergence, z, target)
 
     here = at(np.concatenate((weight * 0.25, weight * 0.0) if start is None else start))
-    mixing, size, converged, steps = Mixing(1.0), 1.0, False, 0
-    while steps < _MAX_STEPS and not converged:
-        steps += 1
-        move = here.target - here.z
-        leap = mixing.step(here.z, move)
-        ahead = at(leap) if leap[: len(y)].min() >= 0.0 else here
+    mixing, size, converged, n_steps = Mixing(1.0), 1.0, False, 0
+    while n_steps < _MAX_STEPS and not converged:
+        n_steps += 1
+        step = here.target - here.z
+        proposal = mixing.step(here.z, step)
+        ahead = at(proposal) if proposal[: len(y)].min() >= 0.0 else here
         if ahead.bound <= here.bound:
             mixing.forget()
             while size > _SHORTEST:
-                ahead = at(here.z + size * move)
+                ahead = at(here.z + size * step)
                 if ahead.bound >= here.bound - _ROUNDING * abs(here.bound):
                     break
                 size *= 0.5
@@ -80,6 +79,6 @@ def vi(
             size = min(1.0, 2.0 * size)
         converged, here = ahead.bound - here.bound < tolerance, ahead
     message = "converged" if converged else (
-        f"the variational bound did not converge in {steps} steps; try a smaller kernel variance"
+        f"the variational bound did not converge in {n_steps} steps; try a smaller kernel variance"
     )  # fmt: skip
-    return Approximation(here.q, here.bound, steps, converged, message, start=(here.q.precision, here.q.location))
+    return Approximation(here.q, here.bound, n_steps, converged, message, start=(here.q.precision, here.q.location))

@@ -8,7 +8,6 @@ steps are left. The number of evaluations is limited at every stage.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,31 +17,31 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from credo.deadlines import carried, check
-from credo.linalg import n_threads, one_blas_thread
+from credo.deadlines import check
+from credo.linalg import one_blas_thread, parallel_map
 
 Array = NDArray[np.float64]
 # value and gradient at a vector; value −inf where the model can't be evaluated
 Objective = Callable[[Array], tuple[float, Array]]
-# An objective for one climb, which may remember where that climb has been.
-Fresh = Callable[[], Objective]
+# Makes the objective of one run of the optimizer, which may keep warm starts between evaluations.
+ObjectiveFactory = Callable[[], Objective]
 
-# Two ends are the same maximum when their values differ by less than this.
+# Two results are the same maximum when their values differ by less than this.
 _SAME = 0.05
 # With many starts each is first run for this many evaluations, and only the best share of them continues. It is also
 # the limit of every subset but the first.
-_HEAT, _FINALISTS = 30, 1 / 3
+_TRIAL, _CONTINUED = 30, 1 / 3
 # Parameters further than this many e-foldings from their start may be on a plateau, and are moved back to this distance
 # where that costs less than so many nats.
-_FAR, _AS_WELL = 2.5, 0.2
-# Gains in nats for which a search is resumed: smaller ones aren't worth it, and no plateau can hide larger ones.
-_WORTH, _TOO_GOOD = 0.01, 3.0
+_FAR, _SMALL_LOSS = 2.5, 0.2
+# Expected gains in nats for which a search is resumed: smaller ones aren't worth it, and larger ones not credible.
+_MIN_GAIN, _MAX_GAIN = 0.01, 3.0
 # A gradient below this, in nats for an e-folding of a parameter, or below this share of the value, counts as zero.
-_LEVEL, _LEVEL_SHARE = 0.01, 1e-6
+_FLAT, _FLAT_SHARE = 0.01, 1e-6
 # A search ends when this many evaluations in a row gain less than so many nats, or that share of the value.
 _PATIENCE, _GAIN, _GAIN_SHARE = 12, 1e-4, 1e-7
 # How often a run of L-BFGS that failed is restarted where it ended, as long as each restart gains so many nats.
-_MAX_RESTARTS, _WORTH_RESTART = 3, 1.0
+_MAX_RESTARTS, _RESTART_GAIN = 3, 1.0
 # No step may move a parameter further than this many e-foldings.
 _BOX = 12.0
 
@@ -68,7 +67,7 @@ class _Cancelled(Exception):
     """Another thread of the search has failed, or the user interrupted it."""
 
 
-def climb(
+def maximize(
     objective: Objective,
     start: Array,
     *,
@@ -78,7 +77,7 @@ def climb(
 ) -> Maximum:
     """The maximum that L-BFGS reaches from a start.
 
-    Where its line search fails away from a maximum, as where rounding errors spoil the gradient, it is restarted there.
+    Where its line search fails away from a maximum, as rounding errors may make it, it is restarted there.
 
     Parameters
     ----------
@@ -99,7 +98,7 @@ def climb(
         again = _joined(end, ascent(end.vector, max_evaluations=left))
         gain = again.value - end.value
         end = again if gain > 0 else replace(end, n_evaluations=again.n_evaluations)
-        if gain < _WORTH_RESTART:
+        if gain < _RESTART_GAIN:
             break
     return end
 
@@ -112,7 +111,7 @@ def _ascent(
     visited: list[Array] = [start]
     best_value, best_vector, best_slope = -np.inf, start, np.full(len(start), np.inf)
     n_evaluations = 0
-    # The value and the number of evaluations at the last gain that counts.
+    # The value and the number of evaluations at the last gain that isn't negligible.
     mark, since = -np.inf, 0
 
     def cost(u: Array) -> tuple[float, Array]:
@@ -125,7 +124,7 @@ def _ascent(
         inside = np.abs(vector - start).max(initial=0.0) <= _BOX
         value, gradient = objective(vector) if inside else (-np.inf, np.zeros_like(vector))
         if not np.isfinite(value) or not np.isfinite(gradient).all():
-            # A slope back to the best vector so far makes the line search turn round.
+            # A gradient towards the best vector so far makes the line search turn back.
             gap = vector - best_vector
             height = max(1.0, abs(best_value)) if np.isfinite(best_value) else 1.0
             return height * (2.0 + float(gap @ gap)), 2.0 * height * axes.T @ gap
@@ -148,7 +147,7 @@ def _ascent(
     except _Stalled:
         status = 2
     # Where the line search fails or gains nothing and the gradient is zero up to rounding, this is the maximum.
-    level = bool(np.abs(best_slope).max(initial=0.0) < max(_LEVEL, _LEVEL_SHARE * abs(best_value)))
+    level = bool(np.abs(best_slope).max(initial=0.0) < max(_FLAT, _FLAT_SHARE * abs(best_value)))
     return Maximum(
         best_vector,
         best_value,
@@ -169,10 +168,10 @@ class Search:
 
 
 def search(
-    objective: Fresh,
+    objective: ObjectiveFactory,
     starts: Sequence[Array],
     *,
-    rehearsals: Sequence[tuple[Fresh, float]] = (),
+    subsets: Sequence[tuple[ObjectiveFactory, float]] = (),
     tolerance: float = 1e-9,
     max_evaluations: int = 200,
     small: bool = False,
@@ -182,51 +181,51 @@ def search(
     Parameters
     ----------
     objective : callable() -> (callable(vector) -> value, gradient)
-        Makes the objective of one L-BFGS run. Several run at once, each in a thread of its own.
+        Makes the objective of one run of L-BFGS. Several run at once, each in a thread of its own.
     starts : sequence of vectors
-    rehearsals : sequence of (callable, float)
+    subsets : sequence of (callable, float)
         The same on subsets of the rows, from the smallest to the largest, with the ratio of all rows to theirs.
-        All starts are tried on the first. The best end is refined on the others and then on all rows, in the metric of
-        the curvature that the first has there.
+        All starts are tried on the first. The best result is refined on the others and then on all rows, in the metric
+        of the curvature that the first has there.
     tolerance : float
         Relative change of the value at which the search on the objective ends.
     max_evaluations : int
         Limit for each start, and for all evaluations of the objective on all rows together.
     small : bool
-        Whether the objective's matrices are too small for more than one thread; those of the first rehearsal always
+        Whether the objective's matrices are too small for more than one thread; those of the first subset always
         are.
     """
-    if not rehearsals:
+    if not subsets:
         with one_blas_thread() if small else nullcontext():
             ends = _ends(objective, starts, tolerance, max_evaluations, parallel=small)
         return Search(ends[0], _gaps(ends))
-    first, growth = rehearsals[0]
+    first, growth = subsets[0]
     with one_blas_thread():
         ends = _ends(first, starts, 1e-7, max_evaluations, parallel=True)
         few = first()
-        begin = _nearer(few, ends[0], starts[0])
+        begin = _off_plateau(few, ends[0], starts[0])
         curvature = _curvature(few, begin)
     trace = ends[0].trace
-    for rehearsal, left in rehearsals[1:]:
+    for subset, left in subsets[1:]:
         metric = _root(curvature, growth / left)
-        end = climb(rehearsal(), begin, tolerance=1e-6, max_evaluations=min(_HEAT, max_evaluations), metric=metric)
+        end = maximize(subset(), begin, tolerance=1e-6, max_evaluations=min(_TRIAL, max_evaluations), metric=metric)
         begin, trace = end.vector, trace + end.trace
-    ahead = partial(climb, objective(), tolerance=tolerance, metric=_root(curvature, growth))
-    best = ahead(begin, max_evaluations=max_evaluations)
-    back = _called_back(best, starts[0])
+    run = partial(maximize, objective(), tolerance=tolerance, metric=_root(curvature, growth))
+    best = run(begin, max_evaluations=max_evaluations)
+    back = _resumed_from(best, starts[0])
     if back is not None and best.n_evaluations < max_evaluations:
-        again = ahead(back, max_evaluations=max_evaluations - best.n_evaluations)
+        again = run(back, max_evaluations=max_evaluations - best.n_evaluations)
         best = _joined(best, again) if again.value > best.value else best
     return Search(replace(best, trace=trace + best.trace), _gaps(ends))
 
 
 def _ends(
-    objective: Fresh, starts: Sequence[Array], tolerance: float, max_evaluations: int, *, parallel: bool
+    objective: ObjectiveFactory, starts: Sequence[Array], tolerance: float, max_evaluations: int, *, parallel: bool
 ) -> list[Maximum]:
-    """Where the starts end, the highest first; of many, only the best after a short run are continued."""
+    """The results of all starts, the highest first; of many, only the best after a short run are continued."""
     cancelled = Event()
 
-    def ahead(start: Array, tolerance: float = tolerance, max_evaluations: int = max_evaluations) -> Maximum:
+    def run(start: Array, tolerance: float = tolerance, max_evaluations: int = max_evaluations) -> Maximum:
         own = objective()
 
         def unless_cancelled(vector: Array) -> tuple[float, Array]:
@@ -234,26 +233,17 @@ def _ends(
                 raise _Cancelled
             return own(vector)
 
-        return climb(unless_cancelled, start, tolerance=tolerance, max_evaluations=max_evaluations)
+        return maximize(unless_cancelled, start, tolerance=tolerance, max_evaluations=max_evaluations)
 
-    with ThreadPoolExecutor(n_threads() if parallel else 1, thread_name_prefix="credo-starts") as pool:
-        try:
-            ends = list(starts)
-            heats: list[Maximum] = []
-            if len(starts) > 1 / _FINALISTS:
-                heat = partial(ahead, tolerance=1e3 * tolerance, max_evaluations=_HEAT)
-                heats = sorted(pool.map(carried(heat), starts), key=lambda end: -end.value)
-                heats = heats[: max(2, round(_FINALISTS * len(starts)))]
-                ends = [end.vector for end in heats]
-            finals = list(pool.map(carried(ahead), ends))
-        except BaseException:
-            # An interrupt reaches the main thread only: the others end at their next evaluation.
-            cancelled.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    if heats:
-        finals = [_joined(first, last) for first, last in zip(heats, finals, strict=True)]
-    return sorted(finals, key=lambda end: -end.value)
+    in_parallel = partial(parallel_map, n_jobs=None if parallel else 1, cancel=cancelled.set)
+    if len(starts) <= 1 / _CONTINUED:
+        return sorted(in_parallel(run, starts), key=lambda end: -end.value)
+    trial = partial(run, tolerance=1e3 * tolerance, max_evaluations=_TRIAL)
+    trials = sorted(in_parallel(trial, starts), key=lambda end: -end.value)
+    trials = trials[: max(2, round(_CONTINUED * len(starts)))]
+    finals = in_parallel(run, [end.vector for end in trials])
+    joined = [_joined(first, last) for first, last in zip(trials, finals, strict=True)]
+    return sorted(joined, key=lambda end: -end.value)
 
 
 def _joined(first: Maximum, last: Maximum) -> Maximum:
@@ -261,32 +251,32 @@ def _joined(first: Maximum, last: Maximum) -> Maximum:
     return replace(last, n_evaluations=first.n_evaluations + last.n_evaluations, trace=first.trace + last.trace)
 
 
-def _nearer(objective: Objective, end: Maximum, origin: Array) -> Array:
-    """The end of a run, with parameters on a plateau moved back to where the gradient isn't lost in rounding.
+def _off_plateau(objective: Objective, end: Maximum, origin: Array) -> Array:
+    """The result of a run, with parameters on a plateau moved back to where the gradient exceeds rounding errors.
 
-    On a few rows a length scale of a thousand times the spread of its column costs nothing. The gradient on all rows
-    that would bring it back is lost in the last digits out there.
+    On a few rows a length scale of a thousand times the spread of its column costs nothing, and the gradient on all
+    rows that would bring it back is lost in the last digits there.
     """
     vector = end.vector
     for i in np.flatnonzero(np.abs(vector - origin) > _FAR):
         back = vector.copy()
         back[i] = origin[i] + np.clip(vector[i] - origin[i], -_FAR, _FAR)
-        if objective(back)[0] > end.value - _AS_WELL:
+        if objective(back)[0] > end.value - _SMALL_LOSS:
             vector = back
     return vector
 
 
-def _called_back(end: Maximum, origin: Array) -> Array | None:
-    """The end with parameters that strayed too far moved back; None where none did.
+def _resumed_from(end: Maximum, origin: Array) -> Array | None:
+    """The result with parameters on a plateau moved back, to resume the search from; None where there are none.
 
-    On a plateau the value differs from its limit by a multiple of 1/ℓ². So the slope, however small, tells what there
-    is to gain nearer to the origin: half of it, e² times as much for each e-folding.
+    On a plateau the value differs from its limit by a multiple of 1/ℓ². So the gradient, however small, gives the gain
+    nearer to the origin: half of it, times e² for each e-folding.
     """
     gap = end.vector - origin
     assert end.slope is not None
     gain = -0.5 * np.sign(gap) * end.slope * np.exp(np.minimum(2.0 * (np.abs(gap) - _FAR), 60.0))
-    lost = (np.abs(gap) > _FAR + 1.0) & (gain > _WORTH) & (gain < _TOO_GOOD)
-    return np.where(lost, origin + np.clip(gap, -_FAR, _FAR), end.vector) if lost.any() else None
+    stray = (np.abs(gap) > _FAR + 1.0) & (gain > _MIN_GAIN) & (gain < _MAX_GAIN)
+    return np.where(stray, origin + np.clip(gap, -_FAR, _FAR), end.vector) if stray.any() else None
 
 
 def metric_at(objective: Objective, vector: Array) -> Array:

@@ -61,17 +61,17 @@ def scatter(
     >>> starts.shape, bool((starts > 0).all())
     ((4, 1), True)
     """
-    summits = np.atleast_2d(np.asarray(modes, dtype=np.float64))
-    root = _root(metric, summits.shape[1])
-    steps = _SPREAD * generator(random_state).normal(size=(n_chains, summits.shape[1])) @ root.T
+    maxima = np.atleast_2d(np.asarray(modes, dtype=np.float64))
+    root = _root(metric, maxima.shape[1])
+    steps = _SPREAD * generator(random_state).normal(size=(n_chains, maxima.shape[1])) @ root.T
     starts = np.empty_like(steps)
     for chain, step in enumerate(steps):
-        summit = summits[chain % len(summits)]
-        starts[chain] = summit + step
+        maximum = maxima[chain % len(maxima)]
+        starts[chain] = maximum + step
         for _ in range(20):
             if math.isfinite(_finite(objective, starts[chain])[0]):
                 break
-            starts[chain] = 0.5 * (starts[chain] + summit)
+            starts[chain] = 0.5 * (starts[chain] + maximum)
     return starts
 
 
@@ -129,21 +129,21 @@ def sample(
     nutpie = extra("nutpie", "sampling hyperparameters")
     settings = {"draws": n_draws, "tune": n_tune, "target_accept": target_accept, "maxdepth": _MAX_DEPTH}
     seeds = generator(random_state).integers(2**63, size=len(points)).tolist()
-    walks = [_Walk(objective, point, root) for point in points]
-    # Even one job is a thread: nutpie would take an interrupt from the keyboard as the wish to keep what there is, and
-    # it comes to the main thread only.
+    chains = [_Chain(objective, point, root) for point in points]
+    # Even one job is a thread: in the main thread, nutpie would take an interrupt from the keyboard as the wish to keep
+    # what there is.
     with ThreadPoolExecutor(n_jobs, thread_name_prefix="credo-chains") as pool:
         try:
-            list(pool.map(lambda walk, seed: walk.run(nutpie, seed=seed, **settings), walks, seeds))
+            list(pool.map(lambda chain, seed: chain.run(nutpie, seed=seed, **settings), chains, seeds))
         except BaseException:
-            for walk in walks:
-                walk.stopped = True
+            for chain in chains:
+                chain.stopped = True
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return _draws(walks, tuple(names))
+    return _draws(chains, tuple(names))
 
 
-class _Walk:
+class _Chain:
     """One chain, in u with vector = start + root·u."""
 
     def __init__(self, objective: Objective, start: Array, root: Array) -> None:
@@ -188,10 +188,10 @@ class _Walk:
         return value, slope
 
 
-def _draws(walks: Sequence[_Walk], names: tuple[str, ...]) -> Draws:
+def _draws(chains: Sequence[_Chain], names: tuple[str, ...]) -> Draws:
     """The chains with their diagnostics."""
     stats = extra("arviz_stats.base", "judging chains").array_stats
-    values = np.stack([walk.values for walk in walks])
+    values = np.stack([chain.values for chain in chains])
     axes = {"chain_axis": 0, "draw_axis": 1}
     # A chain that never moved has no variance to divide by; `converged` takes the NaN for what it is.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -201,12 +201,12 @@ def _draws(walks: Sequence[_Walk], names: tuple[str, ...]) -> Draws:
     return Draws(
         values=values,
         names=names,
-        log_density=np.stack([walk.log_density for walk in walks]),
-        divergent=np.stack([walk.divergent for walk in walks]),
+        log_density=np.stack([chain.log_density for chain in chains]),
+        divergent=np.stack([chain.divergent for chain in chains]),
         r_hat=np.asarray(r_hat, dtype=np.float64),
         ess_bulk=np.asarray(ess_bulk, dtype=np.float64),
         ess_tail=np.asarray(ess_tail, dtype=np.float64),
-        n_evaluations=sum(walk.n_evaluations for walk in walks),
+        n_evaluations=sum(chain.n_evaluations for chain in chains),
     )
 
 

@@ -10,8 +10,10 @@ from scipy.linalg import lapack
 from scipy.linalg.blas import dtrsv
 
 from credo.linalg._diagnosis import NotPositiveDefiniteError, diagnosis
+from credo.linalg._factor import Factor
 from credo.linalg._ladder import jitter_amounts
-from credo.linalg._lapack import cholesky_in_place
+from credo.linalg._lapack import cholesky_in_place, triangular_solve
+from credo.linalg._triangles import clear_upper
 
 Array = NDArray[np.float64]
 
@@ -76,6 +78,18 @@ class Workspace:
         # dpotrs would first copy the whole factor into an order that pays for many columns only.
         solved = [dtrsv(L, dtrsv(L, column, lower=1), lower=1, trans=1) for column in np.atleast_2d(columns.T)]
         return np.column_stack(solved).reshape(columns.shape)
+
+    def half_solve(self, b: Array, *, transpose: bool = False) -> Array:
+        """L⁻¹b, or L⁻ᵀb, from the factor A = LLᵀ, for a vector or the columns of a matrix."""
+        if b.ndim == 1 or b.shape[1] > _FEW_COLUMNS or not b.size:
+            return triangular_solve(self.A.T, b, transpose=transpose)
+        # dtrsm would first copy the whole factor into an order that pays for many columns only.
+        return np.column_stack([dtrsv(self.A.T, column, lower=1, trans=int(transpose)) for column in b.T])
+
+    def as_factor(self) -> Factor:
+        """The factor in this memory, which must not be filled again; the other triangle is set to zero."""
+        clear_upper(self.A.T)
+        return Factor(self.A.T, jitter=self.jitter)
 
     def invert(self) -> Array:
         """The inverse's triangle i ≤ j, in place of the factor."""

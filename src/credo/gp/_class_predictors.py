@@ -1,6 +1,6 @@
-"""Fitted laws of latent functions, each giving log odds or class probabilities at new rows.
+"""Predictions of a fitted classifier: the posterior of latent functions, integrated out.
 
-They are what a model file holds of a fitted classifier: arrays from which factors are built again when first asked.
+They are what a model file contains of a fitted classifier: arrays from which factors are made when first needed.
 """
 
 from __future__ import annotations
@@ -10,24 +10,23 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit, ndtr
+from scipy.special import expit, logit, ndtr
 
 from credo.estimator import check_positive, check_shapes, choice
-from credo.inference import SiteGaussian
+from credo.inference import Dense, ObservedPosterior, SitePosterior, representation
 from credo.inference.softmax import SoftmaxGaussian
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli, moderated
-from credo.linalg import Factor, factorize
 
 Array = NDArray[np.float64]
 
 LINKS = ("probit", "logit")
 # Points of the quadrature over the latent values of all classes: 2 to this power.
-_POINTS = 10
+_LOG2_POINTS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class SiteLaw:
+class SitePredictor:
     """Two classes, by Gaussian sites at the training rows."""
 
     kernel: Kernel
@@ -43,35 +42,38 @@ class SiteLaw:
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent function."""
-        return self._posterior.latent(self.kernel.cross(rows, self.X), self.kernel.diagonal(rows))
+        return self._posterior.latent(rows)
 
     def log_odds(self, rows: Array) -> Array:
         """ln P(+1) − ln P(−1), the latent function integrated out."""
         return Bernoulli(self.link).log_odds(*self.latent(rows))
 
+    def probabilities(self, rows: Array) -> Array:
+        """(n_rows, 2)."""
+        return _of_two(self.log_odds(rows))
+
     @cached_property
-    def _posterior(self) -> SiteGaussian:
-        return SiteGaussian(self.kernel.gram(self.X), self.precision, self.location)
+    def _posterior(self) -> SitePosterior:
+        return representation("auto", self.X).prior(self.kernel).sites(self.precision, self.location)
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxLaw:
+class SoftmaxPredictor:
     """Several classes, by Laplace's approximation."""
 
     kernel: Kernel
     X: Array
     alpha: Array
-    probabilities: Array
+    mode_probabilities: Array
     weight: Array
 
     def _check_state(self) -> None:
-        check_shapes(self, X="n d", alpha="k n", probabilities="k n", weight="n")
-        check_positive(self, "probabilities", "weight", zero=True)
+        check_shapes(self, X="n d", alpha="k n", mode_probabilities="k n", weight="n")
+        check_positive(self, "mode_probabilities", "weight", zero=True)
 
-    def table(self, rows: Array) -> Array:
+    def probabilities(self, rows: Array) -> Array:
         """Class probabilities, the latent functions integrated out over a fixed set of quasi-random points."""
-        cross, prior = self.kernel.cross(rows, self.X), self.kernel.diagonal(rows)
-        mean, cov = cross @ self.alpha.T, self._posterior.blocks(cross, prior)
+        mean, cov = self._posterior.latent(rows)
         values, vectors = np.linalg.eigh(cov)
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         table = moderated.softmax_averaged(self._points, mean, roots, np.eye(len(self.alpha)))
@@ -79,16 +81,16 @@ class SoftmaxLaw:
 
     @cached_property
     def _points(self) -> Array:
-        return moderated.normal_points(len(self.alpha), log2=_POINTS)
+        return moderated.normal_points(len(self.alpha), log2=_LOG2_POINTS)
 
     @cached_property
     def _posterior(self) -> SoftmaxGaussian:
-        return SoftmaxGaussian(self.kernel.gram(self.X), self.probabilities, self.weight)
+        return SoftmaxGaussian(Dense(self.X).prior(self.kernel), self.alpha, self.mode_probabilities, self.weight)
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnLaw:
-    """Two classes, by draws of the latent values at the training rows: one kernel, or one for each draw."""
+class DrawsPredictor:
+    """Two classes, by draws of the latent values at the training rows: with one kernel, or one for each draw."""
 
     kernels: tuple[Kernel, ...]
     X: Array
@@ -103,19 +105,25 @@ class DrawnLaw:
 
     def log_odds(self, rows: Array) -> Array:
         """Log odds of the average probability over all draws."""
-        total = np.zeros(len(rows))
-        for k, kernel in enumerate(self.kernels):
-            own = self.draws[k :: len(self.kernels)] if len(self.kernels) > 1 else self.draws
-            cross, factor = kernel.cross(rows, self.X), self._factors[k]
-            half = factor.half_solve(cross.T)
-            variance = np.maximum(kernel.diagonal(rows) - np.einsum("ij,ij->j", half, half), 0.0)
-            means = cross @ factor.solve(own.T)
-            total += _average(means, variance, self.link) / len(self.kernels)
-        return logit(np.clip(total, 1e-15, 1 - 1e-15))
+        parts = [_average(*posterior.latent(rows), self.link) for posterior in self._posteriors]
+        return logit(np.clip(np.mean(parts, axis=0), 1e-15, 1 - 1e-15))
+
+    def probabilities(self, rows: Array) -> Array:
+        """(n_rows, 2)."""
+        return _of_two(self.log_odds(rows))
 
     @cached_property
-    def _factors(self) -> list[Factor]:
-        return [factorize(kernel.gram(self.X), overwrite=True, assume_symmetric=True) for kernel in self.kernels]
+    def _posteriors(self) -> list[ObservedPosterior]:
+        """The latent function given each kernel's draws as values without noise."""
+        n, training = len(self.kernels), representation("auto", self.X)
+        return [
+            training.prior(kernel).observe(np.ascontiguousarray(self.draws[k::n].T), 0.0)
+            for k, kernel in enumerate(self.kernels)
+        ]
+
+
+def _of_two(log_odds: Array) -> Array:
+    return np.column_stack([expit(-log_odds), expit(log_odds)])
 
 
 def _average(means: Array, variance: Array, link: str) -> Array:

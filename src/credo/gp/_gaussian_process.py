@@ -1,4 +1,4 @@
-"""What the Gaussian-process regressor and classifier share: a kernel whose parameters are learned."""
+"""What the Gaussian-process regressor and classifier share: a kernel whose parameters maximize the evidence."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Estimator, Result, choice, positive_integer
+from credo.estimator import FLAT, MAXIMISED, SCALED, Estimator, Result, choice, evidence_base, positive_integer
 from credo.gp._data import weighted_std
-from credo.gp._problem import Evident
-from credo.gp._search import maximum, result
+from credo.gp._objective import EvidenceObjective
+from credo.gp._search import maximize, result
 from credo.kernels import (
     RBF,
     Columns,
+    Exp,
     Exponential,
     Kernel,
     Matern32,
     Matern52,
+    Product,
     RationalQuadratic,
+    Sum,
     require_kernel,
 )
+from credo.params import Parameter
 
 Array = NDArray[np.float64]
 
@@ -36,12 +40,15 @@ _FAMILIES: dict[str, Callable[..., Kernel]] = {
     "matern52": Matern52,
     "rational_quadratic": RationalQuadratic,
 }
-# Columns whose spreads differ by less than this factor may well share a length scale.
+# A shared length scale is remarked on where columns' standard deviations differ by more than this factor, as a log.
 _UNEQUAL = math.log(10.0)
 
 
-class LearnedKernel(Estimator):
-    """An estimator whose kernel maximises the evidence; a subclass writes `_problem`."""
+class GaussianProcess(Estimator):
+    """The base class of both estimators: arguments and fitted attributes that both have, and the search.
+
+    A subclass writes `_make_objective`.
+    """
 
     kernel: Kernel | str | None
     hyperparameters: str
@@ -57,6 +64,7 @@ class LearnedKernel(Estimator):
     theta_names_: list[str]
     trace_: Array
     column_groups_: list[str] | None
+    _held_objective: EvidenceObjective | None
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -117,25 +125,27 @@ class LearnedKernel(Estimator):
         groups = getattr(self, "column_groups_", None)
         return _FAMILIES[name](np.ones(self.n_features_in_) if groups is None else 1.0, groups=groups)
 
-    def _problem(self) -> Any:
+    def _make_objective(self) -> EvidenceObjective:
+        """The evidence of the training data as a function of the hyperparameters."""
         raise NotImplementedError
 
-    def _asked(self) -> Any:
-        """The problem that was solved; made again after the model was loaded or updated."""
-        question = getattr(self, "_question", None)
-        if question is None:
-            question = self._question = self._problem()
-        return question
+    def _objective(self) -> Any:
+        """The objective that was maximized; made again after the model was loaded or updated."""
+        held = getattr(self, "_held_objective", None)
+        if held is None:
+            held = self._held_objective = self._make_objective()
+        return held
 
-    def _learn(self, problem: Evident, rng: np.random.Generator, *, from_data: bool = True, **how: Any) -> None:
+    def _learn(self, rng: np.random.Generator, *, from_data: bool = True, **how: Any) -> None:
         """The hyperparameters, as given or at the best maximum that the search finds."""
-        self.theta_names_ = problem.tree.names
-        if self.hyperparameters == "fixed" or not problem.tree.names:
-            self.theta_, self.result_ = problem.tree.flatten(), Result(True, 0, "hyperparameters fixed")
+        objective = self._objective()
+        self.theta_names_ = objective.tree.names
+        if self.hyperparameters == "fixed" or not objective.tree.names:
+            self.theta_, self.result_ = objective.tree.flatten(), Result(True, 0, "hyperparameters fixed")
             self.trace_ = self.theta_[None]
             return
-        found = maximum(
-            problem,
+        found = maximize(
+            objective,
             from_data=from_data,
             given=isinstance(self.kernel, Kernel),
             n_restarts=int(self.n_restarts),
@@ -145,9 +155,9 @@ class LearnedKernel(Estimator):
         )
         self.theta_, self.trace_ = found.best.vector, np.stack(found.best.trace)
         ending = result(found)
-        self.result_ = replace(ending, message=ending.message + self._one_for_all())
+        self.result_ = replace(ending, message=ending.message + self._remark())
 
-    def _one_for_all(self) -> str:
+    def _remark(self) -> str:
         """A note where a single length scale is used for columns of very different standard deviations."""
         shared = isinstance(self.kernel, Kernel) and np.ndim(self.kernel.params.get("lengthscale", [])) == 0
         spread = weighted_std(self.X_train_, self.weight_)
@@ -167,3 +177,51 @@ class LearnedKernel(Estimator):
             if path.rpartition(".")[2] == "lengthscale" and n_columns == self.n_features_in_:
                 return path
         raise AttributeError("the kernel has no length scale for each column; give it one, as in RBF([1.0, 1.0])")
+
+
+def process_base(
+    kernel: Kernel,
+    *,
+    mean: str,
+    slopes: Sequence[str],
+    standardize: bool,
+    optimized: bool,
+    noise_known: bool,
+    several: bool,
+) -> str:
+    """The base of a process's evidence.
+
+    Standardised targets take part of the model from y: a zero mean is then the mean of y, and a variance that isn't
+    learned is a share of the variance of y. So is the kernel of several targets, each in units of its own.
+
+    Parameters
+    ----------
+    slopes : names of the columns whose slopes are flat, in units of their standard deviations.
+    optimized, noise_known : whether the hyperparameters were learned, and whether the noise was given.
+    several : whether y has several columns.
+    """
+    frozen = several or not optimized or not _is_scalable(kernel)
+    learns_kernel = optimized and bool(kernel.names)
+    noise = "" if noise_known else MAXIMISED if optimized else SCALED if standardize else ""
+    return evidence_base(
+        intercept=FLAT if mean != "zero" else "mean of y" if standardize else "",
+        slopes=f"{FLAT} ({', '.join(slopes)}, standardised)" if slopes else "",
+        noise=noise,
+        kernel=SCALED if standardize and frozen else "",
+        hyperparameters=MAXIMISED if learns_kernel else "",
+    )
+
+
+def _is_scalable(kernel: Kernel) -> bool:
+    """Whether the kernel's free parameters can multiply it by any factor."""
+    if isinstance(kernel, Sum):
+        return all(map(_is_scalable, kernel.terms))
+    if isinstance(kernel, Product):
+        return any(map(_is_scalable, kernel.terms))
+    if isinstance(kernel, Columns):
+        return _is_scalable(kernel.kernel)
+    if isinstance(kernel, Exp):
+        # The variance in its tree is that of the exponent.
+        return False
+    leaves = (kernel.tree[path] for path in ("variance", "value") if path in kernel.tree)
+    return any(isinstance(leaf, Parameter) and not leaf.fixed for leaf in leaves)

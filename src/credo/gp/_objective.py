@@ -1,0 +1,128 @@
+"""The evidence as a function of one flat vector of hyperparameters: what a search maximizes."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
+from credo.gp._observations import Observations
+from credo.kernels import Kernel
+from credo.linalg import NotPositiveDefiniteError
+from credo.params import Parameter, ParameterTree
+
+Array = NDArray[np.float64]
+
+
+class EvidenceObjective(ABC):
+    """Data, a kernel and a model of the observations, whose evidence depends on a flat vector.
+
+    `hyperpriors` adds weak priors to the log evidence; `tolerance` is the relative change below which its digits are
+    rounding errors.
+    """
+
+    kernel: Kernel
+    hyperpriors: bool
+    tolerance: float
+
+    @property
+    @abstractmethod
+    def tree(self) -> ParameterTree:
+        """The parameters by name."""
+
+    @property
+    @abstractmethod
+    def hyperprior(self) -> Hyperprior:
+        """Weak priors around data-driven values."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of training rows."""
+
+    @abstractmethod
+    def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
+        """ln p(y) of the standardised targets, and its gradient with respect to the vector."""
+
+    @abstractmethod
+    def subset(self, rows: NDArray[np.intp]) -> Self:
+        """The same objective on some of the rows."""
+
+    def with_warm_starts(self) -> Self:
+        """The same for one run of an optimizer: an evaluation may start from the sites of the last one."""
+        return self
+
+    def __call__(self, vector: Array) -> tuple[float, Array]:
+        """Log evidence plus log priors, with the gradient; −∞ where the matrix can't be factored."""
+        return self._posterior(vector, self.hyperprior if self.hyperpriors else None, jacobian=False)
+
+    def log_posterior(self, vector: Array) -> tuple[float, Array]:
+        """The log density of the vector itself given the data, up to a constant: every entry has a proper prior."""
+        return self._posterior(vector, self.hyperprior.proper, jacobian=True)
+
+    def kernel_at(self, vector: Array) -> Kernel:
+        """The kernel at a vector."""
+        own = self.tree.unflatten(vector)["kernel"]
+        assert isinstance(own, ParameterTree)
+        return self.kernel.with_tree(own)
+
+    def _posterior(self, vector: Array, prior: Hyperprior | None, *, jacobian: bool) -> tuple[float, Array]:
+        try:
+            value, gradient = self.evidence(vector)
+        except NotPositiveDefiniteError:
+            return -math.inf, np.zeros_like(vector)
+        own, by_own = self.tree.log_prior(vector, jacobian=jacobian)
+        weak, by_weak = (0.0, 0.0) if prior is None else prior.log_density(vector)
+        return value + own + weak, gradient + by_own + by_weak
+
+
+@dataclass(frozen=True)
+class GaussianObjective(EvidenceObjective):
+    """The evidence of targets with one noise variance for all rows, learned where `learns_noise`.
+
+    `extra` are known variances that are added to the noise, one for each row.
+    """
+
+    kernel: Kernel
+    observations: Observations
+    noise: float
+    learns_noise: bool
+    extra: Array
+    hyperpriors: bool = True
+    tolerance: float = 1e-11
+
+    @cached_property
+    def tree(self) -> ParameterTree:
+        noise = Parameter(max(self.noise, 1e-12), fixed=not self.learns_noise)
+        return ParameterTree({"kernel": self.kernel.tree, "noise": noise})
+
+    @cached_property
+    def hyperprior(self) -> Hyperprior:
+        own = kernel_defaults(self.kernel, self.observations.X, self.observations.weight)
+        return Hyperprior.of(self.tree, own, noise_defaults(int(self.learns_noise)))
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.observations.Y)
+
+    def subset(self, rows: NDArray[np.intp]) -> GaussianObjective:
+        return replace(self, observations=self.observations.subset(rows), extra=self.extra[rows])
+
+    def noise_at(self, vector: Array) -> Array:
+        """The noise variance of one observation at each row."""
+        noise = self.tree.unflatten(vector)["noise"]
+        assert isinstance(noise, Parameter)
+        return (float(noise.value) if self.learns_noise else self.noise) + self.extra
+
+    def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
+        value, found = self.observations.evidence(self.kernel_at(vector), self.noise_at(vector), gradient=gradient)
+        if found is None:
+            return value, np.empty(0)
+        natural = np.append(found.by_kernel, found.by_noise.sum()) if self.learns_noise else found.by_kernel
+        return value, natural * self.tree.derivative(vector)

@@ -1,0 +1,174 @@
+"""Targets that may have gaps, weights and several columns, and a Gaussian process given them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.gp._data import Group, MeanBasis, groups
+from credo.inference import Gradient, ObservedPosterior, Representation
+from credo.kernels import Kernel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Training rows with standardised targets Y (NaN where one is missing), the mean's basis and a weight of each row.
+
+    A row of weight k stands for k observations of mean Y, whose squares about that mean sum to `scatter` over all
+    columns.
+    """
+
+    representation: Representation
+    Y: Array
+    basis: MeanBasis
+    weight: Array
+    scatter: Array
+
+    @property
+    def X(self) -> Array:
+        return self.representation.X
+
+    @cached_property
+    def count(self) -> Array:
+        """Number of observations of each row, over all columns and copies."""
+        return self.weight * (~np.isnan(self.Y)).sum(axis=1)
+
+    def subset(self, rows: NDArray[np.intp]) -> Observations:
+        """Some of the rows."""
+        return Observations(
+            self.representation.subset(rows), self.Y[rows], self.basis, self.weight[rows], self.scatter[rows]
+        )
+
+    def condition(self, kernel: Kernel, noise: Array) -> Process:
+        """The process given the targets; `noise` is the variance of one observation at each row."""
+        parts = []
+        for group, part in self._parts:
+            Y = np.ascontiguousarray(self.Y[np.ix_(group.rows, group.columns)])
+            shared = noise[group.rows] / self.weight[group.rows]
+            parts.append((group, part.prior(kernel).observe(Y, shared, self.basis)))
+        return Process(self, kernel, noise, tuple(parts))
+
+    def evidence(self, kernel: Kernel, noise: Array, *, gradient: bool = True) -> tuple[float, Gradient | None]:
+        """ln p(Y), and its derivatives by the kernel's parameters and by the noise variance of each row."""
+        process = self.condition(kernel, noise)
+        value = process.log_evidence
+        if not gradient:
+            return value, None
+        by_kernel, by_noise = np.zeros(len(kernel.names)), np.zeros(len(noise))
+        for group, posterior in process.parts:
+            found = posterior.gradient()
+            by_kernel += found.by_kernel
+            by_noise[group.rows] += found.by_noise / self.weight[group.rows]
+        return value, Gradient(by_kernel, by_noise + self._copies(noise)[1])
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[Group, Representation], ...]:
+        """One representation for each pattern of missing targets."""
+        return tuple(
+            (group, self.representation if len(group.rows) == len(self.Y) else self.representation.subset(group.rows))
+            for group in groups(self.Y)
+        )
+
+    def _copies(self, noise: Array) -> tuple[float, Array | float]:
+        """What k observations of scatter S add to ln p beside their mean of variance σ²/k, and its derivative by σ².
+
+        −½(k−1) ln 2πσ² − ½ ln k − S/2σ²
+        """
+        if (self.weight == 1.0).all() and not self.scatter.any():
+            return 0.0, 0.0
+        columns = self.count / self.weight
+        # Without noise, copies are a single observation.
+        noisy = noise > 0
+        columns, weight, noise = np.where(noisy, columns, 0.0), self.weight, np.where(noisy, noise, 1.0)
+        more = columns * (weight - 1.0)
+        scatter = np.where(noisy, self.scatter, 0.0) / noise
+        value = -0.5 * float((more * np.log(2 * math.pi * noise) + columns * np.log(weight) + scatter).sum())
+        return value, 0.5 * (scatter - more) / noise
+
+
+@dataclass(frozen=True)
+class Process:
+    """A Gaussian process given observations, with one kernel.
+
+    `parts` has a posterior for each pattern of missing targets, and `noise` the variance of one observation of each
+    training row.
+    """
+
+    observations: Observations
+    kernel: Kernel
+    noise: Array
+    parts: tuple[tuple[Group, ObservedPosterior], ...]
+
+    @property
+    def log_evidence(self) -> float:
+        """ln p(Y)."""
+        return sum(posterior.log_evidence for _, posterior in self.parts) + self.observations._copies(self.noise)[0]
+
+    @property
+    def jitter(self) -> float:
+        """The largest jitter that a covariance matrix needed."""
+        return max(posterior.jitter for _, posterior in self.parts)
+
+    def posterior(self, target: int = 0) -> ObservedPosterior:
+        """What gives the latent values of one target (and of others)."""
+        return next(posterior for group, posterior in self.parts if target in group.columns)
+
+    def mean(self, rows: Array) -> Array:
+        """E f at new rows: (n_new, n_targets)."""
+        mean = np.empty((len(rows), self.observations.Y.shape[1]))
+        for group, posterior in self.parts:
+            mean[:, group.columns] = posterior.expected(rows)
+        return mean
+
+    def moments(self, rows: Array) -> tuple[Array, Array]:
+        """E f and var f at new rows, each (n_new, n_targets)."""
+        mean, variance = (np.empty((len(rows), self.observations.Y.shape[1])) for _ in range(2))
+        for group, posterior in self.parts:
+            mean[:, group.columns], own = posterior.latent(rows)
+            variance[:, group.columns] = own[:, None]
+        return mean, variance
+
+    def left_out(self) -> tuple[Array, Array]:
+        """Mean and variance of each training target given all others; missing ones given all that there are."""
+        shared = self.noise / self.observations.weight
+        mean, variance = self.moments(self.observations.X)
+        variance += shared[:, None]
+        for group, posterior in self.parts:
+            place = np.ix_(group.rows, group.columns)
+            mean[place], own = posterior.left_out()
+            if np.isinf(own).any():
+                raise ValueError(
+                    f"training row {int(group.rows[np.argmax(own)])} can't be left out: without it the others don't "
+                    'determine the mean; use mean="zero", or more rows'
+                )
+            variance[place] = own[:, None]
+        return mean, variance
+
+    def prior_variance(self) -> Array:
+        """var f a priori at the training rows."""
+        return self.kernel.diagonal(self.observations.X)
+
+    def extended(self, rows: Array, Y: Array, noise: float) -> Process:
+        """With further rows: the factor grows, and is made again where something is missing or the mean has slopes."""
+        old = self.observations
+        weight, more = np.append(old.weight, np.ones(len(rows))), np.full(len(rows), noise)
+        grown = Observations(
+            old.representation.extended(rows),
+            np.vstack([old.Y, Y]),
+            old.basis,
+            weight,
+            np.append(old.scatter, np.zeros(len(rows))),
+        )
+        every_noise = np.append(self.noise, more)
+        if len(self.parts) > 1 or np.isnan(grown.Y).any() or old.basis.kind == "linear":
+            grown = replace(grown, basis=MeanBasis.of(old.basis.kind, grown.X, weight))
+            return grown.condition(self.kernel, every_noise)
+        group, posterior = self.parts[0]
+        everywhere = Group(np.arange(len(grown.Y)), group.columns)
+        return Process(grown, self.kernel, every_noise, ((everywhere, posterior.extended(rows, Y, more)),))

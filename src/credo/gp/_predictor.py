@@ -1,0 +1,175 @@
+"""Predictions of a fitted Gaussian-process regressor, in the units of y."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.distributions import Distribution, Mixture, Normal
+from credo.gp._heteroscedastic import MAX_LOG_VARIANCE, NoiseProcess
+from credo.gp._observations import Process
+from credo.kernels._draws import draws
+
+Array = NDArray[np.float64]
+
+# Nodes of the quadrature over the log noise.
+_NODES = 9
+# A jitter up to this share of the noise variance is negligible; without noise, of this share of the kernel's variance.
+_NEGLIGIBLE, _DIGITS = 0.01, 1e-9
+# A variance of less than this share of the largest is rounding error.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Processes for standardised targets, one for each draw of the hyperparameters, and how y was standardised.
+
+    `noise` is the noise variance of a new observation for each process, unless a `noise_process` says how it varies.
+    y = center + scale·(f + ε), for each column of y.
+    """
+
+    processes: tuple[Process, ...]
+    noise: Array
+    noise_process: NoiseProcess | None
+    center: Array
+    scale: Array
+
+    @property
+    def targets(self) -> range:
+        return range(len(self.scale))
+
+    def jitter_report(self) -> tuple[str, str]:
+        """What to say of a jitter on the diagonal of the covariance, and advice if it isn't negligible."""
+        process, noise = self.processes[0], float(self.noise[0])
+        jitter = process.jitter
+        if not jitter:
+            return "", ""
+        share = f"{100 * jitter / noise:.2g} % of the noise variance" if noise > 0 else "the noise variance is 0"
+        message = (
+            "the covariance matrix is numerically singular, so a jitter of "
+            f"{jitter * float(np.mean(self.scale**2)):.2g} ({share}) was added to its diagonal"
+        )
+        if jitter <= _NEGLIGIBLE * (noise or _DIGITS * float(np.mean(process.prior_variance()))):
+            return message, ""
+        return message, (
+            "which acts as additional noise: use a larger noise variance, remove rows that nearly repeat others, or "
+            "use a rougher kernel such as Matern52"
+        )
+
+    def mean(self, rows: Array) -> Array:
+        """E y: (n_rows, n_targets)."""
+        return self.center + self.scale * np.mean([process.mean(rows) for process in self.processes], axis=0)
+
+    def distributions(self, rows: Array, *, latent: bool) -> list[Distribution]:
+        """One distribution for each target: normal, or a mixture over noises and draws of the hyperparameters."""
+        parts: list[list[Normal]] = [[] for _ in self.targets]
+        weights = []
+        for k, process in enumerate(self.processes):
+            mean, variance = process.moments(rows)
+            for weight, noise in [(1.0, 0.0)] if latent else self._noise(rows, k):
+                weights.append(weight)
+                for j in self.targets:
+                    parts[j].append(self._normal(mean[:, j], variance[:, j] + noise, j))
+        share = np.array(weights) / np.sum(weights)
+        return [components[0] if len(components) == 1 else Mixture(components, share) for components in parts]
+
+    def left_out(self, index: NDArray[np.intp]) -> list[Distribution]:
+        """The prediction of each training target from all the others, for the rows that `index` lists."""
+        found = [process.left_out() for process in self.processes]
+        dists: list[Distribution] = []
+        for j in self.targets:
+            parts = [self._normal(mean[:, j], variance[:, j], j)[index] for mean, variance in found]
+            dists.append(parts[0] if len(parts) == 1 else Mixture(parts, np.full(len(parts), 1 / len(parts))))
+        return dists
+
+    def noise_variance(self, rows: Array) -> Array:
+        """The expected noise variance of a new observation at each row: (n_rows, n_targets)."""
+        expected = np.mean([self._expected_noise(rows, k) for k in range(len(self.processes))], axis=0)
+        return np.broadcast_to(expected, len(rows))[:, None] * self.scale**2
+
+    def covariance(self, rows: Array, target: int, *, latent: bool) -> Array:
+        """cov of the observations, or of f, over all draws of the hyperparameters."""
+        cov: Array = np.mean([process.posterior(target).covariance(rows) for process in self.processes], axis=0)
+        if len(self.processes) > 1:
+            means = np.stack([process.mean(rows)[:, target] for process in self.processes])
+            cov = cov + np.cov(means.T, bias=True)
+        if not latent:
+            noise = [self._expected_noise(rows, k) for k in range(len(self.processes))]
+            cov[np.diag_indices(len(rows))] += np.mean(noise, axis=0)
+        return self.scale[target] ** 2 * cov
+
+    def sample(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:
+        """n draws of f for each target, (n, n_rows) each."""
+        counts = np.bincount(rng.integers(len(self.processes), size=n), minlength=len(self.processes))
+        drawn = []
+        for j in self.targets:
+            parts = [self._sample(self.processes[k], j, rows, m, rng, method) for k, m in enumerate(counts) if m]
+            drawn.append(rng.permutation(np.concatenate(parts)) if len(parts) > 1 else parts[0])
+        return drawn
+
+    def suggest(self, rows: Array, n: int) -> NDArray[np.intp]:
+        """The n rows of largest joint entropy of f, chosen one after the other."""
+        process, posterior = self.processes[0], self.processes[0].posterior()
+        noise = np.broadcast_to(self._expected_noise(rows, 0), len(rows))
+        return _greedy_batch(
+            process.moments(rows)[1].mean(axis=1),
+            lambda i: posterior.covariance(rows, rows[i : i + 1])[:, 0],
+            noise,
+            n,
+        )
+
+    def _normal(self, mean: Array, variance: Array, j: int) -> Normal:
+        """A normal distribution of target j in the units of y."""
+        return Normal(self.center[j] + self.scale[j] * mean, self.scale[j] * np.sqrt(variance))
+
+    def _noise(self, rows: Array, k: int) -> list[tuple[float, Any]]:
+        """Weights and values of a new observation's noise variance, for draw k of the hyperparameters."""
+        if self.noise_process is None:
+            return [(1.0, float(self.noise[k]))]
+        mean, variance = self.noise_process.log_variance(rows)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        # Far from the data the log variance varies as much as a priori, but within the limits of a fit.
+        logs = [np.clip(mean + node * np.sqrt(variance), -MAX_LOG_VARIANCE, MAX_LOG_VARIANCE) for node in nodes]
+        return [(w, np.exp(log)) for log, w in zip(logs, weights / weights.sum(), strict=True)]
+
+    def _expected_noise(self, rows: Array, k: int) -> Any:
+        return sum(weight * variance for weight, variance in self._noise(rows, k))
+
+    def _sample(self, process: Process, j: int, rows: Array, n: int, rng: np.random.Generator, method: str) -> Array:
+        deviations = draws(process.posterior(j).covariance(rows), n, random_state=rng, method=method)
+        return self.center[j] + self.scale[j] * (process.mean(rows)[:, j] + deviations)
+
+
+def _greedy_batch(variance: Array, column: Callable[[int], Array], noise: Array, n: int) -> NDArray[np.intp]:
+    """Rows of largest joint entropy, one after the other: each the most uncertain given those before it.
+
+    Parameters
+    ----------
+    variance : array of shape (n_rows,)
+        var f at each candidate.
+    column : callable(i) -> array of shape (n_rows,)
+        cov(f, fᵢ).
+    noise : array of shape (n_rows,)
+        Variance of an observation at each candidate.
+    """
+    variance, largest = variance.copy(), float(variance.max(initial=0.0))
+    columns: list[Array] = []
+    chosen: list[int] = []
+    for _ in range(n):
+        best = int(np.argmax(np.where(np.isin(np.arange(len(variance)), chosen), -np.inf, variance)))
+        chosen.append(best)
+        # One more column of the pivoted Cholesky factor of the candidates' covariance.
+        left = column(best)
+        for earlier in columns:
+            left = left - earlier * earlier[best]
+        pivot = left[best] + noise[best]
+        # A point of which everything is known says nothing about the others.
+        left = left / math.sqrt(pivot) if pivot > _ROUNDING * (largest + noise[best]) else np.zeros_like(left)
+        columns.append(left)
+        variance = np.maximum(variance - left**2, 0.0)
+    return np.array(chosen, dtype=np.intp)

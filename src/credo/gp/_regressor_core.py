@@ -1,0 +1,226 @@
+"""From a regressor's arguments to its fitted attributes, and from those to its objective and its predictor."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.estimator import (
+    ConvergenceWarning,
+    FitWarning,
+    Regressor,
+    Result,
+    check_places,
+    check_positive,
+    check_shapes,
+    choice,
+    numeric,
+)
+from credo.gp._data import targets
+from credo.gp._gaussian_process import GaussianProcess, process_base
+from credo.gp._heteroscedastic import HeteroscedasticObjective, NoiseProcess
+from credo.gp._objective import GaussianObjective
+from credo.gp._observations import Process
+from credo.gp._predictor import Predictor
+from credo.gp._sampling import sample_hyperparameters
+from credo.gp._search import FEW
+from credo.gp._training import TrainingTable, known_noise
+from credo.inference import REPRESENTATIONS
+from credo.kernels import Kernel
+from credo.learning import Draws
+from credo.linalg import one_blas_thread
+from credo.notices import warn
+
+Array = NDArray[np.float64]
+
+_MEANS = ("zero", "constant", "linear")
+
+
+class RegressorCore(Regressor, GaussianProcess):
+    """The base class of `GPRegressor`, which adds the arguments and what users call.
+
+    The training table is kept in fitted attributes. Objective and predictor are made from it, and aren't saved.
+    """
+
+    mean: str
+    noise: Any
+    standardize: bool
+    method: str
+
+    kernel_: Kernel
+    X_train_: Array
+    y_train_: Array
+    weight_: Array
+    train_index_: NDArray[np.intp]
+    train_noise_: Array
+    known_noise_: Array | None
+    noise_levels_: Array
+    noise_process_: NoiseProcess | None
+    center_: Array
+    scale_: Array
+    draws_: Draws | None
+    thetas_: Array
+
+    _held_predictor: Predictor | None
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        y = "~n" if self._single else "~n t"
+        sizes = check_shapes(
+            self, {"d": self.n_features_in_}, X_train_="n d", weight_="n", y_train_=y, center_="t", scale_="t",
+            train_noise_="n", train_index_="m", noise_levels_="k", known_noise_="n?",
+        )  # fmt: skip
+        if sizes["t"] != 1 and self._single:
+            raise ValueError(f"center_ holds {sizes['t']} values for a single target")
+        if np.isinf(self.y_train_).any() or np.isnan(self.y_train_).all(axis=0).any():
+            raise ValueError("y_train_ holds values that aren't finite")
+        check_places(self, "train_index_", sizes["n"])
+        check_positive(self, "weight_", "scale_")
+        check_positive(self, "train_noise_", "noise_levels_", zero=True)
+        if self.draws_ is not None:
+            check_shapes(self, {"p": len(self.theta_), "k": len(self.noise_levels_)}, thetas_="k p")
+        if self.noise_process_ is not None and self.noise_process_.X.shape[1] != self.n_features_in_:
+            raise ValueError("noise_process_ belongs to another table")
+        # The objective is built again from these.
+        self._check_arguments()
+        if self._objective().tree.names != self.theta_names_:
+            raise ValueError("theta_names_ are not the parameters of this kernel and noise")
+
+    def _check_arguments(self) -> None:
+        self._check_learning()
+        choice("mean", self.mean, _MEANS)
+        choice("method", self.method, ("auto", *REPRESENTATIONS))
+        known_noise(self.noise)
+        if self.hyperparameters == "sample" and self._is_heteroscedastic():
+            raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
+
+    def _is_heteroscedastic(self) -> bool:
+        return isinstance(self.noise, str) and self.noise == "heteroscedastic"
+
+    def _keep_table(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        """The training table, as fitted attributes."""
+        rows: Any = self._validated(numeric(X))
+        try:
+            given = targets(y, rows, name=type(self).__name__)
+        except ValueError:
+            self._refuse_words(y)
+            raise
+        self._refuse_extremes(given)
+        weight = np.ones(len(rows)) if sample_weight is None else self._weights(sample_weight, rows)
+        table, self.train_index_ = TrainingTable.of(
+            rows, given, weight, self.noise, standardize=self.standardize, mean=self.mean, method=self.method
+        )
+        self.X_train_, self.y_train_, self.weight_ = table.X, table.y, table.weight
+        self.center_, self.scale_, self.known_noise_ = table.center, table.scale, table.row_noise
+
+    def _table(self) -> TrainingTable:
+        return TrainingTable(
+            self.X_train_, self.y_train_, self.weight_, self.center_, self.scale_, self.known_noise_, self.mean,
+            self.method,
+        )  # fmt: skip
+
+    @property
+    def _single(self) -> bool:
+        """Whether y has one column."""
+        return self.y_train_.ndim == 1
+
+    def _make_objective(self) -> GaussianObjective | HeteroscedasticObjective:
+        kernel, table = self._first_kernel(), self._table()
+        if self._is_heteroscedastic():
+            noise_kernel = self._named_kernel("rbf")
+            return table.heteroscedastic_objective(kernel, noise_kernel, hyperpriors=self.hyperpriors)
+        fixed = self.hyperparameters == "fixed"
+        return table.objective(kernel, self.noise, fixed=fixed, hyperpriors=self.hyperpriors)
+
+    def _sample_hyperparameters(self, rng: np.random.Generator) -> None:
+        """Chains from around the maximum; `theta_` becomes the mean of their draws."""
+        found = sample_hyperparameters(
+            self._objective(),
+            self.theta_,
+            variance_factor=self._table().variance_factor,
+            n_draws=int(self.n_draws),
+            rng=rng,
+        )
+        self.draws_, self.thetas_, self.theta_ = found.draws, found.thetas, found.center
+        self.result_ = Result(self.draws_.converged, self.draws_.n_evaluations, self.draws_.message)
+        if not self.draws_.converged:
+            warn(self.draws_.message, ConvergenceWarning, stacklevel=4)
+
+    def _finish(self) -> None:
+        """What follows from the hyperparameters."""
+        objective, table, bound = self._objective(), self._table(), None
+        self.noise_process_ = None
+        if isinstance(objective, HeteroscedasticObjective):
+            noise, bound, self.noise_process_ = objective.noise_at(self.theta_, self.method)
+        else:
+            noise = objective.noise_at(self.theta_)
+        count = objective.observations.count
+        noises = [noise] if self.draws_ is None else [objective.noise_at(theta) for theta in self.thetas_]
+        self.noise_levels_ = np.array([float(np.average(each, weights=count)) for each in noises])
+        self.train_noise_ = noise[table.merged.index]
+        kernel, factor = objective.kernel_at(self.theta_), table.variance_factor
+        self.kernel_ = factor * kernel if factor != 1.0 else kernel
+        variance = float(np.average(noise, weights=count)) * self.scale_**2
+        self.noise_variance_ = float(variance[0]) if self._single else variance
+        process = self._predictor().processes[0]
+        self._report_jitter()
+        if self.draws_ is None:
+            # No number stands for the evidence of all draws.
+            self.log_evidence_ = table.in_units_of_y(process.log_evidence if bound is None else bound)
+            self.evidence_method_ = "exact" if bound is None else "elbo"
+            names = self._feature_names()
+            self.evidence_base_ = process_base(
+                self._first_kernel(),
+                mean=self.mean,
+                slopes=[names[j] for j in table.basis.columns],
+                standardize=self.standardize,
+                optimized=self.hyperparameters == "optimize",
+                noise_known=known_noise(self.noise) is not None,
+                several=not self._single,
+            )
+
+    def _report_jitter(self) -> None:
+        """Say in the result's message that the covariance needed jitter, and warn if it isn't negligible."""
+        message, advice = self._predictor().jitter_report()
+        if message:
+            self.result_ = replace(self.result_, message=f"{self.result_.message}; {message}")
+        if advice:
+            warn(f"{message}, {advice}", FitWarning, stacklevel=5)
+
+    def _predictor(self) -> Predictor:
+        """Made again after the model was loaded."""
+        held = getattr(self, "_held_predictor", None)
+        if held is None:
+            objective, table = self._objective(), self._table()
+            observations = table.observations
+            # In one thread where it is quicker, so that a loaded model predicts exactly what the fitted one did.
+            with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
+                if self.draws_ is None:
+                    process = observations.condition(objective.kernel_at(self.theta_), self.train_noise_)
+                    held = self._make_predictor((process,))
+                else:
+                    index = table.merged.index
+                    held = self._make_predictor(
+                        tuple(
+                            observations.condition(objective.kernel_at(theta), objective.noise_at(theta)[index])
+                            for theta in self.thetas_
+                        )
+                    )
+                self._held_predictor = held
+        return held
+
+    def _make_predictor(self, processes: tuple[Process, ...]) -> Predictor:
+        return Predictor(processes, self.noise_levels_, self.noise_process_, self.center_, self.scale_)
+
+    def _only_process(self, purpose: str) -> Process:
+        processes = self._predictor().processes
+        if len(processes) > 1:
+            raise ValueError(
+                f"{purpose} needs a single set of hyperparameters, and these were sampled: fit with "
+                'hyperparameters="optimize"'
+            )
+        return processes[0]

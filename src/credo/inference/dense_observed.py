@@ -1,0 +1,226 @@
+"""Exact conditioning of a Gaussian process on targets with Gaussian noise.
+
+C = K + Σ is filled, factored and inverted in one triangle of one matrix; `flat_mean` has the equations.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.estimator import positive_integer
+from credo.inference.flat_mean import FlatMean
+from credo.inference.paths import Paths, prior_paths
+from credo.inference.protocols import Basis, Gradient
+from credo.kernels import Kernel
+from credo.kernels._jit import outer_minus_triangle
+from credo.linalg import Factor, Workspace, parallel_rows
+
+if TYPE_CHECKING:
+    from credo.inference.dense import DensePrior
+
+Array = NDArray[np.float64]
+
+# Rows that share one Gram matrix in a derivative by an input, which costs n·64 kernel values instead of n².
+_CHUNK = 64
+# The share of a prior variance that differences of covariances can't tell from zero.
+_ROUNDING = 1e-13
+# A left-out target whose precision is less than this share of what it would be under a known mean has none.
+_UNDETERMINED = 1e-9
+
+
+class DensePosterior:
+    """f given targets with Gaussian noise; see `ObservedPosterior` for what the methods give.
+
+    C is factored when first needed. `gradient` replaces the factor by the inverse in the same memory; what is asked
+    afterwards factors C again.
+    """
+
+    def __init__(
+        self, prior: DensePrior, Y: Array, noise: Array, basis: Basis, *, extended: Factor | None = None
+    ) -> None:
+        self.prior, self.Y, self.noise, self.basis = prior, Y, noise, basis
+        self._workspace: Workspace | None = None
+        if extended is not None:
+            self._factor = extended
+
+    def __del__(self) -> None:
+        workspace = getattr(self, "_workspace", None)
+        if workspace is not None:
+            self.prior.representation.give_back(workspace)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The factor, without the memory of a workspace."""
+        return vars(self) | {"_factor": self._factor, "_workspace": None}
+
+    @property
+    def mean(self) -> Array:
+        return self.latent(self.prior.X)[0]
+
+    @property
+    def variance(self) -> Array:
+        return self.latent(self.prior.X)[1]
+
+    @property
+    def jitter(self) -> float:
+        return self._solver.jitter
+
+    @cached_property
+    def log_evidence(self) -> float:
+        return self._mean.log_evidence(self._solver.logdet)
+
+    def gradient(self) -> Gradient:
+        n_targets = self.Y.shape[1]
+        columns = [self.alpha]
+        if self._mean.factor is not None:
+            columns.append(math.sqrt(n_targets) * self._solver.half_solve(self._mean.root, transpose=True))
+        workspace = self._factored()
+        V = workspace.invert()
+        self._workspace = None
+        parallel_rows(outer_minus_triangle, len(V), np.ascontiguousarray(np.hstack(columns)), float(n_targets), V)
+        found = Gradient(self.prior.kernel.pullback(self.prior.X, V, triangle=True), np.diagonal(V).copy())
+        vars(self).pop("_factor", None)
+        self.prior.representation.give_back(workspace)
+        return found
+
+    def expected(self, rows: Array) -> Array:
+        mean = self.basis(rows) @ self._mean.coefficients
+        for block, cross, _ in self.prior.blocks(rows):
+            mean[block] += cross @ self.alpha
+        return mean
+
+    def latent(self, rows: Array) -> tuple[Array, Array]:
+        mean, variance = np.empty((len(rows), self.Y.shape[1])), np.empty(len(rows))
+        for block, cross, prior in self.prior.blocks(rows):
+            H = self.basis(rows[block])
+            mean[block] = cross @ self.alpha + H @ self._mean.coefficients
+            variance[block] = self._variance(prior, cross, H)
+        return mean, variance
+
+    def covariance(self, rows: Array, others: Array | None = None) -> Array:
+        half, root = self._roots(self.prior.cross(rows), self.basis(rows))
+        if others is not None:
+            other_half, other_root = self._roots(self.prior.cross(others), self.basis(others))
+            return self.prior.kernel.cross(rows, others) - half.T @ other_half + root.T @ other_root
+        prior = self.prior.kernel.gram(rows)
+        cov = prior - half.T @ half
+        # Variances that are negative by rounding are corrected.
+        diagonal = np.einsum("ii->i", cov)
+        np.maximum(diagonal, _ROUNDING * np.diagonal(prior), out=diagonal)
+        cov += root.T @ root
+        return 0.5 * (cov + cov.T)
+
+    def difference(self, rows: Array, origin: Array) -> tuple[Array, Array]:
+        kernel, other = self.prior.kernel, origin[None]
+        cross, H = self.prior.cross(rows) - self.prior.cross(other), self.basis(rows) - self.basis(other)
+        prior = kernel.diagonal(rows) + kernel.diagonal(other) - 2 * kernel.cross(rows, other)[:, 0]
+        mean = cross @ self.alpha[:, 0] + H @ self._mean.coefficients[:, 0]
+        return mean, self._variance(prior, cross, H)
+
+    def difference_gradient(self, row: Array, origin: Array, *, by_mean: float, by_variance: float) -> Array:
+        """With k and h the differences between x and the origin of the covariances with the training rows and of the
+        bases, and u = h − HᵀC⁻¹k (Rasmussen & Williams 2.41–2.42), the mean is kᵀα + hᵀb̂ and the variance
+        k(x, x) + k(o, o) − 2k(x, o) − kᵀC⁻¹k + uᵀA⁻¹u.
+        """
+        here, other = row[None], origin[None]
+        half = self._factor.half_solve((self.prior.cross(here) - self.prior.cross(other)).T)
+        by_cross = by_mean * self.alpha[:, 0]
+        by_basis = by_mean * self._mean.coefficients[:, 0]
+        solved = half[:, 0]
+        if self._mean.factor is not None:
+            uncertain = self._mean.factor.solve(
+                (self.basis(here) - self.basis(other))[0] - self._mean.basis.T @ half[:, 0]
+            )
+            solved = solved + self._mean.basis @ uncertain
+            by_basis = by_basis + 2 * by_variance * uncertain
+        by_cross = by_cross - 2 * by_variance * self._factor.half_solve(solved, transpose=True)
+        # The means on offer are affine in x, so that a difference over one unit is their derivative.
+        corners = self.basis(np.vstack([row, row + np.eye(len(row))]))
+        rows = np.vstack([self.prior.X, other])
+        slope = _input_gradient(self.prior.kernel, row, rows, np.append(by_cross, -2 * by_variance), by_variance)
+        return (corners[1:] - corners[0]) @ by_basis + slope
+
+    def left_out(self) -> tuple[Array, Array]:
+        """Rasmussen & Williams 5.10–5.12."""
+        root = self._factor.half_solve(self._mean.root, transpose=True)
+        whole = self._factor.inverse_diagonal()
+        precision = whole - np.einsum("ij,ij->i", root, root)
+        determined = precision > _UNDETERMINED * whole
+        variance = np.where(determined, 1.0 / np.where(determined, precision, 1.0), np.inf)
+        with np.errstate(invalid="ignore"):
+            return self.Y - self.alpha * variance[:, None], variance
+
+    def extended(self, rows: Array, Y: Array, noise: Array) -> DensePosterior:
+        own = self.prior.kernel.gram(rows)
+        own.flat[:: len(own) + 1] += noise
+        factor = self._factor.extend(self.prior.cross(rows).T, own)
+        prior = self.prior.representation.extended(rows).prior(self.prior.kernel)
+        return DensePosterior(prior, np.vstack([self.Y, Y]), np.append(self.noise, noise), self.basis, extended=factor)
+
+    def paths(self, n: int, rng: np.random.Generator, *, n_features: int = 2048) -> Paths:
+        """By Matheron's rule; for the first target."""
+        positive_integer("n", n)
+        positive_integer("n_features", n_features)
+        prior = prior_paths(self.prior.kernel, self.prior.X, self.basis, n, n_features, rng)
+        # The jitter is noise like any other.
+        errors = np.sqrt(self.noise + self.jitter)[:, None] * rng.standard_normal((len(self.Y), n))
+        misfit = self._factor.half_solve(self.Y[:, :1] - prior(self.prior.X).T - errors)
+        mean = FlatMean.of(misfit, self._mean.basis)
+        return prior.corrected(self._factor.half_solve(mean.residual, transpose=True), mean.coefficients)
+
+    @cached_property
+    def alpha(self) -> Array:
+        """α = C⁻¹(Y − Hb̂)."""
+        return self._solver.half_solve(self._mean.residual, transpose=True)
+
+    @cached_property
+    def _mean(self) -> FlatMean:
+        solver = self._solver
+        return FlatMean.of(solver.half_solve(self.Y), solver.half_solve(self.basis(self.prior.X)))
+
+    @property
+    def _solver(self) -> Workspace | Factor:
+        """What solves with L: a factor that there is, or else the workspace, which is cheaper to make."""
+        return self._factor if "_factor" in vars(self) else self._factored()
+
+    @cached_property
+    def _factor(self) -> Factor:
+        return self._factored().as_factor()
+
+    def _factored(self) -> Workspace:
+        """A workspace with the factor of C."""
+        if self._workspace is None:
+            workspace = self.prior.representation.lend()
+            workspace.factor(self._fill)
+            self._workspace = workspace
+        return self._workspace
+
+    def _fill(self, C: Array) -> None:
+        self.prior.kernel.fill(self.prior.X, C)
+        np.einsum("ii->i", C)[...] += self.noise
+
+    def _roots(self, cross: Array, H: Array) -> tuple[Array, Array]:
+        """L⁻¹k for each new row, and a root of what the mean's coefficients add to the covariance."""
+        half = self._factor.half_solve(cross.T)
+        return half, self._mean.uncertainty(H, half)
+
+    def _variance(self, prior: Array, cross: Array, H: Array) -> Array:
+        half, root = self._roots(cross, H)
+        inner = prior - np.einsum("ij,ij->j", half, half)
+        return np.maximum(inner, 0.0) + np.einsum("ij,ij->j", root, root)
+
+
+def _input_gradient(kernel: Kernel, row: Array, others: Array, weights: Array, own: float) -> Array:
+    """∂/∂x of Σ wⱼ k(x, zⱼ) + own·k(x, x), by pulling back Gram matrices of x and a few other rows at a time."""
+    total = np.zeros_like(row)
+    for start in range(0, len(others), _CHUNK):
+        part = weights[start : start + _CHUNK]
+        W = np.zeros((len(part) + 1, len(part) + 1))
+        W[0, 1:] = W[1:, 0] = 0.5 * part
+        W[0, 0] = own if start == 0 else 0.0
+        total += kernel.pullback_inputs(np.vstack([row[None], others[start : start + _CHUNK]]), W)[0]
+    return total

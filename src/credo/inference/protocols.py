@@ -1,0 +1,193 @@
+"""The contract between representations of a latent Gaussian and the methods that condition it on data.
+
+    representation.prior(kernel)  →  prior.observe(Y, noise, basis)  or  prior.sites(precision, location)  →  posterior
+
+A representation knows how the covariance of the training rows is stored and factored. Exact inference, Laplace, EP, VI
+and the samplers use only what is written here, so that a new representation needs no change outside its own module and
+the look-up `REPRESENTATIONS`; `tests/contracts/test_representations.py` then runs over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.inference.paths import Paths
+from credo.kernels import Kernel
+
+Array = NDArray[np.float64]
+# From rows to the columns H of the mean function Hb, whose coefficients b have a flat prior.
+Basis = Callable[[Array], Array]
+
+
+def no_basis(rows: Array) -> Array:
+    """The basis of a mean that is zero."""
+    return np.empty((len(rows), 0))
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """Derivatives of a log evidence: by the kernel's free parameters, and by each row's noise variance.
+
+    `by_kernel` is in natural units and in the order of the kernel's `names`. `by_noise` is empty for a posterior from
+    sites.
+    """
+
+    by_kernel: Array
+    by_noise: Array = field(default_factory=lambda: np.empty(0))
+
+
+class Representation(Protocol):
+    """The training rows X, and how covariances between them are stored and factored."""
+
+    X: Array
+
+    def subset(self, rows: NDArray[np.intp]) -> Self:
+        """The same for some of the rows: searches start on few."""
+        ...
+
+    def extended(self, rows: Array) -> Self:
+        """The same with further rows."""
+        ...
+
+    def prior(self, kernel: Kernel) -> LatentPrior:
+        """f ~ N(0, K) at the training rows."""
+        ...
+
+
+class LatentPrior(Protocol):
+    """f ~ GP(0, k), to be conditioned at the training rows."""
+
+    def observe(self, Y: Array, noise: Array | float, basis: Basis = no_basis) -> ObservedPosterior:
+        """Given Y = Hb + f + ε with ε ~ N(0, noise), one column for each target, and flat b."""
+        ...
+
+    def sites(self, precision: Array, location: Array) -> SitePosterior:
+        """Given one Gaussian site exp(−½τf² + νf) for each row, which Laplace, EP and VI update."""
+        ...
+
+    def multiply(self, v: Array) -> Array:
+        """K v."""
+        ...
+
+    def color(self, white: Array) -> Array:
+        """L z, for a root K = LLᵀ: a draw of f from standard normal numbers."""
+        ...
+
+    def whiten(self, f: Array) -> Array:
+        """L⁻¹f."""
+        ...
+
+
+class LatentPosterior(Protocol):
+    """The Gaussian distribution of f given data or sites. With several targets, means have a column for each."""
+
+    @property
+    def mean(self) -> Array:
+        """E f at the training rows."""
+        ...
+
+    @property
+    def variance(self) -> Array:
+        """var f at the training rows."""
+        ...
+
+    @property
+    def log_evidence(self) -> float:
+        """ln p(Y), or ln ∫ N(f | 0, K) Π sites df."""
+        ...
+
+    def latent(self, rows: Array) -> tuple[Array, Array]:
+        """E f and var f at new rows."""
+        ...
+
+    def covariance(self, rows: Array, others: Array | None = None) -> Array:
+        """cov f between new rows, or between these and others."""
+        ...
+
+
+class SitePosterior(LatentPosterior, Protocol):
+    """N(f | 0, K) times one Gaussian site for each row."""
+
+    @property
+    def precision(self) -> Array: ...
+
+    @property
+    def location(self) -> Array: ...
+
+    @property
+    def alpha(self) -> Array:
+        """a = K⁻¹μ = ν − τμ."""
+        ...
+
+    @property
+    def logdet(self) -> float:
+        """ln|I + KT|, with T the sites' precisions."""
+        ...
+
+    @property
+    def divergence(self) -> float:
+        """The Kullback–Leibler divergence of this distribution from the prior."""
+        ...
+
+    def weights(self, location: Array) -> Array:
+        """(I + TK)⁻¹ν: `alpha` for another location of the sites."""
+        ...
+
+    def gradient(self, by_mean: Array | None = None) -> Gradient:
+        """The derivatives of the log evidence at fixed sites.
+
+        Parameters
+        ----------
+        by_mean : array of shape (n,), optional
+            s of a further term sᵀ∂μ/∂θ, for an evidence that isn't stationary in the mean, such as Laplace's.
+        """
+        ...
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """A draw of f − μ at the training rows."""
+        ...
+
+
+class ObservedPosterior(LatentPosterior, Protocol):
+    """f given targets with Gaussian noise."""
+
+    @property
+    def jitter(self) -> float:
+        """What had to be added to the diagonal of K + noise."""
+        ...
+
+    def gradient(self) -> Gradient:
+        """The derivatives of the log evidence."""
+        ...
+
+    def expected(self, rows: Array) -> Array:
+        """E f at new rows, without the cost of a variance."""
+        ...
+
+    def difference(self, rows: Array, origin: Array) -> tuple[Array, Array]:
+        """Mean and variance of f(x) − f(origin) of the first target at new rows."""
+        ...
+
+    def difference_gradient(self, row: Array, origin: Array, *, by_mean: float, by_variance: float) -> Array:
+        """∂/∂x of by_mean·E + by_variance·var of f(x) − f(origin); a ValueError where the kernel has no derivative."""
+        ...
+
+    def left_out(self) -> tuple[Array, Array]:
+        """Mean and variance of each target given all others; the variance is shared by the columns.
+
+        A target without which the mean's coefficients aren't determined has an infinite variance.
+        """
+        ...
+
+    def extended(self, rows: Array, Y: Array, noise: Array) -> Self:
+        """The posterior given further observations."""
+        ...
+
+    def paths(self, n: int, rng: np.random.Generator, *, n_features: int = 2048) -> Paths:
+        """n functions drawn from the posterior, which can be evaluated anywhere."""
+        ...
