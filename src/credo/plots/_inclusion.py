@@ -16,7 +16,7 @@ from credo.plots._fitted import columns
 from credo.plots._labels import name_axis, name_log_axis, probability_text
 from credo.plots._models import posterior_of
 from credo.plots._style import ACCENT, ALERT, MUTED, RULE, canvas, key, tidy
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets import ModelPrior
 
 # Of the width, where a path stands beside the bars: the bars, and the path's panel.
 LEFT, _RIGHT = 0.52, 0.42

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.subsets import Standard
-from credo.subsets._dependence import Dependence, dependence_of
+from credo.subsets import Dependence, Standard, dependence_of
 
 
 @dataclass(frozen=True)

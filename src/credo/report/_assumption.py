@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets import ModelPrior
 
 Vector = NDArray[np.float64]
 
