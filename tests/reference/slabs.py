@@ -58,7 +58,7 @@ def shrinkage(name, n, k, rest, *, g=None, **_):
 
 
 def spread(name, n, yy, k, rest, **options):
-    """E[s], E[s²], the factor of A⁻¹ in the covariance of the coefficients, and the predictive variance of the noise."""
+    """E[s], E[s²], the factor of A⁻¹ in the coefficients' covariance, and the predictive variance of the noise."""
     first, second = shrinkage(name, n, k, rest, **options)
     if options.get("noise_variance"):
         return first, second, options["noise_variance"], options["noise_variance"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.reference import logistic_models as plain
 
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets._models import ModelPrior
 from credo.subsets.logistic import Dataset, _sampler
 from credo.subsets.logistic import _laplace_jit as _jit
 

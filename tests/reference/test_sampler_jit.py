@@ -5,7 +5,7 @@ import pytest
 from tests.reference import sampler as plain
 
 from credo.subsets._dependence import DEPENDENT
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets._models import ModelPrior
 from credo.subsets._slabs import slab_of
 from credo.subsets.sampler import _factors_jit as factors
 from credo.subsets.sampler import _gibbs_jit as gibbs
@@ -43,8 +43,8 @@ def chain(X, y, name="g", inclusion=0.3, *, starts=((),), seed=3, **options):
     return made, slab, prior
 
 
-def one(walker, i=0):
-    return factors.replica(walker.replicas, i)
+def one(made, i=0):
+    return factors.replica(made.replicas, i)
 
 
 def check_factored(m, X, y, ridge):
@@ -67,32 +67,32 @@ def check_factored(m, X, y, ridge):
 @pytest.mark.parametrize("options", [{}, {"name": "normal", "slab_variance": 0.5}], ids=["no ridge", "ridge"])
 def test_flips_keep_what_would_be_made_from_scratch(options):
     X, y = data()
-    walker, slab, _ = chain(X, y, **options)
-    m = one(walker)
+    made, slab, _ = chain(X, y, **options)
+    m = one(made)
     for j in (3, 0, 6, 1, 4, 0, 3, 2, 4, 6, 1, 2, 0):
         before = set(m.members[: m.size[0]].tolist())
-        (factors.remove if j in before else factors.insert)(walker.columns, m, j)
+        (factors.remove if j in before else factors.insert)(made.columns, m, j)
         assert set(m.members[: m.size[0]].tolist()) == before ^ {j} == set(np.flatnonzero(m.inside).tolist())
         check_factored(m, X, y, slab.ridge)
 
 
 def test_insert_and_remove_undo_each_other_and_building_anew_changes_nothing():
     X, y = data()
-    walker, _, _ = chain(X, y, starts=((0, 3, 4),))
-    m = one(walker)
+    made, _, _ = chain(X, y, starts=((0, 3, 4),))
+    m = one(made)
     s, r, Q = m.s.copy(), m.r.copy(), m.Q[:3].copy()
-    factors.insert(walker.columns, m, 6)
-    factors.remove(walker.columns, m, 6)
+    factors.insert(made.columns, m, 6)
+    factors.remove(made.columns, m, 6)
     for _ in range(2):
         for ours, before in ((m.s, s), (m.r, r), (m.Q[:3], Q)):
             np.testing.assert_allclose(ours, before, atol=1e-12)
-        factors.build(walker.columns, m)
+        factors.build(made.columns, m)
 
 
 def test_a_model_of_dependent_columns_is_built_without_them():
     X, y = data()
-    walker, _, _ = chain(X, y, starts=((2, 4, 5),))
-    assert set(one(walker).members[: one(walker).size[0]].tolist()) == {2, 4}
+    made, _, _ = chain(X, y, starts=((2, 4, 5),))
+    assert set(one(made).members[: one(made).size[0]].tolist()) == {2, 4}
 
 
 def test_a_remainder_has_its_digits_where_little_is_left():
@@ -101,9 +101,9 @@ def test_a_remainder_has_its_digits_where_little_is_left():
     z = y - X @ np.linalg.lstsq(X, y)[0]
     X[:, 5] = X[:, 0] + X[:, 3] + 1e-7 * z / np.linalg.norm(z)
     length = np.linalg.norm(X[:, 5])
-    walker, _, _ = chain(X, y, starts=((0, 3),))
-    m = one(walker)
-    square = factors.remainder(walker.columns, m, 5, np.empty(m.Q.shape[1]), np.empty(2))
+    made, _, _ = chain(X, y, starts=((0, 3),))
+    m = one(made)
+    square = factors.remainder(made.columns, m, 5, np.empty(m.Q.shape[1]), np.empty(2))
     assert square == pytest.approx((1e-7 / length) ** 2, rel=1e-7)
     assert abs(m.s[5] / square - 1.0) > 1e-3, "the difference of squares has fewer digits"
 
@@ -113,22 +113,22 @@ def test_a_remainder_has_its_digits_where_little_is_left():
 def test_neighbours(name, model):
     X, y = data()
     X[:, 3] = X[:, 0] + 1e-6 * X[:, 3]
-    walker, slab, prior = chain(X, y, name, starts=(model,), **SLABS[name])
+    made, slab, prior = chain(X, y, name, starts=(model,), **SLABS[name])
     joints, here = plain.neighbours(X, y, model, slab, prior)
     assert np.isinf(joints[5]) == (name != "normal" and 2 in model)
-    np.testing.assert_allclose(one(walker).log_joint, joints, atol=1e-7)
-    assert one(walker).here[0] == pytest.approx(here, abs=1e-9)
+    np.testing.assert_allclose(one(made).log_joint, joints, atol=1e-7)
+    assert one(made).here[0] == pytest.approx(here, abs=1e-9)
 
 
 def test_steps_and_swaps():
     X, y = data()
-    walker, slab, prior = chain(X, y, starts=((1, 3), (0, 2)))
-    replicas = [one(walker, i) for i in range(2)]
+    made, slab, prior = chain(X, y, starts=((1, 3), (0, 2)))
+    replicas = [one(made, i) for i in range(2)]
     there = [(*plain.neighbours(X, y, model, slab, prior), model) for model in ((1, 3), (0, 2))]
     odds = np.empty(7)
     for beta in (0.0, 0.3, 1.0):
         ladder = gibbs.Ladder(np.array([1.0, beta]), np.ones(2, int), np.arange(2), 0.1, np.zeros((1, 2)))
-        total, top = gibbs.flip_rates(walker.target, replicas[0], beta, 0.1, odds)
+        total, top = gibbs.flip_rates(made.target, replicas[0], beta, 0.1, odds)
         rates, p_in = plain.flip_rates(*there[0], beta, 0.1)
         assert np.log(total) + top == pytest.approx(np.log(rates.sum()), abs=1e-9)
         for uniform in (0.0, 0.2, 0.55, 0.9, 0.999):
@@ -137,22 +137,22 @@ def test_steps_and_swaps():
         included = np.zeros(7)
         gibbs.add_inclusions(replicas[0], odds, np.exp(-top), 1.0 / rates.sum(), included)
         np.testing.assert_allclose(included, plain.add_inclusions(rates, p_in), rtol=1e-9)
-        ours = gibbs.log_swap_odds(walker.target, *replicas, ladder, 0, odds)
+        ours = gibbs.log_swap_odds(made.target, *replicas, ladder, 0, odds)
         assert ours == pytest.approx(plain.log_swap_odds(*there, 1.0, beta, 0.1), abs=1e-9)
 
 
 def test_columns_of_several_blocks():
     """1100 columns, which are processed in three blocks; at β = 1, where the reference doesn't matter."""
     X, y = data(d=1100)
-    walker, slab, prior = chain(X, y, inclusion=0.01, starts=((1, 1050, 600),))
-    m, odds = one(walker), np.empty(1100)
+    made, slab, prior = chain(X, y, inclusion=0.01, starts=((1, 1050, 600),))
+    m, odds = one(made), np.empty(1100)
     for j in (1099, 3, 600):
-        (factors.remove if m.inside[j] else factors.insert)(walker.columns, m, j)
+        (factors.remove if m.inside[j] else factors.insert)(made.columns, m, j)
         check_factored(m, X, y, 0.0)
-    neighbours(walker.columns, walker.target, m)
+    neighbours(made.columns, made.target, m)
     joints, here = plain.neighbours(X, y, (1, 1050, 1099, 3), slab, prior)
     np.testing.assert_allclose(m.log_joint, joints, atol=1e-8)
-    total, top = gibbs.flip_rates(walker.target, m, 1.0, 0.001, odds)
+    total, top = gibbs.flip_rates(made.target, m, 1.0, 0.001, odds)
     rates, _ = plain.flip_rates(joints, here, (1, 1050, 1099, 3), 1.0, 0.001)
     assert np.log(total) + top == pytest.approx(np.log(rates.sum()), abs=1e-8)
     grid = np.linspace(0.0, 0.9999, 200)
@@ -168,17 +168,17 @@ def test_columns_of_several_blocks():
 def test_run_rounds(name, inclusion):
     X, y = data()
     starts, betas, strides = ((6,), (), (1, 2)), np.array([1.0, 0.4, 0.0]), np.array([3, 2, 2])
-    walker, slab, prior = chain(X, y, name, inclusion, starts=starts, **SLABS[name])
+    made, slab, prior = chain(X, y, name, inclusion, starts=starts, **SLABS[name])
     ladder = gibbs.Ladder(betas, strides, np.arange(3), 0.1, np.zeros((2, 2)))
     uniforms = np.random.default_rng(2).random((60, 10))
     record = gibbs.Record(np.ones((180, 3)), np.empty((180, 7), dtype=np.int64), np.zeros(7))
-    arguments = walker.columns, walker.target, walker.replicas, ladder, record, uniforms, 0
+    arguments = made.columns, made.target, made.replicas, ladder, record, uniforms, 0
     assert gibbs.run_rounds(*arguments) == (60, 180)
     visited, weights, included, last = plain.run_rounds(X, y, starts, slab, prior, betas, strides, 0.1, uniforms)
     assert [tuple(sorted(row[row >= 0].tolist())) for row in record.models] == visited
     np.testing.assert_allclose(record.trace[:, 2], weights, rtol=1e-7)
     np.testing.assert_allclose(record.included, included, rtol=1e-7)
-    assert [tuple(np.flatnonzero(walker.replicas.inside[i]).tolist()) for i in ladder.holder] == last
+    assert [tuple(np.flatnonzero(made.replicas.inside[i]).tolist()) for i in ladder.holder] == last
     assert (ladder.rejected[:, 1] == 30).all() and (ladder.rejected[:, 0] < 29).all()
 
 

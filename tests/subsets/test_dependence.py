@@ -12,7 +12,7 @@ from tests.subsets.oracle import evidence, subsets
 
 from credo.estimator import FitWarning
 from credo.subsets._dependence import DEPENDENT, dependence_of, is_dependent, what_is_left
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets._models import ModelPrior
 from credo.subsets.spike_slab import SpikeSlabRegressor
 from credo.subsets.spike_slab_classifier import SpikeSlabClassifier
 
@@ -262,7 +262,7 @@ def test_many_groups_are_counted():
     X = rng.normal(size=(30, 10))
     X = np.column_stack([X, X[:, :5], *(X[:, :1] * k for k in (2, 3, 4, 5))])
     found = dependence_of(X - X.mean(axis=0))
-    (words,) = found.words([f"c{j}" for j in range(19)], proper=False)
+    (words,) = found.messages([f"c{j}" for j in range(19)], proper=False)
     assert words.startswith("columns c0, c10, c15, c16, c17 and 1 more; columns c1, c11; columns c2, c12 (and 2 more ")
 
 

@@ -11,7 +11,7 @@ from tests.subsets.test_spike_slab import SLABS, data, each_slab
 from credo.estimator import FitWarning
 from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
 from credo.subsets._design import Design
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets._models import ModelPrior
 
 UNITS = [(1e-130, 1.0), (1e130, 1.0), (1.0, 1e-130), (1e-100, 1e-140), (1e139, 1e149)]
 
@@ -126,7 +126,7 @@ def test_what_the_words_about_the_bic_advise_helps():
     assert wrong["bic"] > 6.5 and wrong["g"] < 3 and wrong["zellner-siow"] < 3
 
 
-def test_columns_that_do_not_vary_leave_nowhere_to_walk():
+def test_columns_that_do_not_vary_leave_one_model():
     with pytest.warns(FitWarning):
         model = SpikeSlabRegressor(search="gibbs").fit(np.ones((30, 3)), np.arange(30.0))
     assert model.map_model_ == () and model.predict(np.ones((1, 3)))[0] == pytest.approx(14.5)
@@ -163,7 +163,7 @@ def test_few_rows_and_many_expected_columns_are_said():
     told = r"prior_inclusion=\(1.0, 1.0\) expects 30 of 60 columns .* use prior_inclusion=\(1, 60\)"
     with pytest.warns(FitWarning, match=told):
         SpikeSlabClassifier("beta-binomial", n_draws=50, random_state=0).fit(X, rng.normal(size=40) > 0)
-    assert not ModelPrior(60, (1.0, 1.0)).words(40) and not ModelPrior(30, (1.0, 1.0)).words(40, beta=True)
+    assert not ModelPrior(60, (1.0, 1.0)).messages(40) and not ModelPrior(30, (1.0, 1.0)).messages(40, beta=True)
     with pytest.raises(ValueError, match=r"slab_variance=1e\+22 is out of range"):
         SpikeSlabClassifier(slab_variance=1e22).fit(X[:, :4], X[:, 0] > 0)
     model = SpikeSlabClassifier().fit(X[:, :4], X[:, 0] + rng.normal(size=40) > 0)
@@ -171,7 +171,7 @@ def test_few_rows_and_many_expected_columns_are_said():
 
 
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_nearly_copies_that_reproduce_weighted_rows(seed):
     """Nine rows that count as more, and columns each of which differs from the one before by a billionth or more: eight
     of them leave nothing of y but rounding errors, by which no model may be chosen."""
@@ -183,7 +183,9 @@ def test_nearly_copies_that_reproduce_weighted_rows(seed):
     # Of seven columns, some of y is left.
     assert Design.of(X[:, :7], y, weight).n_rows == np.inf
     fits = [
-        SpikeSlabRegressor(0.1, slab="g", search=search, random_state=seed).fit(X, y, sample_weight=weight)
+        SpikeSlabRegressor(0.1, slab="g", search=search, n_draws=2000, random_state=seed).fit(
+            X, y, sample_weight=weight
+        )
         for search in ("enumerate", "gibbs")
     ]
     one, other = (fit.posterior_ for fit in fits)

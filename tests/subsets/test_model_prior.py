@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.integrate import quad
 
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets._models import ModelPrior
 
 
 @pytest.mark.parametrize("inclusion", [0.5, 0.07, "beta-binomial", (2.0, 5.0), (1, 30)])

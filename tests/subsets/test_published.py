@@ -1,4 +1,4 @@
-"""Real tables: what R's BMS prints for them, and the walk beside all subsets."""
+"""Real tables: what R's BMS prints for them, and the sampler beside all subsets."""
 
 import numpy as np
 import pytest
@@ -46,17 +46,20 @@ def test_coefficients_of_attitude_are_those_of_bms(prior):
     assert_allclose(model.coef_std_, expected[:, 2], rtol=1e-8)
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("slab", SLABS)
-def test_the_walk_agrees_with_all_subsets(table, slab):
-    """Four standard errors of its own, and a thousandth where these are smaller than a batch can tell."""
+@pytest.mark.parametrize(
+    ("table", "slab"),
+    [*((table, slab) for table in ("attitude", "hald") for slab in SLABS), ("uscrime", "bic"), ("uscrime", "normal")],
+)
+def test_the_sampler_agrees_with_all_subsets(table, slab):
+    """Within four of its standard errors, and a thousandth where these are smaller than a batch can tell."""
     X, y = TABLES[table]()
     arguments = {"prior_inclusion": "beta-binomial", "slab": slab, **SLABS[slab]}
     exact = SpikeSlabRegressor(**arguments, search="enumerate").fit(X, y)
-    walked = SpikeSlabRegressor(**arguments, search="gibbs", random_state=0).fit(X, y)
-    error = walked.posterior_.diagnostics["inclusion_error"]
-    gap = np.abs(walked.inclusion_probabilities_ - exact.inclusion_probabilities_)
+    n_draws = None if table == "uscrime" else 1000
+    sampled = SpikeSlabRegressor(**arguments, search="gibbs", n_draws=n_draws, random_state=0).fit(X, y)
+    error = sampled.posterior_.diagnostics["inclusion_error"]
+    gap = np.abs(sampled.inclusion_probabilities_ - exact.inclusion_probabilities_)
     assert (gap <= 4 * error + 1e-3).all() and error.max() < 0.05
-    told = walked.posterior_.diagnostics["log_mass_error"]
-    assert walked.log_evidence_ == pytest.approx(exact.log_evidence_, abs=4 * told) and told < 0.1
-    assert walked.map_model_ == exact.map_model_
+    told = sampled.log_evidence_error_
+    assert sampled.log_evidence_ == pytest.approx(exact.log_evidence_, abs=4 * told) and told < 0.1
+    assert sampled.map_model_ == exact.map_model_

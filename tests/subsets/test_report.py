@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
-from credo.subsets._report import short_words
+from credo.subsets._tables import short_name
 
 NAMES = [f"measurement_{j}" for j in range(12)]
 
@@ -49,8 +49,8 @@ def test_a_fit_counts_the_models_it_visited():
     X = rng.normal(size=(60, 4))
     y = X[:, 0] + rng.logistic(size=60)
     assert SpikeSlabClassifier().fit(X, y > 0).result_.n_iter == 16 == SpikeSlabRegressor().fit(X, y).result_.n_iter
-    walked = SpikeSlabClassifier(search="gibbs", n_draws=300, random_state=0).fit(X, y > 0)
-    assert 1 < walked.result_.n_iter == walked.posterior_.diagnostics["n_visited"] <= 16
+    sampled = SpikeSlabClassifier(search="gibbs", n_draws=300, random_state=0).fit(X, y > 0)
+    assert 1 < sampled.result_.n_iter == sampled.posterior_.diagnostics["n_visited"] <= 16
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
@@ -78,4 +78,4 @@ def test_the_best_of_each_size_fit_a_terminal_and_stay_whole(model, backend):
 def test_names_are_written_out_as_far_as_there_is_room(lengths, short):
     names = [letter * n for letter, n in zip("abcd", lengths, strict=False)]
     assert len(short) <= 48
-    assert short_words(tuple(range(len(names))), names, width=48) == short
+    assert short_name(tuple(range(len(names))), names, width=48) == short

@@ -9,7 +9,7 @@ from tests.reference.sampler import enumerated
 
 from credo.estimator import FitWarning
 from credo.subsets._enumerate import enumerate_models
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets._models import ModelPrior
 from credo.subsets._slabs import slab_of
 from credo.subsets.sampler import sample_models
 from credo.subsets.sampler._chain import adapted, first_ladder
@@ -75,18 +75,18 @@ def rough():
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 @pytest.mark.parametrize("example", [easy, rough], ids=["easy", "rough"])
 def test_reported_errors_are_those_that_are_made(example):
-    """Over many walks, what is found scatters about the truth by as much as each walk says."""
+    """Over many runs, what is found scatters about the truth by as much as each walk says."""
     X, y, slab = example()
     prior = ModelPrior(X.shape[1], 0.5)
     expected = enumerate_models(X, y, slab, prior).inclusion
-    walks = [sample_models(X, y, slab, prior, n_draws=300, n_chains=4, random_state=seed) for seed in range(25)]
-    gaps = np.array([found.inclusion - expected for found in walks])
-    told = np.array([found.diagnostics["inclusion_error"] for found in walks])
+    runs = [sample_models(X, y, slab, prior, n_draws=300, n_chains=4, random_state=seed) for seed in range(25)]
+    gaps = np.array([found.inclusion - expected for found in runs])
+    told = np.array([found.diagnostics["inclusion_error"] for found in runs])
     unsure = (expected > 0.01) & (expected < 0.99)
     ratio = np.sqrt((gaps**2).mean(axis=0) / (told**2).mean(axis=0))
     assert (ratio[unsure] < 1.4).all()
     # No error is told below one in so many round trips, though a column may be known better.
-    least = np.array([[min(1.0 / (found.diagnostics["round_trips"] + 2.0), 0.02)] for found in walks])
+    least = np.array([[min(1.0 / (found.diagnostics["round_trips"] + 2.0), 0.02)] for found in runs])
     assert (ratio[unsure & ((told > least).mean(axis=0) > 0.5)] > 0.4).all() and (told >= least).all()
     bias = gaps.mean(axis=0) / (gaps.std(axis=0) / np.sqrt(25))
     assert np.abs(bias[unsure]).max() < 4

@@ -12,7 +12,7 @@ from sklearn.multiclass import OneVsRestClassifier
 import credo
 from credo.estimator import FitWarning
 from credo.likelihoods import Bernoulli
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets._models import ModelPrior
 from credo.subsets.logistic import Dataset
 from credo.subsets.spike_slab_classifier import SpikeSlabClassifier
 
@@ -136,7 +136,7 @@ def test_weights_are_averaged_in_the_units_of_the_columns():
         assert upper == 0 or (weights[:, 1 + j] > upper).mean() >= 0.044
 
 
-def test_the_walk_agrees_with_enumeration_within_its_own_error():
+def test_the_sampler_agrees_with_enumeration_within_its_own_error():
     X, y = data(1, d=7)
     exact = SpikeSlabClassifier(0.3, search="enumerate").fit(X, y)
     found = SpikeSlabClassifier(0.3, search="gibbs", n_draws=2500, random_state=0).fit(X, y)
@@ -177,7 +177,7 @@ def test_sums_of_other_columns_are_told():
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 @pytest.mark.parametrize("inclusion", [0.5, 0.05, "beta-binomial"], ids=str)
 @pytest.mark.parametrize("kind", ["near copies", "separable", "rare", "noise", "few rows", "weights"])
-def test_the_walk_errs_as_it_says(kind, inclusion):
+def test_the_sampler_errs_as_it_says(kind, inclusion):
     """Each of eight inclusion probabilities within four of its standard errors of the exact one."""
     rng = np.random.default_rng(8)
     n = 7 if kind == "few rows" else 60

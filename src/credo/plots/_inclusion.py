@@ -17,7 +17,7 @@ from credo.plots._data import columns as columns_of
 from credo.plots._labels import RoomyTicks, name_axis, name_log_axis, probability_text, shorten
 from credo.plots._models import posterior_of
 from credo.plots._style import ACCENT, ALERT, MUTED, RULE, canvas, key, tidy
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets import ModelPrior
 
 # The shares of the width for the bars and for the panel of a path.
 LEFT, _RIGHT = 0.52, 0.42

@@ -19,9 +19,7 @@ from credo.penalized import LassoPath, lasso_path
 from credo.report._effects import untransformed
 from credo.report._inputs import dense
 from credo.report._inputs import origins as origins_of
-from credo.subsets import Standard
-from credo.subsets._dependence import dependence_of
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets import ModelPrior, Standard, dependence_of
 
 Vector = NDArray[np.float64]
 

@@ -1,8 +1,8 @@
-"""Averages over models: coefficients, draws and predictions.
+"""Coefficients, draws and predictions, averaged over models.
 
 Given a subset, β ~ t(s·A⁻¹b, noise·s·A⁻¹) and f(x) = ȳ + (x − x̄)ᵀβ + ε̄ with ε̄ ~ noise/n, for one or several values of
-s (`Law`). A prediction is the mixture of the likeliest subsets' laws, and of one more law for all others together that
-gives the mixture the exact mean and variance.
+s (`CoefficientPosterior`). A prediction is a mixture over the most probable subsets, with one more component for all
+others that gives the mixture the exact mean and variance.
 """
 
 from __future__ import annotations
@@ -15,63 +15,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.distributions import Distribution, Mixture, Normal, StudentT, t_variance
+from credo.subsets._coefficients import Fit, Moments, fits_of
 from credo.subsets._design import Design
-from credo.subsets._fit import Fit, Moments, fits_of
-from credo.subsets._model_posterior import Model
-from credo.subsets._slabs import CoefficientPosterior, Slab
+from credo.subsets._models import Model
+from credo.subsets._slabs import Slab
 
 Array = NDArray[np.float64]
 
-# Laws that a mixture holds beside the one for all the rest.
-_MOST_LAWS = 32
-_MOST_SLABS = 20
-# Models that together have less than this share aren't worth a law.
+# Components of a mixture beside the one for the rest, for predictions and for a single coefficient.
+_MOST_COMPONENTS, _MOST_SLABS = 32, 20
+# Models with less than this total probability aren't worth a component.
 _NEGLIGIBLE = 1e-9
 
 
 @dataclass
 class Blend:
-    """A mixture that is being gathered, row by row, until one last law takes what is left of given moments."""
+    """A mixture in the making, row by row: components (df, loc, scale) about a `center`, with their weights."""
 
     center: Array
     weights: list[Array]
-    laws: list[tuple[Array, Array, Array]]
+    components: list[tuple[Array, Array, Array]]
 
     def add(self, weight: Array, df: Array, loc: Array, scale: Array) -> None:
-        """One law a row; a weight of zero leaves a row out."""
+        """One component; a weight of zero leaves a row out."""
         self.weights.append(weight)
-        self.laws.append((df, loc, scale))
+        self.components.append((df, loc, scale))
 
     def finish(self, mean: Array, variance: Array, *, mass: Array) -> Mixture:
-        """The mixture of that mean and variance; `mass` is what the weights would sum to if all laws were there."""
+        """The mixture of that mean and variance; `mass` is the total weight with all components included."""
         weights = np.array(self.weights).reshape(len(self.weights), len(mean))
         left = mass - weights.sum(axis=0)
         rest = left > _NEGLIGIBLE * mass
         share = np.where(rest, left, 1.0)
         first, second = np.zeros_like(mean), np.zeros_like(mean)
-        for weight, (df, loc, scale) in zip(weights, self.laws, strict=True):
+        for weight, (df, loc, scale) in zip(weights, self.components, strict=True):
             gap = np.where(weight > 0, loc - mean, 0.0)
             first += weight * gap
             second += weight * (t_variance(df) * scale**2 + gap**2)
         if rest.any():
             gap = -first / share
             spread = np.maximum((mass * variance - second) / share - gap**2, 1e-9 * variance)
-            df = np.min([df for df, _, _ in self.laws], axis=0) if self.laws else np.full_like(mean, math.inf)
+            df = (
+                np.min([df for df, _, _ in self.components], axis=0)
+                if self.components
+                else np.full_like(mean, math.inf)
+            )
             self.add(np.where(rest, left, 0.0), df, mean + gap, np.sqrt(spread / t_variance(df)))
             weights = np.array(self.weights)
-        parts = [_distribution(df, self.center + loc, scale) for df, loc, scale in self.laws]
+        parts = [_distribution(df, self.center + loc, scale) for df, loc, scale in self.components]
         return Mixture(parts, (weights / weights.sum(axis=0)).T)
 
 
 class Average:
-    """The posterior over models as predictions see it.
-
-    Parameters
-    ----------
-    design, slab : the columns, and the prior of their coefficients
-    models, probability : the models that are kept, likeliest first
-    moments : of the coefficients, over all models
-    """
+    """The posterior over models for predictions: the stored models, most probable first, and the moments over all."""
 
     def __init__(
         self, design: Design, slab: Slab, models: Sequence[Model], probability: Array, moments: Moments
@@ -81,11 +77,8 @@ class Average:
         self._known: list[Fit] = []
 
     def fits(self, n_models: int) -> list[Fit]:
-        """The first models' coefficients.
-
-        They are made in two parts whose size doesn't depend on what is asked, so that they always have the same digits.
-        """
-        for part in (slice(0, _MOST_LAWS), slice(_MOST_LAWS, None)):
+        """The coefficients of the first models, in two fixed parts so that they always have the same digits."""
+        for part in (slice(0, _MOST_COMPONENTS), slice(_MOST_COMPONENTS, None)):
             if len(self._known) < min(n_models, len(self._models)) and len(self._known) == part.start:
                 self._known += fits_of(self.design, self.slab, self._models[part])
         return self._known[:n_models]
@@ -98,12 +91,12 @@ class Average:
         """The mixture over models, at rows of the table."""
         rows, level = self._centred(X), 1.0 / self.design.n + (0.0 if latent else 1.0)
         blend, ones = Blend(np.full(len(X), self.design.y_mean), [], []), np.ones(len(X))
-        for weight, fit, laws in self._laws(_MOST_LAWS):
-            part = rows[:, self.design.places(fit.columns)]
-            fitted, quadratic = part @ fit.coef, fit.variance(part)
-            for law in laws:
-                square = law.noise * (law.shrink * quadratic + level)
-                blend.add(weight * law.weight * ones, law.df * ones, law.shrink * fitted, np.sqrt(square))
+        for weight, fit in self._likely(_MOST_COMPONENTS):
+            columns = rows[:, self.design.places(fit.columns)]
+            fitted, quadratic = columns @ fit.coef, np.square(columns @ fit.root).sum(axis=1)
+            for part in fit.parts:
+                square = part.noise * (part.shrink * quadratic + level)
+                blend.add(weight * part.weight * ones, part.df * ones, part.shrink * fitted, np.sqrt(square))
         variance = np.einsum("ij,ij->i", rows @ self.moments.cov, rows) + level * self.moments.noise
         return blend.finish(rows @ self.moments.mean, variance, mass=ones)
 
@@ -114,7 +107,7 @@ class Average:
         return shared + self.moments.noise * np.eye(len(X))
 
     def slabs(self, columns: NDArray[np.intp]) -> Mixture:
-        """The law of each coefficient given that its column is in, a row for each column; all must be in some model."""
+        """The distribution of each coefficient given that its column is in, a row for each; all are in some model."""
         at = self.design.places(columns)
         share = self.moments.inclusion[at]
         per_row: list[list[tuple[float, float, float, float]]] = [[] for _ in columns]
@@ -125,51 +118,46 @@ class Average:
                 j = np.searchsorted(fit.columns, column)
                 if j == len(fit.columns) or fit.columns[j] != column or len(per_row[i]) >= _MOST_SLABS:
                     continue
-                per_row[i] += [(weight * law.weight, law.df, law.shrink * fit.coef[j],
-                                math.sqrt(law.noise * law.shrink) * scale[j]) for law in fit.laws]  # fmt: skip
+                per_row[i] += [(weight * part.weight, part.df, part.shrink * fit.coef[j],
+                                math.sqrt(part.noise * part.shrink) * scale[j]) for part in fit.parts]  # fmt: skip
         table = np.zeros((max(map(len, per_row)), 4, len(columns)))
-        table[:, 1], table[:, 3] = self._df(), 1.0
+        table[:, 1], table[:, 3] = fits[0].parts[0].df, 1.0
         for i, entries in enumerate(per_row):
             if entries:
                 table[: len(entries), :, i] = entries
         mean = self.moments.mean[at] / share
         square = (np.diag(self.moments.cov)[at] + self.moments.mean[at] ** 2) / share
         blend = Blend(np.zeros(len(columns)), [], [])
-        for weight, df, loc, scale in table:
-            blend.add(weight, df, loc, scale)
+        for row in table:
+            blend.add(*row)
         return blend.finish(mean, square - mean**2, mass=share)
 
     def draws(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Coefficients (n, n_features) and intercepts (n,), from the kept models."""
+        """Coefficients (n, n_features) and intercepts (n,), from the stored models."""
         design = self.design
         coefs, intercepts = np.zeros((n, design.n_features)), np.full(n, design.y_mean)
-        laws = [(weight * law.weight, fit, law) for weight, fit, laws in self._laws(None) for law in laws]
-        share = np.array([weight for weight, _, _ in laws])
-        chosen = rng.choice(len(laws), size=n, p=share / share.sum())
+        parts = [(weight * part.weight, fit, part) for weight, fit in self._likely(None) for part in fit.parts]
+        share = np.array([weight for weight, _, _ in parts])
+        chosen = rng.choice(len(parts), size=n, p=share / share.sum())
         for i in np.unique(chosen).tolist():
-            _, fit, law = laws[i]
+            _, fit, part = parts[i]
             at = np.flatnonzero(chosen == i)
             normal = rng.normal(size=(len(at), len(fit.columns) + 1))
-            noise = np.full(len(at), math.sqrt(law.noise))
-            if law.df < math.inf:
-                noise *= np.sqrt(law.df / rng.chisquare(law.df, size=len(at)))
-            beta = law.shrink * fit.coef + math.sqrt(law.shrink) * noise[:, None] * (normal[:, 1:] @ fit.root.T)
+            noise = np.full(len(at), math.sqrt(part.noise))
+            if part.df < math.inf:
+                noise *= np.sqrt(part.df / rng.chisquare(part.df, size=len(at)))
+            beta = part.shrink * fit.coef + math.sqrt(part.shrink) * noise[:, None] * (normal[:, 1:] @ fit.root.T)
             coefs[np.ix_(at, fit.columns)] = beta
             x_mean = design.x_mean[design.places(fit.columns)]
             intercepts[at] += noise * normal[:, 0] / math.sqrt(design.n) - beta @ x_mean
         return coefs, intercepts
 
-    def _laws(self, most: int | None) -> Iterator[tuple[float, Fit, Sequence[CoefficientPosterior]]]:
-        """Models with their laws, until these are many or hardly anything is left."""
+    def _likely(self, most: int | None) -> Iterator[tuple[float, Fit]]:
+        """The models with nearly all of the probability, up to a number of components."""
         n_models = int(np.searchsorted(np.cumsum(self._probability), 1.0 - _NEGLIGIBLE)) + 1
         if most is not None:
-            per_model = max(len(fit.laws) for fit in self.fits(2))
-            n_models = min(n_models, max(1, most // per_model))
-        for weight, fit in zip(self._probability.tolist(), self.fits(n_models), strict=False):
-            yield weight, fit, fit.laws
-
-    def _df(self) -> float:
-        return self.fits(1)[0].laws[0].df
+            n_models = min(n_models, max(1, most // max(len(fit.parts) for fit in self.fits(2))))
+        yield from zip(self._probability.tolist(), self.fits(n_models), strict=False)
 
     def _centred(self, X: Array) -> Array:
         return X[:, self.design.kept] - self.design.x_mean

@@ -1,7 +1,7 @@
-"""Columns that say the same: copies, columns that are combinations of others, and what becomes of their probabilities.
+"""Columns that carry the same information: copies and linear combinations, and what they mean for probabilities.
 
-A set of centred columns of unit length is dependent where less than a `least` share of one of them is left beside the
-others. With R the triangle of the set, what is left of column i is one over the length of row i of R⁻¹.
+A set of centred columns of unit length is dependent where no more than a `least` share of one of them is left given
+the others. With R the triangular factor of the set, the length left of column i is one over that of row i of R⁻¹.
 """
 
 from __future__ import annotations
@@ -13,52 +13,47 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-Array = NDArray[np.float64]
+from credo.subsets._models import Model, ModelPosterior
 
-# The share of a column's length that must be left beside others for it to tell something of its own. Numbers of a table
-# are known to 1e-16 of their size; centring and orthogonal transformations of up to some thousand columns keep that to
-# 1e-14; and a combination of columns with weights up to 1e5 times the length of what they make loses five more digits.
-# Of what is 1e-9 long, seven digits are then still true in an ordinary table, and two in the worst.
+Array = NDArray[np.float64]
+Groups = tuple[tuple[int, ...], ...]
+
+# The share of a column's length that must be left given others. Numbers of a table are known to 1e-16; centring and
+# orthogonal transformations of some thousand columns keep that to 1e-14; and a combination with weights up to 1e5 loses
+# five more digits. What is 1e-9 long then has seven digits in an ordinary table, and two in the worst.
 DEPENDENT = 1e-9
-# Columns of at least this correlation are nearly copies.
+# Columns of at least this correlation are near copies.
 _NEAR = 0.999
-# A weight of a combination that is smaller beside the largest is rounding.
+# Smaller weights of a combination, relative to the largest, are rounding errors.
 _WEIGHTLESS = 1e-6
 # Columns that are compared at once, in single precision: a block of 16 MB.
 _BLOCK = 2048
-# Groups that are written out, and names of each.
+# Groups that messages list, and names of each.
 _GROUPS, _NAMED = 3, 5
+# Inclusion probabilities that differ only by rounding are equal.
+_DIGITS = 9
 _ADVICE = "inclusion_of(columns) gives the probability that at least one of the group is in the model"
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """What is said about columns by their places: groups of copies, of near copies, and of combinations.
+    """Groups of columns, by their places.
 
-    Attributes
-    ----------
-    copies : groups of columns that are one column, but for offset and scale
-    near : groups of columns that have a correlation of ±0.999 or more with the first of the group
-    combinations : sets of three columns or more, any one of which is a combination of the others
-    crowded : bool
-        There are at least as many columns as dimensions, so that every column is a combination of others; these aren't
-        listed.
+    `copies` are identical up to offset and scale; `near` have a correlation of at least ±0.999 with the first of the
+    group; of `combinations` any one is a linear combination of the others. With at least as many columns as dimensions
+    (`crowded`) every column is a combination of others, and these aren't listed.
     """
 
-    copies: tuple[tuple[int, ...], ...]
-    near: tuple[tuple[int, ...], ...]
-    combinations: tuple[tuple[int, ...], ...]
+    copies: Groups
+    near: Groups
+    combinations: Groups
     crowded: bool
 
-    def words(self, names: Sequence[str], *, proper: bool) -> list[str]:
-        """What a reader should know, a sentence for each kind.
+    def messages(self, names: Sequence[str], *, proper: bool) -> list[str]:
+        """A sentence for each kind of group.
 
-        Parameters
-        ----------
-        names : names of the columns, by their places
-        proper : bool
-            Whether each coefficient has a proper prior of its own, as in `slab="normal"` and for classes. Else subsets
-            of dependent columns have no evidence, and probability zero.
+        `proper`: each coefficient has a proper prior of its own, as for `slab="normal"` and for classes. Otherwise
+        subsets of dependent columns have no evidence.
         """
         said = []
         if self.copies:
@@ -86,17 +81,8 @@ class Dependence:
 
 
 def dependence_of(X: Array, *, least: Array | float = DEPENDENT) -> Dependence:
-    """What is to be said about centred columns.
+    """Groups of dependent columns; X is centred, in any units and orthonormal coordinates, and no column is zero.
 
-    Parameters
-    ----------
-    X : array of shape (m, d)
-        Centred columns, none of them zero, in any units and in any orthonormal coordinates.
-    least : array of shape (d,) or float
-        The share of a column's length that must be left beside others.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(20, 4))
     >>> X -= X.mean(axis=0)
@@ -106,10 +92,42 @@ def dependence_of(X: Array, *, least: Array | float = DEPENDENT) -> Dependence:
     """
     d = X.shape[1]
     U, least = unit_columns(X), np.broadcast_to(np.asarray(least, dtype=np.float64), (d,))
-    copies, near = _alike(U, least)
+    copies, near = [], []
+    for group in _near(U):
+        kinds = _kinds(U[:, group], least[group])
+        copies += [tuple(group[i] for i in kind) for kind in kinds if len(kind) > 1]
+        near += [tuple(group)] if len(kinds) > 1 else []
     crowded = d >= len(X)
     combinations = () if crowded else _combinations(U, least, {j for group in copies for j in group[1:]})
-    return Dependence(copies, near, combinations, crowded)
+    return Dependence(tuple(sorted(copies)), tuple(sorted(near)), combinations, crowded)
+
+
+def median_model(
+    found: ModelPosterior, dependence: Dependence, X: Array, *, least: Array | float, proper: bool
+) -> Model:  # fmt: skip
+    """The columns with an inclusion probability of at least one half (Barbieri & Berger 2004).
+
+    Of copies, the most probable represents the group, with the probability that any of them is in. Unless every subset
+    has an evidence (a `proper` prior), columns that depend on more probable ones stay out.
+    """
+    chance = found.inclusion.copy()
+    for group in map(list, dependence.copies):
+        first = group[int(np.argmax(found.inclusion[group].round(_DIGITS)))]
+        chance[group], chance[first] = 0.0, found.any_of(group)
+    chance = chance.round(_DIGITS)
+    likely = np.flatnonzero(chance >= 0.5)
+    order = likely[np.argsort(-chance[likely], kind="stable")].tolist()
+    limit = np.broadcast_to(least, chance.shape)
+
+    def dependent(columns: Sequence[int]) -> bool:
+        return is_dependent(np.asarray(np.linalg.qr(unit_columns(X[:, columns]), mode="r")), limit[columns])
+
+    if proper or not dependent(order):
+        return tuple(sorted(order))
+    inside: list[int] = []
+    for column in order:
+        inside += [] if dependent([*inside, column]) else [column]
+    return tuple(sorted(inside))
 
 
 def unit_columns(X: Array) -> Array:
@@ -119,23 +137,21 @@ def unit_columns(X: Array) -> Array:
 
 
 def lengths(X: Array) -> Array:
-    """Lengths of columns whose squares may be too large or too small for a number."""
+    """Lengths of columns whose squares may overflow or underflow."""
     largest = np.abs(X).max(axis=0, initial=0.0)
     finest = np.where(largest > 0, largest, 1.0)
     return np.asarray(finest * np.linalg.norm(X / finest, axis=0))
 
 
 def what_is_left(R: Array) -> Array:
-    """The length of each column of a regular triangle that its others leave of it."""
-    if not len(R):
-        return np.empty(0)
-    inverse = solve_triangular(R, np.eye(len(R)), check_finite=False)
+    """The length left of each column of a regular triangle given the others."""
+    inverse = solve_triangular(R, np.eye(len(R)), check_finite=False) if len(R) else R
     return np.asarray(1.0 / np.linalg.norm(inverse, axis=1))
 
 
 def is_dependent(R: Array, least: Array) -> bool:
-    """Whether one of the columns of a triangle (or of what a wide table leaves of one), all of unit length, is a
-    combination of the others: whether no more is left of it than the largest of their `least`.
+    """Whether a column of a triangular factor, all of unit length, is a combination of the others: no more is left of
+    it than the largest `least`.
     """
     if R.shape[0] < R.shape[1]:
         return True
@@ -143,35 +159,24 @@ def is_dependent(R: Array, least: Array) -> bool:
     return not ((np.abs(np.diag(R)) > floor).all() and (what_is_left(R) > floor).all())
 
 
-def _alike(U: Array, least: Array) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
-    """Groups of copies, and groups of columns that are nearly copies of the first of them."""
-    copies, near = [], []
-    for group in _near(U):
-        kinds = _kinds(U[:, group], least[group])
-        copies += [tuple(group[i] for i in kind) for kind in kinds if len(kind) > 1]
-        if len(kinds) > 1:
-            near.append(tuple(group))
-    return tuple(sorted(copies)), tuple(sorted(near))
-
-
 def _kinds(U: Array, least: Array) -> list[list[int]]:
-    """Columns sorted into kinds, each of one column and its copies."""
+    """Columns grouped with their copies."""
     # |aᵀb| = 1 − ‖a ∓ b‖²/2 tells which columns may be copies; the distance itself, which are.
     level = 1.0 - float(least.max()) ** 2 - 1e-14
     kinds: dict[int, list[int]] = {}
     for j in range(U.shape[1]):
         heads = np.array(list(kinds), dtype=np.intp)
-        shadow = U[:, j] @ U[:, heads]
-        at = np.flatnonzero(np.abs(shadow) >= level)
-        apart = np.linalg.norm(U[:, heads[at]] * np.sign(shadow[at]) - U[:, [j]], axis=0)
+        product = U[:, j] @ U[:, heads]
+        at = np.flatnonzero(np.abs(product) >= level)
+        apart = np.linalg.norm(U[:, heads[at]] * np.sign(product[at]) - U[:, [j]], axis=0)
         same = heads[at][apart <= np.maximum(least[heads[at]], least[j])]
         kinds.setdefault(int(same[0]) if len(same) else j, []).append(j)
     return list(kinds.values())
 
 
 def _near(U: Array) -> list[list[int]]:
-    """Groups of two columns or more: each column joins the first of those before that it is like, unless that has."""
-    # Single precision knows correlations to 1e-6, and is twice as fast.
+    """Groups of near copies: each column joins the first earlier column that it is close to and that leads a group."""
+    # Single precision has correlations to 1e-6, and is twice as fast.
     single, level = np.ascontiguousarray(U, dtype=np.float32), np.float32(_NEAR)
     leaders: list[int] = []
     groups: dict[int, list[int]] = {}
@@ -195,11 +200,10 @@ def _near(U: Array) -> list[list[int]]:
     return [groups[head] for head in sorted(groups)]
 
 
-def _combinations(U: Array, least: Array, copies: set[int]) -> tuple[tuple[int, ...], ...]:
-    """Circuits of the columns: each that depends on those before it, with those of them that it takes; without copies.
+def _combinations(U: Array, least: Array, copies: set[int]) -> Groups:
+    """Circuits: each column that depends on earlier ones, with those in its combination; without copies.
 
-    Columns that don't depend on those before are a basis, in which every other has one way to be written; a set that
-    is named so depends, and none of its parts does.
+    Columns that don't depend on earlier ones are a basis, in which every other has unique weights.
     """
     triangular = not np.tril(U, -1).any()
     depends = np.abs(np.diag(U if triangular else np.linalg.qr(U, mode="r"))) <= least
@@ -214,13 +218,11 @@ def _combinations(U: Array, least: Array, copies: set[int]) -> tuple[tuple[int, 
 
 
 def _listed(groups: Sequence[Sequence[int]], names: Sequence[str]) -> str:
-    shown = "; ".join(named(group, names) for group in groups[:_GROUPS])
     more = f" (and {len(groups) - _GROUPS} more such groups)" if len(groups) > _GROUPS else ""
-    return shown + more
+    return "; ".join(named(group, names) for group in groups[:_GROUPS]) + more
 
 
 def named(columns: Sequence[int], names: Sequence[str]) -> str:
-    """Columns by their names, the first few."""
-    shown = ", ".join(names[j] for j in columns[:_NAMED])
+    """Columns by name, the first few."""
     more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
-    return f"column{'s' if len(columns) > 1 else ''} {shown}{more}"
+    return f"column{'s' if len(columns) > 1 else ''} {', '.join(names[j] for j in columns[:_NAMED])}{more}"

@@ -1,4 +1,4 @@
-"""A table as subsets of its columns see it: centred, weighted, and no longer than it needs to be."""
+"""The columns and the target of a table, centred, weighted, and reduced to a triangular factor if they are tall."""
 
 from __future__ import annotations
 
@@ -15,37 +15,36 @@ from credo.subsets._dependence import DEPENDENT, lengths, unit_columns
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
-# Squares of such columns, of such targets and of what one is in units of the other, summed, fit into double precision.
+# Sums of squares of such columns, of such targets and of their ratios fit into double precision.
 _LARGEST_COLUMN, _LARGEST = 1e150, 1e140
-# Targets that are all zero are noise of this squared size: none, and yet one has its logarithm.
+# The squared length of a target of zeros, so that its logarithm exists.
 _NOTHING = 1e-300
-# Columns that leave less of the target reproduce it.
+# Columns that leave a smaller share of the target reproduce it.
 EXACT = 1e-20
-# Rounding errors that a number of a centred column may have.
+# Rounding errors of the numbers of a centred column.
 _ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True)
 class Design:
-    """Centred columns, in units of their own, and the centred target.
+    """Centred columns in their own units, and the centred target.
 
     Parameters
     ----------
-    X : array of shape (m, d)
-        The columns that vary, in coordinates in which inner products are those of the weighted rows.
-    y : array of shape (m,)
+    X, y : arrays of shape (m, d) and (m,)
+        The columns that vary, in coordinates that keep the inner products of the weighted rows.
     kept : array of shape (d,)
         Their places in the table.
     unit, x_mean : arrays of shape (d,)
         What each was divided by, and its mean.
     least : array of shape (d,)
-        The share of each column's length that must be left beside others for it to be no combination of them:
-        `DEPENDENT`, or what the rounding of its numbers may leave where their offset is large.
+        The share of each column's length that must be left given others: `DEPENDENT`, or the rounding errors of
+        columns with a large offset.
     yy, y_mean, n : the target's squared length and mean, and the total weight
     n_features : int
         The number of columns of the table.
     n_rows : float
-        The number of different rows, where the columns can reproduce the target; infinite where they can't.
+        The number of distinct rows, where the columns can reproduce the target; otherwise infinite.
     """
 
     X: Array
@@ -83,19 +82,18 @@ class Design:
         _refuse_columns(size > _LARGEST_COLUMN, size, names)
         (x_mean, rows), (y_mean, target) = _centred(X, weight), _centred(y[:, None], weight)
         rows, target = rows * root[:, None], target[:, 0] * root
-        scale = lengths(rows)
-        # A spread that is no more than the rounding error of the mean is none.
-        rounding = 8 * _EPS * np.sqrt(total) * size
-        kept = np.flatnonzero(scale > 8 * _EPS * np.sqrt(total) * np.abs(x_mean))
+        scale, rounding = lengths(rows), 8 * _EPS * np.sqrt(total)
+        # Columns that vary no more than the rounding error of their mean are constant.
+        kept = np.flatnonzero(scale > rounding * np.abs(x_mean))
         _refuse_columns((scale > 0) & (scale < 1 / _LARGEST_COLUMN), scale, names)
-        length, least = scale[kept], np.clip(rounding[kept] / scale[kept], DEPENDENT, 1.0)
+        length, least = scale[kept], np.clip(rounding * size[kept] / scale[kept], DEPENDENT, 1.0)
         level = _rounding(target, y, total)
         if (square := float(target @ target)) >= level:
             _refuse_ratios(np.sqrt(square) / length, kept, names)
         scale = {"length": length, "variance": length / np.sqrt(total), "as given": np.ones(len(kept))}[unit]
         rows = rows[:, kept] / scale
         if len(rows) > len(kept) + 1:
-            # Householder's triangle has the inner products of the rows.
+            # The triangular factor has the inner products of the rows.
             R = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
             rows, target = np.ascontiguousarray(R[:, :-1]), R[:, -1].copy()
         yy = max(float(target @ target), level)
@@ -104,37 +102,31 @@ class Design:
 
     @property
     def flat(self) -> list[int]:
-        """Columns of the table that don't vary; of a table that wasn't restricted."""
+        """Constant columns of the table."""
         return sorted(set(range(self.n_features)) - set(self.kept.tolist()))
 
     @property
     def constant(self) -> bool:
-        """Whether the target doesn't vary, but for rounding."""
+        """Whether the target is constant up to rounding."""
         return float(self.y @ self.y) < self.yy
 
     def restrict(self, columns: NDArray[np.intp]) -> Design:
         """The same with these columns of the table alone."""
         places = self.places(columns)
-        return replace(
-            self,
-            X=np.ascontiguousarray(self.X[:, places]),
-            kept=self.kept[places],
-            unit=self.unit[places],
-            x_mean=self.x_mean[places],
-            least=self.least[places],
-        )
+        parts = {name: getattr(self, name)[places] for name in ("kept", "unit", "x_mean", "least")}
+        return replace(self, X=np.ascontiguousarray(self.X[:, places]), **parts)
 
     def places(self, columns: ArrayLike) -> NDArray[np.intp]:
         """Where columns of the table stand in X."""
         return np.searchsorted(self.kept, np.asarray(columns, dtype=np.intp))
 
     def rest(self, places: ArrayLike) -> float:
-        """The share of the target that columns, by their places in X, leave; they may be dependent."""
+        """The share of the target that columns, by their places in X, leave unexplained; they may be dependent."""
         return _rest(self.X[:, np.asarray(places, dtype=np.intp)], self.y, self.yy)
 
 
 def _centred(X: Array, weight: Array | None) -> tuple[Array, Array]:
-    """Weighted means, and what columns are without them: once more centred, for a mean is known to rounding alone."""
+    """Weighted means and centred columns; centred twice, because a mean is rounded."""
     mean = np.average(X, axis=0, weights=weight)
     rest = X - mean
     more = np.average(rest, axis=0, weights=weight)
@@ -142,7 +134,7 @@ def _centred(X: Array, weight: Array | None) -> tuple[Array, Array]:
 
 
 def _rounding(target: Array, y: Array, total: float) -> float:
-    """The squared length of a centred target that is constant but for rounding, and is then noise of that size."""
+    """The squared length of the rounding errors of a centred target."""
     size, largest = float(np.abs(y).max()), float(np.abs(target).max())
     if size > _LARGEST or 0 < largest < 1 / _LARGEST:
         raise ValueError(
@@ -156,8 +148,8 @@ def _refuse_columns(far: NDArray[np.bool_], size: Array, names: Sequence[str]) -
     if far.any():
         j = int(np.argmax(far))
         raise ValueError(
-            f"numbers of column {_name(j, names)} are about {size[j]:.3g} in size, whose squares can't be "
-            "hold: change its unit, for example divide it by its standard deviation"
+            f"numbers of column {_name(j, names)} are about {size[j]:.3g} in size, whose squares overflow or "
+            "underflow: change its unit, for example divide it by its standard deviation"
         )
 
 
@@ -176,10 +168,10 @@ def _name(j: int, names: Sequence[str]) -> str:
 
 
 def _rest(X: Array, y: Array, yy: float) -> float:
-    """The share of y that columns leave, which may be dependent; none where it may be their rounding errors alone.
+    """The share of y that columns leave unexplained, which may be dependent; zero where it may be rounding error.
 
-    A column of which p is left beside others is known to about ε, so that its direction, in which u of y is, may err by
-    ε/p, and what is left of y by uε/p.
+    A column of which p is left given others is known to about ε, so its direction, in which y has u, may err by ε/p,
+    and the residual of y by uε/p.
     """
     Q, R, _ = sla.qr(unit_columns(X), mode="economic", pivoting=True, check_finite=False)
     pivots = np.abs(np.diagonal(R))

@@ -11,8 +11,7 @@ from credo.linalg import parallel_map
 from credo.subsets import _enumerate_jit
 from credo.subsets._dependence import DEPENDENT, lengths
 from credo.subsets._enumerate_jit import Problem, Sums
-from credo.subsets._model_posterior import Model, ModelPosterior
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets._models import Model, ModelPosterior, ModelPrior
 from credo.subsets._slabs import Slab
 
 Array = NDArray[np.float64]
@@ -43,21 +42,6 @@ def enumerate_models(
         How many of the most probable models to store.
     all_scores : bool, default False
         Store ln p(γ)p(y | γ) of every subset in ``diagnostics["scores"]``, by its number; up to 20 columns.
-
-    Returns
-    -------
-    ModelPosterior
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credo.subsets._slabs import slab_of
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(50, 10))
-    >>> y = X[:, 2] - X[:, 7] + rng.normal(size=50)
-    >>> X, y = X - X.mean(axis=0), y - y.mean()
-    >>> enumerate_models(X, y, slab_of("g", 50, y @ y, 10), ModelPrior.of(0.5, 10)).map_model
-    (2, 7)
     """
     d = X.shape[1]
     if d > LARGEST:

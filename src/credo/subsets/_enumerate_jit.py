@@ -154,7 +154,7 @@ def sift(values: Array, places: Places, value: float, place: int) -> None:
 
 @njit(cache=True, nogil=True)
 def explore(prefix: int, depth: int, T: Array, problem: Problem, unit: float, sums: Sums) -> float:
-    """Visit all subsets whose first `depth` decisions are the bits of `prefix`; returns the log of the unit of the sums.
+    """Visit all subsets whose first `depth` decisions are the bits of `prefix`; the log of the unit of the sums.
 
     Column j of a subset is bit d−1−j of its number. Subsets are skipped in which no more than `least` (the largest of
     the members') of a column's length is left given the others.

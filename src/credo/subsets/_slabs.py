@@ -15,8 +15,8 @@ and a model's evidence is that times its Bayes factor, for which the BIC is an a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,47 +48,50 @@ class CoefficientPosterior:
 
 @dataclass(frozen=True)
 class Slab:
-    """A prior of the coefficients of the columns in a model.
+    """A prior of the coefficients of the columns in a model, as the parameters of `_slabs_jit.log_evidence`.
 
     Parameters
     ----------
-    n : float
-        The number of observations, or their total weight.
-    yy : float
-        The squared length of the centred target; positive.
-    n_rows : float, default ∞
-        The number of distinct rows, where that is smaller than n.
+    n, yy : the number of observations or their total weight, and the squared length of the centred target
+    form : {LOG, LINEAR, LOCAL, TABLE}
+    start, per_column : the log Bayes factor has the constant start + per_column·k
+    slope, shift, factor, volume, lost : see `_slabs_jit.Formula`
+    ridge : what is added to the diagonal of XᵀX; a proper prior if it is positive
+    noise : the known σ², or None
+    method, base : how the evidence is computed, and what it conditions on
+    n_rows : the number of distinct rows, where that is smaller than n
     """
 
     n: float
     yy: float
-    n_rows: float = field(default=math.inf, kw_only=True)
-
-    method: ClassVar[str] = "exact"
-    form: ClassVar[int] = LOG
-
-    @property
-    def ridge(self) -> float:
-        """What is added to the diagonal of XᵀX."""
-        return 0.0
-
-    @property
-    def base(self) -> str:
-        """What the evidence conditions on."""
-        return evidence_base(intercept=FLAT, noise=JEFFREYS)
+    form: int = LOG
+    start: float = 0.0
+    per_column: float = 0.0
+    slope: float = 0.0
+    shift: float = 0.0
+    factor: float = 0.0
+    volume: float = 0.0
+    lost: float = 0.0
+    ridge: float = 0.0
+    noise: float | None = None
+    method: str = "exact"
+    base: str = evidence_base(intercept=FLAT, noise=JEFFREYS)
+    n_rows: float = math.inf
 
     @property
     def max_size(self) -> float:
-        """The largest subset that has an evidence: one row is for the mean, one for the noise.
+        """The largest subset that has an evidence: one row is for the mean, one for the noise, unless there is a ridge.
 
         Repeated rows say nothing about the noise of a subset that fits all of them.
         """
-        return max(math.ceil(min(self.n, self.n_rows)) - 2.0, 0.0)
+        return math.inf if self.ridge > 0 else max(math.ceil(min(self.n, self.n_rows)) - 2.0, 0.0)
 
     @property
     def log_null(self) -> float:
         """The log evidence of the model without columns."""
         half = (self.n - 1) / 2
+        if self.noise is not None:
+            return -0.5 * math.log(self.n) - half * math.log(2 * math.pi * self.noise) - 0.5 * self.yy / self.noise
         return float(gammaln(half) - 0.5 * math.log(self.n) - half * math.log(math.pi * self.yy))
 
     def score(self, k: ArrayLike, rest: ArrayLike, logdet: ArrayLike = 0.0) -> Array:
@@ -104,164 +107,80 @@ class Slab:
         """For compiled code: subsets of up to d columns that leave at least `rest` of the target."""
         sizes = np.arange(d + 1.0)
         known = np.minimum(sizes, self.max_size)
-        base = np.where(sizes > self.max_size, -np.inf, self.log_null + self._constant(known))
-        slope, shift, factor, volume, lost = map(float, self._numbers())
+        base = np.where(sizes > self.max_size, -np.inf, self.log_null + self.start + self.per_column * known)
         df, scale = self._noise(known)
-        width = scale * t_variance(df)
+        table = np.zeros((3, 1, 1, 6))
+        if self.form == TABLE:
+            reach = _zellner_siow.reach_of(-math.log(max(rest, FLOOR)))
+            table = np.stack([_zellner_siow.spline(self.n, int(size), reach) for size in known], axis=1)
         return Formula(
-            self.form, base, width, slope, shift, factor, volume, lost, float(self.n), self._table(known, rest)
+            self.form, base, scale * t_variance(df), self.slope, self.shift, self.factor, self.volume, self.lost,
+            float(self.n), np.ascontiguousarray(table),
         )  # fmt: skip
 
     def posteriors(self, k: ArrayLike, rest: ArrayLike) -> list[list[CoefficientPosterior]]:
         """For each subset the posterior of its coefficients: one distribution, or a mixture of several."""
-        sizes, shares = np.atleast_1d(k).astype(np.int64), np.atleast_1d(rest).astype(np.float64)
-        df, scale = self._noise(sizes.astype(np.float64))
-        formula = self.formula(int(sizes.max(initial=0)), rest=float(shares.min(initial=1.0)))
-        out = []
-        for i, (size, left) in enumerate(zip(sizes.tolist(), shares.tolist(), strict=True)):
-            lost = _slabs_jit.shrinkage(formula, size, left)[0]
-            noise = scale[i] * (1.0 if self.form == LINEAR else lost + (1.0 - lost) * left)
-            out.append([CoefficientPosterior(1.0, 1.0 - lost, float(df[i]), float(noise))])
-        return out
+        sizes, shares = np.atleast_1d(k).astype(np.int64), np.clip(np.atleast_1d(rest), FLOOR, 1.0)
+        if self.form == TABLE:
+            lost, weights = _zellner_siow.rule(self.n, sizes, -np.log(shares))
+            lost = np.where(sizes[:, None] == 0, 0.0, lost)
+        else:
+            formula = self.formula(int(sizes.max(initial=0)))
+            pairs = zip(sizes.tolist(), shares.tolist(), strict=True)
+            lost = np.array([_slabs_jit.shrinkage(formula, size, left)[:1] for size, left in pairs]).reshape(-1, 1)
+            weights = np.ones_like(lost)
+        df, scale = self._noise(sizes)
+        noise = scale[:, None] * (1.0 if self.form == LINEAR else lost + (1.0 - lost) * shares[:, None])
+        squares = np.broadcast_to(noise, lost.shape).tolist()
+        rows = zip(weights.tolist(), lost.tolist(), df.tolist(), squares, strict=True)
+        return [
+            [CoefficientPosterior(w, 1.0 - u, nu, v) for w, u, v in zip(weight, part, square, strict=True)]
+            for weight, part, nu, square in rows
+        ]
 
-    def _constant(self, k: Array) -> Array:
-        """The log Bayes factor less the parts that depend on `rest` and `logdet`."""
-        return np.zeros_like(k)
-
-    def _numbers(self) -> tuple[float, float, float, float, float]:
-        """slope, shift, factor, volume and 1 − s of the formula."""
-        return 0.0, 0.0, 0.0, 0.0, 0.0
-
-    def _noise(self, k: Array) -> tuple[Array, Array]:
+    def _noise(self, k: NDArray[Any]) -> tuple[Array, Array]:
         """Degrees of freedom, and the squared scale of the noise at R² = 0."""
-        return np.full(len(k), max(self.n - 1, LEAST_DF)), np.full(len(k), self.yy / (self.n - 1))
+        if self.noise is not None:
+            return np.full(len(k), math.inf), np.full(len(k), self.noise)
+        # For the BIC those of least squares.
+        df = self.n - 1.0 - (k if self.method == "bic" else np.zeros(len(k)))
+        return np.maximum(df, LEAST_DF), self.yy / df
 
-    def _table(self, k: Array, rest: float) -> Array:
-        return np.zeros((3, 1, 1, 6))
 
-
-@dataclass(frozen=True)
-class Bic(Slab):
+def bic_slab(n: float, yy: float) -> Slab:
     """The Bayesian information criterion as evidence: BF ≈ exp((BIC₀ − BIC)/2) = rest^(−n/2) n^(−k/2).
 
     (Schwarz 1978; Kass & Raftery 1995, eq. 9.) Coefficients have the Student-t distribution of least squares.
     """
-
-    method: ClassVar[str] = "bic"
-
-    def criterion(self, k: ArrayLike, rest: ArrayLike) -> Array:
-        """BIC = −2 ln p(y | γ, best fit) + (k+2) ln n, with the intercept and σ² counted."""
-        fit = self.n * (math.log(2 * math.pi * self.yy / self.n) + 1.0 + np.log(np.maximum(rest, FLOOR)))
-        return np.asarray(fit + (np.asarray(k) + 2.0) * math.log(self.n))
-
-    def _constant(self, k: Array) -> Array:
-        return -0.5 * k * math.log(self.n)
-
-    def _numbers(self) -> tuple[float, float, float, float, float]:
-        return -0.5 * self.n, 0.0, 1.0, 0.0, 0.0
-
-    def _noise(self, k: Array) -> tuple[Array, Array]:
-        df = self.n - 1 - k
-        return np.maximum(df, LEAST_DF), self.yy / df
+    return Slab(n, yy, per_column=-0.5 * math.log(n), slope=-0.5 * n, factor=1.0, method="bic")
 
 
-@dataclass(frozen=True)
-class G(Slab):
-    """Zellner's prior: β | σ² ~ N(0, g σ² (XᵀX)⁻¹).
+def bic(slab: Slab, k: ArrayLike, rest: ArrayLike) -> Array:
+    """BIC = −2 ln p(y | γ, best fit) + (k+2) ln n, with the intercept and σ² counted."""
+    fit = slab.n * (math.log(2 * math.pi * slab.yy / slab.n) + 1.0 + np.log(np.maximum(rest, FLOOR)))
+    return np.asarray(fit + (np.asarray(k) + 2.0) * math.log(slab.n))
 
-    BF = (1+g)^((n−1−k)/2) (1 + g(1−R²))^(−(n−1)/2)        (Liang et al. 2008, eq. 6)
+
+def g_slab(n: float, yy: float, g: float) -> Slab:
+    """Zellner's prior β | σ² ~ N(0, g σ² (XᵀX)⁻¹): BF = (1+g)^((n−1−k)/2) (1 + g(1−R²))^(−(n−1)/2).
+
+    (Liang et al. 2008, eq. 6.)
     """
-
-    g: float
-
-    def _constant(self, k: Array) -> Array:
-        return 0.5 * (self.n - 1 - k) * math.log1p(self.g)
-
-    def _numbers(self) -> tuple[float, float, float, float, float]:
-        return -0.5 * (self.n - 1), 1.0, self.g, 0.0, 1.0 / (1.0 + self.g)
+    half, log = 0.5 * (n - 1), math.log1p(g)
+    return Slab(n, yy, start=half * log, per_column=-0.5 * log, slope=-half, shift=1.0, factor=g, lost=1.0 / (1.0 + g))
 
 
-@dataclass(frozen=True)
-class LocalG(Slab):
-    """Zellner's prior with the g that maximizes the evidence of each subset."""
-
-    form: ClassVar[int] = LOCAL
-
-    @property
-    def base(self) -> str:
-        return evidence_base(intercept=FLAT, noise=JEFFREYS, hyperparameters=MAXIMISED)
-
-
-@dataclass(frozen=True)
-class ZellnerSiow(Slab):
-    """Zellner's prior with g ~ InvGamma(½, n/2), a Cauchy prior of the coefficients; integrated by quadrature."""
-
-    form: ClassVar[int] = TABLE
-
-    def _table(self, k: Array, rest: float) -> Array:
-        reach = _zellner_siow.reach_of(-math.log(max(rest, FLOOR)))
-        return np.ascontiguousarray(np.stack([_zellner_siow.spline(self.n, int(size), reach) for size in k], axis=1))
-
-    def posteriors(self, k: ArrayLike, rest: ArrayLike) -> list[list[CoefficientPosterior]]:
-        sizes, shares = np.atleast_1d(k).astype(np.intp), np.clip(np.atleast_1d(rest), FLOOR, 1.0)
-        lost, weights = _zellner_siow.rule(self.n, sizes, -np.log(shares))
-        lost, weights = (
-            np.where(sizes[:, None] == 0, 0.0, lost),
-            np.where(sizes[:, None] == 0, [1.0, 0.0, 0.0], weights),
-        )
-        df, scale = max(self.n - 1, LEAST_DF), self.yy / (self.n - 1)
-        noise = scale * (lost + (1.0 - lost) * shares[:, None])
-        return [
-            [CoefficientPosterior(w, 1.0 - u, df, s) for u, w, s in zip(*row, strict=True) if w > 0]
-            for row in zip(lost.tolist(), weights.tolist(), noise.tolist(), strict=True)
-        ]
-
-
-@dataclass(frozen=True)
-class Normal(Slab):
+def normal_slab(n: float, yy: float, variance: float, noise: float | None) -> Slab:
     """Independent normal coefficients: β ~ N(0, v I) with σ² known, or β | σ² ~ N(0, v σ² I) with σ² integrated.
 
-    p(y | γ) ∝ |I + XᵀX v/σ²|^(−1/2) exp(q/2σ²),    or    |I + vXᵀX|^(−1/2) (yᵀy − q)^(−(n−1)/2)
+    p(y | γ) ∝ |I + XᵀX v/σ²|^(−1/2) exp(q/2σ²),    or    |I + vXᵀX|^(−1/2) (yᵀy − q)^(−(n−1)/2),    q = bᵀA⁻¹b
     """
-
-    variance: float
-    noise: float | None
-
-    @property
-    def ridge(self) -> float:
-        """σ²/v, or 1/v where v is in units of σ²."""
-        return (self.noise or 1.0) / self.variance
-
-    @property
-    def form(self) -> int:  # type: ignore[override]
-        return LOG if self.noise is None else LINEAR
-
-    @property
-    def base(self) -> str:
-        return super().base if self.noise is None else evidence_base(intercept=FLAT)
-
-    @property
-    def max_size(self) -> float:
-        """A proper prior allows any number of columns."""
-        return math.inf
-
-    @property
-    def log_null(self) -> float:
-        if self.noise is None:
-            return super().log_null
-        flat = 0.5 * math.log(self.n) + 0.5 * (self.n - 1) * math.log(2 * math.pi * self.noise)
-        return -flat - 0.5 * self.yy / self.noise
-
-    def _constant(self, k: Array) -> Array:
-        fit = 0.0 if self.noise is None else 0.5 * self.yy / self.noise
-        return 0.5 * k * math.log(self.ridge) + fit
-
-    def _numbers(self) -> tuple[float, float, float, float, float]:
-        slope = -0.5 * (self.n - 1) if self.noise is None else -0.5 * self.yy / self.noise
-        return slope, 0.0, 1.0, -0.5, 0.0
-
-    def _noise(self, k: Array) -> tuple[Array, Array]:
-        return super()._noise(k) if self.noise is None else (np.full(len(k), math.inf), np.full(len(k), self.noise))
+    ridge = (noise or 1.0) / variance
+    slab = Slab(n, yy, per_column=0.5 * math.log(ridge), factor=1.0, volume=-0.5, ridge=ridge, slope=-0.5 * (n - 1))
+    if noise is None:
+        return slab
+    fit, base = 0.5 * yy / noise, evidence_base(intercept=FLAT)
+    return replace(slab, form=LINEAR, start=fit, slope=-fit, noise=noise, base=base)
 
 
 def slab_arguments(name: Any, *, g: Any, slab_variance: Any, noise_variance: Any) -> dict[str, Any]:
@@ -279,43 +198,31 @@ def slab_of(
     name: Any, n: float, yy: float, d: int, *, g: Any = None, slab_variance: float = 1.0, noise_variance: Any = None,
     n_rows: float = math.inf
 ) -> Slab:  # fmt: skip
-    """The slab that an estimator's arguments specify.
+    """The slab that an estimator's arguments specify; d is the number of columns, for g = max(n, d²).
 
-    Parameters
-    ----------
-    name : {"bic", "g", "zellner-siow", "normal"}
-    n, yy : the number of observations and the squared length of the centred target
-    d : int
-        The number of columns, for g = max(n, d²).
-    g : None or "n", "max", "empirical", or a number
-    slab_variance, noise_variance : for "normal"
-    n_rows : the number of distinct rows, where the columns can reproduce the target
-
-    Examples
-    --------
     >>> slab = slab_of("g", 30, 12.0, 6)
-    >>> slab.g
-    30.0
     >>> (slab.score(2, 0.5) - slab.score(0, 1.0)).round(3)
     np.float64(6.156)
     """
-    return replace(_slab(name, n, yy, d, g, slab_variance, noise_variance), n_rows=n_rows)
+    return replace(_slab(name, float(n), float(yy), d, g, slab_variance, noise_variance), n_rows=n_rows)
 
 
 def _slab(name: Any, n: float, yy: float, d: int, g: Any, slab_variance: Any, noise_variance: Any) -> Slab:
     if name == "bic":
-        return Bic(n, yy)
+        return bic_slab(n, yy)
     if name == "zellner-siow":
-        return ZellnerSiow(n, yy)
+        # Zellner's prior with g ~ InvGamma(½, n/2), a Cauchy prior of the coefficients.
+        return Slab(n, yy, form=TABLE)
     if name == "normal":
         noise = None if noise_variance is None else positive("noise_variance", noise_variance)
-        return Normal(n, yy, positive("slab_variance", slab_variance), noise)
+        return normal_slab(n, yy, positive("slab_variance", slab_variance), noise)
     if name != "g":
         raise ValueError(f'slab must be one of "bic", "g", "zellner-siow", "normal"; got {name!r}')
     if g is not None and not isinstance(g, str):
-        return G(n, yy, positive("g", g))
+        return g_slab(n, yy, positive("g", g))
     if g == "empirical":
-        return LocalG(n, yy)
+        base = evidence_base(intercept=FLAT, noise=JEFFREYS, hyperparameters=MAXIMISED)
+        return Slab(n, yy, form=LOCAL, base=base)
     if g not in (None, "n", "max"):
         raise ValueError(f'g must be "n", "max", "empirical" or a positive number; got {g!r}')
-    return G(n, yy, float(max(n, d * d) if g == "max" else n))
+    return g_slab(n, yy, float(max(n, d * d) if g == "max" else n))

@@ -95,7 +95,7 @@ def shrinkage(f: Formula, k: int, rest: float) -> tuple[float, float, float]:
 
 @njit(cache=True, nogil=True)
 def spread(f: Formula, k: int, rest: float) -> tuple[float, float, float, float]:
-    """E[s], E[s²], the factor of A⁻¹ in the covariance of the coefficients, and the predictive variance of the noise."""
+    """E[s], E[s²], the factor of A⁻¹ in the coefficients' covariance, and the predictive variance of the noise."""
     width = f.width[k]
     if f.form == LINEAR:
         return 1.0, 1.0, width, width

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,18 +13,18 @@ from scipy.stats import chi2
 from credo.estimator import FitWarning, choice, positive_integer, training_rows
 from credo.frames import Table
 from credo.notices import warn
+from credo.subsets._coefficients import solve
 from credo.subsets._design import Design
-from credo.subsets._fit import solve
-from credo.subsets._model_posterior import Model
-from credo.subsets._report import short_words, target_words
-from credo.subsets._slabs import Bic
+from credo.subsets._models import Model, in_table
+from credo.subsets._slabs import Slab, bic, bic_slab
 from credo.subsets._slabs_jit import FLOOR
+from credo.subsets._tables import short_name, target_messages
 
 Array = NDArray[np.float64]
 
-# Gains of a criterion below this are rounding.
+# Smaller gains of a criterion are rounding errors.
 _GAIN = 1e-9
-# The most steps of that search, for each column; it ends by itself, since every step lowers the criterion.
+# The most steps of polishing, for each column; every step lowers the criterion.
 _STEPS = 10
 
 
@@ -64,25 +64,25 @@ class Selection:
                 "BIC": self.bic.tolist(),
                 "EBIC": self.ebic.tolist(),
             },
-            notes=(f"smallest {self.criterion.upper()}: {short_words(self.selected, self.names)}",),
+            notes=(f"smallest {self.criterion.upper()}: {short_name(self.selected, self.names)}",),
         )
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """What a subset of k of d columns costs that leaves a share `rest` of the target; small is good.
+    """The criterion of a subset of k of d columns with rest = 1 − R²; small is good.
 
     BIC = −2 ln p(y | best fit) + (k+2) ln n,    EBIC = BIC + 2 ln C(d, k)        (Chen & Chen 2008, with γ = 1)
 
-    EBIC is −2 ln p(γ)p(y | γ), but for a constant, where each size is as probable as the next (`"beta-binomial"`).
+    EBIC is −2 ln p(γ)p(y | γ) up to a constant, with equal prior probabilities of all sizes (`"beta-binomial"`).
     """
 
-    bic: Bic
+    slab: Slab
     d: int
     name: str
 
     def __call__(self, k: int, rest: float) -> float:
-        return float(self.bic.criterion(k, rest)) + (self.choices(k) if self.name == "ebic" else 0.0)
+        return float(bic(self.slab, k, rest)) + (self.choices(k) if self.name == "ebic" else 0.0)
 
     def choices(self, k: int) -> float:
         """2 ln C(d, k)."""
@@ -90,13 +90,13 @@ class Criterion:
 
     @property
     def most(self) -> int:
-        """The largest size to go to."""
-        half = (self.bic.n - 1) / 2
-        return max(int(min(half, self.bic.n / math.log(max(self.d, 2))) if self.name == "ebic" else half), 1)
+        """The largest size by default."""
+        half = (self.slab.n - 1) / 2
+        return max(int(min(half, self.slab.n / math.log(max(self.d, 2))) if self.name == "ebic" else half), 1)
 
-    def words(self) -> list[str]:
-        """Where there are so many columns to choose from that some of pure noise will pass."""
-        n, by_chance = self.bic.n, self.d * float(chi2.sf(math.log(self.bic.n), 1))
+    def messages(self) -> list[str]:
+        """A warning if columns of pure noise are likely to be selected."""
+        n, by_chance = self.slab.n, self.d * float(chi2.sf(math.log(self.slab.n), 1))
         if self.name == "ebic" or self.d <= n:
             return []
         return [
@@ -150,21 +150,21 @@ def forward_selection(
     choice("criterion", criterion, ("bic", "ebic"))
     rows, target, weight, names = training_rows("forward_selection", X, y, sample_weight)
     design = Design.of(rows, target, weight, names=names)
-    bic = Bic(design.n, design.yy, n_rows=design.n_rows)
-    cost = Criterion(bic, len(design.kept), criterion)
+    slab = replace(bic_slab(design.n, design.yy), n_rows=design.n_rows)
+    cost = Criterion(slab, len(design.kept), criterion)
     most = cost.most if max_size is None else positive_integer("max_size", max_size)
-    most = int(min(most, bic.max_size, len(design.kept)))
-    for word in [*target_words(design), *cost.words()]:
-        warn(word, FitWarning, stacklevel=2)
+    most = int(min(most, slab.max_size, len(design.kept)))
+    for message in [*target_messages(design), *cost.messages()]:
+        warn(message, FitWarning, stacklevel=2)
     order, rests = _forward(design, most)
     costs = [cost(k, rest) for k, rest in enumerate(rests)]
     chosen = set(order[: int(np.argmin(costs))])
     if polish:
         chosen = _polish(design, chosen, most, cost)
-    plain = bic.criterion(np.arange(len(rests)), rests)
+    plain = bic(slab, np.arange(len(rests)), rests)
     return Selection(
-        selected=tuple(sorted(int(design.kept[j]) for j in chosen)),
-        order=tuple(int(design.kept[j]) for j in order),
+        selected=in_table(tuple(sorted(chosen)), design.kept),
+        order=in_table(tuple(order), design.kept),
         bic=plain,
         ebic=plain + np.array([cost.choices(k) for k in range(len(rests))]),
         r2=1.0 - np.array(rests),
@@ -174,7 +174,7 @@ def forward_selection(
 
 
 def _gains(X: Array, y: Array, least: Array, taken: list[int]) -> Array:
-    """What each column takes of y's square, X and y being without what is taken; −1 where nothing is left of it."""
+    """The decrease of yᵀy by each column, X and y being residuals; −1 for a dependent column."""
     square = np.einsum("ij,ij->j", X, X)
     free = square > np.square(least)
     free[taken] = False
@@ -182,11 +182,11 @@ def _gains(X: Array, y: Array, least: Array, taken: list[int]) -> Array:
 
 
 def _forward(design: Design, most: int) -> tuple[list[int], list[float]]:
-    """Columns in the order of greatest gain, and the share of the target that is left after each."""
+    """Columns in the order of greatest gain, and 1 − R² after each."""
     X, y = design.X.copy(), design.y.copy()
     order: list[int] = []
     rests = [1.0]
-    # Where nothing is left of y, a further column would be chosen by rounding errors.
+    # After a perfect fit, rounding errors would choose the next column.
     while len(order) < most and rests[-1] > FLOOR:
         gain = _gains(X, y, design.least, order)
         best = int(np.argmax(gain))
@@ -196,13 +196,13 @@ def _forward(design: Design, most: int) -> tuple[list[int], list[float]]:
         X -= np.outer(direction, direction @ X)
         y -= direction * (direction @ y)
         order.append(best)
-        rests.append(solve(design, _placed(design, order))[2])
+        rests.append(solve(design, in_table(tuple(sorted(order)), design.kept))[2])
     return order, rests
 
 
 def _polish(design: Design, chosen: set[int], most: int, cost: Criterion) -> set[int]:
     """Add, drop or swap one column at a time, always the best such step, until none lowers the criterion."""
-    value = cost(len(chosen), solve(design, _placed(design, chosen))[2])
+    value = cost(len(chosen), solve(design, in_table(tuple(sorted(chosen)), design.kept))[2])
     for _ in range(_STEPS * (1 + design.X.shape[1])):
         steps = (_neighbour(design, chosen, out, most, cost) for out in [None, *sorted(chosen)])
         best = min(steps, key=lambda pair: pair[0])
@@ -230,10 +230,6 @@ def _neighbour(
     more = int(np.argmax(gain)) if len(gain) else 0
     if len(gain) and gain[more] > 0:
         bigger = kept | {more}
-        value = cost(len(bigger), solve(design, _placed(design, bigger))[2])
+        value = cost(len(bigger), solve(design, in_table(tuple(sorted(bigger)), design.kept))[2])
         best = min(best, (value, bigger), key=lambda pair: pair[0])
     return best
-
-
-def _placed(design: Design, columns: set[int] | list[int]) -> Model:
-    return tuple(int(design.kept[j]) for j in sorted(columns))

@@ -18,28 +18,25 @@ from credo.frames import Table
 from credo.notices import warn
 from credo.seeds import generator
 from credo.subsets._average import Average
-from credo.subsets._coefficient import Coefficient, place_of, places_of, quantiles
-from credo.subsets._dependence import Dependence, dependence_of, named
+from credo.subsets._coefficients import fits_of, log_evidences, moments_of, summed_moments
+from credo.subsets._dependence import Dependence, dependence_of, median_model, named
 from credo.subsets._design import Design
 from credo.subsets._enumerate import enumerate_models, members
-from credo.subsets._fit import fits_of, log_evidences, moments_of, summed_moments
-from credo.subsets._median import median_model
-from credo.subsets._model_posterior import ModelPosterior, placed
-from credo.subsets._model_prior import ModelPrior
-from credo.subsets._over_subsets import OverSubsets
-from credo.subsets._report import best_table, design_words, search_words, size_words, summary_table
+from credo.subsets._models import ModelPosterior, ModelPrior, in_table
 from credo.subsets._slabs import Slab, slab_arguments, slab_of
+from credo.subsets._subset_estimator import Coefficient, SubsetEstimator, quantiles
+from credo.subsets._tables import best_table, design_messages, search_messages, size_messages, summary_table
 from credo.subsets.sampler import sample_models
 
 Array = NDArray[np.float64]
 
-# `search="auto"` visits every subset of up to so many columns.
+# `search="auto"` enumerates the subsets of up to so many columns.
 _ENUMERATED = 20
-# Models that hold this much of the posterior are all of it.
+# Models with this total probability are all of the posterior.
 _ALL = 1.0 - 1e-12
 
 
-class SpikeSlabRegressor(OverSubsets, Regressor):
+class SpikeSlabRegressor(SubsetEstimator, Regressor):
     """Linear regression averaged over all subsets of the columns (Bayesian variable selection).
 
     y = b + Σ_{j∈γ} βⱼxⱼ + ε: a coefficient is zero (the spike) unless its column is in the subset γ (the slab).
@@ -69,7 +66,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         Number of most probable models to store.
     n_draws : int, optional
         For search="gibbs", the steps of each chain. By default 5000, doubled until the chains agree, up to 40 000 or
-        about two minutes (five, if the posterior has separate modes of small and large models).
+        about two minutes.
     n_chains : int, default 4
     random_state : None, int, Generator or RandomState
         For search="gibbs".
@@ -167,25 +164,26 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         unit = "length" if self.slab != "normal" else "variance" if self.slab_variance is None else "as given"
         names = self._feature_names()
         design = Design.of(rows, target, weight, unit=unit, names=names)
-        slab = self._slab(design)
+        slab = slab_of(**self._slab_arguments(), **_sizes(design))
         prior = ModelPrior.of(self.prior_inclusion, len(design.kept))
         dependence = dependence_of(design.X, least=design.least)
-        # The BIC has a word of its own about too many columns. All this is said before a search that may take minutes.
-        words = design_words(design, dependence, slab, names) + ([] if self.slab == "bic" else prior.words(design.n))
-        for word in words:
-            warn(word, FitWarning, stacklevel=2)
+        # All this is said before a search that may take minutes. The BIC has its own message about too many columns.
+        messages = design_messages(design, dependence, slab, names)
+        messages += [] if self.slab == "bic" else prior.messages(design.n)
+        for message in messages:
+            warn(message, FitWarning, stacklevel=2)
         found = self._search(design, slab, prior)
         self.search_ = "enumerate" if found.coef_mean is not None else "gibbs"
         self._learn(design, dependence, slab, found)
         self._fits = None
         self._fits = self._average
-        later = search_words(found, slab, design, names)
-        for word in later:
-            warn(word, FitWarning, stacklevel=2)
+        later = search_messages(found, slab, design, names)
+        for message in later:
+            warn(message, FitWarning, stacklevel=2)
         diagnostics = found.diagnostics
         visited = f"converged; all {diagnostics['n_visited']:,} subsets were evaluated"
-        told = "; ".join([diagnostics.get("message", visited), *size_words(design, slab), *words, *later])
-        self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), told)
+        message = "; ".join([diagnostics.get("message", visited), *size_messages(design, slab), *messages, *later])
+        self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), message)
         return self
 
     def coefficient(self, column: int | str) -> Coefficient:
@@ -197,12 +195,10 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         >>> bool(model.coefficient(0).spike < 1e-6)
         True
         """
-        check_is_fitted(self)
-        names = self._feature_names()
-        place = place_of(column, names)
+        place = self._place(column)
         spike = 1.0 - float(self.inclusion_probabilities_[place])
         slab = self._average.slabs(np.array([place])) if self._inside()[place] > 0 else None
-        return Coefficient(names[place], spike, slab)
+        return Coefficient(self._feature_names()[place], spike, slab)
 
     def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
         """Draw coefficients (n, n_features), some of them zero, and intercepts (n,) from the posterior.
@@ -215,9 +211,9 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         few = self.search_ == "enumerate" and len(self.design_.kept) <= _ENUMERATED
         if not few or self.posterior_.probability.sum() > _ALL:
             return self._average.draws(n, rng)
-        scores = self._visit(self.design_, all_scores=True).diagnostics["scores"]
+        scores = self._enumerate(self.design_, all_scores=True).diagnostics["scores"]
         places, counts = np.unique(rng.choice(len(scores), size=n, p=softmax(scores)), return_counts=True)
-        models = [placed(members(place, len(self.design_.kept)), self.design_.kept) for place in places.tolist()]
+        models = [in_table(members(place, len(self.design_.kept)), self.design_.kept) for place in places.tolist()]
         return Average(self.design_, slab_of(**self.slab_), models, counts / n, self.moments_).draws(n, rng)
 
     def inclusion_of(self, columns: int | str | Sequence[int | str]) -> float:
@@ -240,11 +236,11 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         (array([0.5, 0.5]), 1.0)
         """
         check_is_fitted(self)
-        places = places_of(columns, self._feature_names())
+        places = self._places(columns)
         if len(places) < 2 or self.search_ != "enumerate" or self.posterior_.probability.sum() > _ALL:
             return self.posterior_.any_of(places)
         others = self.design_.restrict(np.setdiff1d(self.design_.kept, places))
-        without = self._visit(others, n_models=1).log_mass
+        without = self._enumerate(others, n_models=1).log_mass
         return float(-math.expm1(min(without - self.posterior_.log_mass, 0.0)))
 
     def log_scores(self, models: Sequence[Sequence[int | str]]) -> Array:
@@ -255,11 +251,12 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         scored, because the data of the others aren't stored.
         """
         check_is_fitted(self)
-        names = self._feature_names()
-        subsets = [tuple(places_of(model, names)) for model in models]
+        subsets = [tuple(self._places(model)) for model in models]
         missing = sorted({j for subset in subsets for j in subset} - set(self.design_.kept.tolist()))
         if missing and self.search_ == "gibbs":
-            raise ValueError(f"{named(missing, names)} can't be scored: constant, or in no stored model")
+            raise ValueError(
+                f"{named(missing, self._feature_names())} can't be scored: constant, or in no stored model"
+            )
         slab, prior = slab_of(**self.slab_), self._prior
         return log_evidences(self.design_, slab, subsets) + prior.log_prob(list(map(len, subsets)))
 
@@ -273,7 +270,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         d = len(self.design_.kept)
         if self.search_ != "enumerate" or d > _ENUMERATED:
             raise ValueError(f"all_scores needs an enumeration of at most {_ENUMERATED} columns; there are {d}")
-        return np.sort(self._visit(self.design_, all_scores=True).diagnostics["scores"])[::-1]
+        return np.sort(self._enumerate(self.design_, all_scores=True).diagnostics["scores"])[::-1]
 
     @property
     def coef_cov_(self) -> Array:
@@ -301,7 +298,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         )
 
     def _intervals(self, columns: NDArray[np.intp], level: float) -> Array:
-        """Central intervals of coefficients, spike and slab together; those that are hardly ever in are zero."""
+        """Central intervals of coefficients, spike and slab together; zero for those that are hardly ever in."""
         tail, ends = (1.0 - level) / 2, np.zeros((len(columns), 2))
         spike = 1.0 - self.inclusion_probabilities_[columns]
         seen = (1.0 - spike > tail) & (self._inside()[columns] > 0)
@@ -311,7 +308,7 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         return ends
 
     def _inside(self) -> Array:
-        """The inclusion probabilities among the models that the coefficients' moments are of."""
+        """Inclusion probabilities among the models that the moments are of."""
         inside = np.zeros(self.n_features_in_)
         inside[self.design_.kept] = self.moments_.inclusion
         return inside
@@ -327,36 +324,33 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
 
     @property
     def _average(self) -> Average:
-        """The kept models' fits; a model file doesn't hold them, they are made again from the design."""
+        """The fits of the stored models; not in model files, but computed from the design."""
         if getattr(self, "_fits", None) is None:
-            models, probability = self.posterior_.models, self.posterior_.probability
-            if self.search_ == "gibbs":
-                # The moments are those of the models that averages go over.
-                models, probability = self.posterior_.averaged
+            sampled = self.search_ == "gibbs"
+            models, probability = (
+                self.posterior_.averaged if sampled else (self.posterior_.models, self.posterior_.probability)
+            )
             self._fits = Average(self.design_, slab_of(**self.slab_), models, probability, self.moments_)
         assert self._fits is not None
         return self._fits
 
-    def _slab(self, design: Design) -> Slab:
-        return slab_of(**self._slab_arguments(), **_sizes(design))
-
     def _slab_arguments(self) -> dict[str, Any]:
-        """What `slab_of` needs beside the data."""
+        """What `slab_of` needs besides the data."""
         return slab_arguments(self.slab, g=self.g, slab_variance=self.slab_variance, noise_variance=self.noise_variance)
 
     @property
     def _prior(self) -> ModelPrior:
-        """The prior of the fit, whatever the constructor's argument has become since."""
+        """The prior of the fit, even if the constructor's argument has been changed since."""
         return ModelPrior.of(self.prior_inclusion_, self.slab_["d"])
 
-    def _visit(self, design: Design, **options: Any) -> ModelPosterior:
-        """All subsets of some of the columns, weighed as in the fit."""
+    def _enumerate(self, design: Design, **options: Any) -> ModelPosterior:
+        """Enumerate subsets of some of the columns, with the priors of the fit."""
         slab = slab_of(**self.slab_)
         return enumerate_models(design.X, design.y, slab, self._prior, least=design.least, **options)
 
     def _search(self, design: Design, slab: Slab, prior: ModelPrior) -> ModelPosterior:
         n_models, d = positive_integer("n_models", self.n_models), len(design.kept)
-        # Where no column varies there is one model, and nowhere to walk.
+        # Where no column varies there is one model.
         if self.search == "enumerate" or (self.search == "auto" and d <= _ENUMERATED) or d == 0:
             return enumerate_models(design.X, design.y, slab, prior, least=design.least, n_models=n_models)
         return sample_models(
@@ -365,29 +359,27 @@ class SpikeSlabRegressor(OverSubsets, Regressor):
         )  # fmt: skip
 
     def _learn(self, design: Design, dependence: Dependence, slab: Slab, found: ModelPosterior) -> None:
-        """Write what was found in terms of the table's columns."""
-        told = found.placed(design.kept, design.n_features)
+        """Set the fitted attributes, in terms of the table's columns."""
+        posterior = found.in_table(design.kept, design.n_features)
         median = median_model(found, dependence, design.X, least=design.least, proper=slab.ridge > 0)
-        copies = [placed(group, design.kept) for group in dependence.copies]
-        self._write_down(told, median=placed(median, design.kept), copies=copies, method=slab.method, base=slab.base)
+        copies = [in_table(group, design.kept) for group in dependence.copies]
+        self._store(posterior, median=in_table(median, design.kept), copies=copies, method=slab.method, base=slab.base)
         self.slab_ = {**self._slab_arguments(), **_sizes(design)}
         self.prior_inclusion_ = self.prior_inclusion
         if found.coef_mean is None or found.coef_cov is None or found.noise_variance is None:
-            averaged, weight = told.averaged
-            used = np.unique([j for model in (*told.models, *averaged) for j in model]).astype(np.intp)
+            averaged, weight = posterior.averaged
+            used = np.unique([j for model in (*posterior.models, *averaged) for j in model]).astype(np.intp)
             design = design.restrict(used)
             self.moments_ = moments_of(fits_of(design, slab, averaged), weight, used)
         else:
-            self.moments_ = summed_moments(design, slab, replace(found, models=told.models))
+            self.moments_ = summed_moments(design, slab, replace(found, models=posterior.models))
         self.design_ = design
         self.coef_, self.coef_std_ = np.zeros(design.n_features), np.zeros(design.n_features)
         self.coef_[design.kept] = self.moments_.mean
         self.coef_std_[design.kept] = np.sqrt(np.maximum(np.diag(self.moments_.cov), 0.0))
-        lean = design.x_mean
-        self.intercept_ = design.y_mean - float(lean @ self.moments_.mean)
-        self.intercept_std_ = math.sqrt(
-            max(float(lean @ self.moments_.cov @ lean) + self.moments_.noise / design.n, 0.0)
-        )
+        self.intercept_ = design.y_mean - float(design.x_mean @ self.moments_.mean)
+        variance = float(design.x_mean @ self.moments_.cov @ design.x_mean) + self.moments_.noise / design.n
+        self.intercept_std_ = math.sqrt(max(variance, 0.0))
 
 
 def _sizes(design: Design) -> dict[str, Any]:

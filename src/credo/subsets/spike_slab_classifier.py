@@ -1,4 +1,4 @@
-"""Logistic regression that averages over all subsets of its columns."""
+"""Logistic regression averaged over all subsets of its columns."""
 
 from __future__ import annotations
 
@@ -25,28 +25,25 @@ from credo.estimator import (
 from credo.frames import Table
 from credo.notices import warn
 from credo.seeds import generator
-from credo.subsets._coefficient import Coefficient, place_of, places_of
-from credo.subsets._dependence import DEPENDENT, Dependence, dependence_of
-from credo.subsets._median import median_model
-from credo.subsets._model_posterior import ModelPosterior, placed
-from credo.subsets._model_prior import ModelPrior, advised
-from credo.subsets._over_subsets import OverSubsets
-from credo.subsets._report import flat_words, summary_table
+from credo.subsets._dependence import DEPENDENT, Dependence, dependence_of, median_model
+from credo.subsets._models import ModelPosterior, ModelPrior, in_table, recommended_prior
+from credo.subsets._subset_estimator import Coefficient, SubsetEstimator
+from credo.subsets._tables import constant_messages, summary_table
 from credo.subsets.logistic import ClassAverage, Dataset, Standard, enumerate_logistic, sample_logistic
 
 Array = NDArray[np.float64]
 
-# Enumeration visits 2ᵈ models: up to this many columns when it is asked for, and by itself while rows × models are few.
+# Enumeration visits 2ᵈ models: up to this many columns on request, and by default while rows × models are few.
 _MOST_COLUMNS, _MUCH_WORK = 15, 2.0e7
-# Variances of the slab up to this, and down to one over it.
+# Slab variances up to this, and down to one over it.
 _WIDEST = 1e12
-# A prior that expects more columns in a model than this makes every step of a walk cost a large factor.
+# A prior that expects more columns makes every step of the sampler slow.
 _MOST_EXPECTED = 100
-# Models beyond this share of the listed ones change no prediction that anyone could see.
+# Models beyond this cumulative probability don't change predictions visibly.
 _ENOUGH = 1.0 - 1e-6
 
 
-class SpikeSlabClassifier(OverSubsets, Classifier):
+class SpikeSlabClassifier(SubsetEstimator, Classifier):
     """Logistic regression for two classes, averaged over all subsets of the columns (Laplace approximation).
 
     p(y = 1 | x) = σ(b + Σ_{j∈γ} w_j z_j), where z_j is column j with mean 0 and variance 1, w_j ~ N(0, slab_variance)
@@ -176,24 +173,22 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
             )
         weight = np.ones(len(codes)) if weight is None else weight
         self.standard_ = Standard.of(rows, weight)
-        task = Dataset(
-            ZT=np.ascontiguousarray(self.standard_.columns(rows).T),
-            y=codes.astype(np.float64),
-            weight=weight,
-            variance=_variance(self.slab_variance),
-        )
-        prior = ModelPrior.of(self.prior_inclusion, task.n_columns)
-        dependence = dependence_of((task.ZT * np.sqrt(task.weight)).T)
-        words = [*self._column_words(dependence), *prior.words(float(weight.sum()), beta=True)]
-        for word in words:
-            warn(word, FitWarning, stacklevel=2)
-        found = self._search(task, prior)
-        self._learn(task, dependence, found)
+        data = Dataset(
+            np.ascontiguousarray(self.standard_.columns(rows).T), codes.astype(np.float64), weight,
+            _variance(self.slab_variance),
+        )  # fmt: skip
+        prior = ModelPrior.of(self.prior_inclusion, data.n_columns)
+        dependence = dependence_of((data.ZT * np.sqrt(data.weight)).T)
+        messages = [*self._column_messages(dependence), *prior.messages(float(weight.sum()), beta=True)]
+        for message in messages:
+            warn(message, FitWarning, stacklevel=2)
+        found = self._search(data, prior)
+        self._learn(data, dependence, found)
         diagnostics = found.diagnostics
         if not diagnostics["converged"]:
             warn(diagnostics["message"], ConvergenceWarning, stacklevel=2)
-        told = "; ".join([diagnostics["message"], *words])
-        self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), told)
+        message = "; ".join([diagnostics["message"], *messages])
+        self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), message)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -202,19 +197,14 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         return logs[:, 1] - logs[:, 0]
 
     def coefficient(self, column: int | str) -> Coefficient:
-        """The posterior of one weight, in the column's units: the mass at zero, and the law of what isn't zero."""
-        check_is_fitted(self)
-        names = self._feature_names()
-        column = place_of(column, names)
+        """The posterior of a weight in units of its column: the probability of zero, and the distribution otherwise."""
+        column = self._place(column)
         place = np.flatnonzero(self.standard_.kept == column)
         slab = self.average_.slab(int(place[0]), unit=float(self.standard_.scale[place[0]])) if len(place) else None
-        return Coefficient(names[column], 1.0 - float(self.inclusion_probabilities_[column]), slab)
+        return Coefficient(self._feature_names()[column], 1.0 - float(self.inclusion_probabilities_[column]), slab)
 
     def inclusion_of(self, columns: int | str | Sequence[int | str]) -> float:
-        """p(at least one of the columns is in | y): what a group of columns that say the same amounts to.
-
-        The sum of the inclusion probabilities, less what models that hold several of the columns count twice; of these
-        the kept models tell (`n_models`).
+        """Posterior probability that at least one of the columns is in the model, from the stored models (`n_models`).
 
         Parameters
         ----------
@@ -230,13 +220,12 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         >>> model.inclusion_probabilities_.round(2), round(model.inclusion_of([0, 1]), 2)
         (array([0.62, 0.62]), 1.0)
         """
-        check_is_fitted(self)
-        return self.posterior_.any_of(places_of(columns, self._feature_names()))
+        return self.posterior_.any_of(self._places(columns))
 
     def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
-        """Draws of the weights (n, n_features), zeros among them, and of the intercept (n,), in the columns' units.
+        """Draw weights (n, n_features), some of them zero, and intercepts (n,), in the units of the columns.
 
-        They come from the subsets that predictions are averaged over.
+        Subsets are drawn from those that predictions are averaged over.
         """
         check_is_fitted(self)
         theta, levels = self.average_.draws(positive_integer("n", n), generator(random_state), len(self.standard_.kept))
@@ -245,15 +234,15 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         return coefs, levels - coefs[:, self.standard_.kept] @ self.standard_.mean
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """Each weight over all subsets: mean, standard deviation, inclusion probability and interval.
+        """Posterior mean, standard deviation, inclusion probability and interval of each weight over all subsets.
 
-        Intervals are of the whole law, spike and slab together; of more than 50 columns the likeliest 50 are shown.
+        Intervals include the probability of a zero weight. With more than 50 columns the 50 most probable are shown.
         """
         check_is_fitted(self)
         return summary_table(self, title="Spike and slab classification", level=level, intervals=self._intervals)
 
     def _intervals(self, columns: NDArray[np.intp], level: float) -> Array:
-        """Central intervals of weights, spike and slab together; where nearly all is at zero, so are both ends."""
+        """Central intervals of weights, spike and slab together; zero for those that are hardly ever in."""
         ends = np.zeros((len(columns), 2))
         for row, column in enumerate(columns.tolist()):
             if self.inclusion_probabilities_[column] > (1.0 - level) / 2:
@@ -264,9 +253,9 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
         probs = self.average_.probabilities(self.standard_.columns(rows))
         return np.column_stack([1.0 - probs, probs])
 
-    def _search(self, task: Dataset, prior: ModelPrior) -> ModelPosterior:
-        n_models, d = positive_integer("n_models", self.n_models), task.n_columns
-        cheap = d <= _MOST_COLUMNS and 2.0**d * len(task.y) <= _MUCH_WORK
+    def _search(self, data: Dataset, prior: ModelPrior) -> ModelPosterior:
+        n_models, d = positive_integer("n_models", self.n_models), data.n_columns
+        cheap = d <= _MOST_COLUMNS and 2.0**d * len(data.y) <= _MUCH_WORK
         if self.search == "enumerate" and d > _MOST_COLUMNS:
             raise ValueError(
                 f'search="enumerate" would visit 2^{d} models, a mode in each; it goes up to {_MOST_COLUMNS} columns. '
@@ -274,47 +263,42 @@ class SpikeSlabClassifier(OverSubsets, Classifier):
             )
         if self.search == "enumerate" or (self.search == "auto" and cheap) or d == 0:
             self.search_ = "enumerate"
-            return enumerate_logistic(task, prior, n_models=n_models)
+            return enumerate_logistic(data, prior, n_models=n_models)
         if isinstance(prior.inclusion, float) and prior.inclusion * d > _MOST_EXPECTED:
             raise ValueError(
                 f"prior_inclusion={prior.inclusion:g} expects {prior.inclusion * d:.0f} of {d} columns to be in: "
-                f"models that large can't be told apart by {len(task.y)} rows, nor walked over in reasonable time. Use "
-                f"{advised(d, len(task.y))}, or the share of the columns that you expect, at most "
+                f"models that large can't be distinguished by {len(data.y)} rows, nor sampled in reasonable time. Use "
+                f"{recommended_prior(d, len(data.y))}, or the share of the columns that you expect, at most "
                 f"{_MOST_EXPECTED / d:.2g}"
             )
         self.search_ = "gibbs"
         return sample_logistic(
-            task, prior, n_draws=self.n_draws, n_chains=self.n_chains, n_models=n_models, random_state=self.random_state
+            data, prior, n_draws=self.n_draws, n_chains=self.n_chains, n_models=n_models, random_state=self.random_state
         )
 
-    def _learn(self, task: Dataset, dependence: Dependence, found: ModelPosterior) -> None:
-        """Write what was found in terms of the table's columns."""
+    def _learn(self, data: Dataset, dependence: Dependence, found: ModelPosterior) -> None:
+        """Set the fitted attributes, in terms of the table's columns."""
         standard, d = self.standard_, self.n_features_in_
         models, weight = found.averaged
         enough = int(np.searchsorted(np.cumsum(weight), _ENOUGH)) + 1
-        modes = [task.mode(model) for model in models[:enough]]
-        self.average_ = ClassAverage.of(modes, weight[:enough])
-        median = placed(median_model(found, dependence, task.ZT.T, least=DEPENDENT, proper=True), standard.kept)
-        copies = [placed(group, standard.kept) for group in dependence.copies]
-        base = evidence_base(class_weight=self.class_weight)
-        told = found.placed(standard.kept, d)
-        self._write_down(told, median=median, copies=copies, method="laplace", base=base)
+        self.average_ = ClassAverage.of([data.mode(model) for model in models[:enough]], weight[:enough])
+        median = median_model(found, dependence, data.ZT.T, least=DEPENDENT, proper=True)
+        copies = [in_table(group, standard.kept) for group in dependence.copies]
+        base, posterior = evidence_base(class_weight=self.class_weight), found.in_table(standard.kept, d)
+        self._store(posterior, median=in_table(median, standard.kept), copies=copies, method="laplace", base=base)
         self.coef_, self.coef_std_ = np.zeros((1, d)), np.zeros((1, d))
-        moments = self.average_.moments(standard.mean, standard.scale)
-        self.coef_[0, standard.kept], self.coef_std_[0, standard.kept] = moments.coef, moments.coef_std
-        self.intercept_, self.intercept_std_ = np.array([moments.intercept]), np.array([moments.intercept_std])
+        coef, coef_std, intercept, intercept_std = self.average_.moments(standard.mean, standard.scale)
+        self.coef_[0, standard.kept], self.coef_std_[0, standard.kept] = coef, coef_std
+        self.intercept_, self.intercept_std_ = np.array([intercept]), np.array([intercept_std])
 
-    def _column_words(self, dependence: Dependence) -> list[str]:
-        """What there is to say about the columns."""
+    def _column_messages(self, dependence: Dependence) -> list[str]:
         names, kept = self._feature_names(), self.standard_.kept
-        words = flat_words(sorted(set(range(self.n_features_in_)) - set(kept.tolist())), names)
-        if len(kept):
-            words += dependence.words([names[j] for j in kept], proper=True)
-        return words
+        messages = constant_messages(sorted(set(range(self.n_features_in_)) - set(kept.tolist())), names)
+        return messages + (dependence.messages([names[j] for j in kept], proper=True) if len(kept) else [])
 
 
 def _variance(value: Any) -> float:
-    """A variance of weights within which curvatures keep their digits."""
+    """A variance with which curvatures keep their digits."""
     variance = positive("slab_variance", value)
     if not 1 / _WIDEST <= variance <= _WIDEST:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Predictions averaged over logistic models, and over the weights of each."""
+"""Predictions averaged over logistic models and over the weights of each."""
 
 from __future__ import annotations
 
@@ -17,22 +17,20 @@ from credo.subsets.logistic._laplace import Mode
 
 Array = NDArray[np.float64]
 
-# Laws that a mixture holds.
-_MOST_LAWS = 100
+# Components of a mixture.
+_MOST_COMPONENTS = 100
 
 
 @dataclass(frozen=True)
 class ClassAverage:
-    """Several models with the Gaussian law of the weights of each.
+    """Models with the Gaussian approximation of the posterior of their weights.
 
     Parameters
     ----------
     probability : array of shape (m,)
         Of the models; they sum to one.
-    columns : array of shape (m, k)
-        The columns of each, filled up with −1.
-    theta : array of shape (m, k + 1)
-        Levels and weights of standardised columns, filled up with zeros.
+    columns, theta : arrays of shape (m, k) and (m, k + 1)
+        The columns of each, filled up with −1; levels and weights of standardized columns, filled up with zeros.
     root : array of shape (m, k + 1, k + 1)
         W with WᵀW the covariance of θ.
     """
@@ -59,12 +57,12 @@ class ClassAverage:
             root[place, : k + 1, : k + 1] = Factor(mode.L).half_solve(np.eye(k + 1))
         return cls(probability / probability.sum(), columns, theta, root)
 
-    def moments(self, x_mean: Array, scale: Array) -> ClassMoments:
-        """Means and standard deviations over models and weights, for columns of these means and scales."""
+    def moments(self, x_mean: Array, scale: Array) -> tuple[Array, Array, float, float]:
+        """Means and standard deviations of weights and intercept, for columns of these means and scales."""
         d = len(scale)
         first, second, level = np.zeros(d), np.zeros(d), np.zeros(2)
         for share, used, theta, root in self._models():
-            # The intercept is the level less the weights times the means.
+            # The intercept is the level minus the weights times the means.
             lean = np.append(1.0, -x_mean[used] / scale[used])
             mean, var = theta[1:], np.square(root[:, 1:]).sum(axis=0)
             first[used] += share * mean
@@ -72,21 +70,21 @@ class ClassAverage:
             intercept = float(lean @ theta)
             level += share * np.array([intercept, np.square(root @ lean).sum() + intercept**2])
         std, wide = np.sqrt(np.maximum(second - first**2, 0.0)), math.sqrt(max(level[1] - level[0] ** 2, 0.0))
-        return ClassMoments(first / scale, std / scale, float(level[0]), wide)
+        return first / scale, std / scale, float(level[0]), wide
 
     def slab(self, column: int, *, unit: float) -> Mixture | None:
-        """The law of a weight, over `unit`, in the models that have it."""
-        laws: list[Distribution] = []
+        """The distribution of a weight, divided by `unit`, given that its column is in."""
+        parts: list[Distribution] = []
         shares: list[float] = []
         for share, used, theta, root in self._models():
             at = np.flatnonzero(used == column)
-            if len(at) and len(laws) < _MOST_LAWS:
-                laws.append(Normal(theta[1 + at] / unit, np.linalg.norm(root[:, 1 + at], axis=0) / unit))
+            if len(at) and len(parts) < _MOST_COMPONENTS:
+                parts.append(Normal(theta[1 + at] / unit, np.linalg.norm(root[:, 1 + at], axis=0) / unit))
                 shares.append(share)
-        return Mixture(laws, np.array(shares) / sum(shares)) if shares and sum(shares) > 0 else None
+        return Mixture(parts, np.array(shares) / sum(shares)) if shares and sum(shares) > 0 else None
 
     def draws(self, n: int, rng: np.random.Generator, d: int) -> tuple[Array, Array]:
-        """Weights (n, d) of standardised columns, zero outside a draw's model, and levels (n,)."""
+        """Weights (n, d) of standardized columns, zero outside the drawn model, and levels (n,)."""
         weights, levels = np.zeros((n, d)), np.zeros(n)
         chosen = rng.choice(len(self.probability), size=n, p=self.probability)
         for place, (_, used, theta, root) in enumerate(self._models()):
@@ -96,7 +94,7 @@ class ClassAverage:
         return weights, levels
 
     def probabilities(self, Z: Array) -> Array:
-        """p(y = 1) of standardised rows."""
+        """p(y = 1) of standardized rows."""
         total = np.zeros(len(Z))
         for share, used, theta, root in self._models():
             phi = np.column_stack([np.ones(len(Z)), Z[:, used]])
@@ -110,13 +108,3 @@ class ClassAverage:
             used = places[places >= 0]
             k = len(used) + 1
             yield float(share), used, theta[:k], root[:k, :k]
-
-
-@dataclass(frozen=True)
-class ClassMoments:
-    """Posterior means and standard deviations of weights and intercept."""
-
-    coef: Array
-    coef_std: Array
-    intercept: float
-    intercept_std: float

@@ -15,8 +15,7 @@ from scipy.special import logsumexp
 from credo.deadlines import check
 from credo.estimator import check_positive, check_shapes
 from credo.linalg import parallel_map
-from credo.subsets._model_posterior import Model, ModelPosterior
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets._models import Model, ModelPosterior, ModelPrior
 from credo.subsets.logistic import _laplace_jit
 
 Array = NDArray[np.float64]
@@ -95,7 +94,7 @@ class Dataset:
         theta = np.array([level, *(known.get(j, 0.0) for j in model)])
         L = np.zeros((len(theta), len(theta)))
         found = _laplace_jit.laplace(
-            self.ZT, np.array(model, dtype=np.int64), self.y, self.weight, LEVEL_PRECISION, 1.0 / self.variance, theta, L
+            self.ZT, np.array(model, dtype=np.int64), self.y, self.weight, LEVEL_PRECISION, 1 / self.variance, theta, L
         )  # fmt: skip
         return Mode(model, theta, L, *found)
 
@@ -132,7 +131,7 @@ def enumerate_logistic(data: Dataset, prior: ModelPrior, *, n_models: int) -> Mo
         probability=probability[order],
         log_evidence=evidence[order],
         log_mass=log_mass,
-        size_probability=np.bincount(sizes, probability, d + 1),
+        size_probability=np.bincount(sizes, probability, d + 1).astype(np.float64),
         best_by_size=tuple(models[place] for place in best),
         diagnostics={
             "converged": all(mode.converged for mode in modes),

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from credo.deadlines import check
 from credo.seeds import generator
-from credo.subsets._model_posterior import Model, ModelPosterior
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets._models import Model, ModelPosterior, ModelPrior
 from credo.subsets.logistic import _sampler_jit
 from credo.subsets.logistic._laplace import LEVEL_PRECISION, Dataset
 from credo.subsets.sampler._convergence import (

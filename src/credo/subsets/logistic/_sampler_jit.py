@@ -60,8 +60,8 @@ def run_steps(
 
     A step proposes to flip a column or, with probability `swaps`, to exchange two. `moved` gets the columns that flip,
     −1 for none, and `trace` the log evidence before. `included` sums estimates of p(γ_j = 1 | the others, y): those of
-    `flip_odds` and, for a proposed flip, their error over the probability of the proposal, which makes the sum unbiased.
-    The cache must have room for `MOST` models a step.
+    `flip_odds` and, for a proposed flip, their error over the probability of the proposal, which makes it unbiased. The
+    cache must have room for `MOST` models a step.
     """
     inside, keys, key = state.inside, state.keys, np.uint64(0)
     d = len(inside)
@@ -69,9 +69,7 @@ def run_steps(
         if inside[j]:
             key ^= keys[j]
     for t in range(len(uniforms)):
-        k = 0
-        for j in range(d):
-            k += inside[j]
+        k = inside.sum()
         here, count = _evaluate(data, cache, state, key, count)
         trace[t] = cache.log_evidence[here]
         moved[t, 0] = moved[t, 1] = -1
@@ -132,21 +130,11 @@ def _swap(
     """
     inside, keys = state.inside, state.keys
     d = len(inside)
-    place, out = int(u[1] * k), -1
-    for j in range(d):
-        if inside[j]:
-            if place == 0:
-                out = j
-                break
-            place -= 1
+    out = np.flatnonzero(inside)[int(u[1] * k)]
     inside[out] = False
     between, count = _evaluate(data, cache, state, key ^ keys[out], count)
     odds = cache.odds[between]
-    total, n_outside = 0.0, d - k + 1
-    for j in range(d):
-        if not inside[j]:
-            total += odds[j]
-    scale, even = (1.0 - blind) / total, blind / n_outside
+    scale, even = (1.0 - blind) / odds[~inside].sum(), blind / (d - k + 1)
     # The probability of each column is this over one less that of the leaving one.
     own = scale * odds[out] + even
     left, entering = u[2] * (1.0 - own), -1
@@ -176,30 +164,19 @@ def _evaluate(data: Posterior, cache: Cache, state: State, key: np.uint64, count
             return cache.slots[at], count
         at = (at + np.uint64(1)) & mask
     cache.keys[at], cache.slots[at] = key, count
-    k = 0
-    for j in range(len(inside)):
-        k += inside[j]
-    members, theta, place = np.empty(k, dtype=np.int64), np.empty(k + 1), 0
-    theta[0] = near[0]
-    for j in range(len(inside)):
-        if inside[j]:
-            members[place], theta[place + 1] = j, near[j + 1]
-            place += 1
+    members = np.flatnonzero(inside)
+    theta = np.append(near[:1], near[1:][members])
     L = np.zeros((len(theta), len(theta)))
     cache.log_evidence[count], _ = laplace(
         data.ZT, members, data.y, data.weight, data.level_precision, data.precision, theta, L
     )
     flip_odds(data.ZT, members, data.y, data.weight, data.precision, theta, L, data.log_prior, cache.odds[count])
-    near[0], near[1:] = theta[0], 0.0
-    for m in range(k):
-        near[members[m] + 1] = theta[m + 1]
+    near[:] = 0.0
+    near[0], near[1:][members] = theta[0], theta[1:]
     return count, count + 1
 
 
 @njit(cache=True, nogil=True)
 def _total(odds: Array) -> float:
     """The sum of the probabilities of flips."""
-    total = 0.0
-    for j in range(len(odds)):
-        total += odds[j] / (1.0 + odds[j])
-    return total
+    return float((odds / (1.0 + odds)).sum())

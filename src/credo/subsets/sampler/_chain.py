@@ -10,7 +10,7 @@ from scipy.special import betaln
 
 from credo.deadlines import check
 from credo.subsets._dependence import lengths
-from credo.subsets._model_posterior import Model
+from credo.subsets._models import Model
 from credo.subsets._slabs import Slab
 from credo.subsets._slabs_jit import FLOOR
 from credo.subsets.sampler import _gibbs_jit
@@ -38,13 +38,9 @@ _EXPLORATION = 1.0
 
 
 class Chain:
-    """Replicas at several temperatures, each with the posteriors of all neighbours of its model.
+    """Replicas at the temperatures of a ladder, each with the posteriors of all neighbours of its model.
 
-    Parameters
-    ----------
-    columns : the columns, as `shared_columns` prepares them
-    slab, log_prior : the evidence of a model, and ln p(γ) for each size that a model may have
-    ladder, starts : the temperatures, and the first model at each
+    `log_prior` is ln p(γ) for each size that a model may have, `starts` the first model at each temperature.
     """
 
     def __init__(
@@ -123,14 +119,7 @@ class Chain:
 
 
 def shared_columns(X: Array, y: Array, *, ridge: float, yy: float, least: Array | float) -> Columns:
-    """Columns of unit length with what all chains share.
-
-    Parameters
-    ----------
-    ridge, yy : what the slab adds to squared lengths, and the squared length of the target
-    least : array of shape (d,) or float
-        The share of a column's length that must be left given others.
-    """
+    """Columns of unit length, with what all chains share; `ridge` is what the slab adds to squared lengths."""
     d = X.shape[1]
     scale = lengths(X)
     scale = np.where(scale > 0, scale, 1.0)

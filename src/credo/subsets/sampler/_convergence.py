@@ -12,8 +12,7 @@ from scipy.special import logsumexp
 
 from credo.estimator import positive_integer
 from credo.linalg import one_blas_thread, parallel_map
-from credo.subsets._model_posterior import Model, ModelPosterior
-from credo.subsets._model_prior import size_distribution
+from credo.subsets._models import Model, ModelPosterior, size_distribution
 from credo.subsets.sampler._trace import (
     Trace,
     contradiction,
@@ -65,17 +64,19 @@ def run_until_converged(
 ) -> ModelPosterior:
     """Run chains for `n_draws` steps each, or until `summarize` says that they have converged.
 
-    The chains' own error estimates decide how long they run (Jones, Haran, Caffo & Neath 2006). `seconds` is the cost of
-    a step, given the mean size of the models.
+    The chains' own error estimates decide how long they run (Jones, Haran, Caffo & Neath 2006). `seconds` is the cost
+    of a step, given the mean size of the models.
     """
     length, most = (_FIRST, _MOST) if n_draws is None else (n_draws, n_draws)
 
     def run(n_burn_in: int) -> list[Trace]:
         return parallel_map(
-            lambda chain: chain.run(n_draws=length, n_burn_in=n_burn_in, n_batches=_N_BATCHES),
-            chains,
-            cancel=lambda: [setattr(chain, "stopped", True) for chain in chains],
+            lambda chain: chain.run(n_draws=length, n_burn_in=n_burn_in, n_batches=_N_BATCHES), chains, cancel=stop
         )
+
+    def stop() -> None:
+        for chain in chains:
+            chain.stopped = True
 
     with one_blas_thread():
         traces = latest = run(math.ceil(length / 4))

@@ -1,4 +1,4 @@
-"""Log posteriors of all models that differ from a model by one column, compiled; plain twins: `tests/reference/sampler.py`.
+"""Log posteriors of all models that differ by one column, compiled; plain twins: `tests/reference/sampler.py`.
 
 Adding column i takes r²_i/s_i from eᵀe, e = y − Qu, and multiplies |A|, A = RᵀR, by s_i. Where these differences of
 squares have lost digits, they are recomputed from the vectors. A column that is linearly dependent on the model's

@@ -14,8 +14,7 @@ from credo.linalg import one_blas_thread
 from credo.notices import warn
 from credo.seeds import generator
 from credo.subsets._dependence import DEPENDENT
-from credo.subsets._model_posterior import ModelPosterior
-from credo.subsets._model_prior import ModelPrior
+from credo.subsets._models import ModelPosterior, ModelPrior
 from credo.subsets._slabs import Slab
 from credo.subsets.sampler._chain import Chain, first_ladder, shared_columns
 from credo.subsets.sampler._convergence import (
@@ -48,41 +47,12 @@ def sample_models(
     k, and flips one column. The conditional probabilities of all columns, averaged over the steps, are the inclusion
     probabilities (Rao–Blackwell). Each chain swaps with replicas at higher temperatures (parallel tempering).
 
-    Parameters
-    ----------
-    X, y : arrays of shape (n, d) and (n,)
-        Centred, multiplied by the square roots of weights.
-    slab, prior : the evidence of a model, and its prior probability
-    least : array of shape (d,) or float
-        The share of a column's length that must be left given others, unless the slab has a ridge.
-    n_draws : int, optional
-        Steps of each chain, after a burn-in of a quarter as many. By default 5000, doubled as long as the chains don't
-        agree, up to 40 000 or about two minutes.
-    n_chains : int, default 4
-    n_models : int, default 1000
-        How many of the visited models to store.
-    random_state : None, int, Generator or RandomState
+    Arguments as of `enumerate_models`. `n_draws` steps of each chain come after a burn-in of a quarter as many; by
+    default 5000, doubled as long as the chains don't agree, up to 40 000 or about two minutes.
 
-    Returns
-    -------
-    ModelPosterior
-        `diagnostics` has the Monte Carlo standard errors of the inclusion probabilities, R-hat, the share of the
-        posterior that was visited, the largest probability of a model that some chain ``missed``, the error of the log
-        mass, the ``inverse_temperatures`` of each chain and the ``swap_rates`` between them, and the
-        total number of ``round_trips`` of the replicas.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credo.subsets._model_prior import ModelPrior
-    >>> from credo.subsets._slabs import slab_of
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 200))
-    >>> y = 2.0 * X[:, 3] - X[:, 50] + rng.normal(size=60)
-    >>> X, y = X - X.mean(axis=0), y - y.mean()
-    >>> found = sample_models(X, y, slab_of("g", 60, y @ y, 200), ModelPrior(200, (1.0, 1.0)), random_state=0)
-    >>> found.map_model
-    (3, 50)
+    `diagnostics` has the standard errors of the inclusion probabilities, R-hat, the share of the posterior that was
+    visited, the largest probability of a model that some chain ``missed``, the error of the log mass, the
+    ``inverse_temperatures`` of each chain, the ``swap_rates`` between them, and the ``round_trips`` of the replicas.
     """
     check_length(n_draws, n_chains)
     d = X.shape[1]

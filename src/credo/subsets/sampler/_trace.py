@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from credo.learning._extra import extra
-from credo.subsets._model_posterior import Model
+from credo.subsets._models import Model
 
 Array = NDArray[np.float64]
 
@@ -214,9 +214,9 @@ def r_hat_and_ess(traces: Sequence[Trace], seen: Visits) -> tuple[float, float]:
     """
     # One number for each model, whichever chain it is from: R-hat ranks even rounding errors.
     heights = dict(zip(seen.models, seen.log_joint.tolist(), strict=True))
+    n = min(_MOMENTS, *(len(trace.steps) for trace in traces))
     values = np.stack([
-        np.array([[len(model), heights[model]] for model in trace.models])[trace.evenly(min(_MOMENTS, len(trace.steps)))]
-        for trace in traces
+        np.array([[len(model), heights[model]] for model in trace.models])[trace.evenly(n)] for trace in traces
     ])  # fmt: skip
     try:
         stats = extra("arviz_stats.base", "comparing chains").array_stats

@@ -1,4 +1,4 @@
-"""The coefficients of a subset, and what they are on the average over models."""
+"""The coefficients of a subset, and their moments over many subsets."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from credo.estimator import check_shapes
 from credo.linalg import one_blas_thread
 from credo.subsets._dependence import is_dependent, lengths
 from credo.subsets._design import Design
-from credo.subsets._model_posterior import Model, ModelPosterior
+from credo.subsets._models import Model, ModelPosterior
 from credo.subsets._slabs import CoefficientPosterior, Slab
 from credo.subsets._slabs_jit import FLOOR
 
 Array = NDArray[np.float64]
 
-# A variance that is smaller beside the square of its mean has lost too many digits as a difference of sums.
+# A variance smaller than this, relative to the square of its mean, has lost its digits as a difference of sums.
 _CLOSE = 1e-11
 
 
@@ -29,23 +29,18 @@ _CLOSE = 1e-11
 class Fit:
     """A subset's least-squares (or ridge) coefficients in the units of the table, and a root W of A⁻¹ = WWᵀ.
 
-    `rest` is the share of the target that it leaves, and `laws` the posterior of its coefficients.
+    `parts` are the posterior of its coefficients, a mixture.
     """
 
     columns: NDArray[np.intp]
     coef: Array
     root: Array
-    rest: float
-    laws: Sequence[CoefficientPosterior]
-
-    def variance(self, rows: Array) -> Array:
-        """xᵀA⁻¹x of centred rows of the subset's columns."""
-        return np.square(rows @ self.root).sum(axis=1)
+    parts: Sequence[CoefficientPosterior]
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Of the coefficients of some columns, over all models: inclusion, mean, covariance; and the noise's variance."""
+    """Inclusion, mean and covariance of coefficients over all models; and the variance of the noise."""
 
     inclusion: Array
     mean: Array
@@ -61,19 +56,18 @@ class Moments:
 
 def fits_of(design: Design, slab: Slab, models: Sequence[Model]) -> list[Fit]:
     """The coefficients of subsets of the table's columns."""
-    # Factors of a few columns: threads of BLAS would take longer to meet than to work.
+    # For small factors, BLAS threads cost more than they save.
     with one_blas_thread():
         solved = [solve(design, model, ridge=slab.ridge) for model in models]
-    sizes = np.array([len(model) for model in models], dtype=np.intp)
-    laws = slab.posteriors(sizes, np.array([rest for _, _, rest in solved]))
+    posteriors = slab.posteriors([len(model) for model in models], [rest for _, _, rest in solved])
     return [
-        Fit(np.asarray(model, dtype=np.intp), coef, root, rest, law)
-        for model, (coef, root, rest), law in zip(models, solved, laws, strict=True)
+        Fit(np.asarray(model, dtype=np.intp), coef, root, parts)
+        for model, (coef, root, _), parts in zip(models, solved, posteriors, strict=True)
     ]
 
 
 def solve(design: Design, model: Model, *, ridge: float = 0.0) -> tuple[Array, Array, float]:
-    """A⁻¹b and a root of A⁻¹ in the units of the table, and the share of the target that is left."""
+    """A⁻¹b and a root of A⁻¹ in the units of the table, and 1 − R²."""
     R, c, rest = _triangle(design, model, ridge)
     k, unit = len(model), design.unit[design.places(model)]
     coef = solve_triangular(R, c, check_finite=False) / unit if k else c
@@ -82,7 +76,7 @@ def solve(design: Design, model: Model, *, ridge: float = 0.0) -> tuple[Array, A
 
 
 def log_evidences(design: Design, slab: Slab, models: Sequence[Model]) -> Array:
-    """ln p(y | γ) of subsets; −∞ where a column isn't in the design or the slab can't bear dependent ones."""
+    """ln p(y | γ) of subsets; −∞ for columns that aren't in the design, and dependent ones unless there is a ridge."""
     values, known = np.full(len(models), -np.inf), set(design.kept.tolist())
     for i, model in enumerate(models):
         if not known.issuperset(model):
@@ -91,34 +85,33 @@ def log_evidences(design: Design, slab: Slab, models: Sequence[Model]) -> Array:
         R, _, rest = _triangle(design, model, slab.ridge)
         if slab.ridge == 0 and is_dependent(R / lengths(design.X[:, places]), design.least[places]):
             continue
-        logdet = 2.0 * float(np.log(np.abs(np.diag(R))).sum())
-        values[i] = float(slab.score(len(model), rest, logdet))
+        values[i] = float(slab.score(len(model), rest, 2.0 * float(np.log(np.abs(np.diag(R))).sum())))
     return values
 
 
 def _triangle(design: Design, model: Model, ridge: float) -> tuple[Array, Array, float]:
-    """R with RᵀR = A, R⁻ᵀb, and the share of the target that is left."""
+    """R with RᵀR = A, R⁻ᵀb, and 1 − R²."""
     k, rows, target = len(model), design.X[:, design.places(model)], design.y
     if ridge > 0:
         rows, target = np.vstack([rows, math.sqrt(ridge) * np.eye(k)]), np.append(target, np.zeros(k))
     Q, R = np.linalg.qr(rows)
     c = Q.T @ target
-    # From the residuals themselves: a difference of squares would lose them in a close fit.
+    # From the residuals: a difference of squares would lose the digits of a close fit.
     left = target - Q @ c
     rest = (float(left @ left) + max(design.yy - float(design.y @ design.y), 0.0)) / design.yy if k else 1.0
     return R, c, max(rest, FLOOR)
 
 
 def moments_of(fits: Sequence[Fit], probability: Array, columns: NDArray[np.intp]) -> Moments:
-    """The moments over the listed models alone, whose probabilities are made to sum to one.
+    """The moments over these models alone, whose probabilities are normalized.
 
-    Squares are taken about the coefficients of the first model, the likeliest: in a close fit all the others' are next
-    to them, and a difference of squares would keep no digit.
+    Squares are taken about the coefficients of the first, most probable model: for a close fit a difference of squares
+    would keep no digits.
     """
     share = probability / probability.sum()
     first = np.searchsorted(columns, fits[0].columns)
     middle = np.zeros(len(columns))
-    middle[first] = sum(law.weight * law.shrink for law in fits[0].laws) * fits[0].coef
+    middle[first] = sum(part.weight * part.shrink for part in fits[0].parts) * fits[0].coef
     inclusion, shift, noise = np.zeros(len(columns)), np.zeros(len(columns)), 0.0
     square = np.zeros((len(columns), len(columns)))
     for weight, fit in zip(share.tolist(), fits, strict=True):
@@ -127,21 +120,21 @@ def moments_of(fits: Sequence[Fit], probability: Array, columns: NDArray[np.intp
         coef = np.zeros(len(either))
         coef[np.searchsorted(either, at)] = fit.coef
         inclusion[at] += weight
-        for law in fit.laws:
-            part, spread = weight * law.weight, law.noise * float(t_variance(law.df))
-            gap = law.shrink * coef - middle[either]
-            shift[either] += part * gap
-            square[np.ix_(either, either)] += part * np.outer(gap, gap)
-            square[np.ix_(at, at)] += part * spread * law.shrink * inverse
-            noise += part * spread
+        for part in fit.parts:
+            mass, spread = weight * part.weight, part.noise * float(t_variance(part.df))
+            gap = part.shrink * coef - middle[either]
+            shift[either] += mass * gap
+            square[np.ix_(either, either)] += mass * np.outer(gap, gap)
+            square[np.ix_(at, at)] += mass * spread * part.shrink * inverse
+            noise += mass * spread
     return Moments(inclusion, middle + shift, square - np.outer(shift, shift), noise)
 
 
 def summed_moments(design: Design, slab: Slab, found: ModelPosterior) -> Moments:
-    """The sums over all subsets as moments; in a close fit, where differences have no digits, those of the listed."""
+    """The moments over all subsets of an enumeration; for close fits, those of the stored models."""
     assert found.coef_mean is not None and found.coef_cov is not None and found.noise_variance is not None
     mean, cov = found.coef_mean / design.unit, found.coef_cov / np.outer(design.unit, design.unit)
     if (np.diag(cov) > _CLOSE * mean**2).all():
         return Moments(found.inclusion, mean, cov, found.noise_variance)
-    listed = moments_of(fits_of(design, slab, found.models), found.probability, design.kept)
-    return replace(listed, inclusion=found.inclusion)
+    stored = moments_of(fits_of(design, slab, found.models), found.probability, design.kept)
+    return replace(stored, inclusion=found.inclusion)
