@@ -69,7 +69,9 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "LogisticRegression",
         "Perceptron",
         "Ridge",
+        "RowSummary",
         "ridge_path",
+        "summarize",
     ),
     "metrics": (
         "accuracy",

@@ -82,7 +82,7 @@ class _Batch:
         self.unit = ldexp(1.0, min(frexp(size or 1.0)[1], 1023))
         # Weights in these coordinates are those in the units of X times `factor`.
         self.factor = np.append(scale, 1.0) / self.unit
-        self.y, self.weight, self.bias = target / self.unit, weight, bias
+        self.y, self.weight, self.bias = target / self.unit, np.require(weight, requirements=["W"]), bias
         self.total = float(weight.sum())
         self.n_weights = bias + int(varies.sum())
         # The mean of ‖φ‖² over all rows seen, because the columns have unit variance.
