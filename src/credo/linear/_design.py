@@ -113,7 +113,7 @@ class Solution:
 
 def least_squares(summary: RowSummary, *, center: bool) -> Solution:
     """The least-squares solution, of smallest norm where there are many."""
-    summary = summary if center else summary.about_zero()
+    summary = summary.for_intercept(center)
     n_features, order = summary.n_features, max(summary.n_rows, summary.n_features)
     x_mean, y_mean = summary.mean[:-1], float(summary.mean[-1])
     R1, c, tail = summary.factor[:, :-1], summary.factor[:, -1], 0.0
