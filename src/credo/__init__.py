@@ -33,7 +33,7 @@ _MEMBERS = {
         "linear": """
             BaselineClassifier BaselineRegressor BayesianLinearRegression BayesianLogisticRegression
             LMSRegression LeastSquaresClassifier LinearDiscriminant LinearRegression LogisticRegression
-            Perceptron Ridge ridge_path
+            Perceptron Ridge RowSummary ridge_path summarize
         """,
         "metrics": """
             accuracy brier calibration_curve calibration_error coverage crps log_score pit predictive rmse

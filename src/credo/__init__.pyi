@@ -69,6 +69,7 @@ from credo.kernels import RBF as RBF
 from credo.features import Radial as Radial
 from credo.kernels import RationalQuadratic as RationalQuadratic
 from credo.linear import Ridge as Ridge
+from credo.linear import RowSummary as RowSummary
 from credo.sparse import Selection as Selection
 from credo.features import Sigmoid as Sigmoid
 from credo.kernel_machines import SoftNeighborsClassifier as SoftNeighborsClassifier
@@ -114,4 +115,5 @@ from credo.metrics import rmse as rmse
 from credo.io import save as save
 from credo.metrics import scorer as scorer
 from credo.sparse import soft_threshold as soft_threshold
+from credo.linear import summarize as summarize
 from credo.distributions import t_variance as t_variance

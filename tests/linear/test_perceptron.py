@@ -29,6 +29,16 @@ def blobs(n=120, n_classes=2, seed=0, spread=1.0):
     return rng.normal(size=(n, 2)) * spread + 2 * np.column_stack([np.cos(2 * y), np.sin(2 * y)]), y
 
 
+def errors(phi, codes, W):
+    """Rows whose own class isn't strictly ahead."""
+    scores = phi @ W.T
+    if len(W) == 1:
+        return int(((2 * codes - 1) * scores[:, 0] <= 0).sum())
+    own = scores[np.arange(len(codes)), codes]
+    scores[np.arange(len(codes)), codes] = -np.inf
+    return int((own <= scores.max(axis=1)).sum())
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_compiled_pass_is_the_textbook_rule(n_classes):
     X, y = blobs(60, n_classes)
@@ -41,6 +51,8 @@ def test_compiled_pass_is_the_textbook_rule(n_classes):
     expected, mistakes = reference.perceptron_pass(phi[order], y[order], np.ones(60), W)
     np.testing.assert_allclose(compiled, expected, rtol=1e-12, atol=1e-12)
     assert n_mistakes == len(mistakes) == counts.sum()
+    # The weights in the pocket err no more than those at the end.
+    assert track[0] == errors(phi, y, best) <= errors(phi, y, expected)
     np.testing.assert_array_equal(np.flatnonzero(counts), np.sort(order[mistakes]))
 
 

@@ -146,6 +146,17 @@ def test_what_needs_the_rows_says_so():
         BayesianLinearRegression().fit_summary(summarize(X, y)).equivalent_kernel(X)
 
 
+def test_rows_that_were_not_centred_have_no_intercept():
+    X, y, weight = table()
+    about_zero = summarize(X, y, weight).for_intercept(False)
+    for model in MODELS:
+        with pytest.raises(ValueError, match="rows that were not centred"):
+            model.set_params(fit_intercept=True).fit_summary(about_zero)
+    both = about_zero.merge(summarize(X, y, weight))
+    expected = LinearRegression(fit_intercept=False).fit(X, y, weight).coef_
+    np.testing.assert_allclose(LinearRegression(fit_intercept=False).fit_summary(both).coef_, expected, rtol=1e-10)
+
+
 def test_a_stream_may_begin_with_a_summary():
     X, y, _ = table()
     model = BayesianLinearRegression().fit_summary(summarize(X[:50], y[:50])).partial_fit(X[50:], y[50:])

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +63,10 @@ class Curvature:
         """H⁻¹b for a vector."""
         return self.factor.solve(b / self.scale) / self.scale
 
+    def root(self) -> Array:
+        """R with H⁻¹ = RᵀR."""
+        return self.factor.half_solve(np.eye(len(self.scale))) / self.scale
+
     def inverse(self) -> Array:
         """H⁻¹, the covariance of the estimates."""
         return self.factor.inverse() / np.outer(self.scale, self.scale)
@@ -74,11 +77,17 @@ class Optimum:
     """Where an ascent ended; `failure` is "" or says why there is no maximum."""
 
     point: Point
-    curvature: Curvature | None
+    known_curvature: Curvature | None
     n_iter: int
     converged: bool
     decrement: float
     failure: str = ""
+
+    @property
+    def curvature(self) -> Curvature:
+        if self.known_curvature is None:
+            raise ValueError("this method has no curvature")
+        return self.known_curvature
 
 
 @dataclass(frozen=True)
@@ -96,16 +105,14 @@ class Step:
 Monitor = Callable[[Objective, Point, Array, float, int], str]
 
 
-class Method(Protocol):
-    """How to choose the direction of a step, and how to go along it."""
-
-    goal: float
-
-    def step(self, point: Point, n_iter: int) -> Step: ...
-    def advance(self, step: Step) -> Point | None: ...
-
-
-def ascend(objective: Objective, point: Point, method: Method, *, max_iter: int, monitor: Monitor | None) -> Optimum:
+def ascend(
+    objective: Objective,
+    point: Point,
+    method: _Newton | _NewtonCG | _SteepestAscent,
+    *,
+    max_iter: int,
+    monitor: Monitor | None,
+) -> Optimum:
     """Steps until gᵀs is below the method's goal, no step increases the objective, or there is no maximum."""
     for n_iter in range(max_iter + 1):
         check()
@@ -240,15 +247,10 @@ class _Newton:
 
 
 def newton_cg(
-    objective: MatrixFreeObjective,
-    *,
-    start: Array | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 100,
-    monitor: Monitor | None = None,
-) -> Optimum:
+    objective: MatrixFreeObjective, *, tol: float, max_iter: int, monitor: Monitor | None
+) -> Optimum:  # fmt: skip
     """The maximum by Newton's method where H is too large to store: Hs = g is solved by conjugate gradients."""
-    point = objective.evaluate(objective.start() if start is None else start)
+    point = objective.evaluate(objective.start())
     return ascend(objective, point, _NewtonCG(objective, tol), max_iter=max_iter, monitor=monitor)
 
 

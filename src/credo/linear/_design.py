@@ -53,34 +53,6 @@ class Solution:
     def intercept(self) -> float:
         return self.y_mean - float(self.x_mean @ self.coef)
 
-    @property
-    def dof(self) -> float:
-        """Degrees of freedom of the residuals."""
-        return self.n_observations - self.rank - self.centered
-
-    @property
-    def noise_std(self) -> float:
-        """σ̂, or nan where no degrees of freedom are left."""
-        return float(np.sqrt(self.rss / self.dof)) if self.dof > 0 else np.nan
-
-    @property
-    def r2(self) -> float:
-        """Explained share of the sum of squares; nan for a constant target."""
-        return 1.0 - self.rss / self.tss if self.tss > 0 else np.nan
-
-    @property
-    def n_parameters(self) -> int:
-        """Number of independent weights, including the intercept, plus one for the noise variance."""
-        return self.rank + self.centered + 1
-
-    @property
-    def log_likelihood(self) -> float:
-        """Maximum under normal noise, at the variance RSS/n; infinite for a fit without residuals."""
-        if not self.dof > 0 or not self.rss > 0:
-            return np.inf
-        variance = self.rss / self.n_observations
-        return -0.5 * self.n_observations * float(np.log(2.0 * np.pi * variance) + 1.0)
-
     def mean(self, X: Any) -> Array:
         if is_sparse(X):
             return np.asarray(X @ self.coef) + self.intercept
@@ -141,7 +113,7 @@ class Solution:
 
 def least_squares(summary: RowSummary, *, center: bool) -> Solution:
     """The least-squares solution, of smallest norm where there are many."""
-    summary = summary if center else summary.about_zero()
+    summary = summary.for_intercept(center)
     n_features, order = summary.n_features, max(summary.n_rows, summary.n_features)
     x_mean, y_mean = summary.mean[:-1], float(summary.mean[-1])
     R1, c, tail = summary.factor[:, :-1], summary.factor[:, -1], 0.0

@@ -21,7 +21,7 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.special import softmax
 
 from credo.learning import highest
-from credo.linear._ascent import Curvature, Optimum, newton
+from credo.linear._ascent import Optimum, newton
 from credo.linear._softmax import Objective, Point
 from credo.linear._spectrum import Spectrum, spectrum
 
@@ -108,48 +108,28 @@ def log_posterior(
     return posterior, data
 
 
-@dataclass(frozen=True)
-class PosteriorMode:
-    """The parameters Θ̂ of largest posterior density, and the curvature H there."""
-
-    optimum: Optimum
-
-    @property
-    def theta(self) -> Array:
-        return self.optimum.point.theta
-
-    @property
-    def curvature(self) -> Curvature:
-        assert self.optimum.curvature is not None
-        return self.optimum.curvature
-
-    def tangent(self, posterior: LogPosterior) -> Array:
-        """dΘ̂/d ln α = −H⁻¹(αW, 0)."""
-        pull = np.zeros(posterior.shape)
-        rank = posterior.X.shape[1]
-        pull[:, :rank] = posterior.penalty * self.theta[:, :rank]
-        return -self.curvature.solve(pull.ravel()).reshape(posterior.shape)
-
-    def root(self) -> Array:
-        """R with H⁻¹ = RᵀR."""
-        return self.curvature.factor.half_solve(np.eye(len(self.curvature.scale))) / self.curvature.scale
+def posterior_mode(posterior: LogPosterior, *, start: Array | None = None, tol: float = _TOL) -> Optimum:
+    """The mode by Newton's method; the posterior is strictly log-concave, so there is one maximum."""
+    return newton(posterior, start=start, tol=tol, independent=True)
 
 
-def posterior_mode(posterior: LogPosterior, *, start: Array | None = None, tol: float = _TOL) -> PosteriorMode:
-    """By Newton's method; the posterior is strictly log-concave, so there is one maximum."""
-    return PosteriorMode(newton(posterior, start=start, tol=tol, independent=True))
+def mode_tangent(posterior: LogPosterior, mode: Optimum) -> Array:
+    """dΘ̂/d ln α = −H⁻¹(αW, 0)."""
+    rank, gradient = posterior.X.shape[1], np.zeros(posterior.shape)
+    gradient[:, :rank] = posterior.penalty * mode.point.theta[:, :rank]
+    return -mode.curvature.solve(gradient.ravel()).reshape(posterior.shape)
 
 
-def log_evidence(posterior: LogPosterior, mode: PosteriorMode) -> float:
+def log_evidence(posterior: LogPosterior, mode: Optimum) -> float:
     """ln p(y | α) by the Laplace approximation."""
     return (
-        mode.optimum.point.value
+        mode.point.value
         + 0.5 * posterior.shape[0] * float(np.log(posterior.prior()).sum())
         - 0.5 * mode.curvature.logdet
     )
 
 
-def log_evidence_slope(posterior: LogPosterior, mode: PosteriorMode) -> float:
+def log_evidence_slope(posterior: LogPosterior, mode: Optimum) -> float:
     """d ln p(y | α)/d ln α, including the change of the mode, dΘ̂/d ln α = −H⁻¹(αW, 0).
 
     The curvature of a row is Σ_{k<l} p_k p_l c_kl c_klᵀ with c_kl = C_k − C_l, so that −½ d ln|H| along that change is
@@ -158,14 +138,14 @@ def log_evidence_slope(posterior: LogPosterior, mode: PosteriorMode) -> float:
     m, width = posterior.shape
     rank, alpha, C = posterior.X.shape[1], posterior.penalty, posterior.contrasts
     S = mode.curvature.inverse().reshape(m, width, m, width)
-    move = mode.tangent(posterior)
+    move = mode_tangent(posterior, mode)
     k, l = np.triu_indices(posterior.n_classes, 1)
     pairs = C[k] - C[l]
-    W = mode.theta[:, :rank]
+    W = mode.point.theta[:, :rank]
     variances = np.einsum("adad->ad", S)[:, :rank]
     total = m * rank - alpha * float(np.square(W).sum() + variances.sum())
     for rows, part in posterior.blocks((0, posterior.X.shape[0])):
-        probs = softmax((rows @ mode.theta.T) @ C.T, axis=1)
+        probs = softmax((rows @ mode.point.theta.T) @ C.T, axis=1)
         shift = (rows @ move.T) @ C.T
         shift -= np.einsum("nk,nk->n", probs, shift)[:, None]
         change = posterior.weight[part, None] * probs[:, k] * probs[:, l] * (shift[:, k] + shift[:, l])
@@ -177,11 +157,13 @@ def log_evidence_slope(posterior: LogPosterior, mode: PosteriorMode) -> float:
     return 0.5 * total
 
 
-def effective_weights(posterior: LogPosterior, mode: PosteriorMode) -> float:
+def effective_weights(posterior: LogPosterior, mode: Optimum) -> float:
     """The effective number of weights, Σ (1 − α var w) (Bishop 3.91)."""
     m, width = posterior.shape
     rank = posterior.X.shape[1]
-    return m * rank - posterior.penalty * float(np.square(mode.root().reshape(-1, m, width)[..., :rank]).sum())
+    return m * rank - posterior.penalty * float(
+        np.square(mode.curvature.root().reshape(-1, m, width)[..., :rank]).sum()
+    )
 
 
 @dataclass(frozen=True)
@@ -189,7 +171,7 @@ class LaplaceFit:
     """The posterior at its prior precision, its mode, the kind of maximum of the evidence, and the Newton steps."""
 
     posterior: LogPosterior
-    mode: PosteriorMode
+    mode: Optimum
     place: str
     n_iter: int
 
@@ -198,7 +180,7 @@ def given_precision(posterior: LogPosterior, alpha: float) -> LaplaceFit:
     """The approximation at a prior precision."""
     posterior = posterior.at(alpha)
     mode = posterior_mode(posterior)
-    return LaplaceFit(posterior, mode, "given", mode.optimum.n_iter)
+    return LaplaceFit(posterior, mode, "given", mode.n_iter)
 
 
 def best_precision(posterior: LogPosterior, data: Spectrum) -> LaplaceFit:
@@ -217,7 +199,7 @@ class _Profile:
     """The log evidence along u = ln α; each mode is extrapolated from those already found, and their tangents."""
 
     def __init__(self, posterior: LogPosterior) -> None:
-        self._task = posterior
+        self._posterior = posterior
         self._known: dict[float, tuple[Array, Array]] = {}
         self.n_iter = 0
 
@@ -228,11 +210,11 @@ class _Profile:
     def slope(self, u: float) -> float:
         return log_evidence_slope(*self.at(u))
 
-    def at(self, u: float, *, tol: float = _TOL) -> tuple[LogPosterior, PosteriorMode]:
-        posterior = self._task.at(math.exp(u))
+    def at(self, u: float, *, tol: float = _TOL) -> tuple[LogPosterior, Optimum]:
+        posterior = self._posterior.at(math.exp(u))
         mode = posterior_mode(posterior, start=self._start(u), tol=tol)
-        self._known[u] = mode.theta, mode.tangent(posterior)
-        self.n_iter += mode.optimum.n_iter
+        self._known[u] = mode.point.theta, mode_tangent(posterior, mode)
+        self.n_iter += mode.n_iter
         return posterior, mode
 
     def _start(self, u: float) -> Array | None:

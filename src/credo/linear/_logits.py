@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import check_shapes
-from credo.linear._laplace import LogPosterior, PosteriorMode
+from credo.linear._ascent import Optimum
+from credo.linear._laplace import LogPosterior
 from credo.linear._rows import BLOCK_ENTRIES
 from credo.linear._spectrum import Spectrum, components
 
@@ -37,13 +38,13 @@ class LogitPosterior:
         check_shapes(self, V="d r", x_mean="d", mode="m p", root="a b", contrasts="k m", prior_variance="")
 
     @classmethod
-    def of(cls, posterior: LogPosterior, mode: PosteriorMode, data: Spectrum) -> LogitPosterior:
+    def of(cls, posterior: LogPosterior, mode: Optimum, data: Spectrum) -> LogitPosterior:
         """The posterior at a mode."""
         return cls(
             V=data.V,
             x_mean=data.x_mean,
-            mode=mode.theta,
-            root=mode.root(),
+            mode=mode.point.theta,
+            root=mode.curvature.root(),
             contrasts=posterior.contrasts,
             prior_variance=1.0 / posterior.penalty,
             centered=posterior.intercept,

@@ -67,13 +67,10 @@ class Maximum:
 
     def std_errors(self) -> tuple[Array, Array]:
         """Standard errors of weights and intercepts from the curvature; infinite if the rows don't determine them."""
-        curvature = self.optimum.curvature
-        if curvature is None:
-            raise ValueError("this method has no curvature")
         objective = self.objective
         m, width = objective.shape
         # H⁻¹ = AAᵀ, with a row of A for each parameter.
-        A = curvature.factor.half_solve(np.eye(m * width), transpose=True) / curvature.scale[:, None]
+        A = self.optimum.curvature.root().T
         C = np.eye(1) if objective.n_classes == 2 else objective.contrasts
         by_class = np.einsum("ka,aws->kws", C, A.reshape(m, width, -1))
         weights = by_class[:, : objective.X.shape[1]]

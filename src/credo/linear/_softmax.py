@@ -51,24 +51,16 @@ class Sums:
 
     def __add__(self, other: Sums) -> Sums:
         both = None if self.curvature is None or other.curvature is None else self.curvature + other.curvature
-        return Sums(
-            self.log_likelihood + other.log_likelihood,
-            self.gradient + other.gradient,
-            both,
-            min(self.min_margin, other.min_margin),
-        )
+        margin = min(self.min_margin, other.min_margin)
+        return Sums(self.log_likelihood + other.log_likelihood, self.gradient + other.gradient, both, margin)
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(Sums):
     """The objective at Θ: value, gradient and (on request) curvature, the negative Hessian."""
 
     theta: Array
     value: float
-    log_likelihood: float
-    gradient: Array
-    curvature: Array | None
-    min_margin: float
 
 
 @dataclass(frozen=True)
@@ -142,7 +134,7 @@ class Objective:
         if sums.curvature is not None:
             np.einsum("ii->i", sums.curvature).reshape(theta.shape)[:, :n_features] += self.penalty
         value = sums.log_likelihood - 0.5 * self.penalty * float(np.einsum("ij,ij->", W, W))
-        return Point(theta, value, sums.log_likelihood, sums.gradient, sums.curvature, sums.min_margin)
+        return Point(**vars(sums), theta=theta, value=value)
 
     @cached_property
     def _is_near_zero(self) -> bool:

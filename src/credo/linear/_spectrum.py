@@ -77,9 +77,7 @@ class Spectrum:
     @classmethod
     def of(cls, summary: RowSummary, *, center: bool) -> Spectrum:
         """The spectrum of summarized rows, about their mean (`center`) or about zero."""
-        summary = summary if center else summary.about_zero()
-        if summary.centered != center:
-            raise ValueError("the rows of this summary were not centred, as fit_intercept=True needs: summarize again")
+        summary = summary.for_intercept(center)
         x_mean, y_mean = summary.mean[:-1], float(summary.mean[-1])
         rows, target = summary.factor[:, :-1], summary.factor[:, -1]
         flat = flat_columns(column_norms(rows), x_mean, summary.weight)

@@ -237,14 +237,14 @@ class BayesianLogisticRegression(LinearClassifier):
         self.log_evidence_, self.evidence_method_ = log_evidence(posterior, mode), "laplace"
         learned = MAXIMISED if self.prior_precision == "evidence" else ""
         self.evidence_base_ = evidence_base(hyperparameters=learned, class_weight=self.class_weight)
-        self.log_likelihood_ = mode.optimum.point.log_likelihood
+        self.log_likelihood_ = mode.point.log_likelihood
         message = _MESSAGES[found.place]
-        if not mode.optimum.converged:
+        if not mode.converged:
             message = (
-                f"Newton's method did not converge in {mode.optimum.n_iter} iterations ({mode.optimum.decrement:.2g} "
+                f"Newton's method did not converge in {mode.n_iter} iterations ({mode.decrement:.2g} "
                 "posterior standard deviations from the mode): try a larger prior_precision, or standardize the columns"
             )
-        self.result_ = Result(mode.optimum.converged, found.n_iter, message)
+        self.result_ = Result(mode.converged, found.n_iter, message)
         n_latent = posterior.shape[0]
         if self.predictive == "monte_carlo":
             draws = positive_integer("n_draws", self.n_draws)

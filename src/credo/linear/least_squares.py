@@ -90,17 +90,21 @@ class LinearRegression(LinearModel):
         return self
 
     def _learn(self, solution: Solution) -> None:
-        self.solution_ = solution
-        self.coef_, self.intercept_ = self.solution_.coef, self.solution_.intercept
-        self.rank_, self.dof_ = self.solution_.rank, self.solution_.dof
-        self.noise_std_, self.r2_ = self.solution_.noise_std, self.solution_.r2
-        self.log_likelihood_, self.n_parameters_ = self.solution_.log_likelihood, self.solution_.n_parameters
-        self.n_observations_ = self.solution_.n_observations
-        scale = self.solution_.coef_scale()
+        self.solution_, n_observations = solution, solution.n_observations
+        self.coef_, self.intercept_, self.rank_ = solution.coef, solution.intercept, solution.rank
+        self.dof_ = n_observations - solution.rank - solution.centered
+        self.noise_std_ = float(np.sqrt(solution.rss / self.dof_)) if self.dof_ > 0 else np.nan
+        # A constant target has no variance to explain.
+        self.r2_ = 1.0 - solution.rss / solution.tss if solution.tss > 0 else np.nan
+        self.n_parameters_, self.n_observations_ = solution.rank + solution.centered + 1, n_observations
+        exact = not self.dof_ > 0 or not solution.rss > 0
+        log_variance = -np.inf if exact else float(np.log(2.0 * np.pi * solution.rss / n_observations))
+        self.log_likelihood_ = -0.5 * n_observations * (log_variance + 1.0)
+        scale = solution.coef_scale()
         # Also where the noise is zero, a weight that the rows don't determine has an infinite standard error.
         known = np.isfinite(scale)
         self.coef_std_error_ = np.where(known, self.noise_std_ * np.where(known, scale, 1.0), np.inf)
-        self.intercept_std_error_ = self.noise_std_ * self.solution_.intercept_scale()
+        self.intercept_std_error_ = self.noise_std_ * solution.intercept_scale()
         self.result_ = self._outcome()
 
     def hat_matrix(self) -> Array:

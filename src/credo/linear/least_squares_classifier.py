@@ -121,8 +121,7 @@ def joint_least_squares(X: Any, Y: Array, weight: Array | None, *, center: bool)
         return coef, y_mean - data.x_mean @ coef, len(data.s)
     # All targets but the last stand beside the columns of X.
     n_features = X.shape[1]
-    summary = row_summary(np.hstack([X, Y[:, :-1]]), Y[:, -1], weight)
-    summary = summary if center else summary.about_zero()
+    summary = row_summary(np.hstack([X, Y[:, :-1]]), Y[:, -1], weight).for_intercept(center)
     x_mean, y_mean = summary.mean[:n_features], summary.mean[n_features:]
     R, c = summary.factor[:, :n_features], summary.factor[:, n_features:]
     scale = column_norms(R)

@@ -82,7 +82,7 @@ class _Batch:
         self.unit = ldexp(1.0, min(frexp(size or 1.0)[1], 1023))
         # Weights in these coordinates are those in the units of X times `factor`.
         self.factor = np.append(scale, 1.0) / self.unit
-        self.y, self.weight, self.bias = target / self.unit, weight, bias
+        self.y, self.weight, self.bias = target / self.unit, np.require(weight, requirements=["W"]), bias
         self.total = float(weight.sum())
         self.n_weights = bias + int(varies.sum())
         # The mean of ‖φ‖² over all rows seen, because the columns have unit variance.
@@ -215,8 +215,7 @@ class LMSRegression(Regressor):
             if self.shuffle:
                 batch.merge()
             state = self._pass(state, batch, self._order(batch.visits, rng))
-            repeat = self._corrected_passes if self._is_automatic() else self._plain_passes
-            state, n_iter, correlation = repeat(state, batch, rng)
+            state, n_iter, correlation = self._passes(state, batch, rng)
             if batch.total > batch.n_weights:
                 rss = batch.rss(batch.residual(self._chosen(state)))
                 state = replace(state, noise=float(np.sqrt(rss / (batch.total - batch.n_weights))))
@@ -336,36 +335,32 @@ class LMSRegression(Regressor):
             )
         return replace(state, n_seen=float(track[0]), last=last, average=average, noise=float(np.sqrt(track[1])))
 
-    def _plain_passes(self, state: _State, batch: _Batch, rng: np.random.Generator) -> tuple[_State, int, float]:
-        """Further passes of the rule, until the least-squares solution is reached or `n_epochs` are over."""
-        for n_iter in range(1, self.n_epochs + 1):
-            _, correlation = batch.gradient(batch.residual(self._chosen(state)))
-            if correlation <= self.tol or n_iter == self.n_epochs:
-                break
-            state = self._pass(state, batch, self._order(batch.visits, rng))
-        return replace(state, n_seen=batch.total), n_iter, correlation
+    def _passes(self, state: _State, batch: _Batch, rng: np.random.Generator) -> tuple[_State, int, float]:
+        """Further passes, until the least-squares solution is reached or `n_epochs` are over.
 
-    def _corrected_passes(self, state: _State, batch: _Batch, rng: np.random.Generator) -> tuple[_State, int, float]:
-        """Further passes by SVRG; one that makes the fit worse is undone, and the step halved."""
-        w = self._chosen(state)
-        step, residual = 0.5 / batch.power, batch.residual(w)
+        With an automatic step they are those of SVRG; one that makes the fit worse is undone, and the step halved.
+        """
+        step, residual = 0.5 / batch.power, batch.residual(self._chosen(state))
         share = batch.weight / batch.weight[batch.visits].mean()
         for n_iter in range(1, self.n_epochs + 1):
             gradient, correlation = batch.gradient(residual)
             if correlation <= self.tol or n_iter == self.n_epochs:
                 break
+            if not self._is_automatic():
+                state = self._pass(state, batch, self._order(batch.visits, rng))
+                residual = batch.residual(self._chosen(state))
+                continue
             # A row with a large φ or weight is visited several times, each time with a part of its weight.
             repeats = np.maximum(np.ceil(step * share * batch.squares / _VISIT_SHARE), 1.0).astype(np.intp)
             order = self._order(np.repeat(batch.visits, repeats[batch.visits]), rng)
-            delta = np.zeros_like(w)
+            delta = np.zeros_like(state.last)
             correction_pass(batch.Z, share / repeats, order, gradient / batch.total, step, batch.bias, delta)
-            trial = batch.residual(w + delta)
+            w = self._chosen(state) + delta
+            trial = batch.residual(w)
             if batch.rss(trial) <= batch.rss(residual) * (1 + 1e-10):
-                w, residual = w + delta, trial
+                state, residual = replace(state, last=w, average=w.copy()), trial
             else:
                 step /= 2
-        if n_iter > 1:
-            state = replace(state, last=w, average=w.copy())
         return replace(state, n_seen=batch.total), n_iter, correlation
 
     def _outcome(self, correlation: float) -> Result:

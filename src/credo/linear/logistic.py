@@ -143,7 +143,7 @@ class LogisticRegression(LinearClassifier):
         self.coef_, self.intercept_ = top.coef, top.intercept
         self.log_likelihood_, self.n_parameters_ = optimum.point.log_likelihood, top.n_parameters
         self.n_observations_, self.n_iter_ = objective.total, max(optimum.n_iter, 1)
-        if alpha == 0 and optimum.curvature is not None:
+        if alpha == 0 and optimum.known_curvature is not None:
             self.coef_std_error_, self.intercept_std_error_ = top.std_errors()
             if optimum.failure:
                 self.coef_std_error_[:], self.intercept_std_error_[:] = np.inf, np.inf

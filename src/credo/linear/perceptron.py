@@ -104,8 +104,9 @@ class Perceptron(LinearClassifier):
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         rng = generator(self.random_state)
         require_squares(rows, weight)
-        rows = np.ascontiguousarray(rows)
-        weight = np.ones(len(rows)) if weight is None else weight
+        # Writable, because numba compiles again for read-only arrays.
+        rows = np.require(rows, requirements=["C", "W"])
+        weight = np.ones(len(rows)) if weight is None else np.require(weight, requirements=["W"])
         visits = np.arange(len(rows))
         if self.shuffle:
             visits, weight = merge_equal_rows(rows, codes, weight)

@@ -161,14 +161,8 @@ def ridge_path(
     rows, target, *_ = training_rows("ridge_path", X, y, sparse="csr")
     data = spectrum(rows, target, center=fit_intercept)
     alphas = _candidates(data, alphas)
-    shrunk = _shares(data, alphas) * (data.q / data.s)[:, None]
-    return alphas, data.V @ shrunk, _loo_errors(data, rows, target, None, alphas)
-
-
-def _shares(data: Spectrum, alphas: Array) -> Array:
-    """λᵢ/(λᵢ + α), one column for each α."""
-    square = (data.s**2)[:, None]
-    return square / (square + alphas)
+    coefs = data.V @ ((data.q * data.s)[:, None] / ((data.s**2)[:, None] + alphas))
+    return alphas, coefs, _loo_errors(data, rows, target, None, alphas)
 
 
 def _candidates(data: Spectrum, alphas: ArrayLike | None) -> Array:

@@ -80,7 +80,7 @@ class RowSummary:
         if not self.weight or not other.weight:
             return replace(self if self.weight else other, feature_names=names)
         if self.centered != other.centered:
-            return self.about_zero().merge(other.about_zero())
+            return self.for_intercept(False).merge(other.for_intercept(False))
         weight = self.weight + other.weight
         share = other.weight / weight
         difference = (other.mean - self.mean) + (other.mean_rest - self.mean_rest)
@@ -98,9 +98,11 @@ class RowSummary:
             feature_names=names,
         )
 
-    def about_zero(self) -> RowSummary:
-        """The same rows not centred, for a model without intercept."""
-        if not self.centered:
+    def for_intercept(self, fit_intercept: bool) -> RowSummary:
+        """The summary that a model with or without intercept needs: of centred rows, or of the rows themselves."""
+        if fit_intercept and not self.centered:
+            raise ValueError("this summary is of rows that were not centred, as fit_intercept=True needs")
+        if fit_intercept or not self.centered:
             return self
         factor = reduced(np.vstack([self.factor, np.sqrt(self.weight) * self.mean[None, :]]))
         zero = np.zeros_like(self.mean)
