@@ -79,7 +79,7 @@ def test_answer_board_and_picture_share_one_judgement(error, z, right, verdict):
 
 
 def test_the_board_flags_what_the_answer_says():
-    held = bits(3000, shift=0.15)
+    held = honest(2000, power=2.0)
     fact = calibration(held)
     assert fact.verdict == "too sure" and leaderboard._calibrated(held) == "overconfident"
     assert "no sign" not in confidence_sentence(fact) + reliability_sentence(fact)
