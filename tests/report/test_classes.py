@@ -84,7 +84,7 @@ def test_answer_board_and_picture_share_one_judgement(error, z, right, verdict):
 
 
 def test_the_board_flags_what_the_answer_says():
-    held = bits(3000, shift=0.15)
+    held = honest(2000, power=2.0)
     fact = calibration(held)
     assert fact.verdict == "overconfident" and leaderboard._calibrated(held) == "overconfident"
     assert "no sign" not in confidence_sentence(fact) + reliability_sentence(fact)
@@ -230,10 +230,10 @@ def test_a_table_of_one_measured_input_has_one_figure_of_the_probability_along_i
 
 def test_a_model_without_probabilities_has_its_line_and_the_page_says_why(frame, make_page):
     y = np.where(frame["warmth"] + 0.5 * np.random.default_rng(2).normal(size=120) > 0, "bloom", "bare")
-    words = text(make_page(frame, y, {"lda": LinearDiscriminant(), "perceptron": Perceptron()}))
+    words = text(make_page(frame, y, {"lda": LinearDiscriminant(), "perceptron": Perceptron(5)}))
     assert re.search(r"perceptron Perceptron — — \d\d[\d.]* % — ", words)
     assert "perceptron predicts labels without probabilities (it has no predict_dist)" in words
-    alone = text(make_page(frame, y, {"perceptron": Perceptron()}))
+    alone = text(make_page(frame, y, {"perceptron": Perceptron(5)}))
     assert "Nothing beat guessing." in alone and re.search(r"perceptron Perceptron — — \d\d", alone)
 
 

@@ -133,7 +133,7 @@ def coefficients(
     high = vector("upper", upper, length=len(estimate))
     if len(names) != len(estimate):
         raise ValueError(f"there are {len(names)} names for {len(estimate)} estimates")
-    known = surest(estimate, low, high)[:max_rows]
+    known = _clearest(estimate, low, high)[:max_rows]
     if not len(known):
         raise ValueError("there is nothing to draw: no coefficient has a finite estimate and interval")
     loose = np.flatnonzero(np.isfinite(estimate) & np.isinf(high - low))[: max_rows - len(known)]
@@ -159,7 +159,7 @@ def coefficients(
         return ax
 
 
-def surest(estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> np.ndarray:
+def _clearest(estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> np.ndarray:
     """Indices of the finite coefficients by |estimate| / width of the interval, largest first.
 
     The ratio doesn't depend on the units of a column, as the estimate itself does.
@@ -167,7 +167,7 @@ def surest(estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> np.ndarra
     estimate, width = np.asarray(estimate), np.asarray(upper) - np.asarray(lower)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.abs(estimate) / width
-    # An interval of width zero around zero says "surely nothing", not "undefined".
+    # An interval of width zero around zero is a coefficient that is certainly zero.
     ratio = np.where((width == 0) & (estimate == 0), 0.0, ratio)
     usable = np.isfinite(estimate) & np.isfinite(width)
     order = np.argsort(-np.where(usable, ratio, -1.0), kind="stable")

@@ -128,7 +128,7 @@ def _spans(span: Any) -> tuple[float, float]:
 def _direction(model: Any, theta: Vector, names: list[str], name: str, n: int, span: float) -> _Direction:
     index = names.index(name)
     flat = theta[index] + np.linspace(-np.log(span), np.log(span), n)
-    # Variances are learned on standardised targets and told in the units of y.
+    # Variances are learned on standardised targets and drawn in the units of y.
     bijector, unit = _natural(model, name, float(theta[index]))
     return _Direction(index, _label(model, name), flat, bijector, unit, float(theta[index]))
 

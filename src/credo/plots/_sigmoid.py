@@ -15,7 +15,7 @@ from credo.plots._labels import name_axis, shorten
 from credo.plots._style import ACCENT, INK, MUTED, canvas, key
 
 _POINTS = 400
-# Observations stand outside the scale of probabilities, where they don't hide the curve.
+# Observations are drawn outside the scale of probabilities, where they don't hide the curve.
 _AWAY, _JITTER = 0.08, 0.04
 # More crossings than this are marked, but not named.
 _NAMED = 3
