@@ -10,7 +10,7 @@ from scipy.linalg import lapack
 from scipy.linalg.blas import dtrsv
 
 from credo.linalg._diagnosis import NotPositiveDefiniteError, diagnosis
-from credo.linalg._ladder import jitter_amounts
+from credo.linalg._factorize import jitter_amounts
 from credo.linalg._lapack import cholesky_in_place
 
 Array = NDArray[np.float64]
