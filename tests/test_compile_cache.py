@@ -12,7 +12,7 @@ import credo
 
 SCRIPT = """
 import numpy as np
-from credo.linalg import _jit
+from credo.linalg import update_jit as _jit
 from credo.sparse import Lasso
 X = np.random.default_rng(0).normal(size=(30, 3))
 print(Lasso(alpha=0.01).fit(X, X @ [1.0, -1.0, 0.5]).coef_.round(1).tolist())

@@ -8,7 +8,7 @@ from tests.reference import dual_perceptron as reference
 from credo import kernels
 from credo.estimator import FitWarning
 from credo.kernel_machines import KernelPerceptron
-from credo.kernel_machines._jit import POCKET, TIME, dual_perceptron_pass
+from credo.kernel_machines.perceptron_jit import POCKET, TIME, dual_perceptron_pass
 
 
 def whole_numbers(n_samples=60, noise=0, seed=0):
@@ -182,7 +182,7 @@ def test_heavy_rows_move_no_more_than_it_takes():
 def test_little_memory_gives_the_same_answer(monkeypatch):
     X, y = make_moons(300, noise=0.4, random_state=1)
     whole = KernelPerceptron(n_epochs=5).fit(X, y)
-    monkeypatch.setattr("credo.kernel_machines._gram_rows._KEPT", 300 * 33)
+    monkeypatch.setattr("credo.kernel_machines._perceptron._KEPT", 300 * 33)
     monkeypatch.setattr("credo.kernel_machines._rows.BLOCK_ENTRIES", 1000)
     little = KernelPerceptron(n_epochs=5).fit(X, y)
     np.testing.assert_array_equal(whole.mistakes_, little.mistakes_)

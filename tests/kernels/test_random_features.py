@@ -18,7 +18,7 @@ from credo.kernels import (
     White,
     from_function,
 )
-from credo.kernels.spectra.laws import even_points, gamma_mixture, normal, overtones, student
+from credo.kernels.spectra.distributions import gamma_mixture, harmonics, normal, sobol_points, student
 
 RNG = np.random.default_rng(11)
 ROWS = RNG.normal(size=(40, 3)) + 2.0
@@ -115,7 +115,7 @@ def test_too_many_columns_are_projected(kernel):
 )
 def test_frequencies_follow_their_law(law, cdf):
     """The largest gap between the distribution functions of the lengths, of 4096 evenly spread frequencies."""
-    frequencies = law.frequencies(even_points(4096, law.n_uniforms, np.random.default_rng(0)))
+    frequencies = law.frequencies(sobol_points(4096, law.n_uniforms, np.random.default_rng(0)))
     assert stats.kstest(np.linalg.norm(frequencies, axis=1), cdf).statistic < 0.01
     # No direction is preferred: the mean of cos 2φ and of sin 2φ of any two coordinates is zero.
     if frequencies.shape[1] > 1:
@@ -126,7 +126,7 @@ def test_frequencies_follow_their_law(law, cdf):
 def test_a_gamma_mixture_has_gamma_variances():
     """E ω² of a mixture of normals is the mean of the gamma law, one, and E ω⁴ three times its second moment."""
     law = gamma_mixture(1, 4.0)
-    square = law.frequencies(even_points(1 << 15, law.n_uniforms, np.random.default_rng(0))) ** 2
+    square = law.frequencies(sobol_points(1 << 15, law.n_uniforms, np.random.default_rng(0))) ** 2
     assert square.mean() == pytest.approx(1.0, rel=0.01)
     assert (square**2).mean() == pytest.approx(3 * (1 + 1 / 4), rel=0.03)
 
@@ -134,7 +134,7 @@ def test_a_gamma_mixture_has_gamma_variances():
 @pytest.mark.parametrize("concentration", [1e-6, 0.5, 40.0, 1e7])
 def test_overtones_are_a_symmetric_law_of_the_right_variance(concentration):
     """The second derivative of exp(κ(cos t − 1)) at zero is −κ."""
-    orders, weights = overtones(concentration).atoms
+    orders, weights = harmonics(concentration).atoms
     np.testing.assert_array_equal(orders, -orders[::-1])
     assert weights.sum() == pytest.approx(1.0) and (orders**2) @ weights == pytest.approx(concentration, rel=1e-6)
 
@@ -142,7 +142,7 @@ def test_overtones_are_a_symmetric_law_of_the_right_variance(concentration):
 @pytest.mark.parametrize("n_uniforms", [1, 2, 7, 21202])
 def test_points_are_evenly_spread(n_uniforms):
     """One point in each of n intervals of each coordinate, for as many coordinates as Sobol's sequence has."""
-    points = even_points(64, n_uniforms, np.random.default_rng(0))
+    points = sobol_points(64, n_uniforms, np.random.default_rng(0))
     assert points.shape == (64, n_uniforms) and (points > 0).all() and (points < 1).all()
     if n_uniforms < 21202:
         cells = np.sort((points * 64).astype(int), axis=0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from credo.kernels import RBF
-from credo.kernels._rows import tiles
+from credo.kernels.stationary import tiles
 from credo.linalg import parallel_rows
 
 

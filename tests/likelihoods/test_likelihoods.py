@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from credo import GPClassifier
 from credo.likelihoods import Bernoulli, Gaussian, Tempered
 
 EXAMPLES = [Gaussian(0.7), Bernoulli("logit"), Bernoulli("probit")]
@@ -114,3 +115,54 @@ def test_powers_of_one_among_others_are_the_likelihood_itself():
     np.testing.assert_array_equal(mixed[:, [0, 2]], np.stack(probit.tilted(y, mean, var))[:, [0, 2]])
     alone = Tempered(probit, np.full(1, 2.0)).tilted(y[1:2], mean[1:2], var[1:2])
     np.testing.assert_allclose(mixed[:, 1], np.concatenate(alone), rtol=1e-12)
+
+
+def _tilted_by_trapezoids(likelihood, mean, var):
+    """ln Z, the mean's shift and the variance's ratio, from the mode found by bisection and a fine grid around it."""
+
+    def slope(f):
+        return likelihood.derivatives(np.ones(1), np.array([f]))[0][0] - (f - mean) / var
+
+    low, high = mean, mean + var * slope(mean)
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+    width = 1 / np.sqrt(1 / var - likelihood.derivatives(np.ones(1), np.array([low]))[1][0])
+    grids = [np.linspace(-reach, reach, 40001) for reach in (40 * width, 12 * np.sqrt(var))]
+    t = np.sort(np.concatenate(grids))
+    logs = likelihood.log_prob(np.ones_like(t), low + t) - 0.5 * (low - mean + t) ** 2 / var
+    p = np.exp(logs - logs.max())
+    total = np.trapezoid(p, t)
+    center = np.trapezoid(p * t, t) / total
+    ratio = np.trapezoid(p * (t - center) ** 2, t) / total / var
+    return logs.max() + np.log(total / np.sqrt(2 * np.pi * var)), (low - mean + center) / var, ratio
+
+
+@pytest.mark.parametrize("link", ["probit", "logit"])
+@pytest.mark.parametrize("power", [1e-3, 30.0, 5e4])
+@pytest.mark.parametrize(("mean", "var"), [(-300.0, 1.0), (-20.0, 1e-3), (-3.0, 1e3), (0.0, 1.0), (3.0, 30.0)])
+def test_tilted_moments_of_light_and_heavy_rows(link, power, mean, var):
+    """Far from the label, where the mode is hundreds of standard deviations away, and where little is left to know."""
+    likelihood = Tempered(Bernoulli(link), np.array([power]))
+    log_z, slope, ratio = _tilted_by_trapezoids(likelihood, mean, var)
+    found = likelihood.tilted(np.ones(1), np.array([mean]), np.array([var]))
+    assert found[0][0] == pytest.approx(log_z, rel=1e-5, abs=1e-8)
+    assert found[1][0] == pytest.approx(slope, rel=1e-5)
+    assert 1 + found[2][0] * var == pytest.approx(ratio, rel=1e-5)
+
+
+def test_moments_are_finite_for_any_mean():
+    mean = np.array([-1e24, -1e12, 1e12, 1e24])
+    likelihood = Tempered(Bernoulli("probit"), np.full(4, 180.0))
+    arguments = np.sign(mean), mean, np.ones(4)
+    for found in (*likelihood.tilted(*arguments), *likelihood.expected(*arguments)):
+        np.testing.assert_allclose(found, 0.0, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::credo.estimator.ConvergenceWarning")
+def test_a_classifier_with_weights_of_thirteen_orders_of_magnitude():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 2))
+    y = X[:, 0] + 0.5 * rng.normal(size=40) > 0
+    model = GPClassifier(n_restarts=0, max_evaluations=4).fit(X, y, sample_weight=10 ** rng.uniform(-8, 4.7, 40))
+    assert np.isfinite(model.log_evidence_) and np.isfinite(model.predict_proba(X)).all()

@@ -19,7 +19,7 @@ def integral(mean, var):
 
 @pytest.mark.parametrize("var", VARIANCES)
 def test_quadrature_is_exact_for_every_mean_and_variance(var):
-    found = moderated.averaged(np.array(MEANS), np.full(len(MEANS), var))
+    found = moderated.expected_sigmoid(np.array(MEANS), np.full(len(MEANS), var))
     oracle = np.array([integral(mean, var) for mean in MEANS])
     np.testing.assert_allclose(found[:, 1], oracle, atol=1e-12, rtol=0)
     if var <= 10:
@@ -28,17 +28,19 @@ def test_quadrature_is_exact_for_every_mean_and_variance(var):
 
 def test_known_logits_and_unknown_ones_are_the_limits():
     mean = np.array([-800.0, -30.0, -1.0, 0.0, 2.0, 40.0])
-    np.testing.assert_allclose(moderated.averaged(mean, np.zeros(6))[:, 1], expit(mean), rtol=1e-12)
+    np.testing.assert_allclose(moderated.expected_sigmoid(mean, np.zeros(6))[:, 1], expit(mean), rtol=1e-12)
     # A logistic law of variance π²/3 is lost beside a normal one of 10¹².
-    wide = moderated.averaged(1e6 * mean, np.full(6, 1e12))[:, 1]
+    wide = moderated.expected_sigmoid(1e6 * mean, np.full(6, 1e12))[:, 1]
     np.testing.assert_allclose(wide, ndtr(mean), atol=1e-12)
-    np.testing.assert_allclose(moderated.averaged(np.array([-50.0]), np.ones(1))[:, 1], np.exp(-49.5), rtol=1e-12)
+    np.testing.assert_allclose(
+        moderated.expected_sigmoid(np.array([-50.0]), np.ones(1))[:, 1], np.exp(-49.5), rtol=1e-12
+    )
 
 
 RULES = {
-    "averaged": moderated.averaged,
+    "averaged": moderated.expected_sigmoid,
     "probit": moderated.probit,
-    "draws": lambda mean, var: moderated.averaged_over(moderated.normal_points(1)[:, 0], mean, np.sqrt(var)),
+    "draws": lambda mean, var: moderated.expected_sigmoid_over(moderated.normal_points(1)[:, 0], mean, np.sqrt(var)),
 }
 
 
@@ -57,15 +59,15 @@ def test_laws_of_moderation(rule, var):
 
 def test_mackay_s_formula_is_near_the_integral_but_not_it():
     mean, var = np.meshgrid(np.linspace(-10, 10, 41), np.geomspace(0.01, 1e3, 30))
-    gap = np.abs(moderated.probit(mean.ravel(), var.ravel()) - moderated.averaged(mean.ravel(), var.ravel()))
+    gap = np.abs(moderated.probit(mean.ravel(), var.ravel()) - moderated.expected_sigmoid(mean.ravel(), var.ravel()))
     assert 0.005 < gap.max() < 0.02
 
 
 def test_draws_tend_to_the_integral():
     mean, var = np.array([-2.0, 0.3, 5.0]), np.array([1.0, 4.0, 9.0])
     nodes = np.random.default_rng(0).standard_normal(200_000)
-    found = moderated.averaged_over(nodes, mean, np.sqrt(var))
-    np.testing.assert_allclose(found, moderated.averaged(mean, var), atol=4 / np.sqrt(200_000))
+    found = moderated.expected_sigmoid_over(nodes, mean, np.sqrt(var))
+    np.testing.assert_allclose(found, moderated.expected_sigmoid(mean, var), atol=4 / np.sqrt(200_000))
 
 
 def test_intervals_are_quantiles_of_the_probability():
@@ -90,9 +92,9 @@ def test_softmax_points_against_a_product_rule():
     mean, root = 2 * rng.normal(size=(40, 2)), np.tril(rng.normal(size=(40, 2, 2)))
     C, nodes = contrasts(3), moderated.normal_points(2)
     oracle = gauss_hermite(mean, root, C)
-    np.testing.assert_allclose(moderated.softmax_averaged(nodes, mean, root, C), oracle, atol=1e-4)
+    np.testing.assert_allclose(moderated.expected_softmax(nodes, mean, root, C), oracle, atol=1e-4)
     np.testing.assert_allclose(
-        moderated.softmax_averaged(nodes, mean, 4 * root, C), gauss_hermite(mean, 4 * root, C, n=200), atol=1e-3
+        moderated.expected_softmax(nodes, mean, 4 * root, C), gauss_hermite(mean, 4 * root, C, n=200), atol=1e-3
     )
 
 
@@ -101,8 +103,8 @@ def test_softmax_points_in_many_dimensions_against_monte_carlo():
     mean, root = 2 * rng.normal(size=(5, 9)), np.tril(rng.normal(size=(5, 9, 9)))
     C = contrasts(10)
     draws = rng.standard_normal((200_000, 9))
-    oracle = moderated.softmax_averaged(draws, mean, root, C)
-    found = moderated.softmax_averaged(moderated.normal_points(9), mean, root, C)
+    oracle = moderated.expected_softmax(draws, mean, root, C)
+    found = moderated.expected_softmax(moderated.normal_points(9), mean, root, C)
     # The draws' own error is 0.4/√200000 ≈ 0.001 at most.
     np.testing.assert_allclose(found, oracle, atol=3e-3)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-12)
@@ -111,8 +113,8 @@ def test_softmax_points_in_many_dimensions_against_monte_carlo():
 def test_two_classes_are_a_softmax_too():
     mean, var = np.array([-2.0, 0.3, 5.0]), np.array([0.5, 4.0, 9.0])
     C = contrasts(2)
-    found = moderated.softmax_averaged(moderated.normal_points(1), mean[:, None], np.sqrt(var)[:, None, None], C)
-    np.testing.assert_allclose(found, moderated.averaged(mean, var), atol=1e-4)
+    found = moderated.expected_softmax(moderated.normal_points(1), mean[:, None], np.sqrt(var)[:, None, None], C)
+    np.testing.assert_allclose(found, moderated.expected_sigmoid(mean, var), atol=1e-4)
     logits = np.column_stack([np.zeros(3), mean])
     cov = np.zeros((3, 2, 2))
     cov[:, 1, 1] = var
@@ -146,7 +148,7 @@ def test_points_of_a_normal_law():
 def test_three_routes_to_one_average():
     """By trapezes on the line, by panels around the mode, and by eight probits."""
     mean, std = (grid.ravel() for grid in np.meshgrid(np.linspace(-15, 15, 31), [0.1, 1.0, 4.0, 30.0]))
-    found = moderated.averaged(mean, std**2)[:, 1]
+    found = moderated.expected_sigmoid(mean, std**2)[:, 1]
     np.testing.assert_allclose(expit(Bernoulli("logit").log_odds(mean, std**2)), found, rtol=1e-9)
-    np.testing.assert_allclose(moderated.nearly_averaged(mean, std**2), found, atol=1e-8)
-    np.testing.assert_allclose(moderated.nearly_averaged(mean, np.zeros_like(mean)), expit(mean), atol=1e-8)
+    np.testing.assert_allclose(moderated.expected_sigmoid_fast(mean, std**2), found, atol=1e-8)
+    np.testing.assert_allclose(moderated.expected_sigmoid_fast(mean, np.zeros_like(mean)), expit(mean), atol=1e-8)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from credo.kernels import _jit
-from credo.kernels._rows import tiles
+from credo.kernels.stationary import tiles
 
 RNG = np.random.default_rng(8)
 # More than two tiles and a bit, and more columns than the four that go together.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from credo.linalg import _jit
+from credo.linalg import update_jit as _jit
 
 
 def update(U, W):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from credo.kernels.spectra import _jit
+from credo.kernels.spectra import waves_jit as _jit
 
 RNG = np.random.default_rng(4)
 

@@ -76,7 +76,7 @@ class SoftmaxPredictor:
         mean, cov = self._posterior.latent(rows)
         values, vectors = np.linalg.eigh(cov)
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        table = moderated.softmax_averaged(self._points, mean, roots, np.eye(len(self.alpha)))
+        table = moderated.expected_softmax(self._points, mean, roots, np.eye(len(self.alpha)))
         return table / table.sum(axis=1, keepdims=True)
 
     @cached_property
@@ -131,4 +131,4 @@ def _average(means: Array, variance: Array, link: str) -> Array:
     if link == "probit":
         return ndtr(means / np.sqrt(1.0 + variance)[:, None]).mean(axis=1)
     wide = np.broadcast_to(variance[:, None], means.shape)
-    return moderated.averaged(means.ravel(), wide.ravel())[:, 1].reshape(means.shape).mean(axis=1)
+    return moderated.expected_sigmoid(means.ravel(), wide.ravel())[:, 1].reshape(means.shape).mean(axis=1)

@@ -28,6 +28,8 @@ _TOLERANCE = 1e-8
 _DAMPING, _MIN_DAMPING = 0.9, 0.005
 # A step is too long if the next update would change the marginals this many times as much as the last.
 _GROWTH = 2.0
+# An update that changes marginals by so many standard deviations shows that the sites diverge; they would soon overflow.
+_DIVERGED = 1e6
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def ep(
             while not ahead.change <= _GROWTH * here.change and damping > _MIN_DAMPING and sweeps < _MAX_SWEEPS:
                 sweeps, damping = sweeps + 1, 0.4 * damping
                 ahead = at(here.z + damping * here.update)
-            if not np.isfinite(ahead.change):
+            if not ahead.change < max(_DIVERGED, here.change):
                 break
             damping = min(_DAMPING, 1.5 * damping)
         here = ahead

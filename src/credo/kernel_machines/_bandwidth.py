@@ -13,7 +13,7 @@ from credo.deadlines import check
 from credo.estimator import positive
 from credo.kernel_machines._log_weights import leaves
 from credo.kernel_machines._neighbours import Index, Neighbours
-from credo.kernel_machines._rows import distances, distinct, sample
+from credo.kernel_machines._rows import distances, sample
 from credo.kernels import Kernel
 from credo.params import Parameter
 
@@ -61,7 +61,7 @@ def scaled(kernel: Kernel, factor: float) -> Kernel:
 
 def choose(kernel: Kernel, neighbours: Neighbours, loss: Loss) -> Choice | None:
     """The best bandwidth for leaving observations out one at a time; None where rows don't differ."""
-    ends = _range(kernel, distinct(neighbours.rows))
+    ends = _range(kernel, np.unique(neighbours.rows, axis=0))
     if ends is None or neighbours.alone:
         return None
     n_rows = len(neighbours.rows)

@@ -26,22 +26,12 @@ def blocks(n_rows: int, n_training: int) -> Iterator[slice]:
 
 
 def cross(kernel: Kernel, rows: Array, training: Array) -> Array:
-    """k between new and training rows.
+    """k between new and training rows, zero where their distance overflows.
 
-    New rows are new observations even where they are equal to the training rows, and share no noise with them: one more
-    row keeps a kernel from taking the one table for the other. The training rows come last, since a kernel measures
-    from the middle of its last table, which one row far away must not move.
+    The training rows come last: a kernel measures from the mean of its last table, which one far row mustn't move.
     """
-    if rows.shape == training.shape:
-        return cross(kernel, np.concatenate([rows, rows[-1:]]), training)[:-1]
-    # So many length scales away that their number overflows is as far as any.
     with np.errstate(over="ignore"):
         return kernel.cross(rows, training)
-
-
-def distinct(X: Array) -> Array:
-    """The rows in one order, each once: what is computed of them knows neither weights nor copies."""
-    return np.unique(X, axis=0)
 
 
 def sample(X: NDArray[Any], n: int = _SAMPLE) -> NDArray[Any]:
@@ -59,7 +49,7 @@ def distances(X: Array, Z: Array) -> Array:
 
 def median_distance(X: Array) -> float:
     """The median distance between distinct rows (of a thousand, where there are more); 1 where there is but one."""
-    rows = sample(distinct(X))
+    rows = sample(np.unique(X, axis=0))
     between = distances(rows, rows)[np.triu_indices(len(rows), k=1)]
     between = between[between > 0]
     median = float(np.median(between)) if len(between) else 1.0

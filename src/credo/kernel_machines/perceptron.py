@@ -10,7 +10,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from credo.estimator import Absent, Classifier, ConvergenceWarning, Result, check_shapes, choice, positive_integer
 from credo.frames import Table
-from credo.kernel_machines._mistakes import Lesson, contradictory, learn, merged
+from credo.kernel_machines._perceptron import PerceptronFit, contradictory, merge_equal_rows, train
 from credo.kernel_machines._rows import blocks, cross, median_distance
 from credo.kernels import RBF, Kernel, require_kernel
 from credo.notices import warn
@@ -121,11 +121,11 @@ class KernelPerceptron(Classifier):
             RBF(_DEFAULT_SCALE * median_distance(rows)) if self.kernel is None else require_kernel(self.kernel)
         )
         rng = generator(self.random_state) if self.shuffle else None
-        first, which, weight = merged(rows, codes, weight, in_a_row=not self.shuffle)
-        lesson = learn(self.kernel_, rows[first], codes[first], weight, n_epochs=n_epochs, rng=rng)
+        first, which, weight = merge_equal_rows(rows, codes, weight, consecutive=not self.shuffle)
+        outcome = train(self.kernel_, rows[first], codes[first], weight, n_epochs=n_epochs, rng=rng)
         self.mistakes_ = np.zeros(_num_samples(X), dtype=np.int64)
-        self._keep(lesson, rows, first, which, _places(len(self.mistakes_), sample_weight))
-        self.result_ = _result(lesson, self.solution, weight.sum(), contradictory(rows, codes))
+        self._keep(outcome, rows, first, which, _places(len(self.mistakes_), sample_weight))
+        self.result_ = _result(outcome, self.solution, weight.sum(), contradictory(rows, codes))
         if not self.result_.converged:
             warn(self.result_.message, ConvergenceWarning, stacklevel=2)
         return self
@@ -160,14 +160,14 @@ class KernelPerceptron(Classifier):
             notes=(f"kernel {self.kernel_!r}", self.result_.message),
         )
 
-    def _keep(self, lesson: Lesson, rows: Array, first: Index, which: Index, place: Index) -> None:
+    def _keep(self, outcome: PerceptronFit, rows: Array, first: Index, which: Index, place: Index) -> None:
         """Set what predicts, and `mistakes_`; `rows` stand at `place` in the training table."""
-        dual = lesson.average if lesson.wrong and self.solution == "average" else lesson.pocket
+        dual = outcome.average if outcome.wrong and self.solution == "average" else outcome.pocket
         used = np.flatnonzero((dual != 0).any(axis=0))
         self.support_ = place[first[used]]
         self.support_vectors_ = rows[first[used]]
         self.dual_coef_ = dual[1, used] if len(dual) == 2 else np.ascontiguousarray(dual[:, used].T)
-        self.mistakes_[place] = lesson.mistakes[which]
+        self.mistakes_[place] = outcome.mistakes[which]
 
 
 def _places(n_rows: int, sample_weight: ArrayLike | None) -> Index:
@@ -176,11 +176,11 @@ def _places(n_rows: int, sample_weight: ArrayLike | None) -> Index:
     return np.flatnonzero(weight > 0)
 
 
-def _result(lesson: Lesson, solution: str, total: float, contradiction: bool) -> Result:
+def _result(outcome: PerceptronFit, solution: str, total: float, contradiction: bool) -> Result:
     """How the visits ended, in a sentence that says what to try if mistakes remain."""
-    n_epochs, n_mistakes = lesson.n_epochs, int(lesson.mistakes.sum())
+    n_epochs, n_mistakes = outcome.n_epochs, int(outcome.mistakes.sum())
     epochs = f"{n_epochs} epoch{'s' if n_epochs > 1 else ''}"
-    if not lesson.wrong:
+    if not outcome.wrong:
         plural = "s" if n_mistakes > 1 else ""
         return Result(True, n_epochs, f"converged after {epochs} and {n_mistakes} update{plural}")
     reason = (
@@ -193,6 +193,6 @@ def _result(lesson: Lesson, solution: str, total: float, contradiction: bool) ->
     return Result(
         False,
         n_epochs,
-        f"the perceptron did not converge in {epochs} and {kept}: at best {lesson.wrong:g} of {total:g} rows were "
+        f"the perceptron did not converge in {epochs} and {kept}: at best {outcome.wrong:g} of {total:g} rows were "
         f"misclassified; {reason}",
     )

@@ -12,7 +12,7 @@ from credo.kernels._contract import VARIANCE_WIDTH
 from credo.kernels._jit import SET
 from credo.kernels._kernel import Kernel
 from credo.kernels.spectra import Term, Waves
-from credo.kernels.spectra.laws import overtones
+from credo.kernels.spectra.distributions import harmonics
 from credo.linalg import parallel_rows
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
@@ -106,7 +106,7 @@ class Periodic(Kernel):
         waves = [
             Waves(
                 partial(_angle, d, center[d], 2.0 * np.pi / period[d]),
-                overtones(1.0 / max(lengthscale[d], _SHORTEST) ** 2),
+                harmonics(1.0 / max(lengthscale[d], _SHORTEST) ** 2),
             )
             for d in range(len(center))
         ]

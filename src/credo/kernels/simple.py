@@ -11,7 +11,7 @@ from credo.kernels._jit import MULTIPLY, SET
 from credo.kernels._kernel import Kernel
 from credo.kernels._triangles import combine
 from credo.kernels.spectra import Term, Waves
-from credo.kernels.spectra.laws import codes
+from credo.kernels.spectra.distributions import codes
 from credo.params import Interval, Parameter, ParameterTree
 
 Array = NDArray[np.float64]
@@ -115,8 +115,13 @@ class Categorical(Kernel):
         return np.zeros_like(X)
 
     def _spectrum(self, center: Array) -> list[Term]:
-        law = codes(float(self.params["correlation"]))
-        return [Term(float(self.params["variance"]), tuple(Waves(partial(_code, d), law) for d in range(len(center))))]
+        distribution = codes(float(self.params["correlation"]))
+        return [
+            Term(
+                float(self.params["variance"]),
+                tuple(Waves(partial(_code, d), distribution) for d in range(len(center))),
+            )
+        ]
 
     def __repr__(self) -> str:
         correlation, variance = (float(self.params[name]) for name in ("correlation", "variance"))

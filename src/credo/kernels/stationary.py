@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from credo.kernels import _jit
 from credo.kernels._contract import LENGTHSCALE_WIDTH, VARIANCE_WIDTH
 from credo.kernels._groups import Groups, Label
-from credo.kernels._jit import SET
+from credo.kernels._jit import SET, TILE
 from credo.kernels._kernel import Kernel
-from credo.kernels._rows import tiles
 from credo.kernels.spectra import Term, Waves
-from credo.kernels.spectra.laws import Law, gamma_mixture, normal, student
+from credo.kernels.spectra.distributions import SpectralDistribution, gamma_mixture, normal, student
 from credo.linalg import parallel_rows
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
@@ -165,7 +164,7 @@ class Stationary(Kernel):
         return float(self.params["variance"]) * out / self.column_lengthscales(X.shape[1])
 
     def _spectrum(self, center: Array) -> list[Term]:
-        waves = Waves(partial(self._placed, center), self._law(len(center)))
+        waves = Waves(partial(self._placed, center), self._spectral_distribution(len(center)))
         return [Term(float(self.params["variance"]), (waves,))]
 
     def _placed(self, center: Array, X: Array) -> Array:
@@ -173,7 +172,7 @@ class Stationary(Kernel):
         return self._scaled_columns(X, center[None, :])[0].T
 
     @abstractmethod
-    def _law(self, n_columns: int) -> Law:
+    def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         """The distribution of the frequencies whose characteristic function is k(r)."""
 
     def _key(self) -> Any:
@@ -214,7 +213,7 @@ class RBF(Stationary):
 
     _family = _jit.RBF
 
-    def _law(self, n_columns: int) -> Law:
+    def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         return normal(n_columns)
 
 
@@ -223,7 +222,7 @@ class Exponential(Stationary):
 
     _family = _jit.EXPONENTIAL
 
-    def _law(self, n_columns: int) -> Law:
+    def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         return student(n_columns, 1.0)
 
 
@@ -232,7 +231,7 @@ class Matern32(Stationary):
 
     _family = _jit.MATERN32
 
-    def _law(self, n_columns: int) -> Law:
+    def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         return student(n_columns, 3.0)
 
 
@@ -241,7 +240,7 @@ class Matern52(Stationary):
 
     _family = _jit.MATERN52
 
-    def _law(self, n_columns: int) -> Law:
+    def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         return student(n_columns, 5.0)
 
 
@@ -268,7 +267,7 @@ class RationalQuadratic(Stationary):
     def _shape(self) -> float:
         return float(self.params["shape"])
 
-    def _law(self, n_columns: int) -> Law:
+    def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         return gamma_mixture(n_columns, self._shape)
 
     def _pull_shape(self, bend: float) -> Array:
@@ -276,3 +275,12 @@ class RationalQuadratic(Stationary):
 
     def _arguments(self) -> str:
         return f"{super()._arguments()}, shape={self._shape:.6g}"
+
+
+def tiles(columns: Array) -> Array:
+    """Columns (n_columns, n) as an array (n_tiles, n_columns, TILE) padded with zeros, for compiled loops."""
+    n_columns, n = columns.shape
+    n_tiles = -(-n // TILE)
+    padded = np.zeros((n_columns, n_tiles * TILE))
+    padded[:, :n] = columns
+    return np.ascontiguousarray(padded.reshape(n_columns, n_tiles, TILE).transpose(1, 0, 2))

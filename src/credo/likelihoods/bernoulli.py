@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, expit, log_ndtr, ndtr
 
 from credo.likelihoods._likelihood import Likelihood
-from credo.likelihoods.moderated import averaged
+from credo.likelihoods.moderated import expected_sigmoid
 
 Array = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ class Bernoulli(Likelihood):
 
     def probability(self, mean: Array, var: Array) -> Array:
         """P(y = +1) where f ~ N(mean, var)."""
-        return ndtr(mean / np.sqrt(1.0 + var)) if self.link == "probit" else averaged(mean, var)[:, 1]
+        return ndtr(mean / np.sqrt(1.0 + var)) if self.link == "probit" else expected_sigmoid(mean, var)[:, 1]
 
 
 def _hazard(z: Array) -> Array:

@@ -45,12 +45,12 @@ _SLOPES = np.array(
 )  # fmt: skip
 
 
-def averaged(mean: Array, var: Array) -> Array:
+def expected_sigmoid(mean: Array, var: Array) -> Array:
     """E σ(a) for a ~ N(mean, var), to about 10⁻¹³; the probabilities of both classes, shape (n, 2).
 
     The smaller of the two is integrated, so that it keeps its relative accuracy.
 
-    >>> averaged(np.array([0.0, 2.0]), np.array([5.0, 0.0]))[:, 1].round(6)
+    >>> expected_sigmoid(np.array([0.0, 2.0]), np.array([5.0, 0.0]))[:, 1].round(6)
     array([0.5     , 0.880797])
     """
     low = -np.abs(mean)
@@ -62,10 +62,10 @@ def averaged(mean: Array, var: Array) -> Array:
     return _both(tail, mean)
 
 
-def nearly_averaged(mean: Array, var: Array) -> Array:
+def expected_sigmoid_fast(mean: Array, var: Array) -> Array:
     """E σ(a) for a ~ N(mean, var), of the second class alone, to 2·10⁻⁹: for sums over hundreds of models.
 
-    >>> nearly_averaged(np.array([0.0, 2.0]), np.array([5.0, 0.0])).round(6)
+    >>> expected_sigmoid_fast(np.array([0.0, 2.0]), np.array([5.0, 0.0])).round(6)
     array([0.5     , 0.880797])
     """
     scaled = _SLOPES * mean[:, None] / np.sqrt(1.0 + _SLOPES**2 * var[:, None])
@@ -82,7 +82,7 @@ def plugin(mean: Array) -> Array:
     return _both(expit(-np.abs(mean)), mean)
 
 
-def averaged_over(nodes: Array, mean: Array, std: Array) -> Array:
+def expected_sigmoid_over(nodes: Array, mean: Array, std: Array) -> Array:
     """The mean of σ(m + s·z) over stored draws z of a standard normal; shape (n, 2)."""
     probs = np.empty(len(mean))
     step = max(1, _BLOCK // len(nodes))
@@ -113,7 +113,7 @@ def softmax_probit(mean: Array, cov: Array) -> Array:
     return softmax(-largest - np.log(np.exp(gap - largest[:, :, None]).sum(axis=2)), axis=1)
 
 
-def softmax_averaged(nodes: Array, mean: Array, root: Array, contrasts: Array) -> Array:
+def expected_softmax(nodes: Array, mean: Array, root: Array, contrasts: Array) -> Array:
     """The mean of softmax(C(m + Lz)) over stored points z of a standard normal distribution; shape (n, K).
 
     `root` holds a root L of each row's covariance LLᵀ, shape (n, m, m).

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.linalg import _jit
+from credo.linalg import update_jit
 from credo.linalg._diagnosis import NotPositiveDefiniteError, diagnosis
 from credo.linalg._lapack import (
     cholesky_in_place,
@@ -118,7 +118,7 @@ class Factor:
         array([[5.]])
         """
         U, W = self._workspaces(V)
-        _jit.update(U, W)
+        update_jit.update(U, W)
         return Factor(U.T, jitter=self.jitter)
 
     def downdate(self, V: ArrayLike) -> Factor:
@@ -135,7 +135,7 @@ class Factor:
         array([[4.]])
         """
         U, W = self._workspaces(V)
-        row = _jit.downdate(U, W)
+        row = update_jit.downdate(U, W)
         if row < 0 and not (kept := resolved(U, self._diagonal(), n=self.n)).all():
             row = int(np.argmin(kept))
         if row >= 0:

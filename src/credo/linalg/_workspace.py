@@ -11,9 +11,8 @@ from scipy.linalg.blas import dtrsv
 
 from credo.linalg._diagnosis import NotPositiveDefiniteError, diagnosis
 from credo.linalg._factor import Factor
-from credo.linalg._ladder import jitter_amounts
+from credo.linalg._factorize import jitter_amounts
 from credo.linalg._lapack import cholesky_in_place, triangular_solve
-from credo.linalg._triangles import clear_upper
 
 Array = NDArray[np.float64]
 

@@ -304,8 +304,8 @@ class BayesianLogisticRegression(LinearClassifier):
         if rule == "monte_carlo":
             if not hasattr(self, "nodes_"):
                 raise ValueError('predictive="monte_carlo" needs draws that are made in fit: call fit again')
-            return moderated.averaged_over(self.nodes_[:, 0], mean, np.sqrt(var))
-        return moderated.averaged(mean, var)
+            return moderated.expected_sigmoid_over(self.nodes_[:, 0], mean, np.sqrt(var))
+        return moderated.expected_sigmoid(mean, var)
 
     def _softmax(self, mean: Array, half: Array, rule: str) -> Array:
         C = self.posterior_.contrasts
@@ -314,7 +314,7 @@ class BayesianLogisticRegression(LinearClassifier):
         if rule == "probit":
             half = C @ half
             return moderated.softmax_probit(mean @ C.T, half @ half.swapaxes(1, 2))
-        return moderated.softmax_averaged(self.nodes_, mean, triangular_roots(half), C)
+        return moderated.expected_softmax(self.nodes_, mean, triangular_roots(half), C)
 
     def _interval(self, mean: Array, half: Array, level: float) -> tuple[Array, Array]:
         if len(self.classes_) == 2:

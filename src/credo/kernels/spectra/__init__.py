@@ -12,7 +12,7 @@ With Φ = `random_features(terms, n, rng)` and w ~ N(0, I), f(x) = Φ(x)w is a d
 ΦΦᵀ is the kernel in expectation. Finite maps are exact; waves come in pairs of cosine and sine, so that a
 shift-invariant part has exactly its variance; frequencies are quasi-random draws from their distribution.
 
-Members: `terms` (`Term`, `Waves`, `Finite`: returned by kernels), `laws` (distributions of frequencies), `features`
+Members: `terms` (`Term`, `Waves`, `Finite`: returned by kernels), `distributions` (of frequencies), `features`
 (the random features). Kernels don't belong here: they import this package.
 """
 

@@ -10,8 +10,8 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.kernels.spectra import _jit
-from credo.kernels.spectra.laws import even_points
+from credo.kernels.spectra import waves_jit
+from credo.kernels.spectra.distributions import sobol_points
 from credo.kernels.spectra.terms import Term
 from credo.linalg import parallel_rows
 
@@ -53,9 +53,9 @@ class Drawn:
         if not self.term.waves:
             return np.tile(self.amplitudes, (len(X), 1))
         # Whole turns of the circle change nothing: in turns, not radians, taking them off costs no digit.
-        turns = np.hstack([wave.place(X) for wave in self.term.waves]) @ (self.frequencies.T / (2.0 * np.pi))
+        turns = np.hstack([wave.coordinates(X) for wave in self.term.waves]) @ (self.frequencies.T / (2.0 * np.pi))
         waves = np.empty((len(X), 2 * m))
-        parallel_rows(_jit.cosines_and_sines, len(X), turns, self.amplitudes, waves)
+        parallel_rows(waves_jit.cosines_and_sines, len(X), turns, self.amplitudes, waves)
         return waves
 
 
@@ -112,9 +112,9 @@ def _drawn(term: Term, m: int, rng: np.random.Generator) -> Drawn:
     elif term.maps:
         m = m if term.waves else 2 * m
         signs = tuple(rng.choice([-1.0, 1.0], size=(part.size, m)) for part in term.maps)
-    sizes = [wave.law.n_uniforms for wave in term.waves]
-    blocks = np.split(even_points(m, sum(sizes), rng), np.cumsum(sizes)[:-1], axis=1) if sizes else []
-    frequencies = [wave.law.frequencies(block) for wave, block in zip(term.waves, blocks, strict=True)]
+    sizes = [wave.distribution.n_uniforms for wave in term.waves]
+    blocks = np.split(sobol_points(m, sum(sizes), rng), np.cumsum(sizes)[:-1], axis=1) if sizes else []
+    frequencies = [wave.distribution.frequencies(block) for wave, block in zip(term.waves, blocks, strict=True)]
     return Drawn(term, np.hstack([np.empty((m, 0)), *frequencies]), np.full(m, math.sqrt(term.scale / m)), signs)
 
 

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.kernels.spectra.laws import Law
+from credo.kernels.spectra.distributions import SpectralDistribution
 
 Array = NDArray[np.float64]
 Map = Callable[[Array], Array]
@@ -21,8 +21,8 @@ Map = Callable[[Array], Array]
 class Waves:
     """E cos(ωᵀ(c(x) − c(z))): coordinates of a row, and the distribution of the frequencies."""
 
-    place: Map
-    law: Law
+    coordinates: Map
+    distribution: SpectralDistribution
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Term:
         """The term on what `pick` takes of a row."""
         return replace(
             self,
-            waves=tuple(Waves(partial(_through, pick, wave.place), wave.law) for wave in self.waves),
+            waves=tuple(Waves(partial(_through, pick, wave.coordinates), wave.distribution) for wave in self.waves),
             maps=tuple(Finite(part.size, partial(_through, pick, part.map)) for part in self.maps),
         )
 
@@ -59,13 +59,13 @@ class Term:
 
     def atoms(self, most: int) -> tuple[Array, Array] | None:
         """Every wave and its probability, if the distributions are discrete and have at most so many."""
-        laws = [wave.law.atoms for wave in self.waves]
-        grids = [atoms for atoms in laws if atoms is not None]
-        if len(grids) < len(laws) or math.prod(len(values) for values, _ in grids) >= 2 * most:
+        all_atoms = [wave.distribution.atoms for wave in self.waves]
+        grids = [atoms for atoms in all_atoms if atoms is not None]
+        if len(grids) < len(all_atoms) or math.prod(len(values) for values, _ in grids) >= 2 * most:
             return None
         frequencies = np.array(list(product(*(values for values, _ in grids))))
         probabilities = np.array([math.prod(each) for each in product(*(weights for _, weights in grids))])
-        # The laws are symmetric, so that the combinations read backwards are the opposite ones: the same waves.
+        # The distributions are symmetric: the combinations read backwards are the opposite ones, the same waves.
         half = len(probabilities) // 2
         return frequencies[: half + 1], np.append(2.0 * probabilities[:half], probabilities[half])
 

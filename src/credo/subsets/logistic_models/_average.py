@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from credo.distributions import Distribution, Mixture, Normal
 from credo.estimator import check_positive, check_shapes
-from credo.likelihoods.moderated import nearly_averaged
+from credo.likelihoods.moderated import expected_sigmoid_fast
 from credo.linalg import Factor
 from credo.subsets.logistic_models._modes import Mode
 
@@ -101,7 +101,7 @@ class ClassAverage:
         for share, used, theta, root in self._models():
             phi = np.column_stack([np.ones(len(Z)), Z[:, used]])
             half = phi @ root.T
-            total += share * nearly_averaged(phi @ theta, np.einsum("ij,ij->i", half, half))
+            total += share * expected_sigmoid_fast(phi @ theta, np.einsum("ij,ij->i", half, half))
         return np.clip(total, 0.0, 1.0)
 
     def _models(self) -> Iterator[tuple[float, NDArray[np.int64], Array, Array]]:

@@ -34,7 +34,7 @@ def test_positive_definite_matrices_of_any_scale_need_no_jitter(scale):
     assert factorize(np.diag([1e-200, 1e200])).jitter == 0.0
 
 
-def test_the_ladder_stops_at_the_first_rung_that_holds():
+def test_the_smallest_jitter_that_suffices_is_used():
     # The only bad eigenvalue is −3.3e-9, so that 1e-9 of the mean diagonal is too little and 1e-8 suffices.
     Q = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
     A = (Q * [-3.3e-9, 1.0, 1.0, 1.0, 1.0, 2.0]) @ Q.T
@@ -71,7 +71,7 @@ def test_input_stays_untouched_unless_it_may_be_overwritten(n, order):
     assert_array_equal(np.triu(factor.L, 1), 0.0)
 
 
-def test_a_ladder_in_place_restores_what_a_failed_rung_spent():
+def test_in_place_a_failed_factorization_is_undone_before_the_next():
     # 300 rows cover several strips of the restoring copy; the matrix has rank 2.
     x = np.linspace(0.0, 1.0, 300)
     A = 1.0 + np.outer(x, x)

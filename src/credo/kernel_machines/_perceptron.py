@@ -8,16 +8,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.kernel_machines._gram_rows import TOGETHER, GramRows
-from credo.kernel_machines._jit import POCKET, TIME, dual_perceptron_pass
+from credo.kernel_machines._rows import cross
+from credo.kernel_machines.perceptron_jit import POCKET, TIME, dual_perceptron_pass
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+# Numbers that are kept: 256 MB, all rows of a table of 5700.
+_KEPT = 32_000_000
+# Rows that are computed together.
+_TOGETHER = 32
+
+
+class GramRows:
+    """k(xᵢ, ·) at all training rows, for the rows i that were fetched; the oldest make room for new ones.
+
+    `values[slot[i]]` is the row of i, and slot[i] is −1 where it isn't there.
+    """
+
+    def __init__(self, kernel: Kernel, rows: Array) -> None:
+        self._kernel, self._rows = kernel, rows
+        n = len(rows)
+        room = min(n, max(_TOGETHER, _KEPT // n))
+        # Memory is taken only as rows are written.
+        self.values = np.empty((room, n))
+        self.slot = np.full(n, -1, dtype=np.intp)
+        with np.errstate(over="ignore"):
+            self.diagonal = kernel.diagonal(rows)
+        self._owner = np.full(room, -1, dtype=np.intp)
+        self._next = 0
+
+    def fetch(self, index: Index) -> None:
+        """Compute these rows, at most `_TOGETHER`."""
+        room = len(self._owner)
+        place = (self._next + np.arange(len(index))) % room
+        old = self._owner[place]
+        self.slot[old[old >= 0]] = -1
+        block = cross(self._kernel, self._rows[index], self._rows)
+        # What a row shares with itself alone, as the noise of White, is in the diagonal.
+        block[np.arange(len(index)), index] = self.diagonal[index]
+        if not np.isfinite(block).all():
+            raise ValueError(
+                f"{self._kernel!r} overflows for some of the rows: rescale the columns of X, "
+                "for example with StandardScaler"
+            )
+        self.values[place], self._owner[place], self.slot[index] = block, index, place
+        self._next = int(place[-1] + 1) % room
+
 
 @dataclass(frozen=True)
-class Lesson:
+class PerceptronFit:
     """The result: coefficients (n_classes, n_rows) of the average and of the pocket, and the number of updates.
 
     `wrong` is the weight of the rows that the pocket has wrong; where it is 0 the pocket holds the last coefficients.
@@ -30,9 +71,9 @@ class Lesson:
     n_epochs: int
 
 
-def learn(
+def train(
     kernel: Kernel, rows: Array, codes: Index, weight: Array, *, n_epochs: int, rng: np.random.Generator | None
-) -> Lesson:
+) -> PerceptronFit:
     """Visit the rows, in a new random order each epoch or, without a generator, in their own."""
     n_rows, n_classes = len(rows), int(codes.max()) + 1
     gram = GramRows(kernel, rows)
@@ -50,16 +91,16 @@ def learn(
             )  # fmt: skip
             if 0 <= place < n_rows:
                 gram.fetch(_wanted(order[place:], codes, F, gram.slot))
-    return Lesson(dual - late / track[TIME], pocket, mistakes, float(track[POCKET]), epoch)
+    return PerceptronFit(dual - late / track[TIME], pocket, mistakes, float(track[POCKET]), epoch)
 
 
-def merged(rows: Array, codes: Index, weight: Array, *, in_a_row: bool) -> tuple[Index, Index, Array]:
-    """Rows of like inputs and label taken together: where each first stands, which of them a row is, their weights.
+def merge_equal_rows(rows: Array, codes: Index, weight: Array, *, consecutive: bool) -> tuple[Index, Index, Array]:
+    """Rows of equal inputs and label as one: the index of the first of each, which of them a row is, their weights.
 
-    All that are alike in one fixed order, or only those that follow one another, in the order of the table.
+    All equal rows, in one fixed order, or only consecutive ones, in the order of the table.
     """
     table = np.column_stack([rows, codes])
-    if in_a_row:
+    if consecutive:
         new = np.concatenate([[True], (table[1:] != table[:-1]).any(axis=1)])
         first, which = np.flatnonzero(new), np.cumsum(new) - 1
     else:
@@ -70,7 +111,7 @@ def merged(rows: Array, codes: Index, weight: Array, *, in_a_row: bool) -> tuple
 
 
 def contradictory(rows: Array, codes: Index) -> bool:
-    """Whether rows of like inputs have different labels."""
+    """Whether rows of equal inputs have different labels."""
     both = len(np.unique(np.column_stack([rows, codes]), axis=0))
     return both > len(np.unique(rows, axis=0))
 
@@ -80,4 +121,4 @@ def _wanted(ahead: Index, codes: Index, F: Array, slot: Any) -> Index:
     others = F[:, ahead]
     own = others[codes[ahead], np.arange(len(ahead))]
     others[codes[ahead], np.arange(len(ahead))] = -np.inf
-    return ahead[(own <= others.max(axis=0)) & (slot[ahead] < 0)][:TOGETHER]
+    return ahead[(own <= others.max(axis=0)) & (slot[ahead] < 0)][:_TOGETHER]

@@ -19,59 +19,59 @@ Array = NDArray[np.float64]
 
 # A wave that is faster than this, in units of the length scale, is noise at any distance a double can tell.
 _FASTEST = 1e12
-# From this concentration on, overtones are normal to eight digits, and are drawn as such: their list would be long.
+# From this concentration on, harmonics are normal to eight digits, and are drawn as such: their list would be long.
 _CONCENTRATED = 1e8
-# Overtones that are rarer than this beside the likeliest are left out: no factor of a Gram matrix would show them.
+# harmonics that are rarer than this beside the likeliest are left out: no factor of a Gram matrix would show them.
 _FAINTEST = 1e-13
 
 
 @dataclass(frozen=True)
-class Law:
+class SpectralDistribution:
     """A symmetric distribution of frequencies: from (m, n_uniforms) numbers between 0 and 1 to (m, n_coordinates)."""
 
     n_uniforms: int
     frequencies: Callable[[Array], Array]
-    # Frequencies and probabilities of a discrete law in one coordinate.
+    # Frequencies and probabilities of a discrete distribution in one coordinate.
     atoms: tuple[Array, Array] | None = None
 
 
-def normal(n_columns: int) -> Law:
+def normal(n_columns: int) -> SpectralDistribution:
     """The distribution of exp(−r²/2)."""
-    return Law(n_columns, ndtri)
+    return SpectralDistribution(n_columns, ndtri)
 
 
-def student(n_columns: int, dof: float) -> Law:
+def student(n_columns: int, dof: float) -> SpectralDistribution:
     """Student's t, the distribution of the Matérn kernel with ν = dof/2 (Rasmussen & Williams 4.15)."""
     if n_columns == 1:
-        return Law(1, partial(_student_size, dof))
+        return SpectralDistribution(1, partial(_student_size, dof))
     if n_columns == 2:
-        return Law(2, partial(_student_plane, dof))
-    return Law(n_columns + 1, partial(_mixture, partial(_inverse_gamma, 0.5 * dof)))
+        return SpectralDistribution(2, partial(_student_plane, dof))
+    return SpectralDistribution(n_columns + 1, partial(_mixture, partial(_inverse_gamma, 0.5 * dof)))
 
 
-def gamma_mixture(n_columns: int, shape: float) -> Law:
+def gamma_mixture(n_columns: int, shape: float) -> SpectralDistribution:
     """Normals whose precision of r is gamma: the distribution of (1 + r²/2a)^(−a) (Rasmussen & Williams 4.20)."""
-    return Law(n_columns + 1, partial(_mixture, partial(_gamma, shape)))
+    return SpectralDistribution(n_columns + 1, partial(_mixture, partial(_gamma, shape)))
 
 
-def overtones(concentration: float) -> Law:
+def harmonics(concentration: float) -> SpectralDistribution:
     """Whole numbers j with probability e^(−κ) I_j(κ), for exp(κ(cos t − 1)) (Abramowitz & Stegun 9.6.34)."""
     if concentration > _CONCENTRATED:
-        return Law(1, partial(_rounded_normal, min(math.sqrt(concentration), _FASTEST)))
+        return SpectralDistribution(1, partial(_rounded_normal, min(math.sqrt(concentration), _FASTEST)))
     most = math.ceil(9.0 * math.sqrt(concentration)) + 15
     orders = np.arange(-most, most + 1.0)
     weights = ive(np.abs(orders), concentration)
     heard = weights > _FAINTEST * weights.max()
     orders, weights = orders[heard], weights[heard] / weights[heard].sum()
-    return Law(1, partial(_quantile, orders, np.cumsum(weights)), (orders, weights))
+    return SpectralDistribution(1, partial(_quantile, orders, np.cumsum(weights)), (orders, weights))
 
 
-def codes(correlation: float) -> Law:
+def codes(correlation: float) -> SpectralDistribution:
     """Zero with the given probability, else uniform on the circle: on whole numbers, 1 if equal, else correlation."""
-    return Law(1, partial(_circle, correlation))
+    return SpectralDistribution(1, partial(_circle, correlation))
 
 
-def even_points(n: int, n_uniforms: int, rng: np.random.Generator) -> Array:
+def sobol_points(n: int, n_uniforms: int, rng: np.random.Generator) -> Array:
     """n = 2ᵏ points, each uniform in the cube and together evenly spread: Sobol's, digitally shifted and jittered."""
     if n_uniforms > qmc.Sobol.MAXDIM:
         return rng.random((n, n_uniforms))

@@ -12,9 +12,9 @@ from credo.linalg._factor import Factor
 from credo.linalg._lapack import cholesky_in_place, real_array
 from credo.linalg._triangles import asymmetric, clear_upper, mirror_lower
 
-# Fractions of the mean diagonal. Below the first rung a jitter drowns in the rounding errors of a 1000×1000
-# factorization; above the last it would show in the answers.
-RUNGS = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
+# Fractions of the mean diagonal. Below the first a jitter is lost in the rounding errors of a 1000×1000 factorization;
+# above the last it would change the results.
+_JITTERS = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 
 def factorize(
@@ -96,9 +96,9 @@ def jitter_amounts(diagonal: NDArray[np.float64], jitter: float | Literal["auto"
             return (0.0,)
         # Divided first, so that the sum of huge entries can't overflow.
         mean = float(largest * np.mean(diagonal / largest))
-        if diagonal.min() + RUNGS[-1] * mean <= 0.0:
+        if diagonal.min() + _JITTERS[-1] * mean <= 0.0:
             return (0.0,)
-        return (0.0, *(rung * mean for rung in RUNGS))
+        return (0.0, *(fraction * mean for fraction in _JITTERS))
     if not 0.0 <= jitter < np.inf:
         raise ValueError(f'jitter must be "auto" or a number that is not negative; got {jitter!r}')
     return (float(jitter),)
