@@ -28,7 +28,7 @@ _TOLERANCE = 1e-8
 _DAMPING, _MIN_DAMPING = 0.9, 0.005
 # A step is too long if the next update would change the marginals this many times as much as the last.
 _GROWTH = 2.0
-# An update that changes marginals by so many standard deviations shows that the sites diverge; they would soon overflow.
+# Sites diverge where an update changes marginals by so many standard deviations; they would soon overflow.
 _DIVERGED = 1e6
 
 

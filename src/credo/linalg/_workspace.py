@@ -13,6 +13,7 @@ from credo.linalg._diagnosis import NotPositiveDefiniteError, diagnosis
 from credo.linalg._factor import Factor
 from credo.linalg._factorize import jitter_amounts
 from credo.linalg._lapack import cholesky_in_place, triangular_solve
+from credo.linalg._triangles import clear_upper
 
 Array = NDArray[np.float64]
 
