@@ -3,20 +3,18 @@
 import numpy as np
 import pytest
 
-from credo.gp._class_objective import ClassificationObjective
-from credo.inference import Dense
+from credo.gp import GPClassifier
 from credo.kernels import RBF, Periodic, White
-from credo.likelihoods import Bernoulli
 
 SPREADS = np.array([1e-3, 1.0, 1e4])
 
 
 def center(kernel):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3))
+    X = rng.normal(size=(80, 3))
     X = (X - X.mean(axis=0)) / X.std(axis=0) * SPREADS
-    labels, weight = np.arange(400) % 2, np.ones(400)
-    return ClassificationObjective(kernel, Dense(X), labels, 2, weight, Bernoulli("probit"), "laplace").hyperprior
+    model = GPClassifier(kernel, inference="laplace", hyperparameters="fixed").fit(X, np.arange(80) % 2)
+    return model._objective().hyperprior
 
 
 @pytest.mark.parametrize(
@@ -44,9 +42,9 @@ def test_fixed_entries_have_no_place():
 
 
 def test_bounds_stand_in_for_a_prior():
-    kernel = RBF(2.0).with_bounds("lengthscale", 1.0, 10.0).on(1)
+    kernel = RBF(2.0).with_bounds("lengthscale", 1.5, 10.0).on(1)
     prior = center(kernel)
-    # The spread, 1, lies on the bound: the search begins at the kernel's own value.
+    # The spread, 1, lies outside of the bounds: the search starts at the kernel's own value.
     assert prior.center[0] == pytest.approx(kernel.tree.flatten()[0])
     wide = center(RBF(2.0).with_bounds("lengthscale", 0.1, 10.0).on(1))
     assert np.isinf(wide.width[0]) and wide.center[0] == pytest.approx(0.0, abs=1e-9)

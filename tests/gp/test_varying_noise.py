@@ -5,10 +5,6 @@ import pytest
 
 import credo
 from credo.gp import GPRegressor
-from credo.gp._data import MeanBasis
-from credo.gp._heteroscedastic import HeteroscedasticObjective
-from credo.gp._observations import Observations
-from credo.inference import Dense
 from credo.kernels import RBF
 from credo.notices import collected
 
@@ -21,30 +17,33 @@ def table(n=120, seed=0):
     return x[:, None], np.sin(x) + std * rng.normal(size=n), std
 
 
-def observations(X, y, *, mean="constant", weight=None, n_targets=1):
-    Y, weight = np.repeat(y[:, None], n_targets, axis=1), np.ones(len(X)) if weight is None else weight
-    return Observations(Dense(X), Y, MeanBasis.of(mean, X, weight), weight, np.zeros(len(X)))
+def fitted(X, y, weight=None, **options):
+    """A model with fixed hyperparameters, of which only `log_evidence` is used."""
+    options = {"kernel": RBF([1.0]), "hyperparameters": "fixed", "standardize": False} | options
+    return GPRegressor(noise="heteroscedastic", **options).fit(X, y, sample_weight=weight)
+
+
+def theta(level, noise_lengthscale, noise_variance):
+    """Kernel RBF(1) of variance 1 for the function."""
+    return np.log([1.0, 1.0, level, noise_lengthscale, noise_variance])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gradient_by_finite_differences(weighted):
     X, y, _ = table(40)
-    weight = np.arange(40) % 3 + 1.0 if weighted else None
-    data = observations(X, y, weight=weight, n_targets=1 + weighted)
-    objective = HeteroscedasticObjective(RBF([1.0]), data, RBF([2.0]))
-    theta = objective.tree.flatten() + 0.1
-    _, gradient = objective.evidence(theta)
-    for i, axis in enumerate(np.eye(len(theta))):
-        ends = [objective.evidence(theta + s * 1e-4 * axis, gradient=False)[0] for s in (1, -1)]
+    model = fitted(X, np.column_stack([y, y]), np.arange(40) % 3 + 1.0) if weighted else fitted(X, y)
+    assert model.theta_names_[2] == "noise.level"
+    vector = theta(0.1, 2.0, 1.0) + 0.1
+    _, gradient = model.log_evidence(vector)
+    for i, axis in enumerate(np.eye(len(vector))):
+        ends = [model.log_evidence(vector + s * 1e-4 * axis, gradient=False) for s in (1, -1)]
         assert gradient[i] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-3, abs=1e-3)
 
 
 def test_the_bound_is_below_the_evidence_by_importance_sampling():
     """ln p(y) = ln E over g of p(y | noise e^g), with the prior of g sampled for three rows."""
     X, y = np.array([[0.0], [1.0], [3.0]]), np.array([0.3, -0.5, 1.0])
-    noise_kernel = RBF([1.5], variance=0.7)
-    objective = HeteroscedasticObjective(RBF([1.0]), observations(X, y, mean="zero"), noise_kernel, level=0.2)
-    bound = objective.evidence(objective.tree.flatten(), gradient=False)[0]
+    bound = fitted(X, y, mean="zero").log_evidence(theta(0.2, 1.5, 0.7), gradient=False)
     rng = np.random.default_rng(0)
     g = np.log(0.2) + RBF([1.5], variance=0.7).sample(X, 20_000, random_state=rng)
     C = RBF([1.0]).gram(X) + np.exp(g)[:, :, None] * np.eye(3)
@@ -58,10 +57,9 @@ def test_the_bound_is_below_the_evidence_by_importance_sampling():
 
 def test_a_noise_kernel_without_variance_is_constant_noise():
     X, y, _ = table(30)
-    data = observations(X, y)
-    objective = HeteroscedasticObjective(RBF([1.0]), data, RBF([2.0], variance=1e-10), level=0.3)
-    constant = data.condition(RBF([1.0]), np.full(30, 0.3)).log_evidence
-    assert objective.evidence(objective.tree.flatten(), gradient=False)[0] == pytest.approx(constant, abs=1e-6)
+    bound = fitted(X, y).log_evidence(theta(0.3, 2.0, 1e-10), gradient=False)
+    constant = GPRegressor(RBF([1.0]), noise=0.3, hyperparameters="fixed", standardize=False).fit(X, y).log_evidence_
+    assert bound == pytest.approx(constant, abs=1e-6)
 
 
 def test_it_finds_where_the_noise_is_and_beats_constant_noise():

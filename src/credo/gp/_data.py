@@ -1,4 +1,4 @@
-"""The training table as a process sees it: distinct rows, their weights, standardised targets, and what is missing."""
+"""Preparing a training table: distinct rows, merged rows, gaps in the targets, standardisation, the mean's basis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from credo.estimator import merge_equal_rows, with_gaps
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Below this share of their size columns don't vary, or don't differ from a combination of others.
+# Columns whose variation, or distance from a combination of others, is below this share of their size are left out.
 _FLAT = 1e-10
 
 
@@ -30,18 +30,17 @@ class Group:
 
 def groups(Y: Array) -> tuple[Group, ...]:
     """The columns of Y by where they are observed; NaN marks a missing entry."""
-    patterns, place = np.unique(~np.isnan(Y), axis=1, return_inverse=True)
-    members = [np.flatnonzero(place.ravel() == k) for k in range(patterns.shape[1])]
+    patterns, inverse = np.unique(~np.isnan(Y), axis=1, return_inverse=True)
+    members = [np.flatnonzero(inverse.ravel() == k) for k in range(patterns.shape[1])]
     members.sort(key=lambda columns: int(columns[0]))
     return tuple(Group(np.flatnonzero(~np.isnan(Y[:, columns[0]])), columns) for columns in members)
 
 
 @dataclass(frozen=True)
 class MeanBasis:
-    """The columns H of the mean function, centred by the training rows for the sake of digits.
+    """The columns H of the mean function: a constant and, for a linear mean, standardised inputs.
 
-    Columns of X that don't vary, or depend on others, have no slope of their own and are left out: `columns` are the
-    rest.
+    Columns of X that don't vary, or that depend linearly on others, are left out: `columns` are the rest.
     """
 
     kind: str
@@ -103,15 +102,15 @@ def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
 
 
 def distinct(rows: Array, Y: Array, weight: Array, *, merge: bool) -> tuple[Array, Array, Array, Index]:
-    """The distinct observations in a fixed order, their weights, and where each given row is among them.
+    """The distinct observations in a fixed order, their weights, and the index of each given row among them.
 
     A row that is repeated k times becomes one of weight k: a smaller matrix, and a better conditioned one. Without
     `merge` all rows stay as they are.
     """
     if not merge:
         return rows.copy(), Y.copy(), weight.copy(), np.arange(len(Y))
-    first, place, total = merge_equal_rows(np.column_stack([rows, Y]), weight)
-    return np.ascontiguousarray(rows[first]), np.ascontiguousarray(Y[first]), total, place
+    first, index, total = merge_equal_rows(np.column_stack([rows, Y]), weight)
+    return np.ascontiguousarray(rows[first]), np.ascontiguousarray(Y[first]), total, index
 
 
 @dataclass(frozen=True)
@@ -130,17 +129,17 @@ class Merged:
 
 def merged(X: Array, Y: Array, weight: Array) -> Merged:
     """Merge rows whose inputs, and whose missing entries of Y, are equal."""
-    first, place, total = merge_equal_rows(np.column_stack([X, np.isnan(Y)]), weight)
+    first, index, total = merge_equal_rows(np.column_stack([X, np.isnan(Y)]), weight)
     if len(first) == len(X):
         return Merged(X, Y, weight, np.zeros(len(X)), np.arange(len(X)))
-    mean = np.column_stack([np.bincount(place, weight * column) / total for column in Y.T])
-    square = np.nan_to_num(Y - mean[place]) ** 2
-    scatter = np.bincount(place, weight * square.sum(axis=1)).astype(np.float64)
-    return Merged(np.ascontiguousarray(X[first]), mean, total, scatter, place)
+    mean = np.column_stack([np.bincount(index, weight * column) / total for column in Y.T])
+    square = np.nan_to_num(Y - mean[index]) ** 2
+    scatter = np.bincount(index, weight * square.sum(axis=1)).astype(np.float64)
+    return Merged(np.ascontiguousarray(X[first]), mean, total, scatter, index)
 
 
 def refuse_contradictions(X: Array) -> None:
-    """Distinct observations at one place can't both be without noise."""
+    """Raise an error where observations without noise differ at the same inputs."""
     _, first, count = np.unique(X, axis=0, return_index=True, return_counts=True)
     if (count > 1).any():
         row = X[first[np.argmax(count)]]
@@ -165,7 +164,7 @@ def center_and_scale(Y: Array, weight: Array) -> tuple[Array, Array]:
 def weighted_std(X: Array, weight: Array) -> Array:
     """Standard deviation of each column, a weight of k standing for k rows."""
     gap = X - np.average(X, axis=0, weights=weight)
-    # Squares of what is very large or very small leave double precision.
+    # Squares of very large or very small numbers would overflow or underflow.
     unit = np.abs(gap).max(axis=0, initial=0.0)
     unit = np.where(unit > 0, unit, 1.0)
     return unit * np.sqrt(np.average((gap / unit) ** 2, axis=0, weights=weight))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.estimator import FLAT, MAXIMISED, SCALED, Estimator, Result, choice, evidence_base, positive_integer
 from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
-from credo.gp._search import maximize, result
+from credo.gp._search import result, search_hyperparameters
 from credo.kernels import (
     RBF,
     Columns,
@@ -144,7 +144,7 @@ class GaussianProcess(Estimator):
             self.theta_, self.result_ = objective.tree.flatten(), Result(True, 0, "hyperparameters fixed")
             self.trace_ = self.theta_[None]
             return
-        found = maximize(
+        found = search_hyperparameters(
             objective,
             from_data=from_data,
             given=isinstance(self.kernel, Kernel),

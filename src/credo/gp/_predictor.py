@@ -114,11 +114,11 @@ class Predictor:
 
     def suggest(self, rows: Array, n: int) -> NDArray[np.intp]:
         """The n rows of largest joint entropy of f, chosen one after the other."""
-        process, posterior = self.processes[0], self.processes[0].posterior()
+        process = self.processes[0]
         noise = np.broadcast_to(self._expected_noise(rows, 0), len(rows))
         return _greedy_batch(
             process.moments(rows)[1].mean(axis=1),
-            lambda i: posterior.covariance(rows, rows[i : i + 1])[:, 0],
+            lambda i: process.posterior().covariance(rows, rows[i : i + 1])[:, 0],
             noise,
             n,
         )

@@ -85,10 +85,8 @@ class RegressorCore(Regressor, GaussianProcess):
             check_shapes(self, {"p": len(self.theta_), "k": len(self.noise_levels_)}, thetas_="k p")
         if self.noise_process_ is not None and self.noise_process_.X.shape[1] != self.n_features_in_:
             raise ValueError("noise_process_ belongs to another table")
-        # The objective is built again from these.
+        # The objective is made again from these.
         self._check_arguments()
-        if self._objective().tree.names != self.theta_names_:
-            raise ValueError("theta_names_ are not the parameters of this kernel and noise")
 
     def _check_arguments(self) -> None:
         self._check_learning()
@@ -192,26 +190,30 @@ class RegressorCore(Regressor, GaussianProcess):
             warn(f"{message}, {advice}", FitWarning, stacklevel=5)
 
     def _predictor(self) -> Predictor:
-        """Made again after the model was loaded."""
+        """Made from fitted attributes, and made again after the model was loaded."""
         held = getattr(self, "_held_predictor", None)
         if held is None:
-            objective, table = self._objective(), self._table()
-            observations = table.observations
             # In one thread where it is quicker, so that a loaded model predicts exactly what the fitted one did.
             with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
-                if self.draws_ is None:
-                    process = observations.condition(objective.kernel_at(self.theta_), self.train_noise_)
-                    held = self._make_predictor((process,))
-                else:
-                    index = table.merged.index
-                    held = self._make_predictor(
-                        tuple(
-                            observations.condition(objective.kernel_at(theta), objective.noise_at(theta)[index])
-                            for theta in self.thetas_
-                        )
-                    )
-                self._held_predictor = held
+                held = self._held_predictor = self._make_predictor(self._processes())
         return held
+
+    def _processes(self) -> tuple[Process, ...]:
+        """The conditioned process, or one for each draw of the hyperparameters."""
+        table = self._table()
+        observations = table.observations
+        if self.draws_ is None:
+            return (observations.condition(self._standard_kernel(), self.train_noise_),)
+        objective, index = self._objective(), table.merged.index
+        return tuple(
+            observations.condition(objective.kernel_at(theta), objective.noise_at(theta)[index])
+            for theta in self.thetas_
+        )
+
+    def _standard_kernel(self) -> Kernel:
+        """`kernel_` in the units of standardised targets."""
+        factor = self._table().variance_factor
+        return self.kernel_ if factor == 1.0 else (1.0 / factor) * self.kernel_
 
     def _make_predictor(self, processes: tuple[Process, ...]) -> Predictor:
         return Predictor(processes, self.noise_levels_, self.noise_process_, self.center_, self.scale_)

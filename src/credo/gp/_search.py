@@ -21,7 +21,7 @@ FEW = 600
 _GROWTH = 3
 
 
-def maximize(
+def search_hyperparameters(
     objective: EvidenceObjective,
     *,
     from_data: bool,

@@ -22,12 +22,13 @@ from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
-# Hyperparameters are learned anew at every step up to this many points, and then whenever there are a tenth more.
+# Hyperparameters are fitted at every step up to this many points, and afterwards whenever the number of points has
+# grown by this factor since the last fit.
 _FEW, _GROWTH = 10, 1.2
-# Candidates over the whole box (a power of two, as Sobol points want it), and around each of a few best points so far;
-# how many of either kind climb.
-_WIDE, _NEAR, _CENTERS, _CLIMBERS = 1024, 64, 3, 2
-# Points of the unit cube that are this close are the same point, and so close that measuring both at once is a waste.
+# Candidates over the whole box (a power of two, in which Sobol points are balanced) and around each of the best points
+# so far, and how many of either kind start a local search.
+_WIDE, _NEAR, _CENTERS, _STARTS = 1024, 64, 3, 2
+# Points of the unit cube closer than the first are the same point; closer than the second, not worth measuring both.
 _SAME, _CLOSE = 1e-9, 1e-3
 _SCALES = ("log", "integer")
 
@@ -36,8 +37,8 @@ _SCALES = ("log", "integer")
 class Best:
     """The point with the smallest posterior mean among those measured.
 
-    `x`, `y` and `index` are the point, what was measured there, and its row in the history; `mean` and `std` are what
-    the model says of the function there, noise left out.
+    `x`, `y` and `index` are the point, the value measured there, and its row in the history; `mean` and `std` are the
+    model's prediction of the function there, without noise.
     """
 
     x: Array
@@ -49,7 +50,7 @@ class Best:
 
 @dataclass(frozen=True)
 class History:
-    """All that was told, in order: points `X`, values `y` (NaN where a measurement failed), and the smallest so far."""
+    """All measurements in order: points `X`, values `y` (NaN where one failed), and the smallest value so far."""
 
     X: Array
     y: Array
@@ -58,7 +59,7 @@ class History:
 
 @dataclass(frozen=True)
 class Box:
-    """A box and its map to the unit cube, straight, by the logarithm, or in steps of whole numbers."""
+    """A box and its map to the unit cube: linear, by the logarithm, or in steps of whole numbers."""
 
     low: Array
     high: Array
@@ -68,7 +69,7 @@ class Box:
 
     @classmethod
     def of(cls, bounds: Any) -> Box:
-        """The box of a list of (low, high) or a dict of name -> (low, high), each perhaps with a scale behind."""
+        """From a list of (low, high) or a dict of name -> (low, high), each optionally with a scale as third entry."""
         names = tuple(str(name) for name in bounds) if isinstance(bounds, Mapping) else None
         entries = list(bounds.values() if isinstance(bounds, Mapping) else bounds)
         if not entries:
@@ -85,7 +86,7 @@ class Box:
     def unit(self, X: Array) -> Array:
         """Points of the box as points of the unit cube; whole numbers sit in the middle of their cells."""
         low, width = self._ends()
-        return np.clip((self._stretched(X) - low) / width, 0.0, 1.0)
+        return np.clip((self._transformed(X) - low) / width, 0.0, 1.0)
 
     def natural(self, U: Array) -> Array:
         """Points of the unit cube as points of the box."""
@@ -96,7 +97,7 @@ class Box:
         return np.clip(X, self.low, self.high)
 
     def snapped(self, U: Array) -> Array:
-        """The points of the unit cube that stand for points of the box: whole where they have to be."""
+        """The nearest points of the unit cube whose integer dimensions are whole numbers in the box."""
         return self.unit(self.natural(U)) if self.integer.any() else U
 
     def rows(self, X: Any) -> Array:
@@ -131,10 +132,10 @@ class Box:
 
     def _ends(self) -> tuple[Array, Array]:
         margin = np.where(self.integer, 0.5, 0.0)
-        low, high = self._stretched(self.low) - margin, self._stretched(self.high) + margin
+        low, high = self._transformed(self.low) - margin, self._transformed(self.high) + margin
         return low, high - low
 
-    def _stretched(self, X: Array) -> Array:
+    def _transformed(self, X: Array) -> Array:
         return np.where(self.log, np.log(np.where(self.log, X, 1.0)), X)
 
 
@@ -232,7 +233,7 @@ class Minimizer:
         for _ in range(positive_integer("n", n)):
             n_good = int(np.isfinite(self._y).sum())
             first = n_good < 2 or n_good + len(self._pending) < self._n_initial
-            # Many small matrices in a row, on which threads of the BLAS would only wait for each other.
+            # On many small matrices, threads of the BLAS would only wait for each other.
             with one_blas_thread():
                 row = self._design_row() if first else self._best_row()
             chosen.append(row)
@@ -242,7 +243,7 @@ class Minimizer:
     def tell(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Add measured values, at points from `ask` or any others.
 
-        A value that isn't finite is a failed measurement: the model ignores it, and its neighbourhood is avoided.
+        A value that isn't finite is a failed measurement: the model ignores it, and points near it become less likely.
         """
         rows, values = self._box.rows(X), np.atleast_1d(np.asarray(y, dtype=np.float64))
         if values.shape != (len(rows),):
@@ -251,14 +252,14 @@ class Minimizer:
         self._y = np.append(self._y, np.where(np.isfinite(values), values, np.nan))
         for row in self._box.unit(rows):
             waiting = _apart(self._pending, row, _SAME)
-            # One measurement answers one question, should a point have been asked for twice.
+            # A point that was asked for twice stays pending until it was measured twice.
             self._pending = np.delete(self._pending, np.flatnonzero(~waiting)[:1], axis=0)
         return self
 
     def minimize(self, f: Callable[[Array], float], n_evaluations: int) -> Best:
         """Ask, evaluate f at the point (an array of n_dims numbers), tell, n_evaluations times; `best_` at the end.
 
-        Where f can fail, let it return NaN; an exception ends the search, which then can be taken up again.
+        Where f can fail, let it return NaN; an exception ends the search, which can be continued afterwards.
         """
         for _ in range(positive_integer("n_evaluations", n_evaluations)):
             x = self.ask()
@@ -295,15 +296,15 @@ class Minimizer:
         return Best(self._X[index].copy(), float(self._y[index]), index, float(dist.mean[i]), float(dist.std[i]))
 
     def _learn(self, model: GPRegressor | None, U: Array, y: Array) -> GPRegressor:
-        """A fit of the hyperparameters while points are few or many are new, and else an update at the old ones."""
+        """A fit of the hyperparameters while points are few or many are new, otherwise an update at the old ones."""
         if model is not None and len(y) > _FEW and len(y) < _GROWTH * self._n_learned:
             try:
                 return deepcopy(model).update(U[self._n_known :], y[self._n_known :])
             except ValueError:
-                # The new points repeat old ones without noise between them, or the noise varies from row to row.
+                # New points repeat old ones of a function without noise, or the noise varies from row to row.
                 pass
         self._n_learned = len(y)
-        # Restarts are spared: a search of many fits gets its second chances by new points.
+        # No restarts: new points lead to another fit soon.
         default = GPRegressor(Matern52(np.ones(U.shape[1])), n_restarts=0)
         model = clone(default if self.model is None else self.model)
         if model.random_state is None:
@@ -312,13 +313,13 @@ class Minimizer:
 
     def _design_row(self) -> Array:
         if not self._drawn:
-            # In powers of two, in which a Sobol sequence is balanced.
+            # In powers of two, in which a Sobol sequence is balanced: 8 points, then as many again as there were.
             m = max(int(self._design.num_generated), 8)
             self._drawn = list(self._design.random(1 << (m - 1).bit_length()))
         return self._box.snapped(self._drawn.pop(0))
 
     def _best_row(self) -> Array:
-        """Where the expected improvement is largest, given what is known and what is being measured."""
+        """Where the expected improvement is largest, given all values and the pending points."""
         model = self._believing()
         surfaces: list[Surface] = [LogImprovement(model)]
         U, good = self._box.unit(self._X), np.isfinite(self._y)
@@ -327,7 +328,7 @@ class Minimizer:
         candidates = self._box.snapped(self._candidates(model))
         values = np.sum([surface.values(candidates) for surface in surfaces], axis=0)
         groups = np.split(np.arange(len(candidates)), [_WIDE])
-        starts = np.concatenate([group[np.argsort(-values[group], kind="stable")[:_CLIMBERS]] for group in groups])
+        starts = np.concatenate([group[np.argsort(-values[group], kind="stable")[:_STARTS]] for group in groups])
         ends = self._box.snapped(np.array([ascend(surfaces, candidates[i]) for i in starts]))
         candidates = np.vstack([ends, candidates])
         values = np.append(np.sum([surface.values(ends) for surface in surfaces], axis=0), values)
@@ -336,7 +337,7 @@ class Minimizer:
         return next((row for row in ranked if _apart(taken, row, _CLOSE).all()), ranked[0])
 
     def _believing(self) -> GPRegressor:
-        """The model, told that the points that are being measured have the values that it expects."""
+        """The model given its own predictions as the values of the pending points."""
         model = self.model_
         if not len(self._pending):
             return model
@@ -350,7 +351,7 @@ class Minimizer:
         )
 
     def _candidates(self, model: GPRegressor) -> Array:
-        """Points all over the cube, and at all distances around the best so far."""
+        """Points over the whole cube, and at random distances around the best so far."""
         n_dims = self._box.n_dims
         wide = Sobol(n_dims, scramble=True, seed=self._rng).random(_WIDE)
         means = model.predict(model.X_train_)

@@ -33,7 +33,7 @@ _MEANS = ("zero", "constant", "linear")
 
 
 class GPRegressor(RegressorCore):
-    """Exact Gaussian-process regression, with hyperparameters that maximise the evidence.
+    """Gaussian-process regression, with hyperparameters that maximise the evidence.
 
     y = m(x) + f(x) + ε with f ~ GP(0, k), ε ~ N(0, σ²), and the coefficients of the mean m integrated out under flat
     priors (Rasmussen & Williams, 2.2 and 2.7).
@@ -238,7 +238,7 @@ class GPRegressor(RegressorCore):
         positive_integer("n", n)
         rng = generator(random_state)
         if prior:
-            kernel = self._objective().kernel_at(self.theta_)
+            kernel = self._standard_kernel()
             drawn = [scale * kernel.sample(rows, n, random_state=rng, method=method) for scale in self.scale_]
         else:
             drawn = self._predictor().sample(rows, n, rng, method)

@@ -15,12 +15,6 @@ Two things can be chosen independently (`protocols` has the contract between the
 What does not belong here: the search for hyperparameters, which is in `learning`, and estimators.
 """
 
-from collections.abc import Callable
-
-import numpy as np
-from numpy.typing import NDArray
-
-from credo.estimator import choice
 from credo.inference.approximation import Approximation
 from credo.inference.dense import Dense
 from credo.inference.ep import ep
@@ -37,22 +31,9 @@ from credo.inference.protocols import (
     SitePosterior,
     no_basis,
 )
+from credo.inference.representations import REPRESENTATIONS, representation
 from credo.inference.softmax import SoftmaxApproximation, softmax_laplace
 from credo.inference.vi import vi
-
-# By the name that an estimator's `method` has, how to represent training rows.
-REPRESENTATIONS: dict[str, Callable[[NDArray[np.float64]], Representation]] = {"exact": Dense}
-
-
-def representation(method: str, X: NDArray[np.float64]) -> Representation:
-    """The representation of training rows by name; "auto" chooses one.
-
-    >>> representation("auto", np.zeros((3, 1))).X.shape
-    (3, 1)
-    """
-    choice("method", method, ("auto", *REPRESENTATIONS))
-    return REPRESENTATIONS["exact" if method == "auto" else method](X)
-
 
 __all__ = [
     "REPRESENTATIONS",

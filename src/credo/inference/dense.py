@@ -35,7 +35,7 @@ class Dense:
     >>> from credo.kernels import RBF
     >>> posterior = Dense(np.array([[0.0], [1.0]])).prior(RBF()).observe(np.array([[1.0], [0.0]]), noise=0.1)
     >>> round(posterior.log_evidence, 6)
-    -2.352098
+    -2.405074
     """
 
     def __init__(self, X: Array) -> None:

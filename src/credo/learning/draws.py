@@ -15,11 +15,11 @@ from credo.learning._extra import extra
 
 Array = NDArray[np.float64]
 
-# Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), section 4: short of these the chains haven't mixed.
+# Limits of Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), section 4.
 _R_HAT = 1.01
 _ESS_PER_CHAIN = 100
-# Steps that may fail: what is missed behind one wall in two hundred is far below the Monte-Carlo error, 5 % of a
-# standard deviation, that 400 effective draws leave.
+# The acceptable share of divergent steps: their bias is then far below the Monte-Carlo error of 400 effective draws,
+# which is 5 % of a standard deviation.
 _DIVERGENT_SHARE = 0.005
 
 
@@ -70,15 +70,15 @@ class Draws:
     @property
     def converged(self) -> bool:
         """Whether the chains converged: R-hat ≤ 1.01, ESS ≥ 100 per chain, divergences ≤ 0.5 %."""
-        return not self._complaints()
+        return not self._problems()
 
     @property
     def message(self) -> str:
         """The diagnostics in a sentence, with what to do if the chains have not converged."""
         size = f"{self.n_chains} chains of {self.n_draws} draws"
-        complaints = self._complaints()
-        if complaints:
-            return f"{size} did not converge: {'; '.join(complaints)}"
+        problems = self._problems()
+        if problems:
+            return f"{size} did not converge: {'; '.join(problems)}"
         some = f", {self.n_divergent} divergent" if self.n_divergent else ""
         least = min(self.ess_bulk.min(), self.ess_tail.min())
         return (
@@ -102,7 +102,7 @@ class Draws:
             return az.from_dict(**groups, dims=dims, coords=coords)
         return az.from_dict(groups, dims=dims, coords=coords)
 
-    def _complaints(self) -> list[str]:
+    def _problems(self) -> list[str]:
         """Problems of the draws, each with a remedy."""
         found = []
         # A chain that never moved has no R-hat.
@@ -116,7 +116,7 @@ class Draws:
         ess = np.fmin(self.ess_bulk, self.ess_tail)
         ess = np.where(np.isnan(ess), 0.0, ess)
         least, wanted = int(np.argmin(ess)), _ESS_PER_CHAIN * self.n_chains
-        # While the chains disagree their effective size says nothing.
+        # The effective size means nothing while the chains disagree.
         if ess[least] < wanted and not found:
             longer = 50 * math.ceil(self.n_draws * wanted / max(ess[least], 1.0) / 50)
             found.append(

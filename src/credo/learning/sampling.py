@@ -21,11 +21,11 @@ from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
-# Twice the width of the posterior: wide enough for R-hat to mean something, near enough to reach it within a few steps.
+# Standard deviation of the starting points in units of the posterior's: overdispersed, as R-hat requires.
 _SPREAD = 2.0
 # 2⁸ − 1 evaluations are the most that one draw may cost; in good coordinates it takes 3 to 15.
 _MAX_DEPTH = 8
-# In u, where the posterior is about one wide.
+# In u, in which the posterior has standard deviations of about one.
 _LEAST_SLOPE = 0.1
 
 
@@ -183,7 +183,7 @@ class _Chain:
             return -math.inf, np.zeros_like(u)
         slope = self.root.T @ gradient
         if not u.any():
-            # nutpie reads its first scales from the slope at the start, where a zero would mean an infinite one.
+            # nutpie takes its first scales from the gradient at the start, where a zero would make one infinite.
             slope = np.copysign(np.maximum(np.abs(slope), _LEAST_SLOPE), slope)
         return value, slope
 
@@ -193,7 +193,7 @@ def _draws(chains: Sequence[_Chain], names: tuple[str, ...]) -> Draws:
     stats = extra("arviz_stats.base", "judging chains").array_stats
     values = np.stack([chain.values for chain in chains])
     axes = {"chain_axis": 0, "draw_axis": 1}
-    # A chain that never moved has no variance to divide by; `converged` takes the NaN for what it is.
+    # A chain that never moved has no variance to divide by; `converged` treats the NaN as a failure.
     with np.errstate(divide="ignore", invalid="ignore"):
         r_hat = stats.rhat(values, **axes)
         ess_bulk = stats.ess(values, **axes)
