@@ -14,11 +14,10 @@ from credo.features import Words
 from credo.io.errors import ColumnError, not_numbers, plural, quoted, shown
 from credo.io.preparation.dates import date_format, days_since, is_ambiguous, timestamps
 from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts
-from credo.io.preparation.kinds import Column, Form, Profile, is_number
+from credo.io.preparation.kinds import Column, Form, Profile, is_number, truth_pair, truth_values
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.ordinary import EXACT, ordinary, statistics
+from credo.io.preparation.numeric import EXACT, numeric_block, statistics
 from credo.io.preparation.scales import in_order
-from credo.io.preparation.truth import truth_pair, truth_values
 from credo.io.tables.columns import not_a_number
 
 
@@ -36,12 +35,12 @@ class Learner:
     notes: list[str] = field(default_factory=list)
     gaps: dict[bytes, str] = field(default_factory=dict)
 
-    def ordinary(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
+    def numeric_block(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
         """The named columns that need no special treatment, all at once."""
         # With weights the median isn't the middle value; those tables are looked at column by column.
         if not (self.weight == self.weight[0]).all():
             return {}
-        known = statistics(ordinary(table, set(names)))
+        known = statistics(numeric_block(table, set(names)))
         return {
             name: (Column(name, "numeric", 0, n_distinct), Numbers(name, median, low=low, high=high))
             for name, (n_distinct, median, low, high) in known.items()

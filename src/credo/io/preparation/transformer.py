@@ -19,13 +19,13 @@ from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts, runs, s
 from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
 from credo.io.preparation.learn import Learner
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.ordinary import ordinary
+from credo.io.preparation.numeric import numeric_block
 from credo.io.preparation.outside import Outside, outside
 from credo.io.preparation.scale import bounds, center_and_scale, clip_notes, clipped, is_sparse, refuse_infinite, scaled
-from credo.io.preparation.signs import changed_sign, signs_of
 from credo.io.preparation.unseen import Alternatives, representatives, terms
 from credo.io.tables.columns import as_frame, has_names, missing_columns
 from credo.io.tables.names import unique_names
+from credo.io.tables.text import signs_of
 from credo.notices import collected, warn
 
 _NONE = np.empty((0, 0), dtype=np.intp), np.empty(0)
@@ -324,7 +324,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         for encoder in self.encoders_:
             if isinstance(encoder, Numbers) and encoder.sign is not None and encoder.words is None:
                 sign = None if signs is None else signs.get(encoder.name, "")
-                sentence = None if encoder.sign == sign else changed_sign(encoder, sign, table[encoder.name])
+                sentence = None if encoder.sign == sign else encoder.changed_sign(sign, table[encoder.name])
                 if sentence is not None:
                     warn(TableWarning(sentence), stacklevel=3)
 
@@ -349,7 +349,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     def _blocks(self, table: Any) -> list[Any]:
         """The columns' numbers, those of neighbours that aren't text in one block."""
         plain = [encoder for encoder in self.encoders_ if isinstance(encoder, Numbers) and encoder.is_plain]
-        block = ordinary(table, {encoder.name for encoder in plain})
+        block = numeric_block(table, {encoder.name for encoder in plain})
         known = dict(zip(block.names, block.values.T, strict=True))
         blocks: list[Any] = []
         for run in runs(self.encoders_):
@@ -381,7 +381,7 @@ def _learned(
     """What was learned about every column, the encoders of those that are used, and the forms."""
     columns, encoders, forms, names = [], [], {}, table.columns.tolist()
     signs = signs_of(table)
-    known = learner.ordinary(table, [name for name in names if forced.get(name, NUMERIC) == NUMERIC])
+    known = learner.numeric_block(table, [name for name in names if forced.get(name, NUMERIC) == NUMERIC])
     for name in names:
         encoder: Encoder | None
         if name in known:
