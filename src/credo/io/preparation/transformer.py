@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +15,8 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 from credo.estimator import FittedState, check_positive, check_shapes, named_by, positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
 from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts, runs, side_by_side
-from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
-from credo.io.preparation.learn import Learner
+from credo.io.preparation.kinds import KINDS, Column, Form
+from credo.io.preparation.learn import Learner, learned_columns
 from credo.io.preparation.levels import Levels
 from credo.io.preparation.numeric import numeric_block
 from credo.io.preparation.outside import Outside, outside
@@ -170,7 +169,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             drop_reference=self.drop_reference,
             weight=weight,
         )
-        columns, encoders, forms = _learned(table, learner, forced)
+        columns, encoders, forms = learned_columns(table, learner, forced)
         if not encoders:
             left_out = " ".join(learner.notes)
             raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
@@ -373,38 +372,3 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             together = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
             return named_by(sparse.csr_array(together), self)
         return named_by(np.ascontiguousarray(np.hstack(blocks)), self)
-
-
-def _learned(
-    table: Any, learner: Learner, forced: dict[str, Form]
-) -> tuple[list[Column], list[Encoder], dict[str, Form]]:
-    """What was learned about every column, the encoders of those that are used, and the forms."""
-    columns, encoders, forms, names = [], [], {}, table.columns.tolist()
-    signs = signs_of(table)
-    known = learner.numeric_block(table, [name for name in names if forced.get(name, NUMERIC) == NUMERIC])
-    for name in names:
-        encoder: Encoder | None
-        if name in known:
-            columns.append(known[name][0])
-            encoder, forms[name] = known[name][1], NUMERIC
-        else:
-            found = profile(name, table[name])
-            encoder, forms[name], detail = learner.learn(found, *_form(found, forced.get(name)))
-            column = Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail)
-            if isinstance(encoder, Levels):
-                detail = f"reference {encoder.reference}" if encoder.reference is not None else ""
-                column = replace(column, detail=detail, levels=encoder.order, ordered=encoder.ordered)
-            columns.append(column)
-        if isinstance(encoder, Numbers) and signs is not None:
-            encoder = replace(encoder, sign=signs.get(name, ""))
-        if encoder is not None and encoder.names():
-            encoders.append(encoder)
-    return columns, encoders, forms
-
-
-def _form(found: Profile, forced: Form | None) -> tuple[Form, str]:
-    """The form of a column, and the reason where it isn't obvious; a column without two values keeps its own."""
-    if forced is not None and found.n_present and (found.n_missing or found.n_distinct > 1):
-        return forced, ""
-    kind, detail = kind_of(found)
-    return Form(kind), detail
