@@ -1,8 +1,7 @@
 """Forge model files, load them and ask the models: an answer or an error in words, never a crash.
 
-Every case runs in a worker process with bounded memory, a bounded time and, with `NUMBA_BOUNDSCHECK=1`, compiled code
-that checks its indices. A case is known by its seed: `python -m fuzz.model_files --case 17` runs one and shows the
-trace.
+Every case runs in a worker process with bounded memory, a bounded time and compiled code that checks its indices. A
+case is known by its seed: `python -m fuzz.model_files --case 17` runs one and shows the trace.
 """
 
 from __future__ import annotations
@@ -177,14 +176,17 @@ def _work(folder: Path, numbers: Sequence[int], *, systematic: bool, seconds: fl
 def run(
     folder: Path, numbers: range, *, systematic: bool = False, seconds: float = 1e9, cache: Path | None = None
 ) -> tuple[int, list[tuple[int, str, str]], Counter[str]]:
-    """How many cases ran, those that came to anything but an answer or an error in words, and a count of outcomes."""
+    """How many cases ran, those that came to anything but an answer or an error in words, and a count of outcomes.
+
+    `cache` is a folder for compiled code that checks its indices; without one it doesn't.
+    """
     until, first = time.monotonic() + seconds, numbers.start
     findings: list[tuple[int, str, str]] = []
     counts: Counter[str] = Counter()
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     if cache is not None:
         # Compiled code that doesn't check its indices must not be found here.
-        environment["NUMBA_CACHE_DIR"] = str(cache)
+        environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache)}
     while first < numbers.stop and time.monotonic() < until:
         left = until - time.monotonic()
         bounds = (str(part) for part in (first, numbers.stop, numbers.step, int(systematic), left))

@@ -65,20 +65,17 @@ def without_report(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def fitted(tmp_path_factory, frame):
-    """A folder with the outputs of one run of `credo fit`."""
+def fitted_run(tmp_path_factory, frame):
+    """One run of `credo fit` with its report: the folder of its outputs, and what it printed."""
     folder = tmp_path_factory.mktemp("fitted")
     frame.to_csv(folder / "houses.csv", index=False)
-    arguments = [
-        "fit",
-        folder / "houses.csv",
-        "--target",
-        "price",
-        "--models",
-        "linear,bayes",
-        "--out",
-        folder,
-    ]
-    result = CliRunner().invoke(credo, [str(argument) for argument in arguments])
+    options = ["--target", "price", "--models", "linear,bayes", "--out", str(folder)]
+    result = CliRunner().invoke(credo, ["fit", str(folder / "houses.csv"), *options])
     assert result.exit_code == 0, result.stderr
-    return folder
+    return folder, result
+
+
+@pytest.fixture(scope="session")
+def fitted(fitted_run):
+    """The folder of that run."""
+    return fitted_run[0]

@@ -61,20 +61,19 @@ def test_a_run_writes_its_files_and_nothing_else(fitted):
     assert "</html>" in page
 
 
-def test_the_leaderboard_is_plain_text_when_stdout_is_no_terminal(run, data, tmp_path):
-    result = run("fit", data, "--target", "price", "--models", "linear,bayes", "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.stderr
+def test_the_leaderboard_is_plain_text_when_stdout_is_no_terminal(fitted_run):
+    folder, result = fitted_run
     assert "\x1b" not in result.stdout + result.stderr
     header, first, second = re.findall(r"^(?:model|linear|bayes) .*$", result.stdout, re.MULTILINE)
     assert " ".join(header.split()) == "model log score RMSE CRPS coverage log evidence seconds"
     assert {first.split()[0], second.split()[0]} == {"linear", "bayes"}
-    assert f"Report       {tmp_path / 'out' / 'report.html'}" in result.stdout
+    assert f"Report       {folder / 'report.html'}" in result.stdout
     assert "Next: credo show" in result.stdout
     assert "Fitting linear" in result.stderr
     assert "Fitting" not in result.stdout
 
 
-def test_json_is_alone_on_stdout_and_matches_the_files(run, data, tmp_path):
+def test_json_is_alone_on_stdout_and_matches_the_files(run, data, tmp_path, without_report):
     result = run("fit", data, "--target", "price", "--models", "bayes,linear", "--out", tmp_path, "--json")
     assert result.exit_code == 0, result.stderr
     record = json.loads(result.stdout)
@@ -84,14 +83,14 @@ def test_json_is_alone_on_stdout_and_matches_the_files(run, data, tmp_path):
     assert [line["name"] for line in record["leaderboard"]] == [row["name"] for row in rows]
     assert record["selected"] in {row["name"] for row in rows}
     assert record["leaderboard"][0]["log_score"] == float(rows[0]["log_score"])
-    assert set(record["outputs"]) == {"model", "report", "leaderboard", "held_out"}
+    assert set(record["outputs"]) == {"model", "leaderboard", "held_out"}
     assert "Fitting" in result.stderr
 
 
-def test_quiet_prints_nothing(run, data, tmp_path):
+def test_quiet_prints_nothing(run, data, tmp_path, without_report):
     result = run("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path, "--quiet")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
-    assert names(tmp_path) >= OUTPUTS
+    assert names(tmp_path) >= OUTPUTS - {"report.html"}
 
 
 def test_the_same_seed_gives_the_same_scores(run, data, tmp_path, without_report):
@@ -114,7 +113,7 @@ def test_the_same_seed_gives_the_same_scores(run, data, tmp_path, without_report
     assert scores(3) == scores(3) != scores(4)
 
 
-def test_every_model_runs(run, data, tmp_path):
+def test_every_model_runs(run, data, tmp_path, without_report):
     result = run("fit", data, "--target", "price", "--out", tmp_path, "--cv", 2, "--json")
     assert result.exit_code == 0, result.stderr
     board = {line["name"]: line for line in json.loads(result.stdout)["leaderboard"]}

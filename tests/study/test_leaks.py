@@ -62,3 +62,16 @@ def test_rows_that_are_sorted_by_the_target_give_nothing_away():
     frame = pd.DataFrame({"a": rng.integers(2, size=200), "b": rng.normal(size=200), "y": np.repeat(["u", "v"], 100)})
     assert important(frame, "y") == []
     assert important(frame.assign(y=np.arange(200.0)), "y") == []
+
+
+def test_a_leak_among_a_thousand_columns(tmp_path):
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(60, 1500)).round(4)
+    y = rng.permutation(60) / 10
+    values[:, 1234] = 2 * y + 1
+    path = tmp_path / "wide.csv"
+    pd.DataFrame(values, columns=[f"c{j}" for j in range(1500)]).assign(y=y).to_csv(path, index=False)
+    found = dataset(path, "y")
+    assert found.size.columns == 1500 and found.time is None
+    [note] = [note.text for note in found.notes if "another form of the target" in note.text]
+    assert "'c1234'" in note

@@ -51,6 +51,18 @@ def test_tables_too_large_to_be_dense(memory):
     assert impossible("linear", Size(4000, 30_000)) is None
 
 
+def test_models_that_many_columns_would_take_minutes():
+    wide = Size(50, 100_000)
+    for name, size in (("lms", wide), ("nadaraya-watson", wide), ("bayes-logistic", Size(50, 100_000, classes=2))):
+        assert impossible(name, size) == "100,000 columns would take it many minutes; keep at most 20,000"
+        # Words of many texts are sparse, and no reason to leave a linear model out.
+        assert impossible(name, Size(size.rows, 1000, classes=size.classes)) is None
+    assert impossible("bayes-logistic", Size(10**6, 1000, classes=2)) is None
+    assert impossible("linear", wide) is None
+    _, notes = chosen_cards(wide, None)
+    assert any("nadaraya-watson (100,000 columns" in note for note in notes)
+
+
 @pytest.mark.parametrize(
     ("rows", "columns", "own"), [(300, 50, True), (300, 51, False), (30, 10, True), (30, 11, False)]
 )

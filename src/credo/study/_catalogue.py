@@ -8,7 +8,18 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from credo.study._size import Size, Times, any_size, dense, in_time_order, matrices, not_too_wide, two_classes
+from credo.study._size import (
+    Size,
+    Times,
+    any_size,
+    dense,
+    dense_and_not_many_columns,
+    in_time_order,
+    matrices,
+    not_many_columns,
+    not_too_wide,
+    two_classes,
+)
 
 # What follows the name of a model of a transformed target.
 SUFFIXES = {"log": "-log", "box-cox": "-power", "yeo-johnson": "-power"}
@@ -151,8 +162,14 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         Card("lasso", "Lasso, penalty by cross-validation", 1, loops=_COORDINATE),
         Card("spike-slab", "Spike and slab: an average over subsets of the inputs", 3, dense, _SUBSETS),
         Card("polynomial", "Quadratic terms, Bayesian linear regression", 2, not_too_wide),
-        Card("lms", "Least mean squares (one row at a time)", 2, loops="credo.linear._jit", by_default=False),
-        Card("nadaraya-watson", "Nadaraya–Watson: weighted means", 3, dense, _KERNELS, varied=False),
+        Card(
+            "lms", "Least mean squares (one row at a time)", 2, not_many_columns, "credo.linear._jit",
+            by_default=False,
+        ),
+        Card(
+            "nadaraya-watson", "Nadaraya–Watson: weighted means", 3, dense_and_not_many_columns, _KERNELS,
+            varied=False,
+        ),
         Card("kernel-ridge", "Kernel ridge regression", 4, matrices(4), _KERNELS),
         Card("gp", "Gaussian process, RBF kernel", 6, matrices(3), _KERNELS),
         Card("gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, matrices(3), _KERNELS),
@@ -163,7 +180,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         Card("baseline", "The class frequencies", -1),
         Card("discriminant", "Linear discriminant", 0, dense),
         Card("logistic", "Logistic regression with a weak penalty", 0, always=True),
-        Card("bayes-logistic", "Bayesian logistic regression", 1),
+        Card("bayes-logistic", "Bayesian logistic regression", 1, not_many_columns),
         Card("sparse-logistic", "Logistic regression with an L1 penalty", 4, loops=_COORDINATE),
         Card(
             "spike-slab", "Spike and slab: an average over subsets of the inputs", 5, two_classes,

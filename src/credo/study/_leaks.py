@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.io.preparation.numeric import numeric_block
 from credo.io.tables.columns import numbers, present_mask, words
 
 # A column that alone explains this share of the variance, or of the labels beyond the commonest, is named.
@@ -28,15 +29,19 @@ def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
         return {}
     picked = np.arange(n) if n <= _ROWS else np.sort(np.random.default_rng(0).choice(n, _ROWS, replace=False))
     table = np.eye(len(np.unique(y)))[np.unique(y[picked], return_inverse=True)[1].ravel()] if classes else y[picked]
+    target = np.asarray(table, dtype=np.float64)
+    # Finite numbers at once: each look at a column of a frame costs more than its share, and a table may have 100,000.
+    block = numeric_block(frame, frame.columns.tolist())
+    plain = dict(zip(block.names, block.values[picked].T, strict=True))
     found = {}
-    for name, column in frame.items():
-        share = _share(column.iloc[picked], np.asarray(table, dtype=np.float64))
+    for name in frame.columns:
+        share = _of_numbers(plain[name], target) if name in plain else _of_column(frame[name].iloc[picked], target)
         if share is not None and share >= DETERMINES:
             found[str(name)] = share
     return found
 
 
-def _share(column: Any, target: NDArray[np.float64]) -> float | None:
+def _of_column(column: Any, target: NDArray[np.float64]) -> float | None:
     present = present_mask(column)
     if column.dtype.kind in "mM" or present.sum() < _FEWEST:
         return None
@@ -45,12 +50,15 @@ def _share(column: Any, target: NDArray[np.float64]) -> float | None:
         known = np.unique(words(column, present)[present].astype(str), return_inverse=True)[1].ravel()
         # Names that hardly repeat can't be learned from.
         return _explained(known, target[present]) if 2 * (known.max() + 1) < len(known) else None
-    distinct, codes = np.unique(values[present], return_inverse=True)
+    return _of_numbers(values[present], target[present])
+
+
+def _of_numbers(values: NDArray[np.float64], target: NDArray[np.float64]) -> float | None:
+    distinct, codes = np.unique(values, return_inverse=True)
     if len(distinct) < 2:
         return None
-    part = target[present]
-    smooth = _smooth(values[present], part)
-    return max(smooth, _explained(codes.ravel(), part)) if 2 * len(distinct) < len(codes) else smooth
+    smooth = _smooth(values, target)
+    return max(smooth, _explained(codes.ravel(), target)) if 2 * len(distinct) < len(codes) else smooth
 
 
 def _explained(codes: NDArray[np.intp], target: NDArray[np.float64]) -> float:

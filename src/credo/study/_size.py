@@ -18,6 +18,8 @@ LABELS_PER_LENGTHSCALE = 30
 _VISITED_ROWS = 3e6
 # The most numbers in the table of prepared columns, for models that take no sparse rows.
 _MAX_CELLS = 10**8
+# Models that look at all columns at every step take minutes beyond this, however few the rows.
+_MAX_COLUMNS = 20_000
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,18 @@ def not_too_wide(size: Size) -> str | None:
     if features > MAX_POLYNOMIAL_FEATURES or features * size.rows > MAX_POLYNOMIAL_CELLS:
         return f"{size.columns:,} columns would give {features:,} quadratic features, too many for {size.rows:,} rows"
     return None
+
+
+def not_many_columns(size: Size) -> str | None:
+    """Why so many columns would take too long, or None."""
+    if size.columns > _MAX_COLUMNS:
+        return f"{size.columns:,} columns would take it many minutes; keep at most {_MAX_COLUMNS:,}"
+    return None
+
+
+def dense_and_not_many_columns(size: Size) -> str | None:
+    """Both limits."""
+    return not_many_columns(size) or dense(size)
 
 
 def dense(size: Size) -> str | None:

@@ -501,3 +501,15 @@ def test_a_model_right_behind_it_calls_the_columns_by_their_names():
     model = make_pipeline(Preparation(), Lasso(0.01)).fit(table, table["age"] + (table["soil"] == "clay"))
     assert list(model[-1].feature_names_in_) == model[0].get_feature_names_out().tolist()
     assert "age" in model[-1].selected_
+
+
+@pytest.mark.parametrize("last", ["9999-12-31", date(9999, 12, 31)], ids=["text", "typed"])
+def test_the_last_day_of_the_calendar(last):
+    """People write it for "never ends"; nanoseconds of 64 bits end in 2262."""
+    first = "2024-01-01" if isinstance(last, str) else date(2024, 1, 1)
+    table = pd.DataFrame({"until": [first, last] * 12, "x": np.arange(24.0)})
+    found = Preparation().fit(table)
+    assert found.columns_[0].kind == "date"
+    # 7,975 years and a leap day in 97 of 400, counted by Python's calendar.
+    assert found.transform(table)[:2, 0].tolist() == [0.0, float((date(9999, 12, 31) - date(2024, 1, 1)).days)]
+    assert not found.outside(table).rows.any()

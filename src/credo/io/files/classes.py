@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from credo.io.errors import ModelFileError
 
 # Packages that hold values and estimators; those that act when imported or called (cli, lab, serve) are left out.
-_ROOMS = frozenset(
+_PACKAGES = frozenset(
     ("distributions", "ensemble", "estimator", "features", "frames", "gp", "inference", "io", "kernel_machines",
      "kernels", "learning", "likelihoods", "linalg", "linear", "metrics", "params", "penalized", "scale", "selection",
      "sparse", "subsets", "trees")
@@ -60,7 +60,7 @@ _OUTPUT_CONFIG = "_sklearn_output_config"
 
 
 @runtime_checkable
-class Carried(Protocol):
+class Serializable(Protocol):
     """A value that is neither an estimator nor a dataclass, but can be saved in a model file.
 
     `from_fields(value.to_fields())` must be the same value, bit for bit. Names of fields are part of the file
@@ -79,7 +79,7 @@ class Carried(Protocol):
 
 def class_name(kind: type) -> str:
     """The name of this class in a model file: that of its package, whichever module defines it."""
-    if _is_carried(kind):
+    if _is_serializable(kind):
         home = ".".join(kind.__module__.split(".")[:2])
         name = f"{home}.{kind.__name__}"
         if not _is_allowed(name) or getattr(sys.modules.get(home), kind.__name__, None) is not kind:
@@ -108,7 +108,7 @@ def class_named(name: str) -> type:
         kind = getattr(import_module(module), member)
     except (ImportError, AttributeError):
         raise ModelFileError(f"the file names the class {name!r}, which this version of Credo doesn't have") from None
-    if not (isinstance(kind, type) and _is_carried(kind)):
+    if not (isinstance(kind, type) and _is_serializable(kind)):
         raise ModelFileError(f"the file names {name!r}, which is neither an estimator nor a value of Credo's")
     return kind
 
@@ -141,13 +141,13 @@ def _sklearn_class(name: str) -> type:
 
 def _is_allowed(name: str) -> bool:
     match = _NAME.fullmatch(name)
-    return match is not None and match[1] in _ROOMS
+    return match is not None and match[1] in _PACKAGES
 
 
-def _is_carried(kind: type) -> bool:
+def _is_serializable(kind: type) -> bool:
     """Whether Credo defines the class: an estimator, a frozen dataclass, or one with `to_fields`."""
     if not kind.__module__.startswith("credo."):
         return False
     if is_dataclass(kind):
         return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
-    return issubclass(kind, BaseEstimator | Carried)
+    return issubclass(kind, BaseEstimator | Serializable)

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from credo.io.errors import ModelFileError
-from credo.io.files.classes import Carried, class_named, is_state_name, private_state
+from credo.io.files.classes import Serializable, class_named, is_state_name, private_state
 from credo.io.files.encode import ARRAY_KINDS, MAX_DEPTH, SPARSE, TYPES
 from credo.io.files.state import check
 
@@ -119,7 +119,7 @@ class Decoder:
         values = {field: self.decode(member) for field, member in members.items()}
         if is_dataclass(kind) and not issubclass(kind, BaseEstimator):
             made = _dataclass(kind, values, name=name)
-        elif issubclass(kind, Carried):
+        elif issubclass(kind, Serializable):
             made = kind.from_fields(values)
         else:
             raise ModelFileError(f"its state is damaged ({name} is not a plain value)")

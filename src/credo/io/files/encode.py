@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from credo.io.errors import ModelFileError
-from credo.io.files.classes import Carried, class_name, fitted_state
+from credo.io.files.classes import Serializable, class_name, fitted_state
 
 # Deeper than any model, and far from Python's own limit.
 MAX_DEPTH = 100
@@ -92,7 +92,7 @@ class Encoder:
             return self._estimator(value, where=where)
         if is_dataclass(kind):
             return self._value(value, {f.name: getattr(value, f.name) for f in fields(value)}, where=where)
-        if isinstance(value, Carried):
+        if isinstance(value, Serializable):
             return self._value(value, value.to_fields(), where=where)
         raise ModelFileError(f"{where} can't be saved in a model file: {_reason(value)}")
 

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 from credo.io.errors import ModelFileError, nearest
-from credo.io.files import manifest as first_page
 from credo.io.files.archive import (
     MANIFEST,
     MAX_JSON_BYTES,
@@ -28,7 +27,7 @@ from credo.io.files.atomic import replacing
 from credo.io.files.classes import class_name
 from credo.io.files.decode import Decoder
 from credo.io.files.encode import Encoder, npy
-from credo.io.files.manifest import Manifest
+from credo.io.files.manifest import Manifest, from_json, to_json
 from credo.notices import warn
 
 MAX_BYTES = 2**31
@@ -77,13 +76,13 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         writer.add(STATE, state)
         for number, array in enumerate(encoder.arrays):
             writer.add(f"arrays/{number}.npy", npy(array))
-        page = Manifest(
+        manifest = Manifest(
             class_name=class_name(type(model)),
             feature_names=_feature_names(model),
             target=_target(model),
             members=dict(writer.members),
         )
-        writer.close(first_page.to_json(page))
+        writer.close(to_json(manifest))
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
@@ -114,7 +113,7 @@ def describe(path: str | os.PathLike[str]) -> Manifest:
     Manifest
         Class, feature names, target, versions, and the digest and size of every member.
     """
-    return _open(path, max_bytes=2**62, read=lambda archive, page: page)
+    return _open(path, max_bytes=2**62, read=lambda archive, manifest: manifest)
 
 
 def _open(path: str | os.PathLike[str], *, max_bytes: int, read: Callable[[ArchiveReader, Manifest], Any]) -> Any:
@@ -124,8 +123,8 @@ def _open(path: str | os.PathLike[str], *, max_bytes: int, read: Callable[[Archi
         raise _missing(file)
     try:
         with ArchiveReader(file, max_bytes=max_bytes) as archive:
-            page = first_page.from_json(archive.json(MANIFEST))
-            return read(archive, page)
+            manifest = from_json(archive.json(MANIFEST))
+            return read(archive, manifest)
     except ModelFileError as error:
         raise ModelFileError(f"can't load {str(file)!r}: {error}") from None
 
@@ -140,30 +139,30 @@ def _missing(file: Path) -> OSError:
     return FileNotFoundError(f"there is no file {str(file)!r}{hint}")
 
 
-def _model(archive: ArchiveReader, page: Manifest) -> BaseEstimator:
+def _model(archive: ArchiveReader, manifest: Manifest) -> BaseEstimator:
     """The model of an open file, whose members must be those that the manifest lists."""
-    if archive.names - {MANIFEST} != page.members.keys():
+    if archive.names - {MANIFEST} != manifest.members.keys():
         raise ModelFileError("its members differ from those in its manifest, so it was changed")
-    state = archive.json(STATE, entry=page.members.get(STATE))
-    decoder = Decoder(lambda number: _array_bytes(archive, page, number))
+    state = archive.json(STATE, entry=manifest.members.get(STATE))
+    decoder = Decoder(lambda number: _array_bytes(archive, manifest, number))
     model = decoder.decode(state)
     if not isinstance(model, BaseEstimator):
         raise ModelFileError("its state is not a model")
-    if decoder.met_sklearn and page.sklearn_version != sklearn.__version__:
+    if decoder.met_sklearn and manifest.sklearn_version != sklearn.__version__:
         found = InconsistentVersionWarning(
             estimator_name=type(model).__name__,
             current_sklearn_version=sklearn.__version__,
-            original_sklearn_version=page.sklearn_version,
+            original_sklearn_version=manifest.sklearn_version,
         )
         warn(found, stacklevel=4)
     return model
 
 
-def _array_bytes(archive: ArchiveReader, page: Manifest, number: int) -> bytes:
+def _array_bytes(archive: ArchiveReader, manifest: Manifest, number: int) -> bytes:
     name = f"arrays/{number}.npy"
-    if name not in page.members:
+    if name not in manifest.members:
         raise ModelFileError(f"its member {name} is missing")
-    return archive.read(name, entry=page.members[name])
+    return archive.read(name, entry=manifest.members[name])
 
 
 def _feature_names(model: BaseEstimator) -> tuple[str, ...] | None:

@@ -76,6 +76,29 @@ class Numbers:
             raise ColumnError(f"{not_a_number(column, unknown)}; the model expects a number there")
         return values
 
+    def changed_sign(self, sign: str | None, column: Any) -> str | None:
+        """The sentence about numbers that are written in another way than the training data, or None.
+
+        `sign` is empty for a column of a file without one, and None where nothing is known.
+        """
+        if self.sign is None or self.sign == sign:
+            return None
+        values = self.values(column)
+        known = np.abs(values[np.isfinite(values)])
+        largest = max(abs(self.low), abs(self.high))
+        if self.sign == "%" and not sign and len(known) and known.max() <= 1.0 < largest:
+            return (
+                f"column {self.name!r}: the values look like fractions, and the training data had percentages (up to "
+                f"{self.text(largest)} %); multiply them by 100"
+            )
+        if sign is None:
+            return None
+        now, then = (f"with {mark!r}" if mark else "without a sign" for mark in (sign, self.sign))
+        return (
+            f"column {self.name!r}: the numbers are written {now}, and in the training data {then}; they are used as "
+            "they are"
+        )
+
     def _truths(self, column: Any, present: NDArray[np.bool_]) -> Array:
         known = self.words or {}
         values = np.full(len(column), np.nan)

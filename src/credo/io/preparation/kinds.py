@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from credo.io.errors import ColumnError, shown
 from credo.io.preparation.dates import date_format
-from credo.io.preparation.truth import truth_pair
 from credo.io.tables.columns import is_wordy, numbers, present_mask, words
 
 Kind = Literal["numeric", "categorical", "text", "date", "constant", "identifier", "empty"]
@@ -35,6 +35,8 @@ _WITH_UNIT = re.compile(
     r"[<>~≈]?\s*[+\-−]?\d(?:[\d.,']*\d)?\s*(?!(?:st|nd|rd|th)\b)((?:[^\W\d_]|[%‰°µ])(?:\w|[%‰°µ/^*·])*)"
 )
 _TIME_NAME = re.compile(r".*(year|month|week|day|hour|minute|second|time|date|period|quarter|step|age).*|.")
+# The first word of a pair counts as 1.
+_PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"), ("ja", "nein"), ("oui", "non"))
 
 
 @dataclass(frozen=True)
@@ -203,3 +205,19 @@ def _kind_of_words(found: Profile, n_distinct: int) -> tuple[Kind, str]:
     if n >= _COUNTING_ROWS and share > 0.5:
         return "identifier", "text that differs in most rows"
     return "categorical", ""
+
+
+def truth_pair(distinct: Iterable[str]) -> tuple[str, str] | None:
+    """The pair of words that a column consists of, true first, or None.
+
+    >>> truth_pair(["No", "yes"])
+    ('yes', 'no')
+    """
+    found = {word.casefold() for word in distinct}
+    return next((pair for pair in _PAIRS if found == set(pair)), None)
+
+
+def truth_values(pair: tuple[str, str]) -> dict[str, float]:
+    """What each word counts as, 1 and 0 and True and False included."""
+    true, false = pair
+    return {"true": 1.0, "1": 1.0, true: 1.0, "false": 0.0, "0": 0.0, false: 0.0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,22 @@ from credo.features import Words
 from credo.io.errors import ColumnError, not_numbers, plural, quoted, shown
 from credo.io.preparation.dates import date_format, days_since, is_ambiguous, timestamps
 from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts
-from credo.io.preparation.kinds import Column, Form, Profile, is_number
+from credo.io.preparation.kinds import (
+    NUMERIC,
+    Column,
+    Form,
+    Profile,
+    is_number,
+    kind_of,
+    profile,
+    truth_pair,
+    truth_values,
+)
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.ordinary import EXACT, ordinary, statistics
+from credo.io.preparation.numeric import EXACT, numeric_block, statistics
 from credo.io.preparation.scales import in_order
-from credo.io.preparation.truth import truth_pair, truth_values
 from credo.io.tables.columns import not_a_number
+from credo.io.tables.text import signs_of
 
 
 @dataclass(eq=False)
@@ -36,12 +46,12 @@ class Learner:
     notes: list[str] = field(default_factory=list)
     gaps: dict[bytes, str] = field(default_factory=dict)
 
-    def ordinary(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
+    def numeric_block(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
         """The named columns that need no special treatment, all at once."""
         # With weights the median isn't the middle value; those tables are looked at column by column.
         if not (self.weight == self.weight[0]).all():
             return {}
-        known = statistics(ordinary(table, set(names)))
+        known = statistics(numeric_block(table, set(names)))
         return {
             name: (Column(name, "numeric", 0, n_distinct), Numbers(name, median, low=low, high=high))
             for name, (n_distinct, median, low, high) in known.items()
@@ -239,3 +249,38 @@ def _with_unit(found: Profile) -> str:
 
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
+
+
+def learned_columns(
+    table: Any, learner: Learner, forced: dict[str, Form]
+) -> tuple[list[Column], list[Encoder], dict[str, Form]]:
+    """What was learned about every column, the encoders of those that are used, and the forms."""
+    columns, encoders, forms, names = [], [], {}, table.columns.tolist()
+    signs = signs_of(table)
+    known = learner.numeric_block(table, [name for name in names if forced.get(name, NUMERIC) == NUMERIC])
+    for name in names:
+        encoder: Encoder | None
+        if name in known:
+            columns.append(known[name][0])
+            encoder, forms[name] = known[name][1], NUMERIC
+        else:
+            found = profile(name, table[name])
+            encoder, forms[name], detail = learner.learn(found, *_form(found, forced.get(name)))
+            column = Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail)
+            if isinstance(encoder, Levels):
+                detail = f"reference {encoder.reference}" if encoder.reference is not None else ""
+                column = replace(column, detail=detail, levels=encoder.order, ordered=encoder.ordered)
+            columns.append(column)
+        if isinstance(encoder, Numbers) and signs is not None:
+            encoder = replace(encoder, sign=signs.get(name, ""))
+        if encoder is not None and encoder.names():
+            encoders.append(encoder)
+    return columns, encoders, forms
+
+
+def _form(found: Profile, forced: Form | None) -> tuple[Form, str]:
+    """The form of a column, and the reason where it isn't obvious; a column without two values keeps its own."""
+    if forced is not None and found.n_present and (found.n_missing or found.n_distinct > 1):
+        return forced, ""
+    kind, detail = kind_of(found)
+    return Form(kind), detail

@@ -19,10 +19,10 @@ from credo.estimator import FittedState, Result, unmasked
 from credo.frames import Table
 from credo.io.extras import pandas
 from credo.io.preparation import once
-from credo.io.preparation.natural import in_natural_units
 from credo.io.preparation.outside import Outside
 from credo.io.preparation.scale import is_sparse
 from credo.io.preparation.transformer import Preparation
+from credo.io.preparation.units import in_original_units
 from credo.io.preparation.unseen import Alternatives
 from credo.io.tables.columns import as_frame, has_names
 from credo.io.tables.target import split_target
@@ -187,7 +187,7 @@ class TableModel(FittedState, BaseEstimator):
     def summary(self, *, level: float = 0.95) -> Table:
         """The estimator's summary; coefficients are in the units of the prepared columns, before any scaling."""
         check_is_fitted(self)
-        return in_natural_units(self.estimator_, self.preparation_, level=level)
+        return in_original_units(self.estimator_, self.preparation_, level=level)
 
     @property
     def fit_seconds(self) -> float | None:

@@ -83,18 +83,25 @@ def time_column(frame: Any) -> TimeColumn | None:
     ('year', False)
     """
     table = as_frame(frame)
-    found = [time for name in table.columns if (time := _time(profile(name, table[name]))) is not None]
+    types = zip(table.columns.tolist(), table.dtypes, strict=True)
+    named = [name for name, dtype in types if _may_be_time(name, is_number=dtype.kind in "iuf")]
+    found = [time for name in named if (time := _time(profile(name, table[name]))) is not None]
     # A single series before panel data, and dates before numbers.
     return min(found, key=lambda time: (time.repeated, time.origin is None), default=None)
 
 
+def _may_be_time(name: str, *, is_number: bool) -> bool:
+    """Whether a column may hold times, by its name; dates may have any but those of other dates."""
+    words = set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).casefold()))
+    return not words & _OTHER_WORDS and (not is_number or bool(words & _TIME_WORDS))
+
+
 def _time(found: Profile) -> TimeColumn | None:
-    words = set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", found.name).casefold()))
-    if words & _OTHER_WORDS or found.n_missing or found.n_present <= _FEWEST_ROWS:
+    if found.n_missing or found.n_present <= _FEWEST_ROWS:
         return None
     origin, step = None, ""
     if found.is_typed_number or is_number(found):
-        if not words & _TIME_WORDS or found.column.dtype.kind == "m" or len(found.odd):
+        if not _may_be_time(found.name, is_number=True) or found.column.dtype.kind == "m" or len(found.odd):
             return None
         values = found.values
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,16 +15,16 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 from credo.estimator import FittedState, check_positive, check_shapes, named_by, positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
 from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts, runs, side_by_side
-from credo.io.preparation.kinds import KINDS, NUMERIC, Column, Form, Profile, kind_of, profile
-from credo.io.preparation.learn import Learner
+from credo.io.preparation.kinds import KINDS, Column, Form
+from credo.io.preparation.learn import Learner, learned_columns
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.ordinary import ordinary
+from credo.io.preparation.numeric import numeric_block
 from credo.io.preparation.outside import Outside, outside
 from credo.io.preparation.scale import bounds, center_and_scale, clip_notes, clipped, is_sparse, refuse_infinite, scaled
-from credo.io.preparation.signs import changed_sign, signs_of
 from credo.io.preparation.unseen import Alternatives, representatives, terms
 from credo.io.tables.columns import as_frame, has_names, missing_columns
 from credo.io.tables.names import unique_names
+from credo.io.tables.text import signs_of
 from credo.notices import collected, warn
 
 _NONE = np.empty((0, 0), dtype=np.intp), np.empty(0)
@@ -170,7 +169,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             drop_reference=self.drop_reference,
             weight=weight,
         )
-        columns, encoders, forms = _learned(table, learner, forced)
+        columns, encoders, forms = learned_columns(table, learner, forced)
         if not encoders:
             left_out = " ".join(learner.notes)
             raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
@@ -324,7 +323,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         for encoder in self.encoders_:
             if isinstance(encoder, Numbers) and encoder.sign is not None and encoder.words is None:
                 sign = None if signs is None else signs.get(encoder.name, "")
-                sentence = None if encoder.sign == sign else changed_sign(encoder, sign, table[encoder.name])
+                sentence = None if encoder.sign == sign else encoder.changed_sign(sign, table[encoder.name])
                 if sentence is not None:
                     warn(TableWarning(sentence), stacklevel=3)
 
@@ -349,7 +348,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     def _blocks(self, table: Any) -> list[Any]:
         """The columns' numbers, those of neighbours that aren't text in one block."""
         plain = [encoder for encoder in self.encoders_ if isinstance(encoder, Numbers) and encoder.is_plain]
-        block = ordinary(table, {encoder.name for encoder in plain})
+        block = numeric_block(table, {encoder.name for encoder in plain})
         known = dict(zip(block.names, block.values.T, strict=True))
         blocks: list[Any] = []
         for run in runs(self.encoders_):
@@ -373,38 +372,3 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             together = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
             return named_by(sparse.csr_array(together), self)
         return named_by(np.ascontiguousarray(np.hstack(blocks)), self)
-
-
-def _learned(
-    table: Any, learner: Learner, forced: dict[str, Form]
-) -> tuple[list[Column], list[Encoder], dict[str, Form]]:
-    """What was learned about every column, the encoders of those that are used, and the forms."""
-    columns, encoders, forms, names = [], [], {}, table.columns.tolist()
-    signs = signs_of(table)
-    known = learner.ordinary(table, [name for name in names if forced.get(name, NUMERIC) == NUMERIC])
-    for name in names:
-        encoder: Encoder | None
-        if name in known:
-            columns.append(known[name][0])
-            encoder, forms[name] = known[name][1], NUMERIC
-        else:
-            found = profile(name, table[name])
-            encoder, forms[name], detail = learner.learn(found, *_form(found, forced.get(name)))
-            column = Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail)
-            if isinstance(encoder, Levels):
-                detail = f"reference {encoder.reference}" if encoder.reference is not None else ""
-                column = replace(column, detail=detail, levels=encoder.order, ordered=encoder.ordered)
-            columns.append(column)
-        if isinstance(encoder, Numbers) and signs is not None:
-            encoder = replace(encoder, sign=signs.get(name, ""))
-        if encoder is not None and encoder.names():
-            encoders.append(encoder)
-    return columns, encoders, forms
-
-
-def _form(found: Profile, forced: Form | None) -> tuple[Form, str]:
-    """The form of a column, and the reason where it isn't obvious; a column without two values keeps its own."""
-    if forced is not None and found.n_present and (found.n_missing or found.n_distinct > 1):
-        return forced, ""
-    kind, detail = kind_of(found)
-    return Form(kind), detail

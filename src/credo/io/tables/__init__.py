@@ -13,7 +13,6 @@ Not here: what columns mean to a model (`credo.io.preparation`).
 """
 
 from credo.io.tables.read import Sheet, read_table
-from credo.io.tables.target import split_target, without_lone_classes
-from credo.io.tables.task import Task, target_task
+from credo.io.tables.target import Task, split_target, target_task, without_lone_classes
 
 __all__ = ["Sheet", "Task", "read_table", "split_target", "target_task", "without_lone_classes"]

@@ -18,7 +18,7 @@ from credo.io.tables.source import CELL, too_many_cells
 from credo.io.tables.survey import survey
 
 # Where a frame keeps the sign that the numbers of a column were written with.
-SIGNS = "signs"
+_SIGNS = "signs"
 # Cells that pandas reads at a time.
 _PART_CELLS = 1_000_000
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
@@ -70,8 +70,14 @@ def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list
     The signs that were taken away, as % or $, are kept in the frame's `attrs`.
     """
     notes, signs = _words_to_numbers(frame, decimal=decimal, skip=skip)
-    frame.attrs[SIGNS] = Signs(signs)
+    frame.attrs[_SIGNS] = Signs(signs)
     return [*notes, *_missing_codes(frame)]
+
+
+def signs_of(frame: Any) -> dict[str, str] | None:
+    """The signs of the columns that were written with one, as % or $; None if the frame wasn't read from a file."""
+    found = frame.attrs.get(_SIGNS)
+    return found if isinstance(found, dict) else None
 
 
 def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:

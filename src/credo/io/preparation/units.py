@@ -22,7 +22,7 @@ from credo.notices import collected
 _SCALED = ("estimate", "sd", "lower", "upper")
 
 
-def in_natural_units(model: Any, preparation: Preparation, *, level: float) -> Table:
+def in_original_units(model: Any, preparation: Preparation, *, level: float) -> Table:
     """The model's summary table, with weights per unit of each prepared column."""
     estimator = final_step(model)
     if not hasattr(estimator, "summary"):

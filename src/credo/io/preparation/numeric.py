@@ -1,6 +1,6 @@
 """Columns that need no care, all at once: a wide table has thousands of them, and each look at one costs time.
 
-Ordinary are finite numbers by their type. Whatever may need a note, a warning or an error (gaps, words, one
+NumericBlock are finite numbers by their type. Whatever may need a note, a warning or an error (gaps, words, one
 value only, whole numbers that may name rows) is left to be looked at column by column.
 """
 
@@ -20,30 +20,30 @@ EXACT = 2.0**53
 
 
 @dataclass(frozen=True, eq=False)
-class Ordinary:
+class NumericBlock:
     """Columns of finite numbers: their names, and their values side by side."""
 
     names: list[str]
     values: Array
 
-    def select(self, which: NDArray[np.bool_]) -> Ordinary:
+    def select(self, which: NDArray[np.bool_]) -> NumericBlock:
         """Some of the columns."""
         if which.all():
             return self
-        return Ordinary([name for name, kept in zip(self.names, which, strict=True) if kept], self.values[:, which])
+        return NumericBlock([name for name, kept in zip(self.names, which, strict=True) if kept], self.values[:, which])
 
 
-def ordinary(table: Any, names: Collection[str]) -> Ordinary:
+def numeric_block(table: Any, names: Collection[str]) -> NumericBlock:
     """Of the named columns those that hold finite numbers only, by type."""
     types = zip(table.columns.tolist(), table.dtypes, strict=True)
     plain = [name for name, kind in types if name in names and isinstance(kind, np.dtype) and kind.kind in "iuf"]
     part = table if len(plain) == table.shape[1] else table[plain]
     # Column after column in memory: sums along a column are then pairwise, and keep their digits.
-    block = Ordinary(plain, np.asfortranarray(part.to_numpy(dtype=np.float64)))
+    block = NumericBlock(plain, np.asfortranarray(part.to_numpy(dtype=np.float64)))
     return block.select(np.asarray(np.isfinite(block.values).all(axis=0)))
 
 
-def statistics(block: Ordinary) -> dict[str, tuple[int, float, float, float]]:
+def statistics(block: NumericBlock) -> dict[str, tuple[int, float, float, float]]:
     """Number of different values, median, minimum and maximum of columns that are neither constant nor identifiers."""
     n = len(block.values)
     ordered = np.sort(block.values, axis=0)
