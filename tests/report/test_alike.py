@@ -13,7 +13,8 @@ from credo.report._alike import Copies, Sums, alike
 from credo.report._inclusion_figure import _draw, inclusion_figure
 from credo.report._inclusions import Inclusions, grouped, inclusions
 from credo.report._stand_ins import Either, Some
-from credo.sparse import LassoPath, ModelPosterior, SpikeSlabClassifier, SpikeSlabRegressor
+from credo.sparse import LassoPath, SpikeSlabClassifier, SpikeSlabRegressor
+from credo.subsets import ModelPosterior
 
 RNG = np.random.default_rng(0)
 N = 60
