@@ -25,7 +25,7 @@ def local_g(n, k, rest):
 
 def zellner_siow(n, k, rest):
     """ln BF, and the first two moments of s = g/(1 + g), on a fine grid of ln g."""
-    t = np.linspace(-30.0, 100.0, 400_001)
+    t = np.linspace(-30.0, 100.0, 40_001)
     logs = bayes_factor(n, k, rest, np.exp(t)) + 0.5 * np.log(n / (2 * np.pi)) - 0.5 * t - 0.5 * n * np.exp(-t)
     weight = np.exp(logs - logsumexp(logs))
     s = 1 / (1 + np.exp(-t))

@@ -35,8 +35,10 @@ def laplace(
     gap, (height, slope, bend) = np.inf, _log_posterior(phi, y, weight, prior, theta)
     for _ in range(_NEWTON):
         gradient = np.dot(phi, slope) - prior * theta
-        L[:] = np.linalg.cholesky(np.dot(phi * bend, phi.T) + np.diag(prior))
-        step = np.linalg.solve(L.T, np.linalg.solve(L, gradient))
+        L[:] = np.dot(phi * bend, phi.T) + np.diag(prior)
+        _factor(L)
+        inverse = _inverse(L)
+        step = np.dot(inverse.T, np.dot(inverse, gradient))
         square = max(np.dot(gradient, step), 0.0)
         gap = np.sqrt(square)
         if gap < _NEAR:
@@ -69,7 +71,7 @@ def flip_odds(
     """
     k, phi = len(theta), _rows(ZT, members)
     _, slope, bend = _log_posterior(phi, y, weight, np.zeros(k), theta)
-    inverse = np.linalg.solve(L, np.eye(k))
+    inverse = _inverse(L)
     # L⁻¹ΦWZ: the others' share of a column's curvature is a sum of its squares.
     shared, gradient = np.dot(np.dot(inverse, phi * bend), ZT.T), np.dot(ZT, slope)
     enters = log_prior[k] - log_prior[k - 1] if k < len(log_prior) else -np.inf
@@ -112,3 +114,24 @@ def _log_posterior(phi: Array, y: Array, weight: Array, prior: Array, theta: Arr
         slope[i] = weight[i] * (y[i] - (share if eta[i] >= 0.0 else e * share))
         bend[i] = weight[i] * e * share * share
     return total, slope, bend
+
+
+@njit(cache=True, nogil=True)
+def _factor(H: Array) -> None:
+    """L with LLᵀ = H, in place; H contains the precision of a proper prior, so that it is regular."""
+    for a in range(len(H)):
+        for b in range(a + 1):
+            total = H[a, b] - np.dot(H[a, :b], H[b, :b])
+            H[a, b] = np.sqrt(total) if a == b else total / H[b, b]
+        H[a, a + 1 :] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _inverse(L: Array) -> Array:
+    """L⁻¹ of a lower triangle, by forward substitution."""
+    out = np.zeros_like(L)
+    for a in range(len(L)):
+        out[a, a] = 1.0 / L[a, a]
+        for b in range(a):
+            out[a, b] = -np.dot(L[a, b:a], out[b:a, b].copy()) / L[a, a]
+    return out
