@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -74,10 +75,15 @@ def _explained(codes: NDArray[np.intp], target: NDArray[np.float64]) -> float:
 def _smooth(values: NDArray[np.float64], target: NDArray[np.float64]) -> float:
     """The share explained by the two neighbours when sorted by the column."""
     # Rows of equal value in a random order: a table is often sorted by its target.
-    order = np.lexsort((np.random.default_rng(0).random(len(values)), values))
+    order = np.lexsort((_random(len(values)), values))
     table = target.reshape(len(target), -1)[order]
     before, after = np.vstack([table[1:2], table[:-1]]), np.vstack([table[1:], table[-2:-1]])
     return _score((before + after) / 2, table)
+
+
+@lru_cache(maxsize=1)
+def _random(n: int) -> NDArray[np.float64]:
+    return np.random.default_rng(0).random(n)
 
 
 def _score(predicted: NDArray[np.float64], table: NDArray[np.float64]) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from credo.io import Form, Preparation
-from credo.io.preparation import transformer
+from credo.io.preparation import learn
 from credo.io.preparation.encoders import Numbers
 from credo.io.preparation.kinds import profile
 
@@ -53,7 +53,7 @@ def test_columns_that_need_care_get_it_beside_ordinary_ones(values, kind):
 def test_ordinary_columns_are_not_touched_one_by_one(monkeypatch):
     """A look at a column costs a tenth of a millisecond, and a wide table has thousands in every fold."""
     looked = []
-    monkeypatch.setattr(transformer, "profile", lambda name, column: looked.append(name) or profile(name, column))
+    monkeypatch.setattr(learn, "profile", lambda name, column: looked.append(name) or profile(name, column))
     monkeypatch.setattr(Numbers, "matrix", lambda self, column: looked.append(self.name))
     frame = wide()
     preparation = Preparation(standardize=True).fit(frame)

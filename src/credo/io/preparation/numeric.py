@@ -35,7 +35,7 @@ class NumericBlock:
 
 def numeric_block(table: Any, names: Collection[str]) -> NumericBlock:
     """Of the named columns those that hold finite numbers only, by type."""
-    types = zip(table.columns.tolist(), table.dtypes, strict=True)
+    types, names = zip(table.columns.tolist(), table.dtypes, strict=True), set(names)
     plain = [name for name, kind in types if name in names and isinstance(kind, np.dtype) and kind.kind in "iuf"]
     part = table if len(plain) == table.shape[1] else table[plain]
     # Column after column in memory: sums along a column are then pairwise, and keep their digits.
