@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from sklearn.utils import check_array, check_consistent_length
 
-from credo.estimator import with_gaps
+from credo.estimator import merge_equal_rows, with_gaps
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -111,17 +111,8 @@ def distinct(rows: Array, Y: Array, weight: Array, *, merge: bool) -> tuple[Arra
     if not merge:
         return rows.copy(), Y.copy(), weight.copy(), np.arange(len(Y))
     # NaN differs from itself; the same infinity in its place doesn't.
-    marked = np.where(np.isnan(Y), np.inf, Y)
-    both, place = np.unique(np.column_stack([rows, marked]), axis=0, return_inverse=True)
-    Y_kept = both[:, rows.shape[1] :].copy()
-    Y_kept[np.isinf(Y_kept)] = np.nan
-    place = place.ravel()
-    return (
-        np.ascontiguousarray(both[:, : rows.shape[1]]),
-        Y_kept,
-        np.bincount(place, weight).astype(np.float64),
-        place,
-    )
+    first, place, total = merge_equal_rows(np.column_stack([rows, np.where(np.isnan(Y), np.inf, Y)]), weight)
+    return rows[first], Y[first], total, place
 
 
 @dataclass(frozen=True)
@@ -140,15 +131,13 @@ class Merged:
 
 def merged(X: Array, Y: Array, weight: Array) -> Merged:
     """Merge rows whose inputs, and whose missing entries of Y, are equal."""
-    keys, place = np.unique(np.column_stack([X, np.isnan(Y)]), axis=0, return_inverse=True)
-    if len(keys) == len(X):
+    first, place, total = merge_equal_rows(np.column_stack([X, np.isnan(Y)]), weight)
+    if len(first) == len(X):
         return Merged(X, Y, weight, np.zeros(len(X)), np.arange(len(X)))
-    place = place.ravel()
-    total = np.bincount(place, weight).astype(np.float64)
     mean = np.column_stack([np.bincount(place, weight * column) / total for column in Y.T])
     square = np.nan_to_num(Y - mean[place]) ** 2
     scatter = np.bincount(place, weight * square.sum(axis=1)).astype(np.float64)
-    return Merged(np.ascontiguousarray(keys[:, : X.shape[1]]), mean, total, scatter, place)
+    return Merged(X[first], mean, total, scatter, place)
 
 
 def refuse_contradictions(X: Array) -> None:
