@@ -18,9 +18,12 @@ class FittedState:
 
         def __getattr__(self, name: str) -> Any:
             if name.endswith("_") and not name.startswith("_") and not hasattr(type(self), name):
+                fitted = any(one.endswith("_") and not one.startswith("_") for one in vars(self))
                 raise NotFittedError(
-                    f"this {type(self).__name__} has no {name}: it isn't fitted, or not with options that set it, or "
-                    "the file it came from is damaged"
+                    f"this {type(self).__name__} has no {name}: its options don't set it, or the file it came from is "
+                    "damaged"
+                    if fitted
+                    else f"this {type(self).__name__} is not fitted and has no {name}: call fit first"
                 )
             # A property that failed, or a name that nothing has: Python's own error.
             return object.__getattribute__(self, name)
