@@ -13,8 +13,8 @@ precisions is a one-dimensional search, solved to rounding error by `highest`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,13 +137,13 @@ def log_evidence_gradient(terms: EvidenceTerms, *, prior: float, noise: float) -
 def maximize_precisions(terms: EvidenceTerms, *, prior: float | None, noise: float | Gamma | None) -> Precisions:
     """The precisions that maximize the evidence; a given number is kept, None is maximized over."""
     if prior is not None and noise is None:
-        top = highest(_noise_value(terms, prior), _noise_slope(terms, prior), _noise_grid(terms))
+        top = highest(partial(_noise_value, terms, prior), partial(_noise_slope, terms, prior), _noise_grid(terms))
         return Precisions(prior, math.exp(top.place), top.n_iter, _NOISE_MESSAGES[top.kind])
     if prior is not None:
         ratio = prior if isinstance(noise, Gamma) else math.nan
         n_iter, kind, message = 0, "given", "converged; the precisions were given"
     else:
-        top = highest(_ratio_value(terms, noise), _ratio_slope(terms, noise), _ratio_grid(terms))
+        top = highest(partial(_ratio_value, terms, noise), partial(_ratio_slope, terms, noise), _ratio_grid(terms))
         n_iter, kind = top.n_iter, top.kind
         ratio, message = math.exp(top.place), _PRIOR_MESSAGES[kind]
     unbounded = noise is None or (isinstance(noise, Gamma) and noise.is_improper)
@@ -171,37 +171,26 @@ def _is_noiseless(terms: EvidenceTerms, ratio: float) -> bool:
     return terms.dof <= len(terms.eigenvalues) and terms.misfit(ratio) < _NOISELESS * total
 
 
-_Function = Callable[[Array], Array]
-
-
-def _ratio_value(terms: EvidenceTerms, noise: float | Gamma | None) -> _Function:
+def _ratio_value(terms: EvidenceTerms, noise: float | Gamma | None, u: Array) -> Array:
     """The log evidence along u = ln ρ, up to a constant, for many u at once."""
-
-    def value(u: Array) -> Array:
-        misfit, complexity = _scan_terms(terms, u)
-        if isinstance(noise, Gamma):
-            return -(noise.shape + 0.5 * terms.dof) * np.log(2 * noise.rate + misfit) - complexity
-        if noise is not None:
-            return -0.5 * noise * misfit - complexity
-        return -0.5 * terms.dof * np.log(misfit) - complexity
-
-    return value
+    misfit, complexity = _scan_terms(terms, u)
+    if isinstance(noise, Gamma):
+        return -(noise.shape + 0.5 * terms.dof) * np.log(2 * noise.rate + misfit) - complexity
+    if noise is not None:
+        return -0.5 * noise * misfit - complexity
+    return -0.5 * terms.dof * np.log(misfit) - complexity
 
 
-def _ratio_slope(terms: EvidenceTerms, noise: float | Gamma | None) -> Callable[[float], float]:
+def _ratio_slope(terms: EvidenceTerms, noise: float | Gamma | None, u: float) -> float:
     """The derivative of `_ratio_value`: ½ (γ − β dD/d ln ρ)."""
-
-    def slope(u: float) -> float:
-        ratio = math.exp(u)
-        share = terms.eigenvalues / (ratio + terms.eigenvalues)
-        if isinstance(noise, Gamma):
-            shape, rate = gamma_posterior(terms, noise, ratio)
-            beta = shape / rate
-        else:
-            beta = noise if noise is not None else terms.dof / terms.misfit(ratio)
-        return 0.5 * float(share.sum()) - 0.5 * beta * terms.misfit_slope(ratio)
-
-    return slope
+    ratio = math.exp(u)
+    share = terms.eigenvalues / (ratio + terms.eigenvalues)
+    if isinstance(noise, Gamma):
+        shape, rate = gamma_posterior(terms, noise, ratio)
+        beta = shape / rate
+    else:
+        beta = noise if noise is not None else terms.dof / terms.misfit(ratio)
+    return 0.5 * float(share.sum()) - 0.5 * beta * terms.misfit_slope(ratio)
 
 
 def _ratio_grid(terms: EvidenceTerms) -> Array:
@@ -211,21 +200,14 @@ def _ratio_grid(terms: EvidenceTerms) -> Array:
     return np.linspace(low - _REACH_DOWN, high + _REACH_UP, _SCAN)
 
 
-def _noise_value(terms: EvidenceTerms, prior: float) -> _Function:
+def _noise_value(terms: EvidenceTerms, prior: float, v: Array) -> Array:
     """The log evidence along v = ln β with α given, up to a constant."""
-
-    def value(v: Array) -> Array:
-        misfit, complexity = _scan_terms(terms, math.log(prior) - v)
-        return 0.5 * terms.dof * v - complexity - 0.5 * np.exp(v) * misfit
-
-    return value
+    misfit, complexity = _scan_terms(terms, math.log(prior) - v)
+    return 0.5 * terms.dof * v - complexity - 0.5 * np.exp(v) * misfit
 
 
-def _noise_slope(terms: EvidenceTerms, prior: float) -> Callable[[float], float]:
-    def slope(v: float) -> float:
-        return log_evidence_gradient(terms, prior=prior, noise=math.exp(v))[1]
-
-    return slope
+def _noise_slope(terms: EvidenceTerms, prior: float, v: float) -> float:
+    return log_evidence_gradient(terms, prior=prior, noise=math.exp(v))[1]
 
 
 def _noise_grid(terms: EvidenceTerms) -> Array:
@@ -238,7 +220,5 @@ def _noise_grid(terms: EvidenceTerms) -> Array:
 
 def _scan_terms(terms: EvidenceTerms, u: Array) -> tuple[Array, Array]:
     """D(ρ) and ½Σ ln(1+λ/ρ) at each u = ln ρ."""
-    ratio = np.exp(u)
-    misfit = [terms.misfit(r) for r in ratio]
-    complexity = [terms.complexity(r) for r in ratio]
-    return np.array(misfit), np.array(complexity)
+    ratios = np.exp(u)
+    return np.array([terms.misfit(r) for r in ratios]), np.array([terms.complexity(r) for r in ratios])

@@ -82,6 +82,7 @@ class Spectrum:
         rows, target = summary.factor[:, :-1], summary.factor[:, -1]
         flat = flat_columns(column_norms(rows), x_mean, summary.weight)
         rows = np.where(flat, 0.0, rows) if flat.any() else rows
+        require_squares(rows)
         V, s, q, rss = _decomposed(rows, target, n_rows=summary.n_rows, rank=summary.n_rows - center)
         return cls(
             V=V,
