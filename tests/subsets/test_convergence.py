@@ -109,6 +109,16 @@ def test_running_on_has_an_end(monkeypatch):
         SpikeSlabRegressor((1, 60), slab="g", n_draws=20, random_state=0).fit(X, y)
 
 
+def test_separate_modes_of_small_and_large_models_are_reported():
+    """With all sizes equally likely, large models that nearly reproduce y are a mode of their own here."""
+    rng = np.random.default_rng(600)
+    X = rng.normal(size=(40, 600))
+    y = 0.8 * X[:, 0] + 0.5 * X[:, 3] + rng.normal(size=40)
+    with pytest.warns(FitWarning, match=r"the MCMC chains did not converge: .* such as \(1, 600\)"):
+        model = SpikeSlabRegressor("beta-binomial", slab="g", n_draws=500, random_state=0).fit(X, y)
+    assert not model.result_.converged
+
+
 class Still:
     """A chain that never moves."""
 
@@ -182,7 +192,7 @@ def test_an_error_that_is_no_number_is_not_small():
 
 
 def test_errors_stand_beside_the_columns_of_the_table():
-    """A constant column is left out of the walk: it is in no model, for sure."""
+    """A constant column is in no model, for sure."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 5))
     y = X[:, 3] + rng.normal(size=20)

@@ -75,7 +75,7 @@ def rough():
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 @pytest.mark.parametrize("example", [easy, rough], ids=["easy", "rough"])
 def test_reported_errors_are_those_that_are_made(example):
-    """Over many runs, what is found scatters about the truth by as much as each walk says."""
+    """Over many runs, what is found scatters about the truth by as much as each says."""
     X, y, slab = example()
     prior = ModelPrior(X.shape[1], 0.5)
     expected = enumerate_models(X, y, slab, prior).inclusion
@@ -106,7 +106,7 @@ def test_equal_columns_share_evenly(name):
 
 
 def test_a_needed_column_changes_places_with_its_copies():
-    """Leaving the column out costs e^40: a walk that had to wait for that would never move."""
+    """Leaving the column out costs e^40: a chain that had to wait for that would never move."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 300))
     X[:, [10, 20, 30]] = X[:, :1] + 1e-3 * rng.normal(size=(60, 3))
@@ -139,7 +139,7 @@ def test_planted_columns_among_two_thousand(name):
 
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 def test_more_than_a_thousand_columns_of_which_rows_are_made_when_asked(monkeypatch):
-    """Inner products that are kept, and those that make way, lead to the same walk."""
+    """Stored inner products, and those computed when needed, give the same chains."""
     rng = np.random.default_rng(12)
     X, y = centred(rng.normal(size=(30, 1200)), rng.normal(size=30))
     slab, prior = slab_named("g", y, 1200), ModelPrior(1200, 1 / 1200)

@@ -1,4 +1,4 @@
-"""Subsets for two classes: Laplace's evidence, enumeration, the walk, predictions and files."""
+"""Subsets for two classes: Laplace's evidence, enumeration, sampling, predictions and files."""
 
 from itertools import combinations
 
@@ -352,7 +352,7 @@ def test_a_prior_that_expects_too_many_columns_is_refused_in_words():
 
 
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-def test_a_short_walk_averages_over_what_it_walked():
+def test_short_chains_average_over_what_they_visited():
     """Chains that never meet don't know the mass of all models: coefficients are then of the steps."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 80))

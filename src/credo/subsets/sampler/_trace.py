@@ -125,36 +125,37 @@ def visits(traces: Sequence[Trace], log_prior: Array) -> Visits:
 
 
 def _capture_recapture(traces: Sequence[Trace], numbers: dict[Model, int], joint: Array) -> tuple[float, float]:
-    """The log mass of all models and its error; NaN where the chains are too short.
+    """The log mass of all models and its standard error; NaN where the chains have no models in common.
 
     The mass of the models that one half of the chains visited is known; the other half estimates their share of the
-    posterior (George & McCulloch 1997). The error is at least the share that no chain visited.
+    posterior (George & McCulloch 1997). Both halves do so; the error is infinite if only one of them succeeds.
     """
-    halves = [np.zeros(len(joint)), np.zeros(len(joint))]
-    for i, trace in enumerate(traces):
-        places = np.array([numbers[model] for model in trace.models], dtype=np.intp)
-        np.add.at(halves[i % 2], places[trace.steps], trace.weight / trace.weight.sum())
-    estimates = []
-    for one, other in (halves, halves[::-1]):
-        share = other[one > 0].sum() / other.sum()
-        if share > 0:
-            estimates.append(float(logsumexp(joint[one > 0]) - np.log(share)))
+    places = [np.array([numbers[model] for model in trace.models], dtype=np.intp)[trace.steps] for trace in traces]
+    estimates, errors = [], []
+    for half in (0, 1):
+        seen = np.zeros(len(joint), dtype=np.bool_)
+        seen[np.concatenate(places[half::2])] = True
+        hits, time = [], []
+        for steps, trace in zip(places[1 - half :: 2], traces[1 - half :: 2], strict=True):
+            hits.append([part.sum() for part in np.array_split(trace.weight * seen[steps], len(trace.batch_weight))])
+            time.append([part.sum() for part in np.array_split(trace.weight, len(trace.batch_weight))])
+        share, error = _ratio(np.array(hits)[..., None], np.array(time))
+        if share[0] > 0:
+            estimates.append(float(logsumexp(joint[seen]) - np.log(share[0])))
+            errors.append(float(error[0] / share[0]))
     if not estimates:
         return np.nan, np.nan
     mass = float(logsumexp(estimates) - np.log(len(estimates)))
-    unseen = -np.expm1(min(float(logsumexp(joint)) - mass, 0.0))
-    return mass, max(float(np.ptp(estimates)) / 2, float(unseen))
+    return mass, max(float(np.ptp(estimates)) / 2, *errors) if len(estimates) == 2 else np.inf
 
 
-def inclusion(traces: Sequence[Trace]) -> tuple[Array, Array]:
-    """Inclusion probabilities and their Monte Carlo standard errors.
+def _ratio(sums: Array, time: Array) -> tuple[Array, Array]:
+    """Means weighted by time, from sums (n_chains, n_batches, d) and times (n_chains, n_batches); and their errors.
 
-    The estimate is a ratio of sums over batches, and its error that of a ratio by linearization: from batches or from
-    whole chains, whichever is larger, because chains stuck in different modes agree with themselves. Nor is it smaller
-    than the scatter of the chains' own estimates: where large models are left sooner than small ones, a chain stuck
-    at them has no weight.
+    The error is that of a ratio by linearization: from batches or from whole chains, whichever is larger, because
+    chains stuck in different modes agree with themselves. Nor is it smaller than the scatter of the chains' own
+    estimates: where large models are left sooner than small ones, a chain stuck at them has no weight.
     """
-    sums, time = np.stack([trace.included for trace in traces]), np.stack([trace.batch_weight for trace in traces])
     total = float(time.sum())
     mean = sums.sum(axis=(0, 1)) / total
     rests = sums - time[..., None] * mean
@@ -163,7 +164,13 @@ def inclusion(traces: Sequence[Trace]) -> tuple[Array, Array]:
     alone = sums.sum(axis=1) / time.sum(axis=1, keepdims=True)
     if len(alone) > 1:
         errors.append(alone.std(axis=0, ddof=1) / np.sqrt(len(alone)))
-    return np.clip(mean, 0.0, 1.0), np.max(errors, axis=0)
+    return mean, np.max(errors, axis=0)
+
+
+def inclusion(traces: Sequence[Trace]) -> tuple[Array, Array]:
+    """Inclusion probabilities and their Monte Carlo standard errors."""
+    mean, error = _ratio(np.stack([trace.included for trace in traces]), np.stack([t.batch_weight for t in traces]))
+    return np.clip(mean, 0.0, 1.0), error
 
 
 def missed(traces: Sequence[Trace], seen: Visits) -> float:
