@@ -152,10 +152,3 @@ def test_exp_triangle():
     K = np.zeros((N, N))
     in_two_parts(_jit.exp_triangle, W.copy(), _jit.SET, K)
     np.testing.assert_allclose(K[UPPER], np.exp(W)[UPPER], rtol=1e-13)
-
-
-@pytest.mark.parametrize("n_targets", [1, 3])
-def test_outer_minus_triangle(n_targets):
-    alpha, V = RNG.normal(size=(N, n_targets)), W.copy()
-    in_two_parts(_jit.outer_minus_triangle, alpha, float(n_targets), V)
-    np.testing.assert_allclose(V[UPPER], 0.5 * (alpha @ alpha.T - n_targets * W)[UPPER], rtol=1e-12)

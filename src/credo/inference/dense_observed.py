@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import positive_integer
+from credo.inference.dense_jit import outer_minus_triangle
 from credo.inference.flat_mean import FlatMean
 from credo.inference.paths import Paths, prior_paths
 from credo.inference.protocols import Basis, Gradient
 from credo.kernels import Kernel
-from credo.kernels._jit import outer_minus_triangle
 from credo.linalg import Factor, Workspace, parallel_rows
 
 if TYPE_CHECKING:
