@@ -126,9 +126,9 @@ def test_draws_and_covariances_have_an_axis_for_the_targets():
     mean, cov = model.predict(X[:3], return_cov=True)
     assert cov.shape == (3, 3, 2)
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.03)
-    for j, law in enumerate(model.predict_dist(X[:3], latent=True, joint=True)):
-        assert isinstance(law, MultivariateNormal)
-        np.testing.assert_allclose(np.cov(draws[:, :, j].T), law.cov, atol=0.01)
+    for j, dist in enumerate(model.predict_dist(X[:3], latent=True, joint=True)):
+        assert isinstance(dist, MultivariateNormal)
+        np.testing.assert_allclose(np.cov(draws[:, :, j].T), dist.cov, atol=0.01)
     assert model.sample(X[:3], 5, prior=True, random_state=0).shape == (5, 3, 2)
 
 
@@ -156,9 +156,9 @@ def test_one_column_as_a_matrix_stays_a_matrix():
     X, Y = table()
     model = GPRegressor(n_restarts=0).fit(X, Y[:, :1])
     assert model.predict(X).shape == (25, 1)
-    (law,) = model.predict_dist(X)
-    assert isinstance(law, Normal)
-    np.testing.assert_allclose(law.mean, GPRegressor(n_restarts=0).fit(X, Y[:, 0]).predict(X), rtol=1e-6)
+    (dist,) = model.predict_dist(X)
+    assert isinstance(dist, Normal)
+    np.testing.assert_allclose(dist.mean, GPRegressor(n_restarts=0).fit(X, Y[:, 0]).predict(X), rtol=1e-6)
 
 
 def test_messages():

@@ -248,6 +248,7 @@ def test_messages():
         ({"noise": "lots"}, 'noise must be "learn"'),
         ({"noise": -1.0}, "noise must be a finite number that is not negative"),
         ({"mean": "quadratic"}, "mean must be one of 'zero', 'constant', 'linear'"),
+        ({"method": "magic"}, "method must be one of 'auto', 'exact'"),
         ({"hyperparameters": "guess"}, "hyperparameters must be one of"),
     ]:
         with pytest.raises((ValueError, TypeError), match=message):

@@ -52,15 +52,15 @@ def test_predictions_average_over_the_posterior(fitted):
     for vector, weight in zip(vectors[keep], weights[keep] / weights[keep].sum(), strict=True):
         scale, noise = np.exp(vector)
         fixed = GPRegressor(RBF(scale), noise=noise, hyperparameters="fixed", standardize=False).fit(x, y)
-        law = fixed.predict_dist(new)
-        first = first + weight * law.mean
-        second = second + weight * (law.var + law.mean**2)
-    law = model.predict_dist(new)
-    assert isinstance(law, Mixture)
-    np.testing.assert_allclose(law.mean, first, atol=0.05)
-    np.testing.assert_allclose(law.std, np.sqrt(second - first**2), rtol=0.1)
+        dist = fixed.predict_dist(new)
+        first = first + weight * dist.mean
+        second = second + weight * (dist.var + dist.mean**2)
+    dist = model.predict_dist(new)
+    assert isinstance(dist, Mixture)
+    np.testing.assert_allclose(dist.mean, first, atol=0.05)
+    np.testing.assert_allclose(dist.std, np.sqrt(second - first**2), rtol=0.1)
     joint = model.predict_dist(new, joint=True)
-    np.testing.assert_allclose(joint.std, law.std, rtol=1e-6)
+    np.testing.assert_allclose(joint.std, dist.std, rtol=1e-6)
     draws = model.sample(new, 4000, random_state=1)
     latent = model.predict_dist(new, latent=True)
     np.testing.assert_allclose(draws.mean(axis=0), latent.mean, atol=0.05)

@@ -122,6 +122,6 @@ def test_weights_of_very_different_sizes_give_finite_predictions():
     with collected():
         model.fit(X, y, sample_weight=weight)
     for rows in (X, 100 * X):
-        law = model.predict_dist(rows)
-        assert np.isfinite(law.std).all() and np.isfinite(model.noise_std(rows)).all()
-        assert (law.quantile(0.9) > law.quantile(0.1)).all()
+        dist = model.predict_dist(rows)
+        assert np.isfinite(dist.std).all() and np.isfinite(model.noise_std(rows)).all()
+        assert (dist.quantile(0.9) > dist.quantile(0.1)).all()

@@ -89,7 +89,7 @@ def test_weights_are_copies(rule):
 @pytest.mark.parametrize("weight", [0.3, 4.0, 100.0])
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_one_site_for_a_power_of_the_likelihood_is_exact_for_one_row(weight, link):
-    """With a single row EP's tilted law is the posterior: its evidence is the integral."""
+    """With a single row EP's tilted distribution is the posterior: its evidence is the integral."""
     variance = 50.0
     found = ep(prior_with(np.array([[variance]])), np.ones(1), Bernoulli(link), weight=np.array([weight]))
 

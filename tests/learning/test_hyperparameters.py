@@ -1,4 +1,4 @@
-"""Climbing: the right summit, walls, rehearsals."""
+"""Maximizing: the right maximum, points that can't be evaluated, subsets of the rows, limits, interrupts."""
 
 import signal
 import subprocess
@@ -11,34 +11,34 @@ import pytest
 from credo.learning.hyperparameters import Maximum, _resumed_from, maximize, search
 
 
-def hills(vector):
-    """Two summits, of height 1 at −2 and of height 2 at 3."""
+def bimodal(vector):
+    """Two maxima, 1 at −2 and 2 at 3."""
     heights, places = np.array([1.0, 2.0]), np.array([-2.0, 3.0])
     parts = heights * np.exp(-0.5 * (vector[0] - places) ** 2)
     return float(parts.sum()), np.array([float(np.sum(parts * (places - vector[0])))])
 
 
-def test_one_start_climbs_its_own_hill_and_several_find_the_highest():
-    low = maximize(hills, np.array([-2.5]), tolerance=1e-12, max_evaluations=100)
+def test_one_start_finds_a_local_maximum_and_several_the_global_one():
+    low = maximize(bimodal, np.array([-2.5]), tolerance=1e-12, max_evaluations=100)
     assert low.vector[0] == pytest.approx(-2.0, abs=1e-3)
-    found = search(lambda: hills, [np.array([-2.5]), np.array([2.0])])
+    found = search(lambda: bimodal, [np.array([-2.5]), np.array([2.0])])
     assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3) and found.best.converged
     assert [round(gap, 2) for gap in found.gaps] == [1.0]
 
 
-def test_a_rehearsal_chooses_the_start():
+def test_a_subset_chooses_the_start():
     calls = []
 
     def all_rows(vector):
         calls.append(vector)
-        return hills(vector)
+        return bimodal(vector)
 
-    found = search(lambda: all_rows, [np.array([-2.5]), np.array([2.0])], subsets=[(lambda: hills, 1.0)])
+    found = search(lambda: all_rows, [np.array([-2.5]), np.array([2.0])], subsets=[(lambda: bimodal, 1.0)])
     assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3)
     assert all(call[0] > 2.5 for call in calls)
 
 
-def test_a_rehearsed_metric_makes_a_narrow_ridge_easy():
+def test_the_curvature_of_a_subset_makes_a_narrow_ridge_easy():
     """Curvatures 1 and 10⁴ at 45°: without the metric L-BFGS needs many more steps."""
     turn = np.array([[1.0, 1.0], [-1.0, 1.0]]) / np.sqrt(2)
     H = turn @ np.diag([1.0, 1e4]) @ turn.T
@@ -52,29 +52,29 @@ def test_a_rehearsed_metric_makes_a_narrow_ridge_easy():
         return 0.1 * value, 0.1 * slope
 
     start = [np.array([0.0, 0.3])]
-    rehearsed = search(lambda: ridge, start, subsets=[(lambda: tenth, 10.0)])
+    preconditioned = search(lambda: ridge, start, subsets=[(lambda: tenth, 10.0)])
     plain = maximize(ridge, start[0], tolerance=1e-9, max_evaluations=200)
-    np.testing.assert_allclose(rehearsed.best.vector, 1.0, atol=1e-4)
-    assert rehearsed.best.n_evaluations < plain.n_evaluations
+    np.testing.assert_allclose(preconditioned.best.vector, 1.0, atol=1e-4)
+    assert preconditioned.best.n_evaluations < plain.n_evaluations
 
 
-def test_walls_are_backed_away_from():
-    def walled(vector):
+def test_points_that_cannot_be_evaluated_are_avoided():
+    def partial(vector):
         if vector[0] > 1.5:
             return -np.inf, np.zeros(1)
         return -((vector[0] - 1.0) ** 2), np.array([-2 * (vector[0] - 1.0)])
 
-    end = maximize(walled, np.array([-3.0]), tolerance=1e-12, max_evaluations=100)
+    end = maximize(partial, np.array([-3.0]), tolerance=1e-12, max_evaluations=100)
     assert end.vector[0] == pytest.approx(1.0, abs=1e-4)
 
 
-def test_the_trace_leads_to_the_summit():
-    end = maximize(hills, np.array([2.0]), tolerance=1e-12, max_evaluations=100)
+def test_the_trace_leads_to_the_maximum():
+    end = maximize(bimodal, np.array([2.0]), tolerance=1e-12, max_evaluations=100)
     assert end.trace[0][0] == 2.0 and end.trace[-1][0] == pytest.approx(3.0, abs=1e-3)
 
 
-def test_a_plateau_of_the_rehearsal_does_not_hide_the_summit():
-    """A few rows pull a parameter out to where the slope of all rows is lost; the climb begins where it is felt."""
+def test_a_plateau_of_the_subset_does_not_hide_the_maximum():
+    """A few rows move a parameter to where the gradient of all rows vanishes; the search on all rows starts nearer."""
 
     def few(vector):
         x = vector[0]
@@ -90,7 +90,7 @@ def test_a_plateau_of_the_rehearsal_does_not_hide_the_summit():
     assert found.best.vector[0] == pytest.approx(1.0, abs=1e-3)
 
 
-def test_a_slope_however_small_calls_a_stray_back():
+def test_a_small_gradient_on_a_plateau_resumes_the_search():
     """Value 100·s·e^(−s) with s = e^(−2u): flat at u = 9, where its slope of 10⁻⁶ tells of 0.6 nats at 2.5."""
     s = np.exp(-18.0)
     slope = np.array([-200.0 * s * (1 - s) * np.exp(-s)])
@@ -123,11 +123,11 @@ def test_the_limit_holds_for_all_evaluations_on_all_rows():
         calls.append(vector)
         return rosenbrock(vector)
 
-    found = search(lambda: all_rows, [np.array([-1.2, 1.0])], subsets=[(lambda: hills_2d, 1.0)], max_evaluations=10)
+    found = search(lambda: all_rows, [np.array([-1.2, 1.0])], subsets=[(lambda: bowl, 1.0)], max_evaluations=10)
     assert len(calls) <= 20 and found.best.limited
 
 
-def hills_2d(vector):
+def bowl(vector):
     return -0.5 * float(vector @ vector), -vector
 
 
@@ -189,5 +189,5 @@ def test_an_interrupt_ends_a_search_at_once():
         start = time.perf_counter()
         output, _ = process.communicate(timeout=30)
         assert process.returncode == 3 and output.endswith("interrupted\n")
-        # The climb that runs would need some ten seconds more.
+        # The run that was interrupted would need some ten seconds more.
         assert time.perf_counter() - start < 3.0

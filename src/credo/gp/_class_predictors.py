@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtr
+from scipy.special import expit, logit
 
 from credo.estimator import check_positive, check_shapes, choice
 from credo.inference import Dense, ObservedPosterior, SitePosterior, representation
@@ -128,7 +128,5 @@ def _of_two(log_odds: Array) -> Array:
 
 def _average(means: Array, variance: Array, link: str) -> Array:
     """The probability of +1 averaged over the columns of means, each with the same variance of a row."""
-    if link == "probit":
-        return ndtr(means / np.sqrt(1.0 + variance)[:, None]).mean(axis=1)
     wide = np.broadcast_to(variance[:, None], means.shape)
-    return moderated.expected_sigmoid(means.ravel(), wide.ravel())[:, 1].reshape(means.shape).mean(axis=1)
+    return Bernoulli(link).probability(means.ravel(), wide.ravel()).reshape(means.shape).mean(axis=1)

@@ -111,7 +111,7 @@ class GPClassifier(Classifier, GaussianProcess):
         n_classes = len(self.classes_)
         if self.members_ is not None:
             if len(self.members_) != n_classes or any(len(member.classes_) != 2 for member in self.members_):
-                raise ValueError(f"{len(self.members_)} members_ can't tell {n_classes} classes apart")
+                raise ValueError(f"{len(self.members_)} members_ for {n_classes} classes")
             return
         sizes = check_shapes(self, {"d": self.n_features_in_}, X_train_="n d", weight_="n", codes_="n")
         check_places(self, "codes_", n_classes)

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import positive_integer
+from credo.inference.dense_jit import outer_minus_triangle
 from credo.inference.flat_mean import FlatMean
 from credo.inference.paths import Paths, prior_paths
 from credo.inference.protocols import Basis, Gradient
 from credo.kernels import Kernel
-from credo.kernels._jit import outer_minus_triangle
-from credo.linalg import Factor, Workspace, parallel_rows
+from credo.linalg import Factor, NotPositiveDefiniteError, Workspace, parallel_rows
 
 if TYPE_CHECKING:
     from credo.inference.dense import DensePrior
@@ -36,8 +36,8 @@ _UNDETERMINED = 1e-9
 class DensePosterior:
     """f given targets with Gaussian noise; see `ObservedPosterior` for what the methods give.
 
-    C is factored when first needed. `gradient` replaces the factor by the inverse in the same memory; what is asked
-    afterwards factors C again.
+    C is factored when first needed. `gradient` replaces the factor by the inverse in the same memory; C is
+    factored again if something else is needed afterwards.
     """
 
     def __init__(
@@ -195,7 +195,11 @@ class DensePosterior:
         """A workspace with the factor of C."""
         if self._workspace is None:
             workspace = self.prior.representation.lend()
-            workspace.factor(self._fill)
+            try:
+                workspace.factor(self._fill)
+            except NotPositiveDefiniteError:
+                self.prior.representation.give_back(workspace)
+                raise
             self._workspace = workspace
         return self._workspace
 

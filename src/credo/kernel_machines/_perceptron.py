@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import merge_equal_rows
 from credo.kernel_machines._rows import cross
 from credo.kernel_machines.perceptron_jit import POCKET, TIME, dual_perceptron_pass
 from credo.kernels import Kernel

@@ -341,20 +341,6 @@ def mirror(start, step, K):
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def outer_minus_triangle(start, step, columns, count, V):
-    """½(ccᵀ − count·V) in place of the triangle of V: what the evidence hands to a kernel's pullback."""
-    n, n_columns = columns.shape
-    for i in range(start, n, step):
-        row = V[i]
-        for j in range(i, n):
-            row[j] *= -0.5 * count
-        for t in range(n_columns):
-            c = 0.5 * columns[i, t]
-            for j in range(i, n):
-                row[j] += c * columns[j, t]
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
 def triangle_total(start, step, W):
     """The part of these rows in the sum of all entries of a symmetric matrix."""
     n, total = W.shape[0], 0.0
