@@ -20,7 +20,10 @@ VARIANTS = {
     "NadarayaWatson": [{"bandwidth": 0.7}],
     "LMSRegression": [{"average": True}],
     "LinearRegression": [{"fit_intercept": False}],
-    "GPClassifier": [{"inference": "laplace", "link": "logit", "n_restarts": 0}],
+    "GPClassifier": [
+        {"inference": "laplace", "link": "logit", "n_restarts": 0},
+        {"inference": "mcmc", "n_restarts": 0, "n_draws": 30},
+    ],
     "LogisticRegression": [{"alpha": 1.0}],
     "KernelPerceptron": [{"solution": "pocket"}],
     "SoftNeighborsClassifier": [{"bandwidth": 0.7, "smoothing": 0.1}],
