@@ -17,6 +17,7 @@ validation, for functions), and checks of arguments. What does not belong here: 
 from credo.estimator._absent import Absent
 from credo.estimator._arguments import choice, interval_level, nonnegative, positive, positive_integer
 from credo.estimator._classifier import Classifier
+from credo.estimator._equal_rows import merge_equal_rows
 from credo.estimator._estimator import Estimator
 from credo.estimator._evidence_base import FLAT, JEFFREYS, MAXIMISED, SCALED, evidence_base
 from credo.estimator._labels import labels_of
@@ -47,6 +48,7 @@ __all__ = [
     "evidence_base",
     "interval_level",
     "labels_of",
+    "merge_equal_rows",
     "named",
     "named_by",
     "names_for",

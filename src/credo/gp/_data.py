@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from sklearn.utils import check_array, check_consistent_length
 
-from credo.estimator import with_gaps
+from credo.estimator import merge_equal_rows, with_gaps
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -110,17 +110,8 @@ def distinct(rows: Array, Y: Array, weight: Array, *, merge: bool) -> tuple[Arra
     if not merge:
         return rows.copy(), Y.copy(), weight.copy(), np.arange(len(Y))
     # NaN differs from itself, infinity doesn't.
-    marked = np.where(np.isnan(Y), np.inf, Y)
-    both, inverse = np.unique(np.column_stack([rows, marked]), axis=0, return_inverse=True)
-    Y_kept = both[:, rows.shape[1] :].copy()
-    Y_kept[np.isinf(Y_kept)] = np.nan
-    inverse = inverse.ravel()
-    return (
-        np.ascontiguousarray(both[:, : rows.shape[1]]),
-        Y_kept,
-        np.bincount(inverse, weight).astype(np.float64),
-        inverse,
-    )
+    first, index, total = merge_equal_rows(np.column_stack([rows, np.where(np.isnan(Y), np.inf, Y)]), weight)
+    return rows[first], Y[first], total, index
 
 
 @dataclass(frozen=True)
@@ -139,15 +130,13 @@ class Merged:
 
 def merged(X: Array, Y: Array, weight: Array) -> Merged:
     """Merge rows whose inputs, and whose missing entries of Y, are equal."""
-    keys, index = np.unique(np.column_stack([X, np.isnan(Y)]), axis=0, return_inverse=True)
-    if len(keys) == len(X):
+    first, index, total = merge_equal_rows(np.column_stack([X, np.isnan(Y)]), weight)
+    if len(first) == len(X):
         return Merged(X, Y, weight, np.zeros(len(X)), np.arange(len(X)))
-    index = index.ravel()
-    total = np.bincount(index, weight).astype(np.float64)
     mean = np.column_stack([np.bincount(index, weight * column) / total for column in Y.T])
     square = np.nan_to_num(Y - mean[index]) ** 2
     scatter = np.bincount(index, weight * square.sum(axis=1)).astype(np.float64)
-    return Merged(np.ascontiguousarray(keys[:, : X.shape[1]]), mean, total, scatter, index)
+    return Merged(X[first], mean, total, scatter, index)
 
 
 def refuse_contradictions(X: Array) -> None:

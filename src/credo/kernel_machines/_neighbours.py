@@ -20,14 +20,14 @@ from credo.kernels import Kernel
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Weights so much below the largest can't be seen beside it; without them no square becomes a slow denormal.
-_INVISIBLE = -350.0
+# Log weights this far below the largest are negligible; the limit keeps squares from becoming slow denormals.
+_LEAST_LOG_WEIGHT = -350.0
 # Rows as near as the nearest, up to rounding, are as near.
 _TIE = 1.0 + 1e-12
 # Few neighbours may agree by luck: the residuals of all rows count as much as this many of them.
 _PRIOR_RESIDUALS = 2.0
-# The kernel mass that all but the loneliest training rows have, and how much less of it still speaks for a row.
-_LONELY, _FAINT = 0.05, 0.1
+# The unit of the kernel mass: this fraction of this quantile over the training rows.
+_QUANTILE, _UNIT_FRACTION = 0.05, 0.1
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Neighbours:
             logs[lost] = self._nearest(X[lost], None if own is None else own[lost])
             top = np.where(lost, 0.0, top)
         logs -= top[:, None]
-        shares = np.exp(np.maximum(logs, _INVISIBLE, out=logs), out=logs)
+        shares = np.exp(np.maximum(logs, _LEAST_LOG_WEIGHT, out=logs), out=logs)
         total = shares.sum(axis=1)
         shares /= total[:, None]
         return shares, np.where(lost, -np.inf, top + np.log(total))
@@ -142,11 +142,11 @@ class Spread:
         error, square, mass = neighbours.left_out(kernel, np.arange(len(neighbours.rows)))
         variances, weight, y_mean = error**2 / (1.0 + square), neighbours.weight, neighbours.y_mean
         order = np.argsort(mass, kind="stable")
-        reached = np.cumsum(weight[order]) >= _LONELY * weight.sum()
+        reached = np.cumsum(weight[order]) >= _QUANTILE * weight.sum()
         return cls(
             variances=variances,
             pooled=float(np.average(variances, weights=weight)),
-            log_unit=float(mass[order][np.argmax(reached)] + np.log(_FAINT)),
+            log_unit=float(mass[order][np.argmax(reached)] + np.log(_UNIT_FRACTION)),
             y_mean=y_mean,
             y_variance=float(np.average((neighbours.target - y_mean) ** 2, weights=weight)),
         )

@@ -94,20 +94,12 @@ def train(
     return PerceptronFit(dual - late / track[TIME], pocket, mistakes, float(track[POCKET]), epoch)
 
 
-def merge_equal_rows(rows: Array, codes: Index, weight: Array, *, consecutive: bool) -> tuple[Index, Index, Array]:
-    """Rows of equal inputs and label as one: the index of the first of each, which of them a row is, their weights.
-
-    All equal rows, in one fixed order, or only consecutive ones, in the order of the table.
-    """
+def merge_consecutive(rows: Array, codes: Index, weight: Array) -> tuple[Index, Index, Array]:
+    """As `estimator.merge_equal_rows`, but only equal rows that follow one another, in the order of the table."""
     table = np.column_stack([rows, codes])
-    if consecutive:
-        new = np.concatenate([[True], (table[1:] != table[:-1]).any(axis=1)])
-        first, which = np.flatnonzero(new), np.cumsum(new) - 1
-    else:
-        first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)[1:]
-        which = which.ravel()
-    total: Array = np.bincount(which, weights=weight).astype(np.float64)
-    return first, which, total
+    new = np.concatenate([[True], (table[1:] != table[:-1]).any(axis=1)])
+    group = np.cumsum(new) - 1
+    return np.flatnonzero(new), group, np.bincount(group, weights=weight).astype(np.float64)
 
 
 def contradictory(rows: Array, codes: Index) -> bool:

@@ -21,9 +21,9 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# Candidates for the pseudo-count, of which the largest is so many times what a typical row hears.
+# Candidates for the pseudo-count, of which the largest is so many times the typical sum of weights.
 _CANDIDATES, _LARGEST = 16, 10.0
-# Below it a pseudo-count would be no number.
+# Below it a pseudo-count would underflow.
 _LEAST_LOG = -690.0
 
 
@@ -60,8 +60,8 @@ class Votes:
         parts = []
         for part in blocks(len(X), len(self.neighbours.rows)):
             shares, mass = self._shares(kernel, X[part])
-            said, unsaid = _parts(mass, _log(smoothing))
-            parts.append(said[:, None] * shares + unsaid[:, None] * self.prior)
+            voted, smoothed = _parts(mass, _log(smoothing))
+            parts.append(voted[:, None] * shares + smoothed[:, None] * self.prior)
         return np.concatenate(parts)
 
     def left_out(self, kernel: Kernel, place: Index) -> LeftOut:
@@ -97,9 +97,9 @@ class LeftOut:
 
     def log_loss(self, log_smoothing: float) -> float:
         """The mean of −ln p of the rows' own classes."""
-        said, unsaid = _parts(self.log_mass, log_smoothing)
+        voted, smoothed = _parts(self.log_mass, log_smoothing)
         with np.errstate(divide="ignore"):
-            return float(np.average(-np.log(said * self.share + unsaid * self.prior), weights=self.weight))
+            return float(np.average(-np.log(voted * self.share + smoothed * self.prior), weights=self.weight))
 
     def best(self) -> tuple[float, float]:
         """The ln a of the smallest loss, the largest of equals, and that loss."""
@@ -113,10 +113,10 @@ class LeftOut:
 
         The smallest is that of the rule of succession: N observations that agree leave 1/(N + 1) for the rest.
         """
-        heard = np.flatnonzero(np.isfinite(self.log_mass))
+        finite = np.flatnonzero(np.isfinite(self.log_mass))
         typical = 0.0
-        if len(heard):
-            order = heard[np.argsort(self.log_mass[heard], kind="stable")]
+        if len(finite):
+            order = finite[np.argsort(self.log_mass[finite], kind="stable")]
             reached = np.cumsum(self.weight[order])
             typical = float(self.log_mass[order][np.searchsorted(reached, 0.5 * reached[-1])])
         ratios = np.geomspace(_LARGEST, 1.0 / (1.0 + self.n_observations), _CANDIDATES)

@@ -8,9 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from credo.estimator import Absent, Classifier, ConvergenceWarning, Result, check_shapes, choice, positive_integer
+from credo.estimator import (
+    Absent,
+    Classifier,
+    ConvergenceWarning,
+    Result,
+    check_shapes,
+    choice,
+    merge_equal_rows,
+    positive_integer,
+)
 from credo.frames import Table
-from credo.kernel_machines._perceptron import PerceptronFit, contradictory, merge_equal_rows, train
+from credo.kernel_machines._perceptron import PerceptronFit, contradictory, merge_consecutive, train
 from credo.kernel_machines._rows import blocks, cross, median_distance
 from credo.kernels import RBF, Kernel, require_kernel
 from credo.notices import warn
@@ -121,7 +130,10 @@ class KernelPerceptron(Classifier):
             RBF(_DEFAULT_SCALE * median_distance(rows)) if self.kernel is None else require_kernel(self.kernel)
         )
         rng = generator(self.random_state) if self.shuffle else None
-        first, which, weight = merge_equal_rows(rows, codes, weight, consecutive=not self.shuffle)
+        if self.shuffle:
+            first, which, weight = merge_equal_rows(np.column_stack([rows, codes]), weight)
+        else:
+            first, which, weight = merge_consecutive(rows, codes, weight)
         outcome = train(self.kernel_, rows[first], codes[first], weight, n_epochs=n_epochs, rng=rng)
         self.mistakes_ = np.zeros(_num_samples(X), dtype=np.int64)
         self._keep(outcome, rows, first, which, _places(len(self.mistakes_), sample_weight))

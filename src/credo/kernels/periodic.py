@@ -68,9 +68,9 @@ class Periodic(Kernel):
         return np.full(len(X), float(self.params["variance"]))
 
     def _default_priors(self, spread: Array) -> Array:
-        habits = super()._default_priors(spread)
-        habits[-1] = 0.0, VARIANCE_WIDTH
-        return habits
+        priors = super()._default_priors(spread)
+        priors[-1] = 0.0, VARIANCE_WIDTH
+        return priors
 
     def _pullback(self, X: Array, W: Array) -> Array:
         return self._sum_derivatives(X, X, W, triangle=True)

@@ -126,7 +126,7 @@ class Stationary(Kernel):
 
     def _pullback_diagonal(self, X: Array, w: Array) -> Array:
         zeros = np.zeros(np.size(self.params["lengthscale"]))
-        return np.concatenate([zeros, [w.sum()], self._pull_shape(0.0)])
+        return np.concatenate([zeros, [w.sum()], self._by_shape(0.0)])
 
     def _sum_derivatives(self, X: Array, Z: Array, W: Array, *, triangle: bool) -> Array:
         settings = self._family, self._shape, triangle
@@ -138,9 +138,9 @@ class Stationary(Kernel):
             by_scale = by_scale.sum(keepdims=True)
         elif self.groups is not None:
             by_scale = Groups(self.groups).sums(by_scale)
-        return np.concatenate([by_scale, [sums[0]], self._pull_shape(variance * sums[1])])
+        return np.concatenate([by_scale, [sums[0]], self._by_shape(variance * sums[1])])
 
-    def _pull_shape(self, bend: float) -> Array:
+    def _by_shape(self, bend: float) -> Array:
         return np.empty(0)
 
     def _default_priors(self, spread: Array) -> Array:
@@ -150,12 +150,12 @@ class Stationary(Kernel):
             spread = np.sqrt(Groups(self.groups).sums(spread**2))
         # The distance between two rows grows with the square root of the number of inputs.
         reach = math.sqrt(len(spread)) * spread
-        habits = super()._default_priors(spread)
+        priors = super()._default_priors(spread)
         n_scales = np.size(lengthscale)
-        habits[:n_scales, 0] = np.log(reach if np.ndim(lengthscale) and n_scales == len(spread) else reach.mean())
-        habits[:n_scales, 1] = LENGTHSCALE_WIDTH
-        habits[n_scales] = 0.0, VARIANCE_WIDTH
-        return habits
+        priors[:n_scales, 0] = np.log(reach if np.ndim(lengthscale) and n_scales == len(spread) else reach.mean())
+        priors[:n_scales, 1] = LENGTHSCALE_WIDTH
+        priors[n_scales] = 0.0, VARIANCE_WIDTH
+        return priors
 
     def _pullback_inputs(self, X: Array, W: Array) -> Array:
         (Z,) = self._tiles(X)
@@ -270,7 +270,7 @@ class RationalQuadratic(Stationary):
     def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         return gamma_mixture(n_columns, self._shape)
 
-    def _pull_shape(self, bend: float) -> Array:
+    def _by_shape(self, bend: float) -> Array:
         return np.array([bend])
 
     def _arguments(self) -> str:

@@ -17,9 +17,8 @@ meaning of a parameter.
 
 from credo.params._bijectors import Bijector, Identity, Interval, LogInterval, Positive, Softplus
 from credo.params._parameter import Parameter
-from credo.params._paths import UnknownParameterError
 from credo.params._priors import Gamma, HalfNormal, InverseGamma, LogNormal, Normal, Prior, Uniform
-from credo.params._tree import ParameterTree
+from credo.params._tree import ParameterTree, UnknownParameterError
 
 __all__ = [
     "Bijector",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.params._parameter import Parameter, number_text
-from credo.params._paths import check_name, join, unknown
+
+
+class UnknownParameterError(KeyError, ValueError):
+    """Raised for an unknown parameter name; the message suggests the nearest."""
+
+    # KeyError would print the message in quotes.
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
@@ -53,13 +61,13 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
                 child = ParameterTree(child)
             if not isinstance(child, Parameter | ParameterTree):
                 raise ValueError(f"{name!r} must be a Parameter or a mapping of them; got {child!r}")
-            self._children[check_name(name)] = child
+            self._children[_check_name(name)] = child
 
     def __getitem__(self, path: str) -> Parameter | ParameterTree:
         here: Parameter | ParameterTree = self
         for name in str(path).split("."):
             if not isinstance(here, ParameterTree) or name not in here._children:
-                raise unknown(str(path), self._places())
+                raise _unknown(str(path), self._places())
             here = here._children[name]
         return here
 
@@ -184,7 +192,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
 
     def _leaves(self, parent: str = "") -> Iterator[tuple[str, Parameter]]:
         for name, child in self._children.items():
-            path = join(parent, name)
+            path = _join(parent, name)
             if isinstance(child, Parameter):
                 yield path, child
             else:
@@ -193,7 +201,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
     def _places(self, parent: str = "") -> Iterator[str]:
         """Every path, of parameters and of branches."""
         for name, child in self._children.items():
-            path = join(parent, name)
+            path = _join(parent, name)
             yield path
             if isinstance(child, ParameterTree):
                 yield from child._places(path)
@@ -218,7 +226,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
     def _with_leaves(self, leaves: Mapping[str, Parameter], parent: str = "") -> ParameterTree:
         children: dict[str, Parameter | ParameterTree] = {}
         for name, child in self._children.items():
-            path = join(parent, name)
+            path = _join(parent, name)
             if isinstance(child, Parameter):
                 children[name] = leaves.get(path, child)
             else:
@@ -245,3 +253,29 @@ def _remarks(leaf: Parameter) -> str:
     if leaf.fixed:
         return "fixed"
     return repr(leaf.bijector) + (f", {leaf.prior!r}" if leaf.prior is not None else "")
+
+
+def _check_name(name: object) -> str:
+    """The name, checked to be usable as a keyword argument and as a part of a path."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"a parameter's name must be one word of letters, digits and underscores; got {name!r}")
+    return name
+
+
+def _join(parent: str, name: str) -> str:
+    """The path of a child."""
+    return f"{parent}.{name}" if parent else name
+
+
+def _unknown(path: str, known: Iterable[str]) -> UnknownParameterError:
+    """The error for a path that isn't among the known ones."""
+    names = list(known)
+    if path.endswith("]") and path.partition("[")[0] in names:
+        whole = path.partition("[")[0]
+        return UnknownParameterError(f"{path!r} is one entry of {whole!r}; use the whole parameter, {whole!r}")
+    nearest = get_close_matches(path, names, n=1, cutoff=0.5)
+    # A bare leaf name is the commonest slip in a nested tree.
+    nearest = nearest or [name for name in names if name.rpartition(".")[2] == path][:1]
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
+    there = ", ".join(names) if names else "none"
+    return UnknownParameterError(f"there is no parameter {path!r}{hint} The parameters are: {there}")

@@ -18,11 +18,11 @@ from scipy.stats import qmc
 Array = NDArray[np.float64]
 
 # A wave that is faster than this, in units of the length scale, is noise at any distance a double can tell.
-_FASTEST = 1e12
+_MAX_FREQUENCY = 1e12
 # From this concentration on, harmonics are normal to eight digits, and are drawn as such: their list would be long.
 _CONCENTRATED = 1e8
 # harmonics that are rarer than this beside the likeliest are left out: no factor of a Gram matrix would show them.
-_FAINTEST = 1e-13
+_NEGLIGIBLE = 1e-13
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ def gamma_mixture(n_columns: int, shape: float) -> SpectralDistribution:
 def harmonics(concentration: float) -> SpectralDistribution:
     """Whole numbers j with probability e^(−κ) I_j(κ), for exp(κ(cos t − 1)) (Abramowitz & Stegun 9.6.34)."""
     if concentration > _CONCENTRATED:
-        return SpectralDistribution(1, partial(_rounded_normal, min(math.sqrt(concentration), _FASTEST)))
+        return SpectralDistribution(1, partial(_rounded_normal, min(math.sqrt(concentration), _MAX_FREQUENCY)))
     most = math.ceil(9.0 * math.sqrt(concentration)) + 15
     orders = np.arange(-most, most + 1.0)
     weights = ive(np.abs(orders), concentration)
-    heard = weights > _FAINTEST * weights.max()
-    orders, weights = orders[heard], weights[heard] / weights[heard].sum()
+    kept = weights > _NEGLIGIBLE * weights.max()
+    orders, weights = orders[kept], weights[kept] / weights[kept].sum()
     return SpectralDistribution(1, partial(_quantile, orders, np.cumsum(weights)), (orders, weights))
 
 
@@ -84,19 +84,19 @@ def sobol_points(n: int, n_uniforms: int, rng: np.random.Generator) -> Array:
 def _student_size(dof: float, uniform: Array) -> Array:
     # dof / (t² + dof) ~ Beta(dof/2, ½); opposite signs are one wave.
     share = np.maximum(betaincinv(0.5 * dof, 0.5, uniform), 1e-300)
-    return np.minimum(np.sqrt(dof * (1.0 - share) / share), _FASTEST)
+    return np.minimum(np.sqrt(dof * (1.0 - share) / share), _MAX_FREQUENCY)
 
 
 def _student_plane(dof: float, uniform: Array) -> Array:
     # P(r² > s) = (1 + s/dof)^(−dof/2) in the plane; opposite directions are one wave.
     size = np.sqrt(dof * (uniform[:, :1] ** (-2.0 / dof) - 1.0))
     angle = np.pi * uniform[:, 1:]
-    return np.minimum(size, _FASTEST) * np.hstack([np.cos(angle), np.sin(angle)])
+    return np.minimum(size, _MAX_FREQUENCY) * np.hstack([np.cos(angle), np.sin(angle)])
 
 
 def _mixture(mixing: Callable[[Array], Array], uniform: Array) -> Array:
     """Normals times the root of a random variance, which gets the first coordinate since it matters most."""
-    return np.minimum(np.sqrt(mixing(uniform[:, :1])), _FASTEST) * ndtri(uniform[:, 1:])
+    return np.minimum(np.sqrt(mixing(uniform[:, :1])), _MAX_FREQUENCY) * ndtri(uniform[:, 1:])
 
 
 def _gamma(shape: float, uniform: Array) -> Array:

@@ -17,10 +17,10 @@ from credo.linalg import parallel_rows
 
 Array = NDArray[np.float64]
 
-# A term with fewer frequencies than this tells its waves poorly: its finite maps are projected at random instead.
+# Below this many frequencies the waves of a term are poorly sampled: its finite maps are projected at random instead.
 _FEW_FREQUENCIES = 32
-# So many columns of finite maps may meet a wave before frequencies are taken away to save memory.
-_CROWD = 8
+# With more columns of finite maps than this for each wave, fewer frequencies are drawn, to save memory.
+_MANY_COLUMNS = 8
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ def _shares(n: int, n_terms: int) -> list[int]:
 
 
 def _drawn(term: Term, m: int, rng: np.random.Generator) -> Drawn:
-    """m waves, or fewer where each comes with so many columns that the features would crowd the memory."""
-    crowded = min(m, _power_of_two(_CROWD * m / term.n_columns))
+    """m waves, or fewer where each comes with so many columns that the features would need too much memory."""
+    affordable = min(m, _power_of_two(_MANY_COLUMNS * m / term.n_columns))
     signs = None
-    if term.waves and crowded >= _FEW_FREQUENCIES:
-        m = crowded
+    if term.waves and affordable >= _FEW_FREQUENCIES:
+        m = affordable
     elif term.maps:
         m = m if term.waves else 2 * m
         signs = tuple(rng.choice([-1.0, 1.0], size=(part.size, m)) for part in term.maps)
