@@ -23,7 +23,7 @@ VARIANTS = {
     "LinearRegression": [{"fit_intercept": False}],
     "GPClassifier": [
         {"inference": "laplace", "link": "logit", "n_restarts": 0},
-        {"inference": "mcmc", "n_restarts": 0, "n_draws": 100},
+        {"inference": "mcmc", "n_restarts": 0, "n_draws": 30},
     ],
     "LogisticRegression": [{"alpha": 1.0}],
     "KernelPerceptron": [{"solution": "pocket"}],

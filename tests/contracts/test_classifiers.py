@@ -168,6 +168,8 @@ def test_labels_of_any_kind_give_the_same_answer(model, kind):
 
 @each
 def test_the_order_of_classes_doesn_t_matter(model):
+    if getattr(model, "inference", None) == "mcmc":
+        pytest.skip("a chain for the opposite labels is another chain; tests/gp compares it with EP")
     for X, y in tables(model)[: 1 if type(model).__name__ in ORDER_SHOWS else None]:
         last = y.max()
         same(said(clone(model).fit(X, last - y), X), said(fitted(model, X, y), X)[:, ::-1], 1e-3)

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 from tests.reference.twins import Twin
 
+from credo.inference import dense_jit
 from credo.kernels import _jit
 from credo.kernels.spectra import waves_jit
 from credo.kernels.stationary import tiles
@@ -186,7 +187,7 @@ TWINS = [
     ),
     Twin(_jit.mirror, mirror, [(TRIANGLE,)], parts=True),
     Twin(
-        _jit.outer_minus_triangle,
+        dense_jit.outer_minus_triangle,
         outer_minus_triangle,
         [(RNG.normal(size=(N, n_targets)), float(n_targets), W) for n_targets in (1, 3)],
         parts=True,

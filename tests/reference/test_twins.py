@@ -10,7 +10,7 @@ import pytest
 import credo
 
 # Packages whose compiled functions are all here; those of the others are compared by tests of their own.
-PACKAGES = ("kernel_machines", "kernels", "linalg")
+PACKAGES = ("inference", "kernel_machines", "kernels", "linalg")
 HERE, SOURCE = Path(__file__).parent, Path(credo.__file__).parent
 FILES = [path for path in sorted(HERE.glob("*.py")) if "\nTWINS = " in path.read_text() and path.stem != "test_twins"]
 TWINS = [twin for path in FILES for twin in import_module(f"tests.reference.{path.stem}").TWINS]

@@ -54,8 +54,9 @@ class DensePosterior:
             self.prior.representation.give_back(workspace)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The factor, without the memory of a workspace."""
-        return vars(self) | {"_factor": self._factor, "_workspace": None}
+        """With a copy of the factor, whose memory will be used again."""
+        factor = Factor(self._factor.L.copy(order="F"), jitter=self.jitter)
+        return vars(self) | {"_factor": factor, "_workspace": None}
 
     @property
     def mean(self) -> Array:
