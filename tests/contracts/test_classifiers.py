@@ -30,6 +30,8 @@ FACTORS_ARE_NO_COPIES = {"SoftNeighborsClassifier": "a class's factor makes its 
 
 pytestmark = pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 each = pytest.mark.parametrize("model", [clone(m) for m in classifiers()], ids=repr)
+# What the estimator's base class does is the same for every setting.
+each_default = pytest.mark.parametrize("model", [clone(m) for m in classifiers(variants=False)], ids=repr)
 
 
 def data(n_classes=2, n_samples=45, seed=0):
@@ -153,7 +155,7 @@ LABELS = {
 }
 
 
-@each
+@each_default
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels_of_any_kind_give_the_same_answer(model, kind):
     names = LABELS[kind]
@@ -259,7 +261,7 @@ def test_files_bring_it_back_bit_for_bit(model, tmp_path):
         assert str(model.summary()) == str(back.summary()) and back.result_ == model.result_
 
 
-@each
+@each_default
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_frames_carry_their_names(model, make):
     X, y = data()
@@ -281,7 +283,7 @@ CHOICES = {
 }
 
 
-@each
+@each_default
 def test_lives_in_pipelines_and_searches(model):
     X, y = data(n_samples=60)
     X += np.array([3.0, 0.0, 0.0])
@@ -296,7 +298,7 @@ def test_lives_in_pipelines_and_searches(model):
         assert np.isfinite(cross_val_score(pipeline, X, y, cv=3, scoring=credo.scorer("log_score"))).all()
 
 
-@each
+@each_default
 def test_takes_float32_and_read_only_rows(model):
     X, y = data()
     reference = said(fitted(model, X, y), X)
@@ -308,7 +310,7 @@ def test_takes_float32_and_read_only_rows(model):
     np.testing.assert_allclose(said(single, X.astype(np.float32)), reference, rtol=1e-2, atol=1e-3)
 
 
-@each
+@each_default
 def test_sparse_rows_are_taken_or_refused(model):
     X, y = data()
     if model._accepts_sparse:
@@ -337,7 +339,7 @@ BAD_FITS = {
 }
 
 
-@each
+@each_default
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 def test_bad_tables_are_refused_in_words(model):
     for change, message in BAD_FITS.values():
@@ -345,7 +347,7 @@ def test_bad_tables_are_refused_in_words(model):
             clone(model).fit(*change(*data()))
 
 
-@each
+@each_default
 def test_bad_weights_are_refused_in_words(model):
     X, y = data()
     cases = [(np.full(45, -1.0), "[Nn]egative"), (np.zeros(45), "zero"), (np.full(45, np.nan), "NaN")]
@@ -354,7 +356,7 @@ def test_bad_weights_are_refused_in_words(model):
             clone(model).fit(X, y, sample_weight=weight)
 
 
-@each
+@each_default
 def test_bad_rows_at_prediction_are_refused_in_words(model):
     X, y = data()
     with pytest.raises(Exception, match="not fitted"):

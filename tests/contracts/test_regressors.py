@@ -29,6 +29,8 @@ def data(n_samples=40, n_features=3, seed=0):
 
 
 each = pytest.mark.parametrize("model", [clone(m) for m in regressors()], ids=repr)
+# What the estimator's base class does is the same for every setting.
+each_default = pytest.mark.parametrize("model", [clone(m) for m in regressors(variants=False)], ids=repr)
 
 
 def knows_offsets(model):
@@ -122,7 +124,7 @@ def test_files_bring_it_back_bit_for_bit(model, tmp_path):
     assert str(model.summary()) == str(back.summary()) and back.result_ == model.result_
 
 
-@each
+@each_default
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_frames_carry_their_names(model, make):
     X, y = data()
@@ -135,7 +137,7 @@ def test_frames_carry_their_names(model, make):
         model.predict(renamed)
 
 
-@each
+@each_default
 def test_lives_in_pipelines_and_searches(model):
     X, y = data()
     model = clone(model)
@@ -160,7 +162,7 @@ def test_lives_in_pipelines_and_searches(model):
     assert (scores > -2).all() or not knows_offsets(model)
 
 
-@each
+@each_default
 def test_takes_float32_and_read_only_rows(model):
     X, y = data()
     reference = fitted(model, X, y).predict(X)
@@ -173,7 +175,7 @@ def test_takes_float32_and_read_only_rows(model):
     np.testing.assert_allclose(fortran.predict(X), reference, rtol=1e-10)
 
 
-@each
+@each_default
 def test_sparse_rows_are_taken_or_refused(model):
     X, y = data()
     if model._accepts_sparse:
@@ -206,7 +208,7 @@ BAD_FITS = {
 }
 
 
-@each
+@each_default
 def test_bad_tables_are_refused_in_words(model):
     for case, (change, message) in BAD_FITS.items():
         X, y = change(*data())
@@ -217,7 +219,7 @@ def test_bad_tables_are_refused_in_words(model):
             clone(model).fit(X, y)
 
 
-@each
+@each_default
 def test_bad_weights_are_refused_in_words(model):
     X, y = data()
     cases = [(np.full(40, -1.0), "[Nn]egative"), (np.zeros(40), "zero"), (np.full(40, np.nan), "NaN")]
@@ -226,7 +228,7 @@ def test_bad_weights_are_refused_in_words(model):
             clone(model).fit(X, y, sample_weight=weight)
 
 
-@each
+@each_default
 def test_bad_rows_at_prediction_are_refused_in_words(model):
     X, y = data()
     unfitted = clone(model)
