@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from credo import kernels
 from credo.kernel_machines import NadarayaWatson
@@ -20,11 +19,6 @@ def table():
 def plain(kernel, X, y, new, weight=1.0):
     k = kernel.cross(new, X) * weight
     return k @ y / k.sum(axis=1)
-
-
-@parametrize_with_checks([NadarayaWatson(), NadarayaWatson(kernels.Matern32(), bandwidth=0.7)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 KERNELS = [

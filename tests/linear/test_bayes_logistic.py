@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.special import expit, log_softmax, softmax
 from sklearn import exceptions
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.reference.polya_gamma import Grid, gibbs
 
 import credo
@@ -536,9 +535,3 @@ def test_wrong_data_are_refused_in_words(monkeypatch):
     monkeypatch.setattr("credo.linear._laplace._MOST_PARAMETERS", 3)
     with pytest.raises(ValueError, match="3 directions of X and 2 classes make 4 parameters"):
         BayesianLogisticRegression().fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@parametrize_with_checks([BayesianLogisticRegression("evidence", predictive="monte_carlo")])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)

@@ -7,7 +7,6 @@ from sklearn.covariance import ledoit_wolf
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import credo
 from credo.estimator import FitWarning
@@ -19,12 +18,6 @@ def table(n=200, p=3, n_classes=2, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n)
     return rng.normal(size=(n, p)) @ rng.normal(size=(p, p)) + rng.normal(size=(n_classes, p))[y] + 5, y
-
-
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@parametrize_with_checks([LinearDiscriminant("auto")])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -10,7 +10,6 @@ from scipy.optimize import linprog
 from scipy.special import log_expit
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.linear_model import LogisticRegression as Peer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import credo
 from credo.estimator import FitWarning
@@ -33,12 +32,6 @@ def peer(X, y, alpha, **options):
     C = 1 / alpha if alpha else np.inf
     weight = options.pop("sample_weight", None)
     return Peer(C=C, solver="newton-cholesky", tol=1e-10, max_iter=500, **options).fit(X, y, sample_weight=weight)
-
-
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@parametrize_with_checks([LogisticRegression(0.5, solver="ascent")])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 # Maximum likelihood

@@ -283,7 +283,7 @@ def test_one_row():
         Preparation().fit(pd.DataFrame({"a": [1.0], "b": ["x"]}))
 
 
-@parametrize_with_checks([Preparation(), Preparation(standardize=True)])
+@parametrize_with_checks([Preparation(standardize=True)])
 def test_scikit_learn_s_checks(estimator, check):
     check(estimator)
 

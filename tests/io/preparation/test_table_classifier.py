@@ -26,13 +26,7 @@ KIND = np.where(GROWN > 22, "elm", "oak")
 
 
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@parametrize_with_checks(
-    [
-        TableModel(None, SoftNeighborsClassifier()),
-        TableModel(Preparation(), LogisticRegression(1.0)),
-        TableModel(None, LinearDiscriminant()),
-    ]
-)
+@parametrize_with_checks([TableModel(Preparation(), LogisticRegression(1.0))])
 def test_scikit_learn_s_checks(estimator, check):
     check(estimator)
 
