@@ -55,7 +55,7 @@ def test_ep_and_vi_agree_with_a_long_chain_better_than_laplace():
     X = rng.uniform(-3, 3, size=(25, 1))
     y = (np.sin(X[:, 0]) > 0).astype(int)
     kernel, new = RBF(1.5, variance=30.0), np.linspace(-5, 5, 40)[:, None]
-    options = {"hyperparameters": "fixed", "link": "logit"}
+    options = {"hyperparameters": "fixed", "link": "logit", "random_state": 0}
     chain = GPClassifier(kernel, inference="mcmc", n_draws=4000, **options).fit(X, y).predict_proba(new)[:, 1]
     errors = {
         rule: np.abs(GPClassifier(kernel, inference=rule, **options).fit(X, y).predict_proba(new)[:, 1] - chain).max()
