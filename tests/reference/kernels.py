@@ -16,7 +16,6 @@ Z, Y = RNG.normal(size=(N, D)), RNG.normal(size=(_jit.TILE + 9, D))
 W = RNG.normal(size=(N, N))
 W = W + W.T
 RECTANGLE = W[:, : len(Y)].copy()
-UPPER = np.triu_indices(N)
 SHAPE, VARIANCE = 0.7, 1.5
 FAMILIES = [_jit.RBF, _jit.EXPONENTIAL, _jit.MATERN32, _jit.MATERN52, _jit.RATIONAL_QUADRATIC]
 MODES = [_jit.SET, _jit.ADD, _jit.MULTIPLY]
@@ -104,10 +103,6 @@ def mirror(K):
     K[...] = symmetric(K, True)
 
 
-def outer_minus_triangle(columns, count, V):
-    combined(V, 0.5 * (columns @ columns.T - count * V), _jit.SET, True)
-
-
 def exp_triangle(inner, mode, K):
     combined(K, np.exp(inner), mode, True)
 
@@ -185,13 +180,6 @@ TWINS = [
         atol=1e-7,
     ),
     Twin(_jit.mirror, mirror, [(TRIANGLE,)], parts=True),
-    Twin(
-        _jit.outer_minus_triangle,
-        outer_minus_triangle,
-        [(RNG.normal(size=(N, n_targets)), float(n_targets), W) for n_targets in (1, 3)],
-        parts=True,
-        atol=1e-14,
-    ),
     Twin(_jit.triangle_total, lambda W: symmetric(W, True).sum(), [(TRIANGLE,)], parts=True),
     Twin(_jit.exp_triangle, exp_triangle, [(W, mode, W.copy()) for mode in MODES], parts=True, atol=1e-14, ignore=(0,)),
     Twin(
