@@ -11,7 +11,9 @@ import pytest
 import credo
 
 HERE, SOURCE = Path(__file__).parent, Path(credo.__file__).parent
-MODULES = [import_module(f"tests.reference.{path.stem}") for path in sorted(HERE.glob("*.py")) if path != Path(__file__)]
+MODULES = [
+    import_module(f"tests.reference.{path.stem}") for path in sorted(HERE.glob("*.py")) if path != Path(__file__)
+]
 TWINS = [twin for module in MODULES for twin in getattr(module, "TWINS", [])]
 TESTS = [test for module in MODULES for test in vars(module).values() if hasattr(test, "compiled")]
 
