@@ -20,6 +20,8 @@ from credo.subsets._slabs_jit import Formula, log_evidence, spread
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
+# Called for every subset: inlining saves a quarter of the time.
+_log_evidence, _spread = njit(inline="always")(log_evidence.py_func), njit(inline="always")(spread.py_func)
 # Weights may grow to the exponential of this before the unit of the sums is changed.
 _ROOM = 200.0
 
@@ -175,7 +177,7 @@ def explore(prefix: int, depth: int, T: Array, problem: Problem, unit: float, su
             k, rest = sizes[d], T[d, d, d] * T[d, d, d]
             if rest < best[k]:
                 best[k], best_place[k] = rest, place
-            value = problem.log_prior[k] + log_evidence(formula, k, rest, logdets[d])
+            value = problem.log_prior[k] + _log_evidence(formula, k, rest, logdets[d])
             if len(scores) > 0:
                 scores[place] = value
             if value > top[0]:
@@ -188,7 +190,7 @@ def explore(prefix: int, depth: int, T: Array, problem: Problem, unit: float, su
                 squares *= factor
                 unit = value
             weight = math.exp(value - unit)
-            first, second, coefs, noise = spread(formula, k, rest)
+            first, second, coefs, noise = _spread(formula, k, rest)
             counts[1, k] += weight
             masses[0, d, 0], masses[0, d, 1], masses[0, d, 2] = weight, weight * first, weight * second
             masses[0, d, 3], masses[0, d, 4] = weight * coefs, weight * noise
