@@ -1,9 +1,6 @@
 """Weighted tempered Gibbs sampling over models, restated in the plainest NumPy.
 
-The compiled `build`, `insert` and `remove` update a factored model, `replica` is one of several and `remainder` the
-residual of a column: here everything is computed from scratch. `neighbours` evaluates every neighbour by itself;
-`flip_rates`, `draw_column`, `add_inclusions` and `log_swap_odds` follow the definitions, and `run_rounds` takes one
-step after another.
+Factors, which the compiled functions update, are computed from scratch, and every neighbour is evaluated by itself.
 """
 
 from itertools import combinations

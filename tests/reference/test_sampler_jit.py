@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.reference import sampler as plain
+from tests.reference.twins import Twin, compares
 
 from credo.subsets._dependence import DEPENDENT
 from credo.subsets._models import ModelPrior
@@ -64,6 +65,7 @@ def check_factored(m, X, y, ridge):
     np.testing.assert_allclose(m.r[outside], r[outside], atol=1e-12)
 
 
+@compares(factors.build, factors.insert, factors.remove)
 @pytest.mark.parametrize("options", [{}, {"name": "normal", "slab_variance": 0.5}], ids=["no ridge", "ridge"])
 def test_flips_keep_what_would_be_made_from_scratch(options):
     X, y = data()
@@ -95,6 +97,7 @@ def test_a_model_of_dependent_columns_is_built_without_them():
     assert set(one(made).members[: one(made).size[0]].tolist()) == {2, 4}
 
 
+@compares(factors.remainder)
 def test_a_remainder_has_its_digits_where_little_is_left():
     """Of x + εz, z orthogonal to all, ε remains; a difference of squares would have lost it at ε = 1e-8."""
     X, y = data()
@@ -108,6 +111,7 @@ def test_a_remainder_has_its_digits_where_little_is_left():
     assert abs(m.s[5] / square - 1.0) > 1e-3, "the difference of squares has fewer digits"
 
 
+@compares(neighbours)
 @pytest.mark.parametrize("name", SLABS)
 @pytest.mark.parametrize("model", [(), (4,), (4, 2, 0)], ids=str)
 def test_neighbours(name, model):
@@ -120,6 +124,7 @@ def test_neighbours(name, model):
     assert one(made).here[0] == pytest.approx(here, abs=1e-9)
 
 
+@compares(gibbs.flip_rates, gibbs.draw_column, gibbs.add_inclusions, gibbs.log_swap_odds)
 def test_steps_and_swaps():
     X, y = data()
     made, slab, prior = chain(X, y, starts=((1, 3), (0, 2)))
@@ -162,6 +167,7 @@ def test_columns_of_several_blocks():
     assert gibbs.draw_column(m, odds, np.exp(-top), 0.001, 2.0 * total) == 1099, "beyond the last, by rounding"
 
 
+@compares(gibbs.run_rounds)
 @pytest.mark.parametrize(
     ("name", "inclusion"), [("bic", 0.3), ("g", (1.0, 1.0)), ("zellner-siow", 0.3), ("normal", 0.3)]
 )
@@ -197,6 +203,20 @@ def test_rows_of_inner_products_are_replaced_when_not_all_are_stored(monkeypatch
     np.testing.assert_allclose(made.columns.gram, X[:, owners].T @ X, atol=1e-14)
 
 
-def test_a_dot_of_first_parts():
-    a, b = np.random.default_rng(2).normal(size=(2, 50))
-    assert factors.dot(a, b, 33) == pytest.approx(np.dot(a[:33], b[:33]), rel=1e-13)
+def replicas(n_replicas=3, n=6, d=5):
+    """Arrays of the shapes that replicas have, of any content."""
+    rng = np.random.default_rng(2)
+    matrices, rows = rng.normal(size=(3, n_replicas, d, n)), rng.normal(size=(6, n_replicas, n))
+    members = rng.integers(0, d, size=(n_replicas, d))
+    return factors.Replicas(*matrices, *rows[:4], rows[0] > 0, members, members[:, 0].copy(), *rows[4:])
+
+
+def replica(every, i):
+    size = every.size[i : i + 1]
+    return factors.Replicas(*(size if values is every.size else values[i] for values in every))
+
+
+TWINS = [
+    Twin(factors.dot, lambda a, b, n: np.dot(a[:n], b[:n]), [(*np.random.default_rng(2).normal(size=(2, 50)), 33)]),
+    Twin(factors.replica, replica, [(replicas(), 1)]),
+]
