@@ -140,10 +140,7 @@ REVERSED = ROWS.data[::-1].copy(), ROWS.indices[::-1].copy(), (ROWS.nnz - ROWS.i
 
 TWINS = [
     Twin(
-        _jit.extrapolation_weights,
-        extrapolation_weights,
-        [(RNG.normal(size=(6, 9)),), (np.ones((6, 9)),)],
-        rtol=1e-9,
+        _jit.extrapolation_weights, extrapolation_weights, [(RNG.normal(size=(6, 9)),), (np.ones((6, 9)),)], rtol=1e-9
     ),
     Twin(
         _jit.gram_gap,

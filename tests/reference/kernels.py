@@ -117,8 +117,11 @@ TILES, OTHERS, TRIANGLE = tiles(Z.T), tiles(Y.T), np.triu(W)
 COLUMNS, OTHER_COLUMNS = Z.T.copy(), Y.T.copy()
 SCALES = LENGTHSCALE, PERIOD
 TURNS = np.vstack([RNG.normal(size=(5, 37)) * 10.0 ** RNG.integers(-8, 4, size=(5, 37)), np.linspace(-1, 1, 37)])
+WAVES = TURNS, RNG.uniform(0.5, 2.0, size=37), np.empty((6, 74))
 BELOW_ZERO = -np.concatenate([[0.0, 1e-300, 1e-16], np.geomspace(1e-8, 700, 1001)])
 ABOVE_ZERO = np.concatenate([[0.0, 1e-300], np.geomspace(1e-18, 1e18, 1001), np.sqrt(2) * 2.0 ** np.arange(9) - 1])
+SQUARE, BLOCK = (TILES, True, W), (OTHERS, False, RECTANGLE)
+PERIODIC = (COLUMNS, True, W), (OTHER_COLUMNS, False, RECTANGLE)
 
 TWINS = [
     Twin(_jit.exponential, np.exp, [(x,) for x in BELOW_ZERO], rtol=2e-15),
@@ -127,12 +130,8 @@ TWINS = [
         _jit.stationary_fill,
         stationary_fill,
         [
-            (TILES, *rest)
-            for family, mode in product(FAMILIES, MODES)
-            for rest in (
-                (TILES, family, SHAPE, VARIANCE, mode, True, W),
-                (OTHERS, family, SHAPE, VARIANCE, mode, False, RECTANGLE),
-            )
+            (TILES, others, family, SHAPE, VARIANCE, mode, triangle, K)
+            for family, mode, (others, triangle, K) in product(FAMILIES, MODES, (SQUARE, BLOCK))
         ],
         parts=True,
         atol=1e-15,
@@ -141,9 +140,8 @@ TWINS = [
         _jit.stationary_pullback,
         stationary_pullback,
         [
-            (TILES, *rest)
-            for family in FAMILIES
-            for rest in ((TILES, family, SHAPE, True, TRIANGLE), (OTHERS, family, SHAPE, False, RECTANGLE))
+            (TILES, others, family, SHAPE, triangle, np.triu(K) if triangle else K)
+            for family, (others, triangle, K) in product(FAMILIES, (SQUARE, BLOCK))
         ],
         parts=True,
         rtol=1e-6,
@@ -161,12 +159,8 @@ TWINS = [
         _jit.periodic_fill,
         periodic_fill,
         [
-            (COLUMNS, *rest)
-            for mode in MODES
-            for rest in (
-                (COLUMNS, *SCALES, VARIANCE, mode, True, W),
-                (OTHER_COLUMNS, *SCALES, VARIANCE, mode, False, RECTANGLE),
-            )
+            (COLUMNS, others, *SCALES, VARIANCE, mode, triangle, K)
+            for mode, (others, triangle, K) in product(MODES, PERIODIC)
         ],
         parts=True,
         atol=1e-15,
@@ -182,12 +176,5 @@ TWINS = [
     Twin(_jit.mirror, mirror, [(TRIANGLE,)], parts=True),
     Twin(_jit.triangle_total, lambda W: symmetric(W, True).sum(), [(TRIANGLE,)], parts=True),
     Twin(_jit.exp_triangle, exp_triangle, [(W, mode, W.copy()) for mode in MODES], parts=True, atol=1e-14, ignore=(0,)),
-    Twin(
-        waves_jit.cosines_and_sines,
-        cosines_and_sines,
-        [(TURNS, RNG.uniform(0.5, 2.0, size=37), np.empty((6, 74)))],
-        parts=True,
-        rtol=0.0,
-        atol=1e-14,
-    ),
+    Twin(waves_jit.cosines_and_sines, cosines_and_sines, [WAVES], parts=True, rtol=0.0, atol=1e-14),
 ]

@@ -60,6 +60,4 @@ def call(n_classes, most, n=60):
     return Z, y, repeats, order, W, 1.0, W.copy(), np.array([np.inf, 0.0, 0.0]), np.zeros(n, dtype=np.int64)
 
 
-TWINS = [
-    Twin(_jit.perceptron_pass, perceptron_pass, [call(2, 1), call(4, 1), call(2, 5)], rtol=1e-10, atol=1e-12),
-]
+TWINS = [Twin(_jit.perceptron_pass, perceptron_pass, [call(2, 1), call(4, 1), call(2, 5)], rtol=1e-10, atol=1e-12)]

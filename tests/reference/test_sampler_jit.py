@@ -13,12 +13,7 @@ from credo.subsets.sampler import _gibbs_jit as gibbs
 from credo.subsets.sampler._chain import Chain, first_ladder, shared_columns
 from credo.subsets.sampler._neighbours_jit import neighbours
 
-SLABS = {
-    "bic": {},
-    "g": {},
-    "zellner-siow": {},
-    "normal": {"slab_variance": 0.7},
-}
+SLABS = {"bic": {}, "g": {}, "zellner-siow": {}, "normal": {"slab_variance": 0.7}}
 
 
 def data(seed=0, n=30, d=7):
@@ -124,7 +119,7 @@ def test_neighbours(name, model):
     assert one(made).here[0] == pytest.approx(here, abs=1e-9)
 
 
-@compares(gibbs.flip_rates, gibbs.draw_column, gibbs.add_inclusions, gibbs.log_swap_odds)
+@compares(factors.replica, gibbs.flip_rates, gibbs.draw_column, gibbs.add_inclusions, gibbs.log_swap_odds)
 def test_steps_and_swaps():
     X, y = data()
     made, slab, prior = chain(X, y, starts=((1, 3), (0, 2)))
@@ -203,20 +198,6 @@ def test_rows_of_inner_products_are_replaced_when_not_all_are_stored(monkeypatch
     np.testing.assert_allclose(made.columns.gram, X[:, owners].T @ X, atol=1e-14)
 
 
-def replicas(n_replicas=3, n=6, d=5):
-    """Arrays of the shapes that replicas have, of any content."""
-    rng = np.random.default_rng(2)
-    matrices, rows = rng.normal(size=(3, n_replicas, d, n)), rng.normal(size=(6, n_replicas, n))
-    members = rng.integers(0, d, size=(n_replicas, d))
-    return factors.Replicas(*matrices, *rows[:4], rows[0] > 0, members, members[:, 0].copy(), *rows[4:])
-
-
-def replica(every, i):
-    size = every.size[i : i + 1]
-    return factors.Replicas(*(size if values is every.size else values[i] for values in every))
-
-
 TWINS = [
-    Twin(factors.dot, lambda a, b, n: np.dot(a[:n], b[:n]), [(*np.random.default_rng(2).normal(size=(2, 50)), 33)]),
-    Twin(factors.replica, replica, [(replicas(), 1)]),
+    Twin(factors.dot, lambda a, b, n: np.dot(a[:n], b[:n]), [(*np.random.default_rng(2).normal(size=(2, 50)), 33)])
 ]

@@ -65,23 +65,6 @@ def test_evidence_and_moments_equal_their_twins(name):
     assert np.isneginf(_slabs_jit.log_evidence(prior.formula(40), 19, 0.5, 0.0)) == (kind != "normal")
 
 
-@pytest.mark.parametrize("name", SLABS)
-def test_spread_is_that_of_the_posteriors(name):
-    prior = slab(name, yy=2.3)
-    f = prior.formula(15)
-    for k, rest in [(0, 1.0), (1, 0.8), (4, 0.2), (15, 1e-4)]:
-        laws = prior.posteriors(k, rest)[0]
-        inflation = [1 if np.isinf(law.df) else law.df / (law.df - 2) for law in laws]
-        first = sum(law.weight * law.shrink for law in laws)
-        second = sum(law.weight * law.shrink**2 for law in laws)
-        coefs = sum(law.weight * law.shrink * law.noise * i for law, i in zip(laws, inflation, strict=True))
-        noise = sum(law.weight * law.noise * i for law, i in zip(laws, inflation, strict=True))
-        got = _slabs_jit.spread(f, k, rest)
-        assert_allclose(got[3], noise, rtol=1e-7)
-        if k:
-            assert_allclose(got[:3], [first, second, coefs], rtol=1e-7)
-
-
 @compares(_jit.drop, _jit.keep)
 @pytest.mark.parametrize("j", [0, 1, 4])
 def test_drop_and_keep_leave_the_right_triangle(j):
@@ -125,13 +108,14 @@ def explore(R, prior, log_prior, log_scale):
         k = len(chosen)
         logdet = np.linalg.slogdet(A)[1] + log_scale[chosen].sum()
         value = log_prior[k] + float(prior.score(k, rest, logdet))
-        mean, square = np.zeros(d), np.zeros((d, d))
+        mean, square, noise = np.zeros(d), np.zeros((d, d)), 0.0
         for law in prior.posteriors(k, rest)[0] if value > -np.inf else []:
             inflation = 1 if np.isinf(law.df) else law.df / (law.df - 2)
             mean[chosen] += law.weight * law.shrink * beta
             part = law.shrink**2 * np.outer(beta, beta) + law.noise * inflation * law.shrink * np.linalg.inv(A)
             square[np.ix_(chosen, chosen)] += law.weight * part
-        found.append((value, np.array(bits), rest, mean, square))
+            noise += law.weight * law.noise * inflation
+        found.append((value, np.array(bits), rest, noise, mean, square))
     return found
 
 
@@ -163,19 +147,17 @@ def test_explore_equals_its_twin(name, depth):
     prior = slab(name)
     plain = explore(R, prior, log_prior, log_scale)
     (counts, masses, mean, square), scores, top, best = run(R, prior, log_prior, log_scale, depth=depth)
-    values = np.array([value for value, *_ in plain])
-    weight = np.exp(values)
+    values, bits, rests, noises, means, squares = map(np.array, zip(*plain, strict=True))
+    weight, sizes = np.exp(values), bits.sum(axis=1)
     assert_allclose(scores, values, rtol=1e-9)
-    assert_allclose(masses[0], weight.sum(), rtol=1e-8)
-    bits = np.array([bits for _, bits, *_ in plain])
+    assert_allclose([masses[0], masses[4]], [weight.sum(), weight @ noises], rtol=1e-8)
     assert_allclose(counts[0, :d], weight @ bits, rtol=1e-8)
-    assert_allclose(counts[1], np.bincount(bits.sum(axis=1), weight), rtol=1e-8)
-    assert_allclose(mean, sum(w * m for w, (_, _, _, m, _) in zip(weight, plain, strict=True)), rtol=1e-6)
-    expected = sum(w * s for w, (*_, s) in zip(weight, plain, strict=True))
+    assert_allclose(counts[1], np.bincount(sizes, weight), rtol=1e-8)
+    assert_allclose(mean, weight @ means, rtol=1e-6)
+    expected = np.tensordot(weight, squares, axes=1)
     assert_allclose(np.tril(square), np.tril(expected), rtol=1e-6, atol=1e-12 * weight.sum())
     if depth == 0:
         assert_allclose(np.sort(top[0]), np.sort(values)[-4:], rtol=1e-9)
-        rests, sizes = np.array([rest for _, _, rest, *_ in plain]), bits.sum(axis=1)
         assert_allclose(best[0], [rests[sizes == k].min() for k in range(d + 1)], rtol=1e-9)
 
 
