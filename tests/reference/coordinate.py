@@ -127,8 +127,7 @@ def classes(n_scores, scale):
 
 
 def beyond_doubt(n_scores):
-    scores = np.full((1, n_scores), -50.0)
-    scores[0, 0] = 50.0
+    scores = np.array([[50.0, -50.0, -50.0][:n_scores]])
     return scores, np.eye(n_scores)[:1], np.ones(1), np.empty((1, n_scores))
 
 

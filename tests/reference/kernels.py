@@ -19,7 +19,7 @@ RECTANGLE = W[:, : len(Y)].copy()
 SHAPE, VARIANCE = 0.7, 1.5
 FAMILIES = [_jit.RBF, _jit.EXPONENTIAL, _jit.MATERN32, _jit.MATERN52, _jit.RATIONAL_QUADRATIC]
 MODES = [_jit.SET, _jit.ADD, _jit.MULTIPLY]
-LENGTHSCALE, PERIOD = np.array([0.8, 1.0, 2.0, 1.3, 0.9]), np.array([3.0, 1.5, 2.0, 4.0, 2.5])
+SCALES = np.array([0.8, 1.0, 2.0, 1.3, 0.9]), np.array([3.0, 1.5, 2.0, 4.0, 2.5])
 
 
 def rows(tiled, n):
@@ -115,7 +115,6 @@ def cosines_and_sines(turns, amplitudes, out):
 
 TILES, OTHERS, TRIANGLE = tiles(Z.T), tiles(Y.T), np.triu(W)
 COLUMNS, OTHER_COLUMNS = Z.T.copy(), Y.T.copy()
-SCALES = LENGTHSCALE, PERIOD
 TURNS = np.vstack([RNG.normal(size=(5, 37)) * 10.0 ** RNG.integers(-8, 4, size=(5, 37)), np.linspace(-1, 1, 37)])
 WAVES = TURNS, RNG.uniform(0.5, 2.0, size=37), np.empty((6, 74))
 BELOW_ZERO = -np.concatenate([[0.0, 1e-300, 1e-16], np.geomspace(1e-8, 700, 1001)])

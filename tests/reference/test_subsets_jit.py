@@ -224,15 +224,8 @@ def left(T, members):
     return min(distances)
 
 
-TWINS = [
-    Twin(_jit.sift, sift, list(heaps())),
-    Twin(
-        _jit.left,
-        left,
-        [(decided(triangle(6), bits), np.flatnonzero(bits)) for bits in product([0, 1], repeat=6) if any(bits)],
-        rtol=1e-10,
-    ),
-]
+DECIDED = [(decided(triangle(6), bits), np.flatnonzero(bits)) for bits in product([0, 1], repeat=6) if any(bits)]
+TWINS = [Twin(_jit.sift, sift, list(heaps())), Twin(_jit.left, left, DECIDED, rtol=1e-10)]
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))), ids=str)
