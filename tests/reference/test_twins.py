@@ -1,9 +1,11 @@
 """Every compiled function equals plain NumPy; `twins.py` says how to compare one."""
 
+import ast
 from copy import deepcopy
 from importlib import import_module
+from inspect import getsource
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -26,19 +28,18 @@ def compiled_functions():
                 yield value
 
 
-def names(code):
-    """The names that a function uses, inner functions and comprehensions included."""
-    inner = (part for part in code.co_consts if isinstance(part, CodeType))
-    return set(code.co_names).union(*map(names, inner))
-
-
-def names_called(test):
-    """The names that a test uses, or a function of its module that it uses."""
-    found, new = set(), names(test.__code__)
+def functions_used(test):
+    """The functions that a test refers to in its body, or in other functions of its module that it uses."""
+    found, new, scope = set(), [test], test.__globals__
     while new:
-        found |= new
-        inner = [value for value in map(test.__globals__.get, new) if isinstance(value, FunctionType)]
-        new = set().union(*(names(function.__code__) for function in inner)) - found
+        (definition,) = ast.parse(getsource(new.pop())).body
+        for node in ast.walk(ast.Module(definition.body, [])):
+            value = scope.get(node.id) if isinstance(node, ast.Name) else None
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                value = getattr(scope.get(node.value.id), node.attr, None)
+            if (isinstance(value, FunctionType) or hasattr(value, "py_func")) and value not in found:
+                found.add(value)
+                new += [value] if getattr(value, "__globals__", None) is scope else []
     return found
 
 
@@ -50,7 +51,7 @@ def test_every_compiled_function_is_compared():
 @pytest.mark.parametrize("test", TESTS, ids=lambda test: test.__name__)
 def test_a_test_calls_what_it_compares(test):
     assert test.__name__.startswith("test_") and test.__module__.split(".")[-1].startswith("test_")
-    assert {function.__name__ for function in test.compiled} <= names_called(test)
+    assert set(test.compiled) <= functions_used(test)
 
 
 def assert_equal(found, expected, twin):
