@@ -1,7 +1,6 @@
 """Rules of the source tree that no linter checks: where some operations may be used, sizes of files, docstrings."""
 
 import ast
-import re
 from importlib import import_module
 from pathlib import Path
 
@@ -93,14 +92,3 @@ def test_the_top_level_table_lists_what_the_packages_export():
         assert set(credo._MEMBERS[package]) == set(import_module(f"credo.{package}").__all__)
     with pytest.raises(AttributeError, match="credo has no member 'Nonsense'"):
         credo.Nonsense
-
-
-def test_every_compiled_function_has_a_plain_counterpart():
-    """Functions of `_jit` modules are named in tests/reference, which computes the same with NumPy."""
-    reference = Path(__file__).parents[1] / "reference"
-    counterparts = "\n".join(path.read_text() for path in reference.glob("*.py"))
-    for path in FILES:
-        if path.stem.endswith("_jit") and path.parent != SOURCE:
-            for node in ast.parse(path.read_text()).body:
-                if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-                    assert re.search(rf"\b{node.name}\b", counterparts), (path, node.name)

@@ -8,7 +8,7 @@ from tests.reference import dual_perceptron as reference
 from credo import kernels
 from credo.estimator import FitWarning
 from credo.kernel_machines import KernelPerceptron
-from credo.kernel_machines.perceptron_jit import POCKET, TIME, dual_perceptron_pass
+from credo.kernel_machines.perceptron_jit import dual_perceptron_pass
 
 
 def whole_numbers(n_samples=60, noise=0, seed=0):
@@ -59,31 +59,6 @@ def test_a_constant_in_the_kernel_is_a_bias():
     w = reference.primal_perceptron(np.column_stack([X, np.ones(len(X))]), y, 10_000)[0]
     np.testing.assert_allclose(model.decision_function(X), X @ w[:2] + w[2], rtol=1e-9)
     assert model.result_.converged
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_the_compiled_pass_equals_the_plain_one(n_classes):
-    rng = np.random.default_rng(n_classes)
-    n = 40
-    X, codes, copies = rng.normal(size=(n, 2)), rng.integers(0, n_classes, size=n), rng.integers(1, 6, size=n)
-    K = kernels.RBF(0.7).gram(X) * 0.37
-    F, dual, late, pocket = (np.zeros((n_classes, n)) for _ in range(4))
-    mistakes, track = np.zeros(n, dtype=np.int64), np.array([0.0, copies.sum(), copies.sum()])
-    plain, average, best, least = np.zeros((n_classes, n)), 0.0, np.zeros((n_classes, n)), copies.sum()
-    for epoch in range(4):
-        order = rng.permutation(n)
-        place = dual_perceptron_pass(
-            order, 0, codes, copies.astype(float), np.diagonal(K).copy(), K, np.arange(n), F, dual, late, pocket,
-            mistakes, track,
-        )  # fmt: skip
-        plain, mean, candidate, wrong = reference.dual_perceptron_pass(order, codes, copies, K, plain)
-        average = (epoch * average + mean) / (epoch + 1)
-        best, least = (candidate, wrong) if wrong < least else (best, least)
-        assert place == n and track[TIME] == (epoch + 1) * copies.sum() and track[POCKET] == least
-        np.testing.assert_allclose(dual, plain, atol=1e-12)
-        np.testing.assert_allclose(F, plain @ K, atol=1e-10)
-        np.testing.assert_allclose(dual - late / track[TIME], average, atol=1e-10)
-        np.testing.assert_allclose(pocket, best, atol=1e-12)
 
 
 def test_the_compiled_pass_asks_for_rows_and_stops_when_none_is_mistaken():

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
-from tests.reference import lms as reference
 
 from credo.estimator import ConvergenceWarning, FitWarning
 from credo.linear import LMSRegression
-from credo.linear._jit import correction_pass, lms_pass
+from credo.linear._jit import lms_pass
 
 
 def table(n=300, p=3, noise=1.0, seed=0):
@@ -28,26 +27,6 @@ def least_squares(X, y, weight=None):
     return w, level - mean @ w
 
 
-# The compiled loops
-
-
-@pytest.mark.parametrize("repeats", ["ones", "whole"])
-@pytest.mark.parametrize(("decay", "capped"), [(0.0, False), (2 / 3, True)])
-def test_compiled_pass_is_the_textbook_rule(repeats, decay, capped):
-    X, y = table(60, 4)
-    counts = np.ones(60) if repeats == "ones" else np.random.default_rng(1).integers(1, 5, 60).astype(float)
-    phi, order = np.column_stack([X, np.ones(60)]), np.random.default_rng(2).permutation(60)
-    w, average, track = np.zeros(5), np.zeros(5), np.array([0.0, np.nan])
-    stopped = lms_pass(X, y, counts, order, w, average, track, 0.05, 20.0, decay, capped, 1.0, np.inf)
-    expected = reference.lms_pass(
-        phi[order], y[order], counts[order], np.zeros(5), step=0.05, period=20.0, decay=decay, capped=capped
-    )
-    assert stopped == -1
-    np.testing.assert_allclose(w, expected[0], rtol=1e-10)
-    np.testing.assert_allclose(average, expected[1], rtol=1e-10)
-    np.testing.assert_allclose(track, [counts.sum(), expected[2]], rtol=1e-10)
-
-
 def test_many_repeats_in_strides_agree_with_one_by_one():
     X, y = table(5, 2)
     ends = []
@@ -57,15 +36,6 @@ def test_many_repeats_in_strides_agree_with_one_by_one():
         lms_pass(X, y, np.array(counts), order, w, average, track, 1e-4, 1.0, 0.0, True, 1.0, np.inf)
         ends.append(np.r_[w, average])
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-3)
-
-
-def test_compiled_correction_is_svrg():
-    X, _ = table(40, 3)
-    rng = np.random.default_rng(0)
-    weight, order, gradient, delta = rng.uniform(size=40), rng.integers(0, 40, 100), rng.normal(size=4), np.zeros(4)
-    correction_pass(X, weight, order, gradient, 0.1, 1.0, delta)
-    phi = np.column_stack([X, np.ones(40)])
-    np.testing.assert_allclose(delta, reference.correction_pass(phi, weight, order, gradient, 0.1), rtol=1e-10)
 
 
 # The rule of the book

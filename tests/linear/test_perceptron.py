@@ -7,12 +7,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
-from tests.reference import perceptron as reference
 
 import credo
 from credo.estimator import ConvergenceWarning, FitWarning
 from credo.linear import Perceptron
-from credo.linear._jit import perceptron_pass
 
 
 def separable(n=60, p=3, seed=0, margin=0.3):
@@ -27,44 +25,6 @@ def blobs(n=120, n_classes=2, seed=0, spread=1.0):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % n_classes
     return rng.normal(size=(n, 2)) * spread + 2 * np.column_stack([np.cos(2 * y), np.sin(2 * y)]), y
-
-
-def errors(phi, codes, W):
-    """Rows whose own class isn't strictly ahead."""
-    scores = phi @ W.T
-    if len(W) == 1:
-        return int(((2 * codes - 1) * scores[:, 0] <= 0).sum())
-    own = scores[np.arange(len(codes)), codes]
-    scores[np.arange(len(codes)), codes] = -np.inf
-    return int((own <= scores.max(axis=1)).sum())
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_compiled_pass_is_the_textbook_rule(n_classes):
-    X, y = blobs(60, n_classes)
-    rng = np.random.default_rng(1)
-    W = rng.normal(size=(1 if n_classes == 2 else n_classes, 3))
-    order = rng.permutation(60)
-    compiled, best, track, counts = W.copy(), W.copy(), np.array([np.inf, 0.0, 0.0]), np.zeros(60, dtype=np.int64)
-    n_mistakes = perceptron_pass(X, y, np.ones(60), order, compiled, 1.0, best, track, counts)
-    phi = np.column_stack([X, np.ones(60)])
-    expected, mistakes = reference.perceptron_pass(phi[order], y[order], np.ones(60), W)
-    np.testing.assert_allclose(compiled, expected, rtol=1e-12, atol=1e-12)
-    assert n_mistakes == len(mistakes) == counts.sum()
-    # The weights in the pocket err no more than those at the end.
-    assert track[0] == errors(phi, y, best) <= errors(phi, y, expected)
-    np.testing.assert_array_equal(np.flatnonzero(counts), np.sort(order[mistakes]))
-
-
-def test_repeats_of_a_row_are_taken_one_by_one():
-    X, y = blobs(40)
-    repeats = np.random.default_rng(2).integers(1, 6, 40).astype(float)
-    W = np.array([[3.0, -2.0, 5.0]])
-    compiled, counts = W.copy(), np.zeros(40, dtype=np.int64)
-    perceptron_pass(X, y, repeats, np.arange(40), compiled, 1.0, W.copy(), np.array([np.inf, 0.0, 0.0]), counts)
-    expected, mistakes = reference.perceptron_pass(np.column_stack([X, np.ones(40)]), y, repeats, W)
-    np.testing.assert_allclose(compiled, expected, rtol=1e-10)
-    np.testing.assert_array_equal(counts, np.bincount(mistakes, minlength=40))
 
 
 @pytest.mark.parametrize("shuffle", [True, False])

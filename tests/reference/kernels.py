@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 from tests.reference.twins import Twin
 
-from credo.inference import dense_jit
 from credo.kernels import _jit
 from credo.kernels.spectra import waves_jit
 from credo.kernels.stationary import tiles
@@ -17,11 +16,10 @@ Z, Y = RNG.normal(size=(N, D)), RNG.normal(size=(_jit.TILE + 9, D))
 W = RNG.normal(size=(N, N))
 W = W + W.T
 RECTANGLE = W[:, : len(Y)].copy()
-UPPER = np.triu_indices(N)
 SHAPE, VARIANCE = 0.7, 1.5
 FAMILIES = [_jit.RBF, _jit.EXPONENTIAL, _jit.MATERN32, _jit.MATERN52, _jit.RATIONAL_QUADRATIC]
 MODES = [_jit.SET, _jit.ADD, _jit.MULTIPLY]
-LENGTHSCALE, PERIOD = np.array([0.8, 1.0, 2.0, 1.3, 0.9]), np.array([3.0, 1.5, 2.0, 4.0, 2.5])
+SCALES = np.array([0.8, 1.0, 2.0, 1.3, 0.9]), np.array([3.0, 1.5, 2.0, 4.0, 2.5])
 
 
 def rows(tiled, n):
@@ -105,10 +103,6 @@ def mirror(K):
     K[...] = symmetric(K, True)
 
 
-def outer_minus_triangle(columns, count, V):
-    combined(V, 0.5 * (columns @ columns.T - count * V), _jit.SET, True)
-
-
 def exp_triangle(inner, mode, K):
     combined(K, np.exp(inner), mode, True)
 
@@ -121,10 +115,12 @@ def cosines_and_sines(turns, amplitudes, out):
 
 TILES, OTHERS, TRIANGLE = tiles(Z.T), tiles(Y.T), np.triu(W)
 COLUMNS, OTHER_COLUMNS = Z.T.copy(), Y.T.copy()
-SCALES = LENGTHSCALE, PERIOD
 TURNS = np.vstack([RNG.normal(size=(5, 37)) * 10.0 ** RNG.integers(-8, 4, size=(5, 37)), np.linspace(-1, 1, 37)])
+WAVES = TURNS, RNG.uniform(0.5, 2.0, size=37), np.empty((6, 74))
 BELOW_ZERO = -np.concatenate([[0.0, 1e-300, 1e-16], np.geomspace(1e-8, 700, 1001)])
 ABOVE_ZERO = np.concatenate([[0.0, 1e-300], np.geomspace(1e-18, 1e18, 1001), np.sqrt(2) * 2.0 ** np.arange(9) - 1])
+SQUARE, BLOCK = (TILES, True, W), (OTHERS, False, RECTANGLE)
+PERIODIC = (COLUMNS, True, W), (OTHER_COLUMNS, False, RECTANGLE)
 
 TWINS = [
     Twin(_jit.exponential, np.exp, [(x,) for x in BELOW_ZERO], rtol=2e-15),
@@ -133,12 +129,8 @@ TWINS = [
         _jit.stationary_fill,
         stationary_fill,
         [
-            (TILES, *rest)
-            for family, mode in product(FAMILIES, MODES)
-            for rest in (
-                (TILES, family, SHAPE, VARIANCE, mode, True, W),
-                (OTHERS, family, SHAPE, VARIANCE, mode, False, RECTANGLE),
-            )
+            (TILES, others, family, SHAPE, VARIANCE, mode, triangle, K)
+            for family, mode, (others, triangle, K) in product(FAMILIES, MODES, (SQUARE, BLOCK))
         ],
         parts=True,
         atol=1e-15,
@@ -147,9 +139,8 @@ TWINS = [
         _jit.stationary_pullback,
         stationary_pullback,
         [
-            (TILES, *rest)
-            for family in FAMILIES
-            for rest in ((TILES, family, SHAPE, True, TRIANGLE), (OTHERS, family, SHAPE, False, RECTANGLE))
+            (TILES, others, family, SHAPE, triangle, np.triu(K) if triangle else K)
+            for family, (others, triangle, K) in product(FAMILIES, (SQUARE, BLOCK))
         ],
         parts=True,
         rtol=1e-6,
@@ -167,12 +158,8 @@ TWINS = [
         _jit.periodic_fill,
         periodic_fill,
         [
-            (COLUMNS, *rest)
-            for mode in MODES
-            for rest in (
-                (COLUMNS, *SCALES, VARIANCE, mode, True, W),
-                (OTHER_COLUMNS, *SCALES, VARIANCE, mode, False, RECTANGLE),
-            )
+            (COLUMNS, others, *SCALES, VARIANCE, mode, triangle, K)
+            for mode, (others, triangle, K) in product(MODES, PERIODIC)
         ],
         parts=True,
         atol=1e-15,
@@ -186,21 +173,7 @@ TWINS = [
         atol=1e-7,
     ),
     Twin(_jit.mirror, mirror, [(TRIANGLE,)], parts=True),
-    Twin(
-        dense_jit.outer_minus_triangle,
-        outer_minus_triangle,
-        [(RNG.normal(size=(N, n_targets)), float(n_targets), W) for n_targets in (1, 3)],
-        parts=True,
-        atol=1e-14,
-    ),
     Twin(_jit.triangle_total, lambda W: symmetric(W, True).sum(), [(TRIANGLE,)], parts=True),
     Twin(_jit.exp_triangle, exp_triangle, [(W, mode, W.copy()) for mode in MODES], parts=True, atol=1e-14, ignore=(0,)),
-    Twin(
-        waves_jit.cosines_and_sines,
-        cosines_and_sines,
-        [(TURNS, RNG.uniform(0.5, 2.0, size=37), np.empty((6, 74)))],
-        parts=True,
-        rtol=0.0,
-        atol=1e-14,
-    ),
+    Twin(waves_jit.cosines_and_sines, cosines_and_sines, [WAVES], parts=True, rtol=0.0, atol=1e-14),
 ]

@@ -1,9 +1,6 @@
 """Weighted tempered Gibbs sampling over models, restated in the plainest NumPy.
 
-The compiled `build`, `insert` and `remove` update a factored model, `replica` is one of several and `remainder` the
-residual of a column: here everything is computed from scratch. `neighbours` evaluates every neighbour by itself;
-`flip_rates`, `draw_column`, `add_inclusions` and `log_swap_odds` follow the definitions, and `run_rounds` takes one
-step after another.
+Factors, which the compiled functions update, are computed from scratch, and every neighbour is evaluated by itself.
 """
 
 from itertools import combinations
@@ -84,11 +81,6 @@ def draw_column(rates, uniform):
     return int(np.searchsorted(np.cumsum(rates), uniform * rates.sum(), side="right"))
 
 
-def add_inclusions(rates, p_in):
-    """What a step adds to the sums of inclusion probabilities."""
-    return p_in / rates.sum()
-
-
 def log_swap_odds(one, other, high, low, exploration):
     """The log acceptance odds of a swap; replicas are (joints, here, members), with the density p_β Z_β."""
 
@@ -114,7 +106,7 @@ def run_rounds(X, y, models, slab, prior, betas, strides, exploration, uniforms)
                 if level == 0:
                     visited.append(tuple(sorted(models[0])))
                     weights.append(1.0 / rates.sum())
-                    included += add_inclusions(rates, p_in)
+                    included += p_in / rates.sum()
                 models[level] = models[level] ^ {draw_column(rates, next(drawn))}
         rest = list(drawn)
         for level in range(number % 2, len(betas) - 1, 2):

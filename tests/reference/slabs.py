@@ -1,11 +1,13 @@
 """The evidence of a subset under each slab and the moments of its coefficients, restated in plain NumPy and SciPy.
 
-The compiled `log_evidence`, `log_evidences`, `local_g`, `shrinkage`, `spread` and `spline` are compared with these:
 Bayes factors as in Liang et al. (2008), Zellner & Siow's integral over g by brute force.
 """
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
+from tests.reference.twins import Twin
+
+from credo.subsets import _slabs_jit
 
 
 def log_null(n, yy, noise=None):
@@ -65,3 +67,16 @@ def spread(name, n, yy, k, rest, **options):
     df = n - 1 - k if name == "bic" else n - 1
     width = yy / df * max(df, 3) / (max(df, 3) - 2)
     return first, second, width * (first - second + second * rest), width * (1 - first + first * rest)
+
+
+def spline(coefs, x):
+    """Polynomials in x times the number of cells to a unit, counted from the start of each cell."""
+    cell = min(int(_slabs_jit.CELLS * x), len(coefs) - 1)
+    return np.polynomial.polynomial.polyval(_slabs_jit.CELLS * x - cell, coefs[cell])
+
+
+COEFS = np.random.default_rng(0).normal(size=(3 * _slabs_jit.CELLS, 6))
+TWINS = [
+    Twin(_slabs_jit.local_g, local_g, [(25.0, 1, 0.3), (25.0, 4, 0.7), (25.0, 6, 0.97)]),
+    Twin(_slabs_jit.spline, spline, [(COEFS, x) for x in (0.0, 0.51, 2.99, 3.1)]),
+]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.reference import slabs as plain_slabs
+from tests.reference.twins import Twin, compares
 
 from credo.subsets import _enumerate_jit as _jit
 from credo.subsets import _slabs_jit
@@ -42,6 +43,7 @@ def keep(T, j):
     return T[j + 1 :, j + 1 :]
 
 
+@compares(_slabs_jit.log_evidence, _slabs_jit.log_evidences, _slabs_jit.shrinkage, _slabs_jit.spread)
 @pytest.mark.parametrize("name", SLABS)
 def test_evidence_and_moments_equal_their_twins(name):
     prior, d, kind, options = slab(name, yy=2.3), 18, name.split()[0], SLABS[name]
@@ -63,32 +65,7 @@ def test_evidence_and_moments_equal_their_twins(name):
     assert np.isneginf(_slabs_jit.log_evidence(prior.formula(40), 19, 0.5, 0.0)) == (kind != "normal")
 
 
-def test_local_g_and_splines():
-    for k, rest in [(1, 0.3), (4, 0.7), (6, 0.97)]:
-        assert_allclose(_slabs_jit.local_g(25.0, k, rest), plain_slabs.local_g(25.0, k, rest))
-    coefs = np.random.default_rng(0).normal(size=(3 * 16, 6))
-    for x in (0.0, 0.51, 2.99, 3.1):
-        cell = min(int(16 * x), len(coefs) - 1)
-        assert_allclose(_slabs_jit.spline(coefs, x), np.polynomial.polynomial.polyval(16 * x - cell, coefs[cell]))
-
-
-@pytest.mark.parametrize("name", SLABS)
-def test_spread_is_that_of_the_posteriors(name):
-    prior = slab(name, yy=2.3)
-    f = prior.formula(15)
-    for k, rest in [(0, 1.0), (1, 0.8), (4, 0.2), (15, 1e-4)]:
-        laws = prior.posteriors(k, rest)[0]
-        inflation = [1 if np.isinf(law.df) else law.df / (law.df - 2) for law in laws]
-        first = sum(law.weight * law.shrink for law in laws)
-        second = sum(law.weight * law.shrink**2 for law in laws)
-        coefs = sum(law.weight * law.shrink * law.noise * i for law, i in zip(laws, inflation, strict=True))
-        noise = sum(law.weight * law.noise * i for law, i in zip(laws, inflation, strict=True))
-        got = _slabs_jit.spread(f, k, rest)
-        assert_allclose(got[3], noise, rtol=1e-7)
-        if k:
-            assert_allclose(got[:3], [first, second, coefs], rtol=1e-7)
-
-
+@compares(_jit.drop, _jit.keep)
 @pytest.mark.parametrize("j", [0, 1, 4])
 def test_drop_and_keep_leave_the_right_triangle(j):
     T = np.zeros((7, 6, 6))
@@ -102,18 +79,20 @@ def test_drop_and_keep_leave_the_right_triangle(j):
     assert_array_equal(np.triu(T[j + 1, j + 1 :, j + 1 :]), np.triu(keep(T[j], j)))
 
 
-def test_sift_keeps_the_largest():
-    rng = np.random.default_rng(0)
-    values, places = np.full(20, -np.inf), np.full(20, -1)
-    stream = rng.normal(size=500)
-    plain = [-np.inf] * 20
-    for place, value in enumerate(stream):
-        if value > values[0]:
-            _jit.sift(values, places, value, place)
-        heapq.heappushpop(plain, value)
-        assert values[0] == plain[0]
-    assert_array_equal(np.sort(values), np.sort(stream)[-20:])
-    assert_array_equal(stream[places], values)
+def sift(values, places, value, place):
+    heap = list(zip(values, places, strict=True))
+    heapq.heapreplace(heap, (value, place))
+    values[:], places[:] = zip(*heap, strict=True)
+
+
+def heaps(size=20, n=80):
+    """A heap of the largest values of a stream, with each of the next values that is larger than its smallest."""
+    stream = np.random.default_rng(0).normal(size=n)
+    values, places = np.sort(stream[:size]), np.argsort(stream[:size])
+    for place in range(size, n):
+        if stream[place] > values[0]:
+            yield values.copy(), places.copy(), stream[place], place
+            sift(values, places, stream[place], place)
 
 
 def explore(R, prior, log_prior, log_scale):
@@ -129,13 +108,14 @@ def explore(R, prior, log_prior, log_scale):
         k = len(chosen)
         logdet = np.linalg.slogdet(A)[1] + log_scale[chosen].sum()
         value = log_prior[k] + float(prior.score(k, rest, logdet))
-        mean, square = np.zeros(d), np.zeros((d, d))
+        mean, square, noise = np.zeros(d), np.zeros((d, d)), 0.0
         for law in prior.posteriors(k, rest)[0] if value > -np.inf else []:
             inflation = 1 if np.isinf(law.df) else law.df / (law.df - 2)
             mean[chosen] += law.weight * law.shrink * beta
             part = law.shrink**2 * np.outer(beta, beta) + law.noise * inflation * law.shrink * np.linalg.inv(A)
             square[np.ix_(chosen, chosen)] += law.weight * part
-        found.append((value, np.array(bits), rest, mean, square))
+            noise += law.weight * law.noise * inflation
+        found.append((value, np.array(bits), rest, noise, mean, square))
     return found
 
 
@@ -158,6 +138,7 @@ def run(R, prior, log_prior, log_scale, *, depth=0, unit=0.0, least=None):
     return [sum(parts) for parts in zip(*totals, strict=True)], scores, top, best
 
 
+@compares(_jit.explore)
 @pytest.mark.parametrize("name", SLABS)
 @pytest.mark.parametrize("depth", [0, 3])
 def test_explore_equals_its_twin(name, depth):
@@ -166,19 +147,17 @@ def test_explore_equals_its_twin(name, depth):
     prior = slab(name)
     plain = explore(R, prior, log_prior, log_scale)
     (counts, masses, mean, square), scores, top, best = run(R, prior, log_prior, log_scale, depth=depth)
-    values = np.array([value for value, *_ in plain])
-    weight = np.exp(values)
+    values, bits, rests, noises, means, squares = map(np.array, zip(*plain, strict=True))
+    weight, sizes = np.exp(values), bits.sum(axis=1)
     assert_allclose(scores, values, rtol=1e-9)
-    assert_allclose(masses[0], weight.sum(), rtol=1e-8)
-    bits = np.array([bits for _, bits, *_ in plain])
+    assert_allclose([masses[0], masses[4]], [weight.sum(), weight @ noises], rtol=1e-8)
     assert_allclose(counts[0, :d], weight @ bits, rtol=1e-8)
-    assert_allclose(counts[1], np.bincount(bits.sum(axis=1), weight), rtol=1e-8)
-    assert_allclose(mean, sum(w * m for w, (_, _, _, m, _) in zip(weight, plain, strict=True)), rtol=1e-6)
-    expected = sum(w * s for w, (*_, s) in zip(weight, plain, strict=True))
+    assert_allclose(counts[1], np.bincount(sizes, weight), rtol=1e-8)
+    assert_allclose(mean, weight @ means, rtol=1e-6)
+    expected = np.tensordot(weight, squares, axes=1)
     assert_allclose(np.tril(square), np.tril(expected), rtol=1e-6, atol=1e-12 * weight.sum())
     if depth == 0:
         assert_allclose(np.sort(top[0]), np.sort(values)[-4:], rtol=1e-9)
-        rests, sizes = np.array([rest for _, _, rest, *_ in plain]), bits.sum(axis=1)
         assert_allclose(best[0], [rests[sizes == k].min() for k in range(d + 1)], rtol=1e-9)
 
 
@@ -191,6 +170,7 @@ def test_units_of_the_sums_are_changed_where_weights_outgrow_them():
         assert_allclose(a, b, rtol=1e-12)
 
 
+@compares(_jit.hold, _jit.merge)
 def test_hold_and_merge_sum_over_both_fates_of_a_column():
     """Two columns: sums over {∅, {1}} are held, those over {{0}, {0, 1}} merged with them."""
     R = triangle(2)
@@ -225,25 +205,27 @@ def test_dependent_columns_are_passed_over():
     assert_allclose(mean[0], mean[2])
 
 
-def decided(R, place):
+def decided(R, bits):
     """T as `explore` has it at a subset, by its twin."""
     d = len(R) - 1
     T = np.zeros((d + 1, d + 1, d + 1))
     T[0] = R
     for j in range(d):
-        T[j + 1, j + 1 :, j + 1 :] = keep(T[j], j) if (place >> (d - 1 - j)) & 1 else drop(T[j], j)
+        T[j + 1, j + 1 :, j + 1 :] = keep(T[j], j) if bits[j] else drop(T[j], j)
     return T
 
 
-@pytest.mark.parametrize("place", [0b111111, 0b010110, 0b100001])
-def test_left_is_the_smallest_distance_to_the_span_of_the_others(place):
-    R, d = triangle(6), 6
-    members = np.array([j for j in range(d) if (place >> (d - 1 - j)) & 1])
-    expected = []
+def left(T, members):
+    """The smallest distance of a member to the span of the others."""
+    distances = []
     for j in members:
-        others = R[:, [i for i in members if i != j]]
-        expected.append(np.linalg.norm(R[:, j] - others @ np.linalg.lstsq(others, R[:, j])[0]))
-    assert_allclose(_jit.left(decided(R, place), members), min(expected), rtol=1e-10)
+        others = T[0][:, members[members != j]]
+        distances.append(np.linalg.norm(T[0][:, j] - others @ np.linalg.lstsq(others, T[0][:, j])[0]))
+    return min(distances)
+
+
+DECIDED = [(decided(triangle(6), bits), np.flatnonzero(bits)) for bits in product([0, 1], repeat=6) if any(bits)]
+TWINS = [Twin(_jit.sift, sift, list(heaps())), Twin(_jit.left, left, DECIDED, rtol=1e-10)]
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))), ids=str)

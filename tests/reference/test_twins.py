@@ -1,33 +1,67 @@
-"""Every compiled function equals its plain twin; `twins.py` says how to give it one."""
+"""Every compiled function equals plain NumPy; `twins.py` says how to compare one."""
 
+import ast
 from copy import deepcopy
 from importlib import import_module
+from inspect import getsource
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
 
 import credo
 
-# Packages whose compiled functions are all here; those of the others are compared by tests of their own.
-PACKAGES = ("inference", "kernel_machines", "kernels", "linalg")
 HERE, SOURCE = Path(__file__).parent, Path(credo.__file__).parent
-FILES = [path for path in sorted(HERE.glob("*.py")) if "\nTWINS = " in path.read_text() and path.stem != "test_twins"]
-TWINS = [twin for path in FILES for twin in import_module(f"tests.reference.{path.stem}").TWINS]
+MODULES = [
+    import_module(f"tests.reference.{path.stem}") for path in sorted(HERE.glob("*.py")) if path != Path(__file__)
+]
+TWINS = [twin for module in MODULES for twin in getattr(module, "TWINS", [])]
+TESTS = [test for module in MODULES for test in vars(module).values() if hasattr(test, "compiled")]
 
 
 def compiled_functions():
-    for package in PACKAGES:
-        for path in sorted((SOURCE / package).rglob("*_jit.py")):
-            module = import_module("credo." + ".".join(path.relative_to(SOURCE).with_suffix("").parts))
-            for name, value in vars(module).items():
-                if hasattr(value, "py_func") and value.__module__ == module.__name__ and not name.startswith("_"):
-                    yield value
+    for path in sorted(SOURCE.rglob("*_jit.py")):
+        module = import_module("credo." + ".".join(path.relative_to(SOURCE).with_suffix("").parts))
+        for name, value in vars(module).items():
+            if hasattr(value, "py_func") and value.__module__ == module.__name__ and not name.startswith("_"):
+                yield value
 
 
-def test_every_compiled_function_has_a_twin():
-    missing = {function.__name__ for function in compiled_functions()} - {twin.compiled.__name__ for twin in TWINS}
-    assert not missing and TWINS
+def functions_used(test):
+    """The functions that a test refers to in its body, or in other functions of its module that it uses."""
+    found, new, scope = set(), [test], test.__globals__
+    while new:
+        (definition,) = ast.parse(getsource(new.pop())).body
+        for node in ast.walk(ast.Module(definition.body, [])):
+            value = scope.get(node.id) if isinstance(node, ast.Name) else None
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                value = getattr(scope.get(node.value.id), node.attr, None)
+            if (isinstance(value, FunctionType) or hasattr(value, "py_func")) and value not in found:
+                found.add(value)
+                new += [value] if getattr(value, "__globals__", None) is scope else []
+    return found
+
+
+def test_every_compiled_function_is_compared():
+    compared = {twin.compiled for twin in TWINS}.union(*(test.compiled for test in TESTS))
+    assert [function for function in compiled_functions() if function not in compared] == []
+
+
+@pytest.mark.parametrize("test", TESTS, ids=lambda test: test.__name__)
+def test_a_test_calls_what_it_compares(test):
+    assert test.__name__.startswith("test_") and test.__module__.split(".")[-1].startswith("test_")
+    assert set(test.compiled) <= functions_used(test)
+
+
+def assert_equal(found, expected, twin):
+    if isinstance(expected, tuple):
+        for one, other in zip(found, expected, strict=True):
+            assert_equal(one, other, twin)
+    elif expected is None:
+        assert found is None
+    else:
+        np.testing.assert_allclose(found, expected, rtol=twin.rtol, atol=twin.atol)
 
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.compiled.__name__)
@@ -35,9 +69,6 @@ def test_a_compiled_function_equals_its_twin(twin):
     assert twin.calls
     for arguments in twin.calls:
         ours, plain = deepcopy(arguments), deepcopy(arguments)
-        found, expected = twin.run(*ours), twin.plain(*plain)
-        assert (found is None) == (expected is None)
-        pairs = [] if found is None else [(found, expected)]
-        pairs += [pair for i, pair in enumerate(zip(ours, plain, strict=True)) if i not in twin.ignore]
-        for one, other in pairs:
-            np.testing.assert_allclose(one, other, rtol=twin.rtol, atol=twin.atol)
+        assert_equal(twin.run(*ours), twin.plain(*plain), twin)
+        compared = [i for i in range(len(ours)) if i not in twin.ignore]
+        assert_equal(tuple(ours[i] for i in compared), tuple(plain[i] for i in compared), twin)

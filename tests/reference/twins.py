@@ -1,9 +1,9 @@
-"""Plain NumPy twins of compiled functions.
+"""How compiled functions are compared with plain NumPy.
 
-A module of `tests/reference` exports `TWINS`, one `Twin` for each compiled function: a plain function of the same
-arguments, which changes the same arrays and returns the same, and the arguments of some calls. `test_twins.py` calls
-both with copies of the arguments, compares what they return and every array among the arguments, and fails for a
-public function of a `*_jit` module that has no twin.
+Every public function of a `*_jit` module has either of two comparisons, or `test_twins.py` fails. A module of
+`tests/reference` lists in `TWINS` plain functions of the same arguments, which change the same arrays and return the
+same; `test_twins.py` calls both with copies of the arguments, and compares what they return and all arguments. Where
+that isn't enough, as for a factor that is unique but for signs, a test is marked with `compares`.
 """
 
 from __future__ import annotations
@@ -40,3 +40,13 @@ class Twin:
             return self.compiled(*arguments)
         first, second = (self.compiled(start, 2, *arguments) for start in (0, 1))
         return None if first is None else first + second
+
+
+def compares(*compiled: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Marks a test, in a module test_*_jit.py, that calls these compiled functions and compares them itself."""
+
+    def marked(test: Callable[..., None]) -> Callable[..., None]:
+        test.compiled = compiled  # type: ignore[attr-defined]
+        return test
+
+    return marked

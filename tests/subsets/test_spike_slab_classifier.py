@@ -149,6 +149,16 @@ def test_the_sampler_agrees_with_enumeration_within_its_own_error():
     np.testing.assert_allclose(found.predict_proba(X), exact.predict_proba(X), atol=0.01)
 
 
+def test_a_full_cache_of_models_changes_nothing(monkeypatch):
+    X, y = data(1)
+    settings = {"search": "gibbs", "n_draws": 500, "random_state": 0}
+    kept = SpikeSlabClassifier(0.3, **settings).fit(X, y)
+    monkeypatch.setattr("credo.subsets.logistic._sampler._CACHED", 0)
+    forgotten = SpikeSlabClassifier(0.3, **settings).fit(X, y)
+    np.testing.assert_allclose(forgotten.inclusion_probabilities_, kept.inclusion_probabilities_, rtol=1e-5)
+    assert forgotten.map_model_ == kept.map_model_
+
+
 def test_equal_columns_share_evenly():
     X, y = data(2)
     X = np.column_stack([X, 3.0 - 2.0 * X[:, 1]])

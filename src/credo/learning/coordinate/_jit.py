@@ -1,4 +1,4 @@
-"""Passes of coordinate descent, compiled; `tests/reference/test_coordinate_jit.py` has the same in plain NumPy.
+"""Passes of coordinate descent, compiled; `tests/reference/coordinate.py` has the same in plain NumPy.
 
 Each coordinate is set to its own optimum, w_j = S(x_jᵀr + ‖x_j‖² w_j, l1) / (‖x_j‖² + l2), with S the soft threshold
 (Friedman, Hastie & Tibshirani 2010, eq. 5). Every few passes the iterates are extrapolated (Bertrand & Massias 2021),
