@@ -72,9 +72,17 @@ def merge_equal_rows(table: Array, weight: Array) -> tuple[Index, Index, Array]:
     ([1, 0], [1, 0, 1], [1.0, 2.0])
     """
     filled = np.where(np.isnan(table), np.inf, table)
-    first, which = np.unique(filled, axis=0, return_index=True, return_inverse=True)[1:]
-    which = which.ravel()
-    return first, which, np.bincount(which, weight).astype(np.float64)
+    order = np.argsort(filled[:, 0], kind="stable")
+    new = filled[order[1:], 0] != filled[order[:-1], 0]
+    # By further columns only as long as different rows agree in all those before: much faster than np.unique.
+    for column in filled.T[1:]:
+        if (new | (filled[order[1:]] == filled[order[:-1]]).all(axis=1)).all():
+            break
+        order = order[np.lexsort((column[order], np.append(0, np.cumsum(new))))]
+        new |= column[order[1:]] != column[order[:-1]]
+    which = np.empty(len(order), dtype=np.intp)
+    which[order] = np.append(0, np.cumsum(new))
+    return order[np.append(True, new)], which, np.bincount(which, weight).astype(np.float64)
 
 
 def observed(y: Any) -> Any:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy.linalg import lapack
 
-from credo.estimator import check_positive, check_shapes
+from credo.estimator import check_positive, check_shapes, is_sparse
 from credo.linear._graded import graded_svd
-from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, is_sparse, means
+from credo.linear._rows import BLOCK_ENTRIES, EPS, centred, column_norms, flat_columns, means
 from credo.linear._spectrum import spectrum
 from credo.linear.summary import RowSummary
 

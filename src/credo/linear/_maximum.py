@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg as sla
 
+from credo.estimator import is_sparse
 from credo.linear._ascent import COLLINEAR, Monitor, Optimum, newton, newton_cg
 from credo.linear._graded import graded_axes
-from credo.linear._rows import EPS, column_norms, is_sparse
+from credo.linear._rows import EPS, column_norms
 from credo.linear._softmax import MatrixFreeObjective, Objective, contrasts
 
 Array = NDArray[np.float64]

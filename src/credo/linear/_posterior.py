@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.distributions import Distribution, Normal, StudentT, t_variance
-from credo.estimator import check_shapes
-from credo.linear._rows import EPS, is_sparse
+from credo.estimator import check_shapes, is_sparse
+from credo.linear._rows import EPS
 from credo.linear._spectrum import Spectrum
 
 Array = NDArray[np.float64]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse as sp
 from scipy.linalg import lapack
 
 Array = NDArray[np.float64]
@@ -37,11 +36,6 @@ class Kept:
         if given.ndim == 0:
             return cls(rows.copy(), weight, np.arange(rows.shape[0]), rows.shape[0])
         return cls(rows.copy(), weight, np.flatnonzero(given > 0), len(given))
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether X is a scipy sparse array or matrix."""
-    return bool(sp.issparse(X))
 
 
 def means(X: Array, weight: Array | None) -> Array:
@@ -116,18 +110,6 @@ def column_norms(A: Array) -> Array:
     largest = np.abs(A).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)
     return largest * np.sqrt(np.square(A / unit).sum(axis=0))
-
-
-def merge_equal_rows(X: Array, y: NDArray[Any], weight: Array) -> tuple[NDArray[np.intp], Array]:
-    """Positions of the distinct rows (x, y), in an order that doesn't depend on theirs, and their added-up weights."""
-    # Distinct rows have distinct projections on a direction in general position.
-    direction = np.cos(np.arange(1.0, X.shape[1] + 1) ** 2)
-    order = np.lexsort((y, np.einsum("ij,j->i", X, direction)))
-    same = (y[order[1:]] == y[order[:-1]]) & (X[order[1:]] == X[order[:-1]]).all(axis=1)
-    starts = np.flatnonzero(np.append(True, ~same))
-    total = np.zeros_like(weight)
-    total[order[starts]] = np.add.reduceat(weight[order], starts)
-    return order[starts], total
 
 
 def same_intercept(before: bool, now: bool) -> None:

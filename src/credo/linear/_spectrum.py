@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg as sla
 from scipy import sparse as sp
 
-from credo.estimator import check_positive, check_shapes, require_squares, training_rows
+from credo.estimator import check_positive, check_shapes, is_sparse, require_squares, training_rows
 from credo.linear._graded import graded_svd
-from credo.linear._rows import EPS, column_norms, flat_columns, is_sparse
+from credo.linear._rows import EPS, column_norms, flat_columns
 from credo.linear.summary import RowSummary, reduced, row_summary
 
 Array = NDArray[np.float64]

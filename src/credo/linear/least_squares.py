@@ -10,10 +10,10 @@ from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import StudentT, t_variance
-from credo.estimator import FitWarning, Result
+from credo.estimator import FitWarning, Result, is_sparse
 from credo.linear._design import Solution, least_squares, orthonormal_rows, sparse_least_squares
 from credo.linear._model import LinearModel
-from credo.linear._rows import KEPT_ENTRIES, Kept, is_sparse
+from credo.linear._rows import KEPT_ENTRIES, Kept
 from credo.linear.summary import RowSummary, row_summary
 from credo.notices import warn
 
