@@ -235,17 +235,10 @@ class LMSRegression(Regressor):
         """The coefficients, without standard deviations, because LMS doesn't estimate a covariance."""
         check_is_fitted(self)
         interval_level(level)
-        names, estimates = self._feature_names(), list(self.coef_)
-        if self.fit_intercept:
-            names, estimates = ["intercept", *names], [self.intercept_, *estimates]
-        return Table(
-            "Linear regression by least mean squares",
-            {"parameter": names, "estimate": estimates, "sd": [None] * len(names)},
-            notes=(
-                f"noise sd {self.noise_std_:.4g}; for standard errors use LinearRegression",
-                self.result_.message,
-            ),
-        )
+        lines = [("intercept", self.intercept_)] if self.fit_intercept else []
+        lines += zip(self._feature_names(), self.coef_, strict=True)
+        noise = f"noise sd {self.noise_std_:.4g}; for standard errors use LinearRegression"
+        return Table.of_estimates("Linear regression by least mean squares", lines, notes=(noise, self.result_.message))
 
     def _dist(self, rows: Array, *, latent: bool) -> Normal:
         if latent:

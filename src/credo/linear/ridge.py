@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import Distribution, t_variance
 from credo.estimator import FitWarning, Result, nonnegative, training_rows
+from credo.learning import best_penalty, penalties, residual_noise
 from credo.linear._model import LinearModel
 from credo.linear._posterior import Posterior
 from credo.linear._rows import BLOCK_ENTRIES
@@ -74,11 +75,11 @@ class Ridge(LinearModel):
             return self._learn(data, nonnegative("alpha", self.alpha))
         if self.alpha != "loo":
             raise ValueError(f'alpha must be a number or "loo"; got {self.alpha!r}')
-        self.alphas_ = _candidates(data, self.alphas)
+        self.alphas_ = penalties(self.alphas, _default_alphas(data))
         self.loo_errors_ = _loo_errors(data, rows, target, weight, self.alphas_)
-        best = int(np.argmin(self.loo_errors_))
-        self._learn(data, float(self.alphas_[best]))
-        self.result_ = Result(True, len(self.alphas_), _choice_message(best, len(self.alphas_)))
+        alpha, result = best_penalty(self.alphas_, self.loo_errors_, advice="the inputs may have little linear effect")
+        self._learn(data, alpha)
+        self.result_ = result
         return self
 
     def fit_summary(self, summary: RowSummary) -> Self:
@@ -160,21 +161,13 @@ def ridge_path(
     """
     rows, target, *_ = training_rows("ridge_path", X, y, sparse="csr")
     data = spectrum(rows, target, center=fit_intercept)
-    alphas = _candidates(data, alphas)
+    alphas = penalties(alphas, _default_alphas(data))
     coefs = data.V @ ((data.q * data.s)[:, None] / ((data.s**2)[:, None] + alphas))
     return alphas, coefs, _loo_errors(data, rows, target, None, alphas)
 
 
-def _candidates(data: Spectrum, alphas: ArrayLike | None) -> Array:
-    """The values of α to try, largest first."""
-    if alphas is None:
-        if not len(data.s):
-            return np.array([1.0])
-        return np.geomspace(1e3 * data.s.max() ** 2, 1e-3 * data.s.min() ** 2, 200)
-    values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-    if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError(f"alphas must be one or more finite numbers, not negative; got {alphas!r}")
-    return np.sort(values)[::-1]
+def _default_alphas(data: Spectrum) -> Array:
+    return np.geomspace(1e3 * data.s.max() ** 2, 1e-3 * data.s.min() ** 2, 200) if len(data.s) else np.array([1.0])
 
 
 def _std(scale: Array, factor: float) -> Array:
@@ -205,28 +198,11 @@ def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas
     return total / data.weight
 
 
-def _choice_message(best: int, n_alphas: int) -> str:
-    if n_alphas > 1 and best == 0:
-        return "the largest alpha was selected: try larger values; the inputs may have little linear effect"
-    if n_alphas > 1 and best == n_alphas - 1:
-        return "the smallest alpha was selected: hardly any penalty is needed"
-    return "alpha selected by leave-one-out cross-validation"
-
-
 def _posterior(data: Spectrum, alpha: float) -> Posterior:
     """The posterior at a fixed ratio α of noise to prior variance, with σ² from the residuals."""
     square = data.s**2
     shrinkage = alpha / (square + alpha)  # 1 − hᵢ along each direction
-    free = max(data.dof - len(square), 0.0)
-    # With as many directions as observations, the residuals are rounding errors.
-    rss = (data.rss if free > 0 else 0.0) + float(((shrinkage * data.q) ** 2).sum())
-    # ν − γ, which makes the estimate unbiased where the prior holds (Bishop 3.95); its degrees of freedom are
-    # Satterthwaite's for the weighted sum of squares that the residuals are.
-    weight = free + float(shrinkage.sum())
-    noise = rss / weight if weight > 0 else np.nan
-    # In units of the largest, because squares may underflow.
-    unit = 1.0 if free > 0 else float(shrinkage.max(initial=0.0))
-    dof = (weight / unit) ** 2 / (free + float(((shrinkage / unit) ** 2).sum())) if weight > 0 else 0.0
+    noise, dof = residual_noise(shrinkage, data.q, free=max(data.dof - len(square), 0.0), rss=data.rss)
     return Posterior(
         spectrum=data,
         coef=data.V @ (data.s * data.q / (square + alpha)),
