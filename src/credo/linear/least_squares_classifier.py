@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg as sla
 
 from credo.estimator import FitWarning, LinearClassifier, Result, is_sparse
-from credo.linear._graded import graded_svd
-from credo.linear._rows import column_norms, flat_columns
+from credo.linear._rows import column_norms, flat_columns, graded_svd
 from credo.linear._spectrum import spectrum
 from credo.linear.summary import row_summary
 from credo.notices import warn

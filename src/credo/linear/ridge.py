@@ -7,20 +7,18 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.distributions import Distribution, t_variance
 from credo.estimator import FitWarning, Result, nonnegative, training_rows
 from credo.learning import best_penalty, penalties, residual_noise
-from credo.linear._model import LinearModel
-from credo.linear._posterior import Posterior
+from credo.linear._model import PosteriorModel
 from credo.linear._rows import BLOCK_ENTRIES
-from credo.linear._spectrum import Spectrum, spectrum
+from credo.linear._spectrum import Posterior, Spectrum, spectrum
 from credo.linear.summary import RowSummary
 from credo.notices import warn
 
 Array = NDArray[np.float64]
 
 
-class Ridge(LinearModel):
+class Ridge(PosteriorModel):
     """Least squares with an ℓ₂ penalty on the coefficients: min ‖y − b − Xw‖² + α‖w‖².
 
     The MAP estimate under w ~ N(0, (σ²/α) I); the intercept is not penalized. Equivalent to scikit-learn's `Ridge` in
@@ -57,8 +55,6 @@ class Ridge(LinearModel):
 
     _title = "Ridge regression"
 
-    posterior_: Posterior
-
     def __init__(
         self, alpha: float | str = 1.0, *, alphas: ArrayLike | None = None, fit_intercept: bool = True
     ) -> None:  # fmt: skip
@@ -93,12 +89,9 @@ class Ridge(LinearModel):
         return self._learn(Spectrum.of(summary, center=self.fit_intercept), nonnegative("alpha", self.alpha))
 
     def _learn(self, data: Spectrum, alpha: float) -> Self:
-        self.alpha_, self.posterior_ = alpha, _posterior(data, alpha)
-        self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
+        self.alpha_ = alpha
+        self._keep_posterior(_posterior(data, alpha))
         self.dof_, self.noise_std_ = self.posterior_.df, float(np.sqrt(self.posterior_.noise_variance))
-        factor = float(np.sqrt(t_variance(self.dof_)))
-        self.coef_std_ = _std(self.posterior_.coef_scale(), factor)
-        self.intercept_std_ = float(_std(np.asarray(self.posterior_.intercept_scale()), factor))
         message = "solved directly"
         if alpha == 0 and not data.spans_all:
             message = (
@@ -109,23 +102,6 @@ class Ridge(LinearModel):
             warn(message, FitWarning, stacklevel=3)
         self.result_ = Result(True, 1, message)
         return self
-
-    def _mean(self, rows: Array) -> Array:
-        return self.posterior_.mean(rows)
-
-    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
-        self._require_noise()
-        return self.posterior_.predictive(rows, latent=latent)
-
-    def _covariance(self, rows: Array) -> Array:
-        self._require_noise()
-        return self.posterior_.covariance(rows)
-
-    def _scales(self) -> tuple[Array, float]:
-        return self.posterior_.coef_scale(), self.posterior_.intercept_scale()
-
-    def _df(self) -> float:
-        return self.dof_
 
     def _notes(self) -> tuple[str, ...]:
         noise = f"noise sd {self.noise_std_:.4g} with {self.dof_:.1f} degrees of freedom"
@@ -168,11 +144,6 @@ def ridge_path(
 
 def _default_alphas(data: Spectrum) -> Array:
     return np.geomspace(1e3 * data.s.max() ** 2, 1e-3 * data.s.min() ** 2, 200) if len(data.s) else np.array([1.0])
-
-
-def _std(scale: Array, factor: float) -> Array:
-    """Standard deviations from scales, zero for a scale of zero even if the factor is infinite."""
-    return np.where(scale > 0, np.where(scale > 0, scale, 1.0) * factor, scale)
 
 
 def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas: Array) -> Array:
