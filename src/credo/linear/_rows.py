@@ -116,6 +116,14 @@ def column_norms(A: Array) -> Array:
     return largest * np.sqrt(np.square(A / unit).sum(axis=0))
 
 
+def collinear(rank: int, n_features: int, advice: str) -> str:
+    """The message for columns of lower rank."""
+    return (
+        f"the {n_features} columns are collinear (rank {rank}), so the coefficients are not unique and those of "
+        f"smallest norm are given: {advice}"
+    )
+
+
 def same_intercept(before: bool, now: bool) -> None:
     """Raise an error if `fit_intercept` has changed between two calls of `partial_fit`."""
     if bool(before) != bool(now):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import StudentT, t_variance
 from credo.estimator import FitWarning, Result, check_positive, check_shapes, is_sparse
 from credo.linear._model import LinearModel
-from credo.linear._rows import BLOCK_ENTRIES, EPS, KEPT_ENTRIES, Kept, column_norms, flat_columns, graded_svd
+from credo.linear._rows import BLOCK_ENTRIES, EPS, KEPT_ENTRIES, Kept, collinear, column_norms, flat_columns, graded_svd
 from credo.linear._spectrum import spectrum
 from credo.linear.summary import RowSummary, row_summary
 from credo.notices import warn
@@ -275,10 +275,7 @@ class LinearRegression(LinearModel):
     def _outcome(self) -> Result:
         if self.rank_ == len(self.coef_):
             return Result(True, 1, "solved directly")
-        message = (
-            f"the {len(self.coef_)} columns are collinear (rank {self.rank_}), so the coefficients are not unique and "
-            "those of smallest norm are given: drop columns, or use BayesianLinearRegression"
-        )
+        message = collinear(self.rank_, len(self.coef_), "drop columns, or use BayesianLinearRegression")
         warn(message, FitWarning, stacklevel=4)
         return Result(True, 1, message)
 

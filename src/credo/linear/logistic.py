@@ -22,7 +22,7 @@ from credo.estimator import (
     require_squares,
 )
 from credo.linear._ascent import COLLINEAR, Monitor, Optimum, newton, newton_cg, steepest_ascent
-from credo.linear._rows import EPS, column_norms, graded_axes
+from credo.linear._rows import EPS, collinear, column_norms, graded_axes
 from credo.linear._separable import SeparationMonitor
 from credo.linear._softmax import MatrixFreeObjective, Objective, contrasts
 from credo.notices import warn
@@ -148,7 +148,7 @@ class LogisticRegression(LinearClassifier):
         else:
             top = self._ascend(objective, tol, max_iter, monitor)
         optimum = top.optimum
-        self.coef_, self.intercept_ = top.coef, top.intercept
+        self.coef_, self.intercept_ = top.coefficients()
         self.log_likelihood_, self.n_parameters_ = optimum.point.log_likelihood, top.n_parameters
         self.n_observations_, self.n_iter_ = objective.total, max(optimum.n_iter, 1)
         if alpha == 0 and optimum.known_curvature is not None:
@@ -195,10 +195,7 @@ class LogisticRegression(LinearClassifier):
         message = f"converged in {steps}"
         if top.V is None or self.alpha > 0 or top.V.shape[1] == len(top.center):
             return Result(True, end.n_iter, message)
-        message = (
-            f"the {len(top.center)} columns are collinear (rank {top.V.shape[1]}), so the coefficients are not "
-            "unique and those of smallest norm are given: drop columns, or use alpha>0"
-        )
+        message = collinear(top.V.shape[1], len(top.center), "drop columns, or use alpha>0")
         warn(message, FitWarning, stacklevel=3)
         return Result(True, end.n_iter, message)
 
@@ -224,22 +221,13 @@ class Maximum:
     determined: NDArray[np.bool_] | None = None
 
     @property
-    def coef(self) -> Array:
-        """Weights in the units of X: one row for two classes, else one for each class."""
-        return self.coefficients(self.optimum.point.theta)[0]
-
-    @property
-    def intercept(self) -> Array:
-        return self.coefficients(self.optimum.point.theta)[1]
-
-    @property
     def n_parameters(self) -> int:
         """Free parameters that the rows determine."""
         return int(np.prod(self.objective.shape))
 
-    def coefficients(self, theta: Array) -> tuple[Array, Array]:
-        """Weights and intercepts in the units of X."""
-        coef, level = self.objective.coefficients(theta)
+    def coefficients(self) -> tuple[Array, Array]:
+        """Weights and intercepts in the units of X: one row for two classes, else one for each class."""
+        coef, level = self.objective.coefficients(self.optimum.point.theta)
         if self.V is None:
             return coef, level
         coef = coef @ self.V.T
