@@ -1,13 +1,13 @@
 """Deadlines end the loops of solvers, in the thread that set them and in those that work for it."""
 
-from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 
 import numpy as np
 import pytest
 
 import credo
-from credo.deadlines import TimeUp, carried, check, until
+from credo.deadlines import TimeUp, check, until
+from credo.linalg import parallel_map
 
 
 def test_without_a_deadline_nothing_happens():
@@ -24,13 +24,9 @@ def test_a_deadline_that_has_passed_raises_inside_the_block_only():
     check()
 
 
-def test_another_thread_has_the_deadline_only_if_it_is_carried_there():
-    with until(monotonic() - 1.0), ThreadPoolExecutor(1) as pool:
-        pool.submit(check).result()
-        with pytest.raises(TimeUp):
-            pool.submit(carried(check)).result()
-        # The thread is used again, and has forgotten it.
-        pool.submit(check).result()
+def test_parallel_work_has_the_deadline():
+    with until(monotonic() - 1.0), pytest.raises(TimeUp):
+        parallel_map(lambda _: check(), range(4), n_jobs=2)
 
 
 RNG = np.random.default_rng(0)

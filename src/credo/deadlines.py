@@ -6,14 +6,10 @@ does nothing unless the caller has set a deadline.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
-from typing import ParamSpec, TypeVar
-
-Arguments = ParamSpec("Arguments")
-Value = TypeVar("Value")
 
 _deadline: ContextVar[float | None] = ContextVar("credo_deadline", default=None)
 
@@ -41,14 +37,3 @@ def check() -> None:
     deadline = _deadline.get()
     if deadline is not None and monotonic() > deadline:
         raise TimeUp
-
-
-def carried(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
-    """The function to be run in another thread with the deadline of this one."""
-    deadline = _deadline.get()
-
-    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
-        with until(deadline):
-            return function(*args, **kwargs)
-
-    return run

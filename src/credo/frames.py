@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.util import find_spec
@@ -58,6 +58,12 @@ class Table:
     notes: Sequence[str] = field(default=())
     # The most rows that are printed.
     most: int = 400
+
+    @classmethod
+    def of_estimates(cls, title: str, lines: Iterable[tuple[str, Any]], *, notes: Sequence[str] = ()) -> Table:
+        """A table of parameters and their estimates, without standard deviations."""
+        names, estimates = map(list, zip(*lines, strict=True))
+        return cls(title, {"parameter": names, "estimate": estimates, "sd": [None] * len(names)}, notes=notes)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))

@@ -144,8 +144,8 @@ def test_the_path_beats_a_poor_penalty_on_new_rows():
     smallest = KernelRidge(alpha="loo", alphas=[1e5, 1e6]).fit(X, y)
     largest = KernelRidge(alpha="loo", alphas=[1e-8, 1e-9]).fit(X, y)
     assert (
-        "smallest alpha tried was best" in smallest.result_.message
-        and "largest alpha tried was best" in largest.result_.message
+        "smallest alpha was selected" in smallest.result_.message
+        and "largest alpha was selected" in largest.result_.message
     )
 
 
@@ -288,7 +288,7 @@ class Crooked(kernels.RBF):
     [
         ({"alpha": -1.0}, "alpha must be a finite number that is not negative; got -1.0"),
         ({"alpha": "cv"}, "alpha must be a number or \"loo\"; got 'cv'"),
-        ({"alpha": "loo", "alphas": [-1.0]}, "alphas must be one or more finite, nonnegative numbers"),
+        ({"alpha": "loo", "alphas": [-1.0]}, "alphas must be one or more finite numbers, not negative"),
         ({"kernel": "rbf"}, r"kernel must be a kernel such as credo.kernels.RBF\(\), or None; got 'rbf'"),
         ({"kernel": np.dot}, "credo.kernels.from_function"),
         ({"kernel": kernels.RBF([1.0, 2.0, 3.0])}, "3 length scales, but X has 4 columns"),

@@ -157,7 +157,7 @@ def test_heavy_rows_move_no_more_than_it_takes():
 def test_little_memory_gives_the_same_answer(monkeypatch):
     X, y = make_moons(300, noise=0.4, random_state=1)
     whole = KernelPerceptron(n_epochs=5).fit(X, y)
-    monkeypatch.setattr("credo.kernel_machines._perceptron._KEPT", 300 * 33)
+    monkeypatch.setattr("credo.kernel_machines.perceptron._KEPT", 300 * 33)
     monkeypatch.setattr("credo.kernel_machines._rows.BLOCK_ENTRIES", 1000)
     little = KernelPerceptron(n_epochs=5).fit(X, y)
     np.testing.assert_array_equal(whole.mistakes_, little.mistakes_)

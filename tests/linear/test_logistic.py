@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression as Peer
 
 import credo
 from credo.estimator import FitWarning
-from credo.linear import LogisticRegression, _maximum
+from credo.linear import LogisticRegression, logistic
 from credo.linear._softmax import MatrixFreeObjective, Objective
 
 # Hours of study and whether the exam was passed: the worked example of many courses, with its published fit.
@@ -192,7 +192,7 @@ def test_sparse_rows_and_many_parameters(n_classes, monkeypatch):
     y = np.argmax(X @ rng.normal(size=(60, n_classes)) + 0.3 * rng.gumbel(size=(400, n_classes)), axis=1)
     dense = LogisticRegression(0.1).fit(X.toarray(), y)
     np.testing.assert_allclose(LogisticRegression(0.1).fit(X, y).coef_, dense.coef_, atol=1e-8)
-    monkeypatch.setattr(_maximum, "_FEW_PARAMETERS", 10)
+    monkeypatch.setattr(logistic, "_FEW_PARAMETERS", 10)
     wide = LogisticRegression(0.1).fit(X, y)
     np.testing.assert_allclose(wide.coef_, dense.coef_, atol=1e-7)
     np.testing.assert_allclose(LogisticRegression(0.1).fit(X.toarray(), y).coef_, dense.coef_, atol=1e-7)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,9 +78,6 @@ class Bernoulli(Distribution):
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         return (rng.random((n, len(self))) < self.probs).astype(np.int64)
-
-    def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)(self.probs[rows])
 
     def _atoms(self) -> NDArray[np.bool_]:
         return np.ones(len(self), dtype=bool)

@@ -28,17 +28,17 @@ class Immutable:
 class Distribution(Immutable, ABC):
     """One distribution of a number for each row; immutable.
 
-    A subclass defines the moments and the private methods `_cdf`, `_log_prob`, `_crps`, `_quantile`, `_sample` and
-    `_take`; the public methods validate their arguments. Outcomes `y` broadcast against the rows along the last axis: a
-    number, one value for each row, or an array of shape (m, n_rows). A distribution of a single row accepts a whole
-    grid. Parameters are read-only attributes.
+    A subclass defines the moments and the private methods `_cdf`, `_log_prob`, `_crps`, `_quantile` and `_sample`; the
+    public methods validate their arguments. Outcomes `y` broadcast against the rows along the last axis: a number, one
+    value for each row, or an array of shape (m, n_rows). A distribution of a single row accepts a whole grid.
+    Parameters are read-only attributes.
 
     >>> from credo.distributions import Normal
     >>> Normal([0.0, 10.0], [1.0, 2.0]).interval(0.95)[0].round(2)
     array([-1.96,  6.08])
     """
 
-    # The parameters that the repr shows.
+    # The constructor's arguments, which the repr shows; a subclass with others overrides `_take` and the repr.
     _shown: tuple[str, ...] = ()
     # Whether `log_prob` is the log of a probability, not of a density.
     _discrete = False
@@ -190,5 +190,63 @@ class Distribution(Immutable, ABC):
     @abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]: ...
 
+    def _take(self, rows: NDArray[np.intp]) -> Self:
+        return type(self)(*(getattr(self, name)[rows] for name in self._shown))
+
+
+class LocationScale(Distribution):
+    """loc + scale·z for each row, where z is symmetric about zero; a scale of exactly zero is a point mass."""
+
+    _loc: Array
+    _scale: Array
+
     @abstractmethod
-    def _take(self, rows: NDArray[np.intp]) -> Self: ...
+    def _standard_cdf(self, z: Array) -> Array:
+        """The cdf of z."""
+
+    @abstractmethod
+    def _standard_quantile(self, q: Array) -> Array:
+        """The quantiles of z, of shape (n_rows, k) or (1, k)."""
+
+    @abstractmethod
+    def _log_density(self, y: Array) -> Array:
+        """The log density of y where the scale is positive; any value elsewhere."""
+
+    def __len__(self) -> int:
+        return self._loc.size
+
+    def _cdf(self, y: Array) -> Array:
+        return self._standard_cdf(standardize(y, self._loc, self._scale))
+
+    def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
+        z = standardize(y, self._loc, self._scale)
+        return self._standard_cdf(np.where(upper, -z, z))
+
+    def _log_prob(self, y: Array) -> Array:
+        with np.errstate(all="ignore"):
+            density = self._log_density(y)
+        return np.where(self._scale > 0, density, np.where(y == self._loc, np.inf, -np.inf))
+
+    def _quantile(self, q: Array) -> Array:
+        return self._located(self._standard_quantile(q))
+
+    def _isf(self, p: Array) -> Array:
+        return self._located(-self._standard_quantile(p))
+
+    def _located(self, z: Array) -> Array:
+        loc, scale = self._loc[:, None], self._scale[:, None]
+        with np.errstate(all="ignore"):
+            return np.where(scale > 0, loc + scale * z, loc)
+
+    def _atoms(self) -> NDArray[np.bool_]:
+        return self._scale == 0
+
+    def _knots(self) -> Array:
+        return self._loc[None]
+
+
+def standardize(y: Array, loc: Array, scale: Array) -> Array:
+    """(y − loc) / scale; a scale of zero gives ±∞, and +∞ at y = loc, so that the cdf is the step there."""
+    with np.errstate(all="ignore"):
+        z = (y - loc) / scale
+    return np.where((scale == 0) & (y == loc), np.inf, z)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf, ndtr, ndtri
 
 from credo.distributions import _validation as valid
-from credo.distributions._distribution import Array
-from credo.distributions._location_scale import LocationScale, standardize
+from credo.distributions._distribution import Array, LocationScale, standardize
 
 
 class Normal(LocationScale):
@@ -65,9 +64,6 @@ class Normal(LocationScale):
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         return self._loc + self._scale * rng.standard_normal((n, len(self)))
-
-    def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)(self._loc[rows], self._scale[rows])
 
     def _widths(self) -> tuple[Array, Array]:
         # Beyond eight standard deviations the square of the tail is below 1e-30.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,8 +10,7 @@ from scipy.special import exprel, zeta
 
 from credo.distributions import _student_t_cdf as standard
 from credo.distributions import _validation as valid
-from credo.distributions._distribution import Array
-from credo.distributions._location_scale import LocationScale, standardize
+from credo.distributions._distribution import Array, LocationScale, standardize
 from credo.distributions._student_t_cdf import gamma_ratio, log_tail
 
 # Quadrature leaves out tails in which ∫F², in units of the scale, is less than this.
@@ -101,9 +100,6 @@ class StudentT(LocationScale):
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         return self._loc + self._scale * rng.standard_t(self.df, (n, len(self)))
-
-    def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)(self.df[rows], self._loc[rows], self._scale[rows])
 
     def _tail_index(self) -> Array:
         return np.where(self._atoms(), np.inf, self.df)

@@ -11,9 +11,8 @@ from scipy.special import expm1, log_ndtr, ndtr
 
 from credo.distributions import _quadrature
 from credo.distributions import _validation as valid
-from credo.distributions._distribution import Array, Distribution
+from credo.distributions._distribution import Array, Distribution, standardize
 from credo.distributions._inverse_cdf import InverseCdf
-from credo.distributions._location_scale import standardize
 from credo.distributions._mixture import Mixture
 from credo.distributions._normal import Normal
 from credo.distributions._transform import Identity, Log, Transform
@@ -174,7 +173,18 @@ class Transformed(Distribution):
     @cached_property
     def _mass(self) -> _Mass:
         """The base's probabilities outside and inside the image."""
-        return _mass(self.base, self.transform.image)
+        base, image = self.base, self.transform.image
+        lower, upper = (np.full(len(base), end) for end in image)
+        no, yes = np.zeros(len(base), dtype=bool), np.ones(len(base), dtype=bool)
+        below = base._tail(lower, no) if np.isfinite(image[0]) else np.zeros(len(base))
+        above = base._tail(upper, yes) if np.isfinite(image[1]) else np.zeros(len(base))
+        inside = 1 - below - above
+        # Where one is near 1, what is left has lost its digits, and comes from the complement.
+        if (below > 0.5).any():
+            inside = np.where(below > 0.5, base._tail(lower, yes) - above, inside)
+        if (above > 0.5).any():
+            inside = np.where(above > 0.5, base._tail(upper, no) - below, inside)
+        return _Mass(below, above, inside)
 
     @cached_property
     def _truncated(self) -> NDArray[np.bool_]:
@@ -301,20 +311,6 @@ class Transformed(Distribution):
         with np.errstate(all="ignore"):
             # Beyond the ends of the quadrature F is 0 or 1.
             return _quadrature.integral(edges, integrand) + np.abs(y - self.transform.inverse(place))
-
-
-def _mass(base: Distribution, image: tuple[float, float]) -> _Mass:
-    lower, upper = (np.full(len(base), end) for end in image)
-    no, yes = np.zeros(len(base), dtype=bool), np.ones(len(base), dtype=bool)
-    below = base._tail(lower, no) if np.isfinite(image[0]) else np.zeros(len(base))
-    above = base._tail(upper, yes) if np.isfinite(image[1]) else np.zeros(len(base))
-    inside = 1 - below - above
-    # Where one is near 1, what is left has lost its digits, and comes from the complement.
-    if (below > 0.5).any():
-        inside = np.where(below > 0.5, base._tail(lower, yes) - above, inside)
-    if (above > 0.5).any():
-        inside = np.where(above > 0.5, base._tail(upper, no) - below, inside)
-    return _Mass(below, above, inside)
 
 
 def _lognormal_moments(base: Normal) -> tuple[Array, Array]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.deadlines import check
-from credo.estimator import positive
+from credo.estimator import Result, positive
 from credo.kernel_machines._log_weights import leaves
 from credo.kernel_machines._neighbours import Index, Neighbours
-from credo.kernel_machines._rows import distances, sample
-from credo.kernels import Kernel
+from credo.kernel_machines._rows import cross, distances, sample
+from credo.kernels import RBF, Kernel, require_kernel
 from credo.params import Parameter
 
 Array = NDArray[np.float64]
@@ -32,40 +31,49 @@ _MAX_PAIRS = 4_000_000
 
 @dataclass(frozen=True)
 class Choice:
-    """Candidates, largest first, their mean leave-one-out losses, and which of them won."""
+    """A kernel with its bandwidth, how it was chosen, and the places of the rows that were left out.
 
-    bandwidths: Array
-    losses: Array
-    best: int
+    If it was chosen by leaving rows out: the candidates, largest first, and their mean losses.
+    """
+
+    kernel: Kernel
+    bandwidth: float
+    result: Result
     place: Index
-
-    def message(self, n_rows: int) -> str:
-        """How the choice among so many rows ended."""
-        if self.best == 0:
-            return "the largest bandwidth tried was best: under this kernel the inputs say little about the target"
-        if self.best == len(self.bandwidths) - 1:
-            return "the smallest bandwidth tried was best: predictions are those of the nearest rows"
-        of = "" if len(self.place) == n_rows else f" of {len(self.place)} of the {n_rows} rows"
-        return f"bandwidth chosen by exact leave-one-out{of}"
+    bandwidths: Array | None = None
+    losses: Array | None = None
 
 
-def has_bandwidth(kernel: Kernel) -> bool:
-    """Whether there is a length scale to multiply."""
-    return bool(_paths(kernel))
+def checked_kernel(kernel: Kernel | None, rows: Array) -> Kernel:
+    """The kernel, by default an RBF; it raises its own errors for rows that don't suit it."""
+    kernel = RBF() if kernel is None else require_kernel(kernel)
+    cross(kernel, rows[:1], rows[:1])
+    return kernel
 
 
-def scaled(kernel: Kernel, factor: float) -> Kernel:
-    """The kernel with its free length scales multiplied."""
-    return kernel.with_params(**{path.replace(".", "__"): kernel.params[path] * factor for path in _paths(kernel)})
-
-
-def choose(kernel: Kernel, neighbours: Neighbours, loss: Loss) -> Choice | None:
-    """The best bandwidth for leaving observations out one at a time; None where rows don't differ."""
+def choose(kernel: Kernel, bandwidth: float | str, neighbours: Neighbours, loss: Loss) -> Choice:
+    """The kernel with the given bandwidth, or with the best for leaving observations out one at a time."""
+    every = np.arange(len(neighbours.rows))
+    if not isinstance(bandwidth, str):
+        factor = positive("bandwidth", bandwidth)
+        if factor != 1.0 and not _paths(kernel):
+            raise ValueError(
+                f"bandwidth={bandwidth!r} multiplies length scales, and {kernel!r} has no free one: leave it at 1"
+            )
+        return Choice(_scaled(kernel, factor), factor, Result(True, 1, "bandwidth fixed"), every)
+    if bandwidth != "loo":
+        raise ValueError(f'bandwidth must be a number or "loo"; got {bandwidth!r}')
+    if not _paths(kernel):
+        message = "the kernel has no free length scale and was used as it is"
+        return Choice(kernel, 1.0, Result(True, 0, message), every)
     ends = _range(kernel, np.unique(neighbours.rows, axis=0))
     if ends is None or neighbours.alone:
-        return None
-    n_rows = len(neighbours.rows)
-    place = sample(np.arange(n_rows), max(500, _MAX_PAIRS // n_rows))
+        return Choice(kernel, 1.0, Result(True, 0, "all rows are equal, so the bandwidth has no effect"), every)
+    return _best(kernel, ends, sample(every, max(500, _MAX_PAIRS // len(every))), loss, len(every))
+
+
+def _best(kernel: Kernel, ends: tuple[float, float], place: Index, loss: Loss, n_rows: int) -> Choice:
+    """The best of candidates between the ends, refined around the best of a first look."""
     bandwidths = np.geomspace(*ends, _FIRST)
     losses = _losses(kernel, loss, place, bandwidths)
     best = _winner(losses)
@@ -74,24 +82,21 @@ def choose(kernel: Kernel, neighbours: Neighbours, loss: Loss) -> Choice | None:
     losses = np.concatenate([losses, _losses(kernel, loss, place, closer)])
     bandwidths = np.concatenate([bandwidths, closer])
     order = np.argsort(-bandwidths)
-    return Choice(bandwidths[order], losses[order], _winner(losses[order]), place)
+    bandwidths, losses = bandwidths[order], losses[order]
+    best = _winner(losses)
+    of = "" if len(place) == n_rows else f" of {len(place)} of the {n_rows} rows"
+    message = f"bandwidth chosen by exact leave-one-out{of}"
+    if best == 0:
+        message = "the largest bandwidth tried was best: under this kernel the inputs say little about the target"
+    elif best == len(bandwidths) - 1:
+        message = "the smallest bandwidth tried was best: predictions are those of the nearest rows"
+    factor, result = float(bandwidths[best]), Result(True, len(bandwidths), message)
+    return Choice(_scaled(kernel, factor), factor, result, place, bandwidths, losses)
 
 
-def given(kernel: Kernel, bandwidth: Any) -> float:
-    """The bandwidth as a factor on length scales, which must be there if it is to change anything."""
-    factor = positive("bandwidth", bandwidth)
-    if factor != 1.0 and not has_bandwidth(kernel):
-        raise ValueError(
-            f"bandwidth={bandwidth!r} multiplies length scales, and {kernel!r} has no free one: leave it at 1"
-        )
-    return factor
-
-
-def no_choice_message(kernel: Kernel) -> str:
-    """Why the bandwidth wasn't chosen."""
-    if not has_bandwidth(kernel):
-        return "the kernel has no free length scale and was used as it is"
-    return "all rows are equal, so the bandwidth has no effect"
+def _scaled(kernel: Kernel, factor: float) -> Kernel:
+    """The kernel with its free length scales multiplied."""
+    return kernel.with_params(**{path.replace(".", "__"): kernel.params[path] * factor for path in _paths(kernel)})
 
 
 def _paths(kernel: Kernel) -> list[str]:
@@ -120,12 +125,11 @@ def _range(kernel: Kernel, rows: Array) -> tuple[float, float] | None:
 
 
 def _losses(kernel: Kernel, loss: Loss, place: Index, bandwidths: Array) -> Array:
-
-    def checked(h: float) -> float:
+    losses = []
+    for h in bandwidths:
         check()
-        return loss(scaled(kernel, h), place)
-
-    return np.array([checked(h) for h in bandwidths])
+        losses.append(loss(_scaled(kernel, h), place))
+    return np.array(losses)
 
 
 def _winner(losses: Array) -> int:

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Normal
-from credo.estimator import Regressor, Result
+from credo.estimator import Regressor
 from credo.frames import Table
-from credo.kernel_machines._bandwidth import choose, given, has_bandwidth, no_choice_message, scaled
+from credo.kernel_machines._bandwidth import checked_kernel, choose
 from credo.kernel_machines._neighbours import Neighbours, Spread
-from credo.kernel_machines._rows import blocks, cross
-from credo.kernels import RBF, Kernel, require_kernel
+from credo.kernel_machines._rows import blocks
+from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
@@ -79,20 +79,15 @@ class NadarayaWatson(Regressor):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""
         rows, target, weight = self._training_rows(X, y, sample_weight)
-        kernel = RBF() if self.kernel is None else require_kernel(self.kernel)
-        # The kernel has its own words for rows that it doesn't fit.
-        cross(kernel, rows[:1], rows[:1])
+        kernel = checked_kernel(self.kernel, rows)
         data = Neighbours(rows.copy(), target.copy(), np.ones(len(rows)) if weight is None else weight.copy())
+        choice = choose(kernel, self.bandwidth, data, data.square_error)
         for name in ("bandwidths_", "loo_errors_"):
             self.__dict__.pop(name, None)
-        if isinstance(self.bandwidth, str):
-            if self.bandwidth != "loo":
-                raise ValueError(f'bandwidth must be a number or "loo"; got {self.bandwidth!r}')
-            self._choose(kernel, data)
-        else:
-            self.bandwidth_ = given(kernel, self.bandwidth)
-            self.result_ = Result(True, 1, "bandwidth fixed")
-        self.kernel_, self.neighbours_ = scaled(kernel, self.bandwidth_), data
+        if choice.bandwidths is not None and choice.losses is not None:
+            self.bandwidths_, self.loo_errors_ = choice.bandwidths, choice.losses
+        self.kernel_, self.bandwidth_, self.result_ = choice.kernel, choice.bandwidth, choice.result
+        self.neighbours_ = data
         self.spread_ = None if data.alone else Spread.of(data, self.kernel_)
         self.noise_std_ = float(np.sqrt(self.spread_.pooled)) if self.spread_ is not None else np.nan
         return self
@@ -105,23 +100,9 @@ class NadarayaWatson(Regressor):
             *self.kernel_.entries(self._feature_names()),
             ("noise sd", self.noise_std_),
         ]
-        names, estimates = zip(*lines, strict=True)
-        return Table(
-            "Nadaraya-Watson regression",
-            {"parameter": list(names), "estimate": list(estimates), "sd": [None] * len(lines)},
-            notes=(f"kernel {self.kernel_!r}", self.result_.message),
+        return Table.of_estimates(
+            "Nadaraya-Watson regression", lines, notes=(f"kernel {self.kernel_!r}", self.result_.message)
         )
-
-    def _choose(self, kernel: Kernel, data: Neighbours) -> None:
-        """Set the bandwidth, its path and the result from leaving rows out."""
-        choice = choose(kernel, data, data.square_error) if has_bandwidth(kernel) else None
-        if choice is None:
-            self.bandwidth_ = 1.0
-            self.result_ = Result(True, 0, no_choice_message(kernel))
-            return
-        self.bandwidths_, self.loo_errors_ = choice.bandwidths, choice.losses
-        self.bandwidth_ = float(choice.bandwidths[choice.best])
-        self.result_ = Result(True, len(choice.bandwidths), choice.message(len(data.rows)))
 
     def _mean(self, rows: Array) -> Array:
         parts = [

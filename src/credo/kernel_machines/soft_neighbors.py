@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.class_weight import compute_class_weight
+from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Classifier, Result, nonnegative
+from credo.estimator import Classifier, check_places, check_positive, check_shapes, nonnegative
 from credo.frames import Table
-from credo.kernel_machines._bandwidth import choose, given, has_bandwidth, no_choice_message, scaled
+from credo.kernel_machines._bandwidth import checked_kernel, choose
 from credo.kernel_machines._neighbours import Index, Neighbours
-from credo.kernel_machines._rows import cross
-from credo.kernel_machines._votes import Votes
-from credo.kernels import RBF, Kernel, require_kernel
+from credo.kernel_machines._rows import blocks
+from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
+
+# Candidates for the pseudo-count, of which the largest is so many times the typical sum of weights.
+_CANDIDATES, _LARGEST = 16, 10.0
+# Below it a pseudo-count would underflow.
+_LEAST_LOG = -690.0
 
 
 class SoftNeighborsClassifier(Classifier):
@@ -96,17 +101,23 @@ class SoftNeighborsClassifier(Classifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""
         rows, codes, weight = self._training_rows(X, y, sample_weight)
-        kernel = RBF() if self.kernel is None else require_kernel(self.kernel)
-        # The kernel has its own words for rows that it doesn't fit.
-        cross(kernel, rows[:1], rows[:1])
+        kernel = checked_kernel(self.kernel, rows)
         data = Neighbours(rows.copy(), codes.astype(np.float64), np.ones(len(rows)) if weight is None else weight)
-        votes = Votes(data, self._factors(data))
+        votes, fixed = Votes(data, self._factors(codes, weight)), self._fixed_smoothing()
+
+        def loss(kernel: Kernel, place: Index) -> float:
+            left_out = votes.left_out(kernel, place)
+            return left_out.best()[1] if fixed is None else left_out.log_loss(_log(fixed))
+
+        choice = choose(kernel, self.bandwidth, data, loss)
         for name in ("bandwidths_", "loo_losses_"):
             self.__dict__.pop(name, None)
-        place = self._scale(kernel, votes)
+        if choice.bandwidths is not None and choice.losses is not None:
+            self.bandwidths_, self.loo_losses_ = choice.bandwidths, choice.losses
+        self.kernel_, self.bandwidth_, self.result_ = choice.kernel, choice.bandwidth, choice.result
         self.votes_, self.class_prior_ = votes, votes.prior
-        fixed = self._fixed_smoothing()
-        self.smoothing_ = float(np.exp(votes.left_out(self.kernel_, place).best()[0])) if fixed is None else fixed
+        best = votes.left_out(self.kernel_, choice.place).best() if fixed is None else None
+        self.smoothing_ = float(np.exp(best[0])) if best is not None else float(fixed or 0.0)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -128,24 +139,17 @@ class SoftNeighborsClassifier(Classifier):
         ]
         if hasattr(self, "loo_losses_"):
             lines.append(("leave-one-out log loss", float(self.loo_losses_.min())))
-        names, estimates = zip(*lines, strict=True)
-        return Table(
-            "Soft neighbours",
-            {"parameter": list(names), "estimate": list(estimates), "sd": [None] * len(lines)},
-            notes=(f"kernel {self.kernel_!r}", self.result_.message),
-        )
+        return Table.of_estimates("Soft neighbours", lines, notes=(f"kernel {self.kernel_!r}", self.result_.message))
 
     def _probabilities(self, rows: Array) -> Array:
         return self.votes_.probabilities(self.kernel_, rows, self.smoothing_)
 
-    def _factors(self, data: Neighbours) -> Array:
-        """The factor of each class; "balanced" counts observations, so that a weight of k is k copies here too."""
-        codes, n_classes = data.target.astype(np.intp), len(self.classes_)
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            counts = np.bincount(codes, weights=data.weight)
-            return counts.sum() / (n_classes * counts)
-        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
-        if not (np.isfinite(factors) & (factors > 0)).all():
+    def _factors(self, codes: Index, weight: Array | None) -> Array:
+        """The factor of each class."""
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
+        factors = self._class_factors(self.class_weight, self.classes_[codes], codes, weight)
+        if not (factors > 0).all():
             raise ValueError(f"class_weight must give positive finite factors; got {self.class_weight!r}")
         return np.asarray(factors, dtype=np.float64)
 
@@ -157,26 +161,116 @@ class SoftNeighborsClassifier(Classifier):
             raise ValueError(f'smoothing must be a number or "loo"; got {self.smoothing!r}')
         return None
 
-    def _scale(self, kernel: Kernel, votes: Votes) -> Index:
-        """Set the bandwidth and the result; the places of rows that are worth leaving out."""
-        fixed, data = self._fixed_smoothing(), votes.neighbours
-        place = np.arange(len(data.rows))
 
-        def loss(kernel: Kernel, place: Index) -> float:
-            left_out = votes.left_out(kernel, place)
-            return left_out.best()[1] if fixed is None else left_out.log_loss(np.log(fixed) if fixed else -np.inf)
+@dataclass(frozen=True)
+class Votes:
+    """Training rows whose targets are class indices, and the factor of each class.
 
-        if not isinstance(self.bandwidth, str):
-            self.bandwidth_ = given(kernel, self.bandwidth)
-            self.result_ = Result(True, 1, "bandwidth fixed")
-        elif self.bandwidth != "loo":
-            raise ValueError(f'bandwidth must be a number or "loo"; got {self.bandwidth!r}')
-        elif (choice := choose(kernel, data, loss) if has_bandwidth(kernel) else None) is None:
-            self.bandwidth_ = 1.0
-            self.result_ = Result(True, 0, no_choice_message(kernel))
-        else:
-            self.bandwidths_, self.loo_losses_, place = choice.bandwidths, choice.losses, choice.place
-            self.bandwidth_ = float(choice.bandwidths[choice.best])
-            self.result_ = Result(True, len(choice.bandwidths), choice.message(len(data.rows)))
-        self.kernel_ = scaled(kernel, self.bandwidth_)
-        return place
+        p(c | x) = (V_c + a π_c) / (Σ V + a),    V_c = g_c Σ wᵢ k(x, xᵢ) over the rows of class c
+
+    g_c are the classes' factors and π_c ∝ g_c (n_c + 1) their frequencies by Laplace's rule of succession, never zero.
+    Everything is relative to the largest weight, in logs: where V underflows, a π decides, and without a the nearest
+    rows.
+    """
+
+    neighbours: Neighbours
+    factors: Array
+
+    def _check_state(self) -> None:
+        sizes = check_shapes(self, factors="k")
+        check_places(self.neighbours, "target", sizes["k"])
+        check_positive(self, "factors", zero=True)
+
+    @property
+    def counts(self) -> Array:
+        """Observations of each class."""
+        counts = np.bincount(self._codes, weights=self.neighbours.weight, minlength=len(self.factors))
+        return counts.astype(np.float64)
+
+    @property
+    def prior(self) -> Array:
+        """π, the probabilities far from all rows."""
+        prior = self.factors * (self.counts + 1.0)
+        return prior / prior.sum()
+
+    @property
+    def _codes(self) -> Index:
+        return self.neighbours.target.astype(np.intp)
+
+    def probabilities(self, kernel: Kernel, X: Array, smoothing: float) -> Array:
+        """p(c | x) for each row of X."""
+        parts = []
+        for part in blocks(len(X), len(self.neighbours.rows)):
+            shares, mass = self._shares(kernel, X[part])
+            voted, smoothed = _parts(mass, _log(smoothing))
+            parts.append(voted[:, None] * shares + smoothed[:, None] * self.prior)
+        return np.concatenate(parts)
+
+    def left_out(self, kernel: Kernel, place: Index) -> LeftOut:
+        """Leave-one-out probabilities of these training rows."""
+        codes, share, mass = self._codes[place], np.empty(len(place)), np.empty(len(place))
+        for part in blocks(len(place), len(self.neighbours.rows)):
+            own = place[part]
+            shares, mass[part] = self._shares(kernel, self.neighbours.rows[own], own=own)
+            share[part] = shares[np.arange(len(own)), codes[part]]
+        gone = np.minimum(self.neighbours.weight[place], 1.0)
+        mine = self.factors[codes] * (self.counts[codes] + 1.0 - gone)
+        every = (self.factors * (self.counts + 1.0)).sum() - self.factors[codes] * gone
+        weight = self.neighbours.weight[place] * self.factors[codes]
+        return LeftOut(share, mass, mine / every, weight, float(self.neighbours.weight.sum()))
+
+    def _shares(self, kernel: Kernel, X: Array, *, own: Index | None = None) -> tuple[Array, Array]:
+        """V_c / Σ V for each row of X, and ln Σ V."""
+        of_rows, mass = self.neighbours.shares(kernel, X, own=own)
+        shares = of_rows @ (self._codes[:, None] == np.arange(len(self.factors))) * self.factors
+        total = shares.sum(axis=1)
+        return shares / total[:, None], mass + np.log(total)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Of rows that were left out: their own class's share, ln Σ V and π, and their weights; and the observations."""
+
+    share: Array
+    log_mass: Array
+    prior: Array
+    weight: Array
+    n_observations: float
+
+    def log_loss(self, log_smoothing: float) -> float:
+        """The mean of −ln p of the rows' own classes."""
+        voted, smoothed = _parts(self.log_mass, log_smoothing)
+        with np.errstate(divide="ignore"):
+            return float(np.average(-np.log(voted * self.share + smoothed * self.prior), weights=self.weight))
+
+    def best(self) -> tuple[float, float]:
+        """The ln a of the smallest loss, the largest of equals, and that loss."""
+        logs = self._candidates()
+        losses = np.array([self.log_loss(log) for log in logs])
+        best = int(np.flatnonzero(losses <= losses.min() * (1.0 + 1e-10))[0])
+        return float(logs[best]), float(losses[best])
+
+    def _candidates(self) -> Array:
+        """ln a, largest first, relative to the median row's sum of weights.
+
+        The smallest is that of the rule of succession: N observations that agree leave 1/(N + 1) for the rest.
+        """
+        finite = np.flatnonzero(np.isfinite(self.log_mass))
+        typical = 0.0
+        if len(finite):
+            order = finite[np.argsort(self.log_mass[finite], kind="stable")]
+            reached = np.cumsum(self.weight[order])
+            typical = float(self.log_mass[order][np.searchsorted(reached, 0.5 * reached[-1])])
+        ratios = np.geomspace(_LARGEST, 1.0 / (1.0 + self.n_observations), _CANDIDATES)
+        return np.maximum(typical + np.log(ratios), _LEAST_LOG)
+
+
+def _log(smoothing: float) -> float:
+    return float(np.log(smoothing)) if smoothing > 0 else -np.inf
+
+
+def _parts(log_mass: Array, log_smoothing: float) -> tuple[Array, Array]:
+    """How much of p comes from the votes, and how much from the pseudo-count."""
+    if np.isneginf(log_smoothing):
+        return np.ones_like(log_mass), np.zeros_like(log_mass)
+    return expit(log_mass - log_smoothing), expit(log_smoothing - log_mass)

@@ -9,9 +9,11 @@ that is −∞ where it can't be evaluated; never a model.
   evidence (`Precisions`), from its `EvidenceTerms`. `log_evidence`, `log_evidence_gradient`, `gamma_posterior` and the
   `Gamma` prior belong to it.
 - `highest` finds the global maximum of a function of one variable from its derivative, by a scan and root finding: a
-`Peak`. - `hyperparameters` maximizes an objective by L-BFGS from several starting points, first on a few rows, then on
-all. - `sample` draws from an objective by NUTS (extra ``mcmc``), from the overdispersed starting points of `scatter`,
-and returns `Draws` with convergence diagnostics.
+  `Peak`.
+- `hyperparameters` maximizes an objective by L-BFGS from several starting points, first on a few rows, then on all.
+- `sample` draws from an objective by NUTS (extra ``mcmc``), from the overdispersed starting points of `scatter`, and
+  returns `Draws` with convergence diagnostics.
+- `penalties`, `best_penalty` and `residual_noise` are what ridge regression on columns and on kernels share.
 
 Optimizers (`scipy.optimize`) are used here and in `inference` only. What does not belong here: the models, what a
 parameter means (params, kernels), and approximations of the posterior of latent functions (inference).
@@ -28,6 +30,7 @@ from credo.learning.evidence import (
     maximize_precisions,
 )
 from credo.learning.peak import Peak, highest
+from credo.learning.penalty import best_penalty, penalties, residual_noise
 from credo.learning.sampling import sample, scatter
 
 __all__ = [
@@ -36,11 +39,14 @@ __all__ = [
     "Gamma",
     "Peak",
     "Precisions",
+    "best_penalty",
     "gamma_posterior",
     "highest",
     "log_evidence",
     "log_evidence_gradient",
     "maximize_precisions",
+    "penalties",
+    "residual_noise",
     "sample",
     "scatter",
 ]

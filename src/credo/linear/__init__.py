@@ -23,9 +23,8 @@ the file format. What does not belong here: nonlinear functions of x (`credo.fea
 (`credo.sparse`).
 """
 
-from credo.linear._design import Solution as Solution
-from credo.linear._logits import LogitPosterior as LogitPosterior
-from credo.linear._posterior import Posterior as Posterior
+from credo.linear._laplace import LogitPosterior as LogitPosterior
+from credo.linear._spectrum import Posterior as Posterior
 from credo.linear._spectrum import Spectrum as Spectrum
 from credo.linear._spectrum import summarize
 from credo.linear.baseline import BaselineClassifier, BaselineRegressor
@@ -33,6 +32,7 @@ from credo.linear.bayes import BayesianLinearRegression
 from credo.linear.bayes_logistic import BayesianLogisticRegression
 from credo.linear.discriminant import LinearDiscriminant
 from credo.linear.least_squares import LinearRegression
+from credo.linear.least_squares import Solution as Solution
 from credo.linear.least_squares_classifier import LeastSquaresClassifier
 from credo.linear.lms import LMSRegression
 from credo.linear.logistic import LogisticRegression

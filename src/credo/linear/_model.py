@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import t_variance
+from credo.distributions import Distribution, t_variance
 from credo.estimator import Regressor, interval_level
 from credo.frames import Table
+from credo.linear._spectrum import Posterior
 from credo.linear.summary import RowSummary
 
 Array = NDArray[np.float64]
@@ -114,6 +115,34 @@ class LinearModel(Regressor):
 
     def _require_noise(self) -> None:
         """Raise an error if the noise can't be estimated."""
+
+
+class PosteriorModel(LinearModel):
+    """A linear model with a `Posterior` of its coefficients."""
+
+    posterior_: Posterior
+
+    def _keep_posterior(self, posterior: Posterior) -> None:
+        self.posterior_, self.coef_, self.intercept_ = posterior, posterior.coef, posterior.intercept
+        self.coef_std_, self.intercept_std_ = posterior.std()
+
+    def _mean(self, rows: Array) -> Array:
+        return self.posterior_.mean(rows)
+
+    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
+        """N(mᵀx + b, β⁻¹ + xᵀSx) at each row (Bishop 3.58); Student-t if the noise is integrated out or estimated."""
+        self._require_noise()
+        return self.posterior_.predictive(rows, latent=latent)
+
+    def _covariance(self, rows: Array) -> Array:
+        self._require_noise()
+        return self.posterior_.covariance(rows)
+
+    def _scales(self) -> tuple[Array, float]:
+        return self.posterior_.coef_scale(), self.posterior_.intercept_scale()
+
+    def _df(self) -> float:
+        return self.posterior_.df
 
 
 def _ends(estimate: Array, scale: Array, df: float, level: float) -> Array:

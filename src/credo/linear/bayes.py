@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Distribution, Normal, t_variance
+from credo.distributions import Normal
 from credo.estimator import (
     FLAT,
     JEFFREYS,
@@ -22,10 +22,9 @@ from credo.estimator import (
     positive_integer,
 )
 from credo.learning import EvidenceTerms, Gamma, Precisions, gamma_posterior, log_evidence, maximize_precisions
-from credo.linear._model import LinearModel
-from credo.linear._posterior import Posterior
+from credo.linear._model import PosteriorModel
 from credo.linear._rows import Kept, same_intercept
-from credo.linear._spectrum import Spectrum, spectrum
+from credo.linear._spectrum import Posterior, Spectrum, spectrum
 from credo.linear.summary import RowSummary
 from credo.notices import warn
 from credo.seeds import generator
@@ -35,7 +34,7 @@ Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 
 
-class BayesianLinearRegression(LinearModel):
+class BayesianLinearRegression(PosteriorModel):
     """Bayesian linear regression with a Gaussian prior on the coefficients, and the model evidence.
 
     y = b + wᵀx + ε with w ~ N(m₀, α⁻¹ I), ε ~ N(0, β⁻¹) and a flat prior on b. The posterior is Gaussian with
@@ -92,7 +91,6 @@ class BayesianLinearRegression(LinearModel):
     _accepts_sparse = True
     _title = "Bayesian linear regression"
 
-    posterior_: Posterior
     noise_precision_: float
 
     def __init__(
@@ -212,22 +210,6 @@ class BayesianLinearRegression(LinearModel):
         check_is_fitted(self)
         return self.posterior_.coef_cov()
 
-    def _mean(self, rows: Array) -> Array:
-        return self.posterior_.mean(rows)
-
-    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
-        """N(mᵀx + b, β⁻¹ + xᵀSx) at each row (Bishop 3.58); Student-t with the noise integrated out."""
-        return self.posterior_.predictive(rows, latent=latent)
-
-    def _covariance(self, rows: Array) -> Array:
-        return self.posterior_.covariance(rows)
-
-    def _scales(self) -> tuple[Array, float]:
-        return self.posterior_.coef_scale(), self.posterior_.intercept_scale()
-
-    def _df(self) -> float:
-        return self.posterior_.df
-
     def _notes(self) -> tuple[str, ...]:
         return (
             f"prior precision {self.prior_precision_:.4g}, noise precision {self.noise_precision_:.4g} "
@@ -255,11 +237,7 @@ class BayesianLinearRegression(LinearModel):
                 f"the prior precision of the coefficients would be {found.prior:.3g}, and the noise precision "
                 f"{found.noise:.3g}, which overflow or underflow: change the units of X or y"
             )
-        self.posterior_ = _posterior(data, terms, prior_mean, found, noise)
-        self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
-        spread = math.sqrt(t_variance(self.posterior_.df))
-        self.coef_std_ = spread * self.posterior_.coef_scale()
-        self.intercept_std_ = spread * self.posterior_.intercept_scale()
+        self._keep_posterior(_posterior(data, terms, prior_mean, found, noise))
         self.prior_precision_, self.noise_precision_ = found.prior, found.noise
         ratio = found.prior if isinstance(noise, Gamma) else found.prior / found.noise
         self.effective_dof_ = float((terms.eigenvalues / (terms.eigenvalues + ratio)).sum())

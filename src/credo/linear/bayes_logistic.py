@@ -28,13 +28,14 @@ from credo.likelihoods import moderated
 from credo.linalg import one_blas_thread
 from credo.linear._laplace import (
     LaplaceFit,
+    LogitPosterior,
     best_precision,
     effective_weights,
     given_precision,
     log_evidence,
     log_posterior,
+    triangular_roots,
 )
-from credo.linear._logits import LogitPosterior, triangular_roots
 from credo.linear._spectrum import Spectrum
 from credo.notices import warn
 from credo.seeds import generator

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg as sla
 
-from credo.estimator import FitWarning, LinearClassifier, Result
-from credo.linear._graded import graded_svd
-from credo.linear._rows import column_norms, flat_columns, is_sparse
+from credo.estimator import FitWarning, LinearClassifier, Result, is_sparse
+from credo.linear._rows import collinear, column_norms, flat_columns, graded_svd
 from credo.linear._spectrum import spectrum
 from credo.linear.summary import row_summary
 from credo.notices import warn
@@ -88,10 +87,7 @@ class LeastSquaresClassifier(LinearClassifier):
     def _outcome(self) -> Result:
         if self.rank_ == self.n_features_in_:
             return Result(True, 1, "solved directly")
-        message = (
-            f"the {self.n_features_in_} columns are collinear (rank {self.rank_}), so the coefficients are not unique "
-            "and those of smallest norm are given: drop columns, or use LogisticRegression(alpha=1)"
-        )
+        message = collinear(self.rank_, self.n_features_in_, "drop columns, or use LogisticRegression(alpha=1)")
         warn(message, FitWarning, stacklevel=3)
         return Result(True, 1, message)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import frexp, ldexp
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,13 +17,14 @@ from credo.estimator import (
     check_shapes,
     choice,
     interval_level,
+    merge_equal_rows,
     nonnegative,
     positive,
     positive_integer,
 )
 from credo.frames import Table
 from credo.linear._jit import correction_pass, lms_pass
-from credo.linear._rows import EPS, merge_equal_rows, same_intercept
+from credo.linear._rows import EPS, same_intercept
 from credo.notices import warn
 from credo.seeds import generator
 
@@ -59,45 +59,29 @@ class _State:
         # Chan, Golub & LeVeque (1979): moments of the union from the moments of its parts.
         part = total / (self.n_seen + total)
         shift = mean - self.x_mean
-        mean = self.x_mean + part * shift
         parts = np.stack([self.x_scale, scale, np.sqrt(part) * np.abs(shift)])
         scale = _root_mean_square(parts, np.array([1 - part, part, 1 - part]))
         last, average = self.last.copy(), self.average.copy()
         for w in (last, average):
-            w[-1] += (mean - self.x_mean) @ w[:-1]
-        return replace(self, x_mean=mean, x_scale=scale, last=last, average=average)
-
-    def scaled(self, by: Array, unit: float) -> _State:
-        return replace(self, last=self.last * by, average=self.average * by, noise=self.noise / unit)
+            w[-1] += part * (shift @ w[:-1])
+        return replace(self, x_mean=self.x_mean + part * shift, x_scale=scale, last=last, average=average)
 
 
 class _Batch:
-    """Rows in the coordinates of the rule: φ = (z, bias) with z = (x − mean)/scale, and y in a unit near its size."""
+    """Rows in the coordinates of the rule: φ = (z, bias) with z = (x − mean)/scale."""
 
     def __init__(self, state: _State, rows: Array, target: Array, weight: Array, *, bias: float) -> None:
         varies = state.x_scale > 8 * EPS * np.abs(state.x_mean)
         scale = np.where(varies, state.x_scale, 1.0)
         self.Z = np.ascontiguousarray(np.where(varies, (rows - state.x_mean) / scale, 0.0))
-        size = max(float(np.abs(target).max()), abs(float(state.last[-1])), float(np.nan_to_num(state.noise)))
-        self.unit = ldexp(1.0, min(frexp(size or 1.0)[1], 1023))
         # Weights in these coordinates are those in the units of X times `factor`.
-        self.factor = np.append(scale, 1.0) / self.unit
-        self.y, self.weight, self.bias = target / self.unit, np.require(weight, requirements=["W"]), bias
-        self.total = float(weight.sum())
+        self.factor = np.append(scale, 1.0)
+        self.y, self.weight = (np.require(values, requirements=["W"]) for values in (target, weight))
+        self.bias, self.total = bias, float(weight.sum())
         self.n_weights = bias + int(varies.sum())
         # The mean of ‖φ‖² over all rows seen, because the columns have unit variance.
         self.power = max(self.n_weights, 1.0)
         self.squares = bias + np.einsum("ij,ij->i", self.Z, self.Z)
-        self.visits = np.arange(len(target))
-        columns = np.sqrt(np.append(np.einsum("i,ij,ij->j", weight, self.Z, self.Z), bias * self.total))
-        self._columns = np.where(columns > 0, columns, 1.0)
-        center = np.average(self.y, weights=weight) if bias else 0.0
-        self._target = float(np.sqrt(weight @ np.square(self.y - center)))
-        self._rounding = 8 * EPS * float(np.sqrt(weight @ np.square(self.y)))
-
-    def merge(self) -> None:
-        """Visit equal rows once, with the sum of their weights, in an order that doesn't depend on theirs."""
-        self.visits, self.weight = merge_equal_rows(self.Z, self.y, self.weight)
 
     def residual(self, w: Array) -> Array:
         return self.y - self.Z @ w[:-1] - self.bias * w[-1]
@@ -109,9 +93,12 @@ class _Batch:
         """Σ ω r φ, and the largest correlation of a column with the residuals, relative to that with the target."""
         pull = self.weight * residual
         gradient = np.append(pull @ self.Z, self.bias * pull.sum())
-        slope = float((np.abs(gradient) / self._columns).max())
+        norms = np.sqrt(np.append(self.weight @ np.square(self.Z), self.bias * self.total))
+        slope = float((np.abs(gradient) / np.where(norms > 0, norms, 1.0)).max())
+        center = np.average(self.y, weights=self.weight) if self.bias else 0.0
+        size = np.sqrt(self.rss(self.y - center))
         # Below the rounding error of the targets there is no correlation.
-        return gradient, max(slope - self._rounding, 0.0) / self._target if self._target > 0 else 0.0
+        return gradient, max(slope - 8 * EPS * np.sqrt(self.rss(self.y)), 0.0) / size if size > 0 else 0.0
 
 
 class LMSRegression(Regressor):
@@ -211,10 +198,12 @@ class LMSRegression(Regressor):
         rows, target, weight = self._training_rows(X, y, sample_weight)
         rng = generator(self.random_state)
         with np.errstate(all="ignore"):
-            state, batch = self._enter(None, rows, target, weight)
+            weight = np.ones(len(target)) if weight is None else weight
             if self.shuffle:
-                batch.merge()
-            state = self._pass(state, batch, self._order(batch.visits, rng))
+                first, _, weight = merge_equal_rows(np.column_stack([target, rows]), weight)
+                rows, target = rows[first], target[first]
+            state, batch = self._enter(None, rows, target, weight)
+            state = self._pass(state, batch, self._order(np.arange(len(target)), rng))
             state, n_iter, correlation = self._passes(state, batch, rng)
             if batch.total > batch.n_weights:
                 rss = batch.rss(batch.residual(self._chosen(state)))
@@ -234,8 +223,9 @@ class LMSRegression(Regressor):
             same_intercept(self.centered_, self.fit_intercept)
         with np.errstate(all="ignore"):
             n_iter = 1 if state is None else self.n_iter_ + 1
+            weight = np.ones(len(target)) if weight is None else weight
             state, batch = self._enter(state, rows, target, weight)
-            self._leave(self._pass(state, batch, batch.visits), batch, n_iter)
+            self._leave(self._pass(state, batch, np.arange(len(target))), batch, n_iter)
         batches = "1 batch" if n_iter == 1 else f"{n_iter} batches"
         message = f"{self.n_seen_:g} observations in {batches}; one-step-ahead error about {self.noise_std_:.3g}"
         self.result_ = Result(True, n_iter, message)
@@ -245,17 +235,10 @@ class LMSRegression(Regressor):
         """The coefficients, without standard deviations, because LMS doesn't estimate a covariance."""
         check_is_fitted(self)
         interval_level(level)
-        names, estimates = self._feature_names(), list(self.coef_)
-        if self.fit_intercept:
-            names, estimates = ["intercept", *names], [self.intercept_, *estimates]
-        return Table(
-            "Linear regression by least mean squares",
-            {"parameter": names, "estimate": estimates, "sd": [None] * len(names)},
-            notes=(
-                f"noise sd {self.noise_std_:.4g}; for standard errors use LinearRegression",
-                self.result_.message,
-            ),
-        )
+        lines = [("intercept", self.intercept_)] if self.fit_intercept else []
+        lines += zip(self._feature_names(), self.coef_, strict=True)
+        noise = f"noise sd {self.noise_std_:.4g}; for standard errors use LinearRegression"
+        return Table.of_estimates("Linear regression by least mean squares", lines, notes=(noise, self.result_.message))
 
     def _dist(self, rows: Array, *, latent: bool) -> Normal:
         if latent:
@@ -288,9 +271,8 @@ class LMSRegression(Regressor):
         for name in ("average", "fit_intercept", "shuffle"):
             choice(name, getattr(self, name), (True, False))
 
-    def _enter(self, state: _State | None, rows: Array, target: Array, weight: Array | None) -> tuple[_State, _Batch]:
+    def _enter(self, state: _State | None, rows: Array, target: Array, weight: Array) -> tuple[_State, _Batch]:
         """The batch, and the state in its coordinates."""
-        weight = np.ones(len(target)) if weight is None else weight
         if state is None:
             zero = np.zeros(rows.shape[1])
             start = np.append(zero, np.average(target, weights=weight) * (self._is_automatic() and self.fit_intercept))
@@ -298,11 +280,11 @@ class LMSRegression(Regressor):
         if self._is_automatic():
             state = state.with_moments_of(rows, weight, center=self.fit_intercept)
         batch = _Batch(state, rows, target, weight, bias=float(self.fit_intercept))
-        return state.scaled(batch.factor, batch.unit), batch
+        return replace(state, last=state.last * batch.factor, average=state.average * batch.factor), batch
 
     def _leave(self, state: _State, batch: _Batch, n_iter: int) -> None:
         """Store what was learned, unless a number has overflowed."""
-        state = state.scaled(1.0 / batch.factor, 1.0 / batch.unit)
+        state = replace(state, last=state.last / batch.factor, average=state.average / batch.factor)
         chosen = self._chosen(state)
         intercept = float(chosen[-1] - state.x_mean @ chosen[:-1])
         if not np.isfinite([*state.last, *state.average, intercept, np.nan_to_num(state.noise)]).all():
@@ -341,18 +323,18 @@ class LMSRegression(Regressor):
         With an automatic step they are those of SVRG; one that makes the fit worse is undone, and the step halved.
         """
         step, residual = 0.5 / batch.power, batch.residual(self._chosen(state))
-        share = batch.weight / batch.weight[batch.visits].mean()
+        share, visits = batch.weight / batch.weight.mean(), np.arange(len(residual))
         for n_iter in range(1, self.n_epochs + 1):
             gradient, correlation = batch.gradient(residual)
             if correlation <= self.tol or n_iter == self.n_epochs:
                 break
             if not self._is_automatic():
-                state = self._pass(state, batch, self._order(batch.visits, rng))
+                state = self._pass(state, batch, self._order(visits, rng))
                 residual = batch.residual(self._chosen(state))
                 continue
             # A row with a large φ or weight is visited several times, each time with a part of its weight.
             repeats = np.maximum(np.ceil(step * share * batch.squares / _VISIT_SHARE), 1.0).astype(np.intp)
-            order = self._order(np.repeat(batch.visits, repeats[batch.visits]), rng)
+            order = self._order(np.repeat(visits, repeats), rng)
             delta = np.zeros_like(state.last)
             correction_pass(batch.Z, share / repeats, order, gradient / batch.total, step, batch.bias, delta)
             w = self._chosen(state) + delta

@@ -7,9 +7,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import Absent, ConvergenceWarning, LinearClassifier, Result, positive_integer, require_squares
+from credo.estimator import (
+    Absent,
+    ConvergenceWarning,
+    LinearClassifier,
+    Result,
+    merge_equal_rows,
+    positive_integer,
+    require_squares,
+)
 from credo.linear._jit import perceptron_pass
-from credo.linear._rows import merge_equal_rows
 from credo.linear._separable import separable
 from credo.notices import warn
 from credo.seeds import generator
@@ -101,22 +108,22 @@ class Perceptron(LinearClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model; a sample weight of k is equivalent to k copies of the row."""
         n_epochs = positive_integer("n_epochs", self.n_epochs)
-        rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        given, labels, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         rng = generator(self.random_state)
-        require_squares(rows, weight)
-        # Writable, because numba compiles again for read-only arrays.
-        rows = np.require(rows, requirements=["C", "W"])
-        weight = np.ones(len(rows)) if weight is None else np.require(weight, requirements=["W"])
-        visits = np.arange(len(rows))
+        require_squares(given, weight)
+        weight = np.ones(len(given)) if weight is None else weight
+        first = np.arange(len(given))
         if self.shuffle:
-            visits, weight = merge_equal_rows(rows, codes, weight)
+            first, _, weight = merge_equal_rows(np.column_stack([given, labels]), weight)
+        # Writable, because numba compiles again for read-only arrays.
+        rows, codes, weight = np.ascontiguousarray(given[first]), labels[first], np.require(weight, requirements=["W"])
         n_scores = 1 if len(self.classes_) == 2 else len(self.classes_)
         W, best = np.zeros((2, n_scores, rows.shape[1] + 1))
         counts, mistakes = np.zeros(len(rows), dtype=np.int64), []
         # Error of the pocket, the longest run without mistakes, and the current run.
         track = np.array([np.inf, 0.0, 0.0])
         for _ in range(n_epochs):
-            order = rng.permutation(visits) if self.shuffle else visits
+            order = rng.permutation(len(rows)) if self.shuffle else np.arange(len(rows))
             bias = float(self.fit_intercept)
             mistakes.append(perceptron_pass(rows, codes, weight, order, W, bias, best, track, counts))
             if not mistakes[-1]:
@@ -125,8 +132,10 @@ class Perceptron(LinearClassifier):
         if not np.isfinite(best).all():
             raise ValueError("the weights overflow double precision: rescale the columns of X")
         self.coef_, self.intercept_ = best[:, :-1].copy(), best[:, -1].copy()
-        self.mistakes_, self.row_mistakes_, self.n_iter_ = np.array(mistakes), counts, len(mistakes)
-        self.training_error_ = float(track[0] / weight[visits].sum()) if mistakes[-1] else 0.0
+        self.mistakes_, self.n_iter_ = np.array(mistakes), len(mistakes)
+        self.row_mistakes_ = np.zeros(len(given), dtype=np.int64)
+        self.row_mistakes_[first] = counts
+        self.training_error_ = float(track[0] / weight.sum()) if mistakes[-1] else 0.0
         self.result_ = self._outcome(rows, codes)
         return self
 

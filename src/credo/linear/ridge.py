@@ -7,19 +7,18 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.distributions import Distribution, t_variance
 from credo.estimator import FitWarning, Result, nonnegative, training_rows
-from credo.linear._model import LinearModel
-from credo.linear._posterior import Posterior
+from credo.learning import best_penalty, penalties, residual_noise
+from credo.linear._model import PosteriorModel
 from credo.linear._rows import BLOCK_ENTRIES
-from credo.linear._spectrum import Spectrum, spectrum
+from credo.linear._spectrum import Posterior, Spectrum, spectrum
 from credo.linear.summary import RowSummary
 from credo.notices import warn
 
 Array = NDArray[np.float64]
 
 
-class Ridge(LinearModel):
+class Ridge(PosteriorModel):
     """Least squares with an ℓ₂ penalty on the coefficients: min ‖y − b − Xw‖² + α‖w‖².
 
     The MAP estimate under w ~ N(0, (σ²/α) I); the intercept is not penalized. Equivalent to scikit-learn's `Ridge` in
@@ -56,8 +55,6 @@ class Ridge(LinearModel):
 
     _title = "Ridge regression"
 
-    posterior_: Posterior
-
     def __init__(
         self, alpha: float | str = 1.0, *, alphas: ArrayLike | None = None, fit_intercept: bool = True
     ) -> None:  # fmt: skip
@@ -74,11 +71,11 @@ class Ridge(LinearModel):
             return self._learn(data, nonnegative("alpha", self.alpha))
         if self.alpha != "loo":
             raise ValueError(f'alpha must be a number or "loo"; got {self.alpha!r}')
-        self.alphas_ = _candidates(data, self.alphas)
+        self.alphas_ = penalties(self.alphas, _default_alphas(data))
         self.loo_errors_ = _loo_errors(data, rows, target, weight, self.alphas_)
-        best = int(np.argmin(self.loo_errors_))
-        self._learn(data, float(self.alphas_[best]))
-        self.result_ = Result(True, len(self.alphas_), _choice_message(best, len(self.alphas_)))
+        alpha, result = best_penalty(self.alphas_, self.loo_errors_, advice="the inputs may have little linear effect")
+        self._learn(data, alpha)
+        self.result_ = result
         return self
 
     def fit_summary(self, summary: RowSummary) -> Self:
@@ -92,12 +89,9 @@ class Ridge(LinearModel):
         return self._learn(Spectrum.of(summary, center=self.fit_intercept), nonnegative("alpha", self.alpha))
 
     def _learn(self, data: Spectrum, alpha: float) -> Self:
-        self.alpha_, self.posterior_ = alpha, _posterior(data, alpha)
-        self.coef_, self.intercept_ = self.posterior_.coef, self.posterior_.intercept
+        self.alpha_ = alpha
+        self._keep_posterior(_posterior(data, alpha))
         self.dof_, self.noise_std_ = self.posterior_.df, float(np.sqrt(self.posterior_.noise_variance))
-        factor = float(np.sqrt(t_variance(self.dof_)))
-        self.coef_std_ = _std(self.posterior_.coef_scale(), factor)
-        self.intercept_std_ = float(_std(np.asarray(self.posterior_.intercept_scale()), factor))
         message = "solved directly"
         if alpha == 0 and not data.spans_all:
             message = (
@@ -108,23 +102,6 @@ class Ridge(LinearModel):
             warn(message, FitWarning, stacklevel=3)
         self.result_ = Result(True, 1, message)
         return self
-
-    def _mean(self, rows: Array) -> Array:
-        return self.posterior_.mean(rows)
-
-    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
-        self._require_noise()
-        return self.posterior_.predictive(rows, latent=latent)
-
-    def _covariance(self, rows: Array) -> Array:
-        self._require_noise()
-        return self.posterior_.covariance(rows)
-
-    def _scales(self) -> tuple[Array, float]:
-        return self.posterior_.coef_scale(), self.posterior_.intercept_scale()
-
-    def _df(self) -> float:
-        return self.dof_
 
     def _notes(self) -> tuple[str, ...]:
         noise = f"noise sd {self.noise_std_:.4g} with {self.dof_:.1f} degrees of freedom"
@@ -160,26 +137,13 @@ def ridge_path(
     """
     rows, target, *_ = training_rows("ridge_path", X, y, sparse="csr")
     data = spectrum(rows, target, center=fit_intercept)
-    alphas = _candidates(data, alphas)
+    alphas = penalties(alphas, _default_alphas(data))
     coefs = data.V @ ((data.q * data.s)[:, None] / ((data.s**2)[:, None] + alphas))
     return alphas, coefs, _loo_errors(data, rows, target, None, alphas)
 
 
-def _candidates(data: Spectrum, alphas: ArrayLike | None) -> Array:
-    """The values of α to try, largest first."""
-    if alphas is None:
-        if not len(data.s):
-            return np.array([1.0])
-        return np.geomspace(1e3 * data.s.max() ** 2, 1e-3 * data.s.min() ** 2, 200)
-    values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-    if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError(f"alphas must be one or more finite numbers, not negative; got {alphas!r}")
-    return np.sort(values)[::-1]
-
-
-def _std(scale: Array, factor: float) -> Array:
-    """Standard deviations from scales, zero for a scale of zero even if the factor is infinite."""
-    return np.where(scale > 0, np.where(scale > 0, scale, 1.0) * factor, scale)
+def _default_alphas(data: Spectrum) -> Array:
+    return np.geomspace(1e3 * data.s.max() ** 2, 1e-3 * data.s.min() ** 2, 200) if len(data.s) else np.array([1.0])
 
 
 def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas: Array) -> Array:
@@ -205,28 +169,11 @@ def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas
     return total / data.weight
 
 
-def _choice_message(best: int, n_alphas: int) -> str:
-    if n_alphas > 1 and best == 0:
-        return "the largest alpha was selected: try larger values; the inputs may have little linear effect"
-    if n_alphas > 1 and best == n_alphas - 1:
-        return "the smallest alpha was selected: hardly any penalty is needed"
-    return "alpha selected by leave-one-out cross-validation"
-
-
 def _posterior(data: Spectrum, alpha: float) -> Posterior:
     """The posterior at a fixed ratio α of noise to prior variance, with σ² from the residuals."""
     square = data.s**2
     shrinkage = alpha / (square + alpha)  # 1 − hᵢ along each direction
-    free = max(data.dof - len(square), 0.0)
-    # With as many directions as observations, the residuals are rounding errors.
-    rss = (data.rss if free > 0 else 0.0) + float(((shrinkage * data.q) ** 2).sum())
-    # ν − γ, which makes the estimate unbiased where the prior holds (Bishop 3.95); its degrees of freedom are
-    # Satterthwaite's for the weighted sum of squares that the residuals are.
-    weight = free + float(shrinkage.sum())
-    noise = rss / weight if weight > 0 else np.nan
-    # In units of the largest, because squares may underflow.
-    unit = 1.0 if free > 0 else float(shrinkage.max(initial=0.0))
-    dof = (weight / unit) ** 2 / (free + float(((shrinkage / unit) ** 2).sum())) if weight > 0 else 0.0
+    noise, dof = residual_noise(shrinkage, data.q, free=max(data.dof - len(square), 0.0), rss=data.rss)
     return Posterior(
         spectrum=data,
         coef=data.V @ (data.s * data.q / (square + alpha)),

@@ -64,7 +64,8 @@ class Normal(Prior):
     upper = np.inf
 
     def __post_init__(self) -> None:
-        _finite("mean", self.mean)
+        if not np.isfinite(self.mean):
+            raise ValueError(f"mean of a prior must be finite; got {self.mean!r}")
         _positive("std", self.std)
 
     def _log_prob(self, x: Array) -> Array:
@@ -75,18 +76,24 @@ class Normal(Prior):
         return -(x - self.mean) / self.std / self.std
 
 
+class _PositivePrior(Prior):
+    """A prior of positive values, whose parameters are positive too."""
+
+    lower = 0.0
+    upper = np.inf
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            _positive(name, value)
+
+
 @dataclass(frozen=True)
-class HalfNormal(Prior):
+class HalfNormal(_PositivePrior):
     """The positive half of N(0, scale²)."""
 
     scale: float = 1.0
 
-    lower = 0.0
-    upper = np.inf
     _closed: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _positive("scale", self.scale)
 
     def _log_prob(self, x: Array) -> Array:
         return np.log(2.0) - 0.5 * (x / self.scale) ** 2 - _HALF_LOG_2PI - np.log(self.scale)
@@ -96,7 +103,7 @@ class HalfNormal(Prior):
 
 
 @dataclass(frozen=True)
-class LogNormal(Prior):
+class LogNormal(_PositivePrior):
     """log x ~ N(log median, sigma²): a factor of exp(sigma) either way is one standard deviation.
 
     >>> LogNormal(median=2.0, sigma=0.5).gradient(2.0).item()
@@ -105,13 +112,6 @@ class LogNormal(Prior):
 
     median: float = 1.0
     sigma: float = 1.0
-
-    lower = 0.0
-    upper = np.inf
-
-    def __post_init__(self) -> None:
-        _positive("median", self.median)
-        _positive("sigma", self.sigma)
 
     def _log_prob(self, x: Array) -> Array:
         z = (np.log(x) - np.log(self.median)) / self.sigma
@@ -123,18 +123,11 @@ class LogNormal(Prior):
 
 
 @dataclass(frozen=True)
-class Gamma(Prior):
+class Gamma(_PositivePrior):
     """p(x) = rateˢ xˢ⁻¹ exp(−rate·x) / Γ(s), s the shape; the mean is shape / rate."""
 
     shape: float
     rate: float = 1.0
-
-    lower = 0.0
-    upper = np.inf
-
-    def __post_init__(self) -> None:
-        _positive("shape", self.shape)
-        _positive("rate", self.rate)
 
     def _log_prob(self, x: Array) -> Array:
         s = self.shape
@@ -145,18 +138,11 @@ class Gamma(Prior):
 
 
 @dataclass(frozen=True)
-class InverseGamma(Prior):
+class InverseGamma(_PositivePrior):
     """p(x) = scaleˢ x⁻ˢ⁻¹ exp(−scale/x) / Γ(s), s the shape; useful to keep a length scale away from zero."""
 
     shape: float
     scale: float = 1.0
-
-    lower = 0.0
-    upper = np.inf
-
-    def __post_init__(self) -> None:
-        _positive("shape", self.shape)
-        _positive("scale", self.scale)
 
     def _log_prob(self, x: Array) -> Array:
         s = self.shape
@@ -189,8 +175,3 @@ class Uniform(Prior):
 def _positive(name: str, value: float) -> None:
     if not 0 < value < np.inf:
         raise ValueError(f"{name} of a prior must be positive and finite; got {value!r}")
-
-
-def _finite(name: str, value: float) -> None:
-    if not np.isfinite(value):
-        raise ValueError(f"{name} of a prior must be finite; got {value!r}")

@@ -15,12 +15,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from credo.distributions import Distribution
-from credo.estimator import FittedState, Result, unmasked
+from credo.estimator import FittedState, Result, is_sparse, unmasked
 from credo.frames import Table
 from credo.io.extras import pandas
 from credo.io.preparation import once
 from credo.io.preparation.outside import Outside
-from credo.io.preparation.scale import is_sparse
 from credo.io.preparation.transformer import Preparation
 from credo.io.preparation.units import in_original_units
 from credo.io.preparation.unseen import Alternatives
