@@ -289,10 +289,9 @@ def test_one_cell_that_most_folds_do_not_see(values, ending, run, tmp_path, with
     assert len(prediction.stdout.splitlines()) == len(table) + 1, prediction.stderr
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_terminal_that_can_not_show_a_dash_is_no_failure(encoding, spawn, data, tmp_path):
-    arguments = ("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path)
-    process = spawn(*arguments, PYTHONIOENCODING=encoding)
+def test_a_terminal_that_can_not_show_a_dash_is_no_failure(spawn, data, tmp_path):
+    arguments = ("fit", data, "--target", "price", "--models", "linear", "--folds", 2, "--out", tmp_path)
+    process = spawn(*arguments, PYTHONIOENCODING="ascii")
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert "linear" in out

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from credo import plots
-from credo.io.preparation.scale import is_sparse
+from credo.estimator import is_sparse
 from credo.metrics import forecast
 from credo.metrics._calibration_test import FEW, SMALL, Calibration, Confidence, class_calibration
 from credo.plots import shorten

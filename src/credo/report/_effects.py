@@ -12,7 +12,7 @@ from scipy.sparse import csc_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from credo import plots
-from credo.io.preparation.scale import is_sparse
+from credo.estimator import is_sparse
 from credo.plots import shorten
 from credo.report._classes import class_name
 from credo.report._figures import MAX_BARS, SIZE, Figure, bar_figure, figure

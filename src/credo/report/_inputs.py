@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.estimator import is_sparse
 from credo.io.extras import pandas
-from credo.io.preparation.scale import is_sparse
 from credo.metrics import Influence, final_step
 from credo.metrics import influence as influence_of
 from credo.plots import shorten

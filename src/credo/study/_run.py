@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from credo.deadlines import TimeUp, check, until
 from credo.io import Preparation, TableModel
-from credo.io.preparation.once import preparing_once
+from credo.io.preparation import preparing_once
 from credo.notices import collected
 from credo.selection._comparison import Score
 from credo.selection._folds import Split

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from credo import report as _report
+from credo.estimator import is_sparse
 from credo.frames import Table
 from credo.io import TableModel, save
 from credo.io.extras import pandas
-from credo.io.preparation.scale import is_sparse
 from credo.metrics import influence, point, predictive
 from credo.metrics._calibration_test import coverage_test
 from credo.selection import BASELINE, Comparison, gap

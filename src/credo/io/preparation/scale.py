@@ -9,17 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from credo.estimator import is_sparse
 from credo.io.errors import ColumnError, plural, shown
 
 Array = NDArray[np.float64]
 
 # Bounds of the bulk of a column, and how many standard deviations beyond it a value may lie.
 _TAILS, _MARGIN = (0.001, 0.999), 8.0
-
-
-def is_sparse(block: Any) -> bool:
-    """Whether the block is sparse; unlike scipy's, the answer doesn't change a static type."""
-    return bool(sparse.issparse(block))
 
 
 def scaled(blocks: list[Any], center: Array, scale: Array) -> list[Any]:

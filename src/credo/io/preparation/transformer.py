@@ -12,18 +12,16 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted
 
-from credo.estimator import FittedState, check_positive, check_shapes, named_by, positive_integer
+from credo.estimator import FittedState, check_positive, check_shapes, is_sparse, named_by, positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
 from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts, runs, side_by_side
 from credo.io.preparation.kinds import KINDS, Column, Form
 from credo.io.preparation.learn import Learner, learned_columns
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.numeric import numeric_block
 from credo.io.preparation.outside import Outside, outside
-from credo.io.preparation.scale import bounds, center_and_scale, clip_notes, clipped, is_sparse, refuse_infinite, scaled
+from credo.io.preparation.scale import bounds, center_and_scale, clip_notes, clipped, refuse_infinite, scaled
 from credo.io.preparation.unseen import Alternatives, representatives, terms
-from credo.io.tables.columns import as_frame, has_names, missing_columns
-from credo.io.tables.names import unique_names
+from credo.io.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
 from credo.io.tables.text import signs_of
 from credo.notices import collected, warn
 
@@ -348,8 +346,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     def _blocks(self, table: Any) -> list[Any]:
         """The columns' numbers, those of neighbours that aren't text in one block."""
         plain = [encoder for encoder in self.encoders_ if isinstance(encoder, Numbers) and encoder.is_plain]
-        block = numeric_block(table, {encoder.name for encoder in plain})
-        known = dict(zip(block.names, block.values.T, strict=True))
+        names, values = finite_columns(table, {encoder.name for encoder in plain})
+        known = dict(zip(names, values.T, strict=True))
         blocks: list[Any] = []
         for run in runs(self.encoders_):
             if isinstance(run[0], Texts):

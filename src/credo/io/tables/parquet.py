@@ -6,7 +6,7 @@ from typing import IO, Any
 
 from credo.io.errors import TableError, quoted
 from credo.io.extras import arrow, pandas, parquet
-from credo.io.tables.names import unique_names
+from credo.io.tables.columns import unique_names
 from credo.io.tables.source import CELL
 
 # Rows of text that are decoded at a time while their size is counted.

@@ -11,11 +11,10 @@ import numpy as np
 
 from credo.io.errors import TableError, plural, quoted
 from credo.io.extras import pandas
-from credo.io.tables.dialect import SEPARATORS, Dialect, sniff
-from credo.io.tables.names import unique_names
+from credo.io.tables.columns import unique_names
+from credo.io.tables.dialect import SEPARATORS, Dialect, names_and_codes, sniff
 from credo.io.tables.numbers import NA_WORDS, read_numbers
 from credo.io.tables.source import CELL, too_many_cells
-from credo.io.tables.survey import survey
 
 # Where a frame keeps the sign that the numbers of a column were written with.
 _SIGNS = "signs"
@@ -46,9 +45,9 @@ def parse(
     """The frame of a text table, and notes; a frame that takes more than `max_bytes` raises an error."""
     text, declared, skipped, notes = _without_preamble(text)
     dialect = sniff(text, separator=separator or declared, decimal=decimal, header=header, skipped=skipped)
-    found = survey(text, dialect, skipped=skipped, max_cells=max_bytes // CELL)
-    names, renamed = unique_names(found.names)
-    codes = [names[j] for j in sorted(found.codes)]
+    names, coded = names_and_codes(text, dialect, skipped=skipped, max_cells=max_bytes // CELL)
+    names, renamed = unique_names(names)
+    codes = [names[j] for j in sorted(coded)]
     if len(names) == 1:
         # Only in such a table is a blank line a row.
         text = text.rstrip("\n")
