@@ -13,7 +13,7 @@ from credo.io.tables.columns import finite_columns, numbers, present_mask, words
 # A column that alone explains this share of the variance, or of the labels beyond the commonest, is named.
 DETERMINES = 0.99
 _ROWS = 4000
-# Fewer rows than this show nothing.
+# With fewer rows, nothing is reported.
 _FEWEST = 20
 
 

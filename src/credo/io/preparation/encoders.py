@@ -22,6 +22,34 @@ Array = NDArray[np.float64]
 _MARGIN = 0.1
 
 
+@dataclass(frozen=True, eq=False)
+class Outside:
+    """Which rows lie outside the training data, and why.
+
+    Attributes
+    ----------
+    rows : bool array of shape (n_rows,)
+    reasons : list of str, one for each row
+        Such as "year = 3000 (training: 1871 to 1970)"; empty for a row inside.
+    columns : dict of column name to the number of its rows that are outside
+    """
+
+    rows: NDArray[np.bool_]
+    reasons: list[str]
+    columns: dict[str, int]
+
+    def note(self) -> str | None:
+        """A sentence about these rows, or None if there are none."""
+        count = int(self.rows.sum())
+        if not count:
+            return None
+        first = self.reasons[int(np.argmax(self.rows))]
+        return (
+            f"{plural(count, 'row')} of {len(self.rows):,} {'is' if count == 1 else 'are'} outside the training data "
+            f"(columns {quoted(self.columns)}; first: {first}). Predictions there are extrapolations."
+        )
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Measured:
     """A number for each row, the median `fill` where it is missing, and an indicator of missing values.
@@ -165,11 +193,11 @@ class Days(_Measured):
         return f"{self.name} (days since {self.origin})"
 
     def text(self, value: float) -> str:
-        """A number of days as the date that it stands for."""
+        """A number of days as a date."""
         return str(self.dates(value).astype("datetime64[D]"))
 
     def dates(self, days: Any) -> NDArray[np.datetime64]:
-        """The dates that numbers of days stand for."""
+        """The dates of numbers of days since the origin."""
         return as_dates(days, self.origin)
 
     def values(self, column: Any) -> Array:

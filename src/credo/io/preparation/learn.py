@@ -33,9 +33,9 @@ from credo.io.tables.text import signs_of
 
 @dataclass(eq=False)
 class Learner:
-    """Learns one column after another; columns missing in the same rows share one indicator.
+    """Learns one column after another; columns with missing values in the same rows share one indicator.
 
-    `weight` says how many rows each row stands for.
+    `weight` is the weight of each row.
     """
 
     max_levels: int
@@ -108,7 +108,7 @@ class Learner:
         return np.array([np.nan if word is None else truths[word.casefold()] for word in found.words])
 
     def _absent(self, found: Profile, form: Form) -> tuple[str, ...]:
-        """The words that count as missing: those known before, and a few more."""
+        """The words that are treated as missing: those of the form, and the words among the numbers of these rows."""
         slips = found.slips if len(found.odd) else ()
         if not is_number(found) and not set(slips) <= set(form.absent):
             raise ColumnError(f"{not_a_number(found.column, found.odd)}; so the column can't be numeric")
@@ -245,7 +245,7 @@ class Learner:
 
 
 def _median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
-    """The median of values that stand for `weight` rows each."""
+    """The weighted median."""
     order = np.argsort(values, kind="stable")
     share = np.cumsum(weight[order])
     middle = share[-1] / 2

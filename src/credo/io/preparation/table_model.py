@@ -21,7 +21,7 @@ from credo.distributions import Distribution
 from credo.estimator import FittedState, is_sparse, unmasked
 from credo.frames import Table
 from credo.io.extras import pandas
-from credo.io.preparation.outside import Outside
+from credo.io.preparation.encoders import Outside
 from credo.io.preparation.transformer import Preparation
 from credo.io.preparation.units import in_original_units
 from credo.io.preparation.unseen import Alternatives
@@ -30,7 +30,7 @@ from credo.io.tables.target import split_target
 from credo.metrics import final_step, predictive
 from credo.notices import warn
 
-# A dense matrix of more numbers than this (800 MB) isn't made of sparse words without being asked for.
+# The most numbers (800 MB) in a dense copy of sparse rows, for an estimator that doesn't accept these.
 _MAX_DENSE = 10**8
 
 
@@ -90,7 +90,7 @@ class TableModel(FittedState, BaseEstimator):
     Parameters
     ----------
     preparation : Preparation, optional
-        A standardising one by default.
+        By default one that standardizes the columns.
     estimator : regressor or classifier
         One of Credo's, or a pipeline that ends in one.
     target : str, optional

@@ -111,7 +111,7 @@ def finite_columns(table: Any, names: Collection[str]) -> tuple[list[str], NDArr
 
 
 def present_mask(column: Any) -> NDArray[np.bool_]:
-    """Which rows have a value; blank words count as none."""
+    """Which rows have a value; blank text counts as missing."""
     if _is_plain(column):
         return ~np.isnan(column.to_numpy())
     present = np.asarray(column.notna(), dtype=bool)
@@ -126,7 +126,7 @@ def is_wordy(column: Any) -> bool:
 
 
 def _is_plain(column: Any) -> bool:
-    """Whether the column is an array of NumPy's numbers, which needs none of pandas' care: wide tables have many."""
+    """Whether the column is an array of NumPy numbers; these are handled fast, because wide tables have many."""
     return isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
 
 
@@ -186,7 +186,7 @@ def _converted(table: Any, pd: Any) -> Any:
 
 
 def _mapped(column: Any, function: Callable[[Any], Any]) -> NDArray[Any]:
-    """The function of each value, as objects; of words, which repeat in most tables, of each different one once."""
+    """The function of each value, as objects; for text, computed once for each distinct value."""
     pd = pandas()
     result = np.empty(len(column), dtype=object)
     if pd.api.types.infer_dtype(column, skipna=True) == "string":

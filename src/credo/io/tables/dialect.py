@@ -15,12 +15,12 @@ from credo.io.errors import TableError, plural
 from credo.io.tables.numbers import NA_WORDS, SUSPECT_WORDS
 from credo.io.tables.source import too_many_cells
 
-# When rows split equally well, the rarer sign is the likelier separator: commas and spaces occur inside fields.
+# The first of these wins a tie: commas and spaces are more likely to occur inside fields.
 SEPARATORS = ("\t", ";", "|", ",", " ")
 _NAMES = {"\t": "tab", ";": "semicolon", "|": "vertical bar", ",": "comma", " ": "space"}
-# A sign that no text has, for tables of one column.
+# A control character that no text contains, for tables of one column.
 NO_SEPARATOR = "\x1f"
-# What sniffing looks at: enough rows to see the pattern, not more fields than take a moment.
+# How much of the text is used to detect the dialect.
 _SAMPLE_ROWS = 500
 _SAMPLE_FIELDS = 50_000
 _SAMPLE_COLUMNS = 1000
@@ -166,10 +166,10 @@ def _separator(text: str) -> str:
         if candidate not in text:
             continue
         widths: list[int] = []
-        # A row that can't be split is complained about when the table is read; here the others count.
+        # A row that can't be split raises an error when the table is read; here it is skipped.
         with suppress(TableError):
             widths.extend(len(row) for row in _sample(text, candidate))
-        # A sign that the first row lacks belongs to the values: 1,5 below the name of a single column.
+        # If the first row doesn't have it, it is part of the values: 1,5 below the name of a single column.
         if not widths or widths[0] < 2:
             continue
         width, count = Counter(widths).most_common(1)[0]
@@ -195,7 +195,7 @@ def _decimal(rows: list[list[str]], separator: str) -> tuple[str, list[str]]:
 
 
 def _has_header(rows: list[list[str]]) -> bool:
-    """Whether the first row names the columns: it does if a word stands above numbers, or nothing speaks against it."""
+    """Whether the first row names the columns: a word is above numbers, or no first field looks like data."""
     first, rest = rows[0], rows[1:]
     if not rest:
         return not any(_is_value(field) for field in first)

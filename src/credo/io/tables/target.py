@@ -12,10 +12,10 @@ from credo.io.errors import ColumnError, plural, quoted, shown
 from credo.io.extras import pandas
 from credo.io.tables.columns import EXACT, as_frame, column_named, not_a_number, numbers, present_mask, words
 
-# Fewer rows than this may have two values by chance.
+# With fewer rows, a target may have only two values by chance.
 ROWS_OF_TWO = 10
-# Codes of classes are up to this many whole numbers, from 0 or 1 upwards without a gap, and even the rarest of them has
-# a fifth of its even share. A count, as of children, thins out towards its end; a mark, as of a wine, starts elsewhere.
+# Codes of classes are up to this many consecutive whole numbers from 0 or 1, and even the rarest has a fifth of the
+# frequency of equally frequent classes. Counts get rarer towards their end, and ratings often start elsewhere.
 _MOST_CODES, _RAREST = 10, 0.2
 # A target with more distinct labels isn't a class.
 _MOST_CLASSES = 100
