@@ -119,7 +119,7 @@ def test_a_fitted_attribute_that_a_file_lacks_is_named(tmp_path):
                 assert isinstance(error, ModelFileError) or name in str(error)
     unfitted = Ridge()
     assert not hasattr(unfitted, "coef_")
-    with pytest.raises(NotFittedError, match="this Ridge .*has no coef_"):
+    with pytest.raises(NotFittedError, match=r"this Ridge .*has no coef_"):
         _ = unfitted.coef_
     with pytest.raises(AttributeError, match="nonsense"):
         _ = unfitted.nonsense
