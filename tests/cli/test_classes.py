@@ -67,7 +67,7 @@ def test_the_task_can_be_said(fit, trees):
 
 
 def test_every_model_of_classes_runs(fit, trees):
-    record, _ = fit(trees, "--cv", "2", models=None)
+    record, _ = fit(trees, "--cv", "2", "--time", "none", models=None)
     board = {line["name"]: line for line in record["leaderboard"]}
     # One of them is for two classes.
     assert set(board) == {"baseline", *names("classification")} - {"spike-slab"}

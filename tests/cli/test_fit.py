@@ -114,7 +114,7 @@ def test_the_same_seed_gives_the_same_scores(run, data, tmp_path, without_report
 
 
 def test_every_model_runs(run, data, tmp_path, without_report):
-    result = run("fit", data, "--target", "price", "--out", tmp_path, "--cv", 2, "--json")
+    result = run("fit", data, "--target", "price", "--out", tmp_path, "--cv", 2, "--time", "none", "--json")
     assert result.exit_code == 0, result.stderr
     board = {line["name"]: line for line in json.loads(result.stdout)["leaderboard"]}
     assert set(board) == {card.name for card in CARDS["regression"] if card.by_default} - {"gp-time"}
@@ -289,10 +289,9 @@ def test_one_cell_that_most_folds_do_not_see(values, ending, run, tmp_path, with
     assert len(prediction.stdout.splitlines()) == len(table) + 1, prediction.stderr
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_terminal_that_can_not_show_a_dash_is_no_failure(encoding, spawn, data, tmp_path):
-    arguments = ("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path)
-    process = spawn(*arguments, PYTHONIOENCODING=encoding)
+def test_a_terminal_that_can_not_show_a_dash_is_no_failure(spawn, data, tmp_path):
+    arguments = ("fit", data, "--target", "price", "--models", "linear", "--folds", 2, "--out", tmp_path)
+    process = spawn(*arguments, PYTHONIOENCODING="ascii")
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert "linear" in out

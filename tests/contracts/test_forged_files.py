@@ -93,7 +93,7 @@ def test_an_entry_of_another_type_is_named(tmp_path):
     model = GPRegressor(RBF(1.0), hyperparameters="fixed").fit(X, y)
     with pytest.raises(ModelFileError, match="its GPRegressor has 'yes' for draws_, which is of another type"):
         forged(model, tmp_path, draws_="yes")
-    with pytest.raises(ModelFileError, match="train_index_ must hold whole numbers from 0 to 13"):
+    with pytest.raises(ModelFileError, match="train_index_ must contain whole numbers from 0 to 13"):
         forged(model, tmp_path, train_index_=np.full(14, 10**6))
 
 
@@ -119,7 +119,7 @@ def test_a_fitted_attribute_that_a_file_lacks_is_named(tmp_path):
                 assert isinstance(error, ModelFileError) or name in str(error)
     unfitted = Ridge()
     assert not hasattr(unfitted, "coef_")
-    with pytest.raises(NotFittedError, match="this Ridge has no coef_"):
+    with pytest.raises(NotFittedError, match=r"this Ridge .*has no coef_"):
         _ = unfitted.coef_
     with pytest.raises(AttributeError, match="nonsense"):
         _ = unfitted.nonsense

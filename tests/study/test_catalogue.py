@@ -1,5 +1,7 @@
 """The models of a study: their names, what they are made of, and which of them suit a table."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,11 @@ def test_the_baseline_is_always_there_and_first(task):
         assert cards[0].name == "baseline"
     assert "baseline" not in names(task)
     assert {card.name for card in CARDS[task] if card.reference} == {"boosting"}
+
+
+@pytest.mark.parametrize("module", sorted({card.loops for cards in CARDS.values() for card in cards} - {None}))
+def test_the_modules_named_by_the_cards_hold_compiled_functions(module):
+    assert any(hasattr(value, "py_func") for value in vars(import_module(module)).values())
 
 
 def test_linear_models_come_before_curved_ones():

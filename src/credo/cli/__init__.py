@@ -30,10 +30,10 @@ def main() -> None:
             raise
         sys.exit("The credo command needs click and rich: pip install 'credo[cli]'")
     for stream in (sys.stdout, sys.stderr):
-        # A sign that the terminal can't show is no reason to fail when the work is done.
+        # A character that the terminal can't show must not raise an error.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    # Leaving by an exception lets the clean-up run that Ctrl-C gets as well.
+    # Leaving by an exception runs the same clean-up as Ctrl-C.
     signal.signal(signal.SIGTERM, _terminate)
     credo.main(prog_name="credo")
 

@@ -11,16 +11,12 @@ import click
 from credo.cli._options import debug_option
 from credo.cli._screen import Screen, command_as_typed
 
-# Few, so that it takes seconds: lines, all subsets of the inputs, a curved surface, and a process.
+# Few, so that it takes seconds.
 MODELS = ("linear", "ridge", "bayes", "spike-slab", "polynomial", "gp")
 
 
 @click.command(short_help="Run `credo fit` on an example table.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False),
-    help="Output folder. [default: a new temporary folder]",
-)
+@click.option("--out", type=click.Path(file_okay=False), help="Output folder. [default: a new temporary folder]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 @debug_option
 def demo(out: str | None, seed: int) -> None:

@@ -17,11 +17,7 @@ def _remember_debug(ctx: click.Context, param: click.Parameter, value: bool) -> 
 
 
 debug_option = click.option(
-    "--debug",
-    is_flag=True,
-    expose_value=False,
-    callback=_remember_debug,
-    help="Show the traceback of an error.",
+    "--debug", is_flag=True, expose_value=False, callback=_remember_debug, help="Show the traceback of an error."
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")

@@ -79,7 +79,7 @@ class Screen:
             try:
                 yield
             finally:
-                # Warnings of other kinds speak to programmers.
+                # Warnings of other kinds are for programmers.
                 told = [warning for warning in caught if issubclass(warning.category, UserWarning)]
                 for message in dict.fromkeys(str(warning.message) for warning in told):
                     self.note(f"Note: {message}")

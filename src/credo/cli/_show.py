@@ -13,11 +13,11 @@ from credo.cli._options import debug_option, existing_file, json_option
 from credo.cli._screen import Screen
 from credo.study._catalogue import short_name, steps
 
-# More columns or parameters than this are told in short.
+# Of more columns or parameters than this, only a selection is shown.
 MANY = 20
 # A summary of more columns than this leaves out weights that are zero, and with them what it knows of the columns.
 _WHOLE = 30
-# What these tables are called: their rows come in an order of their own, and those behind count less.
+# Titles of tables whose rows are already sorted by importance.
 INCLUSIONS, WEIGHTS = "Columns by inclusion probability", "Nonzero coefficients"
 IN_ORDER, BEHIND = (INCLUSIONS, WEIGHTS), ", less important than these"
 
@@ -47,7 +47,7 @@ def show(model: str, everything: bool, as_json: bool) -> None:
         if value is not None:
             screen.say(f"{name.replace('_', ' '):<16} {_text(name, value)}")
     screen.say(f"{'columns':<16} {_listed(columns) if everything or len(columns) <= MANY else _counted(columns)}")
-    # Effects and length scales say what the parameters of a process say, in the units of the table.
+    # Effects and length scales are the parameters of a Gaussian process in the units of the table.
     for shown in (inputs, table if inputs is None or everything else None):
         if shown is not None:
             screen.say()
@@ -122,7 +122,7 @@ def _inputs(fitted: Any) -> Any:
     if bends is None or preparation is None or estimator is not final_step(estimator):
         return None
     spread = np.asarray(preparation.scale_ if preparation.standardize else 1.0)
-    # Rows that a classifier has merged count as often as they came.
+    # A classifier merges equal rows; their weights are their numbers.
     weight = getattr(estimator, "weight_", None)
     center = np.average(estimator.X_train_, axis=0, weights=weight)
     spread = spread * np.sqrt(np.average((estimator.X_train_ - center) ** 2, axis=0, weights=weight))
@@ -153,7 +153,7 @@ def _effects(estimator: Any, origins: list[str]) -> tuple[Any, list[str]]:
     classes = hasattr(estimator, "classes_")
     spread = np.inf if classes else float(np.std(estimator.y_train_))
     with warnings.catch_warnings():
-        # The rows are those of the fit, without their names.
+        # The rows of the fit come without column names, which gives a warning.
         warnings.simplefilter("ignore")
         predict = estimator.predict_proba if classes else estimator.predict
         found = influence(predict, np.asarray(estimator.X_train_), origins, spread=spread)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 import numpy as np
 
@@ -37,6 +39,25 @@ def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> list[str]
     for candidate in candidates:
         by_fold.setdefault(candidate.casefold(), candidate)
     return [by_fold[fold] for fold in get_close_matches(name.casefold(), by_fold, n=most, cutoff=0.6)]
+
+
+def existing(path: str | os.PathLike[str], what: str, error: type[Exception] = OSError) -> Path:
+    """The path of an existing file; otherwise an error that suggests similar names.
+
+    A pipe or a device raises `error`, which says that it isn't `what`.
+    """
+    file = Path(path)
+    if file.is_file():
+        return file
+    if file.is_dir():
+        raise IsADirectoryError(f"{str(file)!r} is a folder; name a file in it")
+    if file.exists():
+        raise error(f"{str(file)!r} is a pipe or a device, not {what}")
+    if not file.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(file.parent)!r}, so no file {file.name!r} in it")
+    near = nearest(file.name, sorted(os.listdir(file.parent))[:10_000])
+    hint = f"; did you mean {str(file.with_name(near[0]))!r}?" if near else ""
+    raise FileNotFoundError(f"there is no file {str(file)!r}{hint}")
 
 
 def quoted(names: Iterable[object], *, most: int = 5) -> str:

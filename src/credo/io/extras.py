@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 
 def pandas() -> Any:
     """The pandas library."""
-    try:
-        import pandas as pd  # noqa: PLC0415
-    except ImportError:
-        raise ImportError("reading and preparing tables needs pandas: pip install 'credo[cli]'") from None
-    return pd
+    return _library("pandas", "reading and preparing tables needs pandas: pip install 'credo[cli]'")
 
 
 def parquet() -> Any:
     """pyarrow's module for Parquet files."""
-    try:
-        import pyarrow.parquet as pq  # noqa: PLC0415
-    except ImportError:
-        raise ImportError("reading Parquet files needs pyarrow: pip install 'credo[parquet]'") from None
-    return pq
+    return _library("pyarrow.parquet", "reading Parquet files needs pyarrow: pip install 'credo[parquet]'")
 
 
 def arrow() -> Any:
     """The pyarrow library, with its functions of arrays."""
     parquet()
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.compute  # noqa: PLC0415
-
-    return pa
+    import_module("pyarrow.compute")
+    return import_module("pyarrow")
 
 
 def openpyxl() -> Any:
     """The openpyxl library."""
+    return _library("openpyxl", "reading Excel workbooks needs openpyxl: pip install 'credo[excel]'")
+
+
+def _library(name: str, sentence: str) -> Any:
     try:
-        import openpyxl as library  # noqa: PLC0415
+        return import_module(name)
     except ImportError:
-        raise ImportError("reading Excel workbooks needs openpyxl: pip install 'credo[excel]'") from None
-    return library
+        raise ImportError(sentence) from None

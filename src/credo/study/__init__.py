@@ -24,22 +24,19 @@ if TYPE_CHECKING:
     from credo.study._write import write
 
 # Imported on first use: the command line asks for the names of the models before it needs anything else.
-_HOME = {
-    "analyze": "_analyze",
-    "run": "_analyze",
-    "CARDS": "_catalogue",
-    "Card": "_catalogue",
-    "Dataset": "_dataset",
-    "Note": "_dataset",
-    "dataset": "_dataset",
-    "Study": "_study",
-    "write": "_write",
+_MEMBERS = {
+    "_analyze": ("analyze", "run"),
+    "_catalogue": ("CARDS", "Card"),
+    "_dataset": ("Dataset", "Note", "dataset"),
+    "_study": ("Study",),
+    "_write": ("write",),
 }
 
 __all__ = ["CARDS", "Card", "Dataset", "Note", "Study", "analyze", "dataset", "run", "write"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"credo.study has no member {name!r}")
-    return getattr(import_module(f"credo.study.{_HOME[name]}"), name)
+    for module, members in _MEMBERS.items():
+        if name in members:
+            return getattr(import_module(f"credo.study.{module}"), name)
+    raise AttributeError(f"credo.study has no member {name!r}")

@@ -8,22 +8,11 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from credo.study._size import (
-    Size,
-    Times,
-    any_size,
-    dense,
-    dense_and_not_many_columns,
-    in_time_order,
-    matrices,
-    not_many_columns,
-    not_too_wide,
-    two_classes,
-)
+from credo.study._size import Size, Times, dense, in_time_order, matrices, not_many_columns, not_too_wide, two_classes
 
 # What follows the name of a model of a transformed target.
 SUFFIXES = {"log": "-log", "box-cox": "-power", "yeo-johnson": "-power"}
-# A model of the plain target waits behind those of the transformed one where that predicts better.
+# Added to the cost of models of the plain target where the transformed one is easier to predict.
 LATER = 10
 
 
@@ -31,15 +20,15 @@ LATER = 10
 class Card:
     """One model: its name, a description, and its cost.
 
-    `cost` orders the models: those of lower cost are fitted first. `limit` returns why a table of some size can't be
-    used, or None. `loops` is the module whose functions numba compiles on first use. A `reference` is compared with the
-    others but never selected, because it can't be saved. `standardize` is whether columns are standardized.
+    `cost` orders the models: those of lower cost are fitted first. Each of `limits` returns why a table of some size
+    can't be used, or None. `loops` is the module whose functions numba compiles on first use. A `reference` is compared
+    with the others but never selected, because it can't be saved. `standardize` is whether columns are standardized.
     """
 
     name: str
     words: str
     cost: int
-    limit: Callable[[Size], str | None] = any_size
+    limits: tuple[Callable[[Size], str | None], ...] = ()
     loops: str | None = None
     reference: bool = False
     transformation: str = "identity"
@@ -51,9 +40,13 @@ class Card:
     # Whether it is fitted before all others and whatever time is left, so that there is a model.
     always: bool = False
 
+    def limit(self, size: Size) -> str | None:
+        """Why a table of this size can't be used, or None."""
+        return next(filter(None, (limit(size) for limit in self.limits)), None)
+
     def make(self, size: Size) -> Any:
         """An unfitted estimator for a prepared table of this size."""
-        # Imported when first needed: the names of the models are asked for by `credo --help`.
+        # Imported when first needed: `credo --help` needs only the names of the models.
         plain = self.name.removesuffix(SUFFIXES.get(self.transformation, ""))
         return import_module("credo.study._estimators").make(plain, size, self.transformation)
 
@@ -68,7 +61,7 @@ class Card:
 
 
 def names(task: str | None = None) -> tuple[str, ...]:
-    """The names of the models of a task, or of both; without the baseline, which always takes part."""
+    """The names of the models of a task, or of both; without the baseline, which is always compared."""
     tasks = CARDS if task is None else {task: CARDS[task]}
     return tuple(dict.fromkeys(card.name for cards in tasks.values() for card in cards if card.cost >= 0))
 
@@ -148,7 +141,7 @@ def _check_names(models: Sequence[str], task: str) -> None:
             )
 
 
-# Where these can't be used, nobody would expect them.
+# No note says that these were not used: most tables aren't in time order.
 _SELDOM = ("gp-time", "gp-time-log", "gp-time-power")
 _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subsets._enumerate_jit", "credo.kernels._jit"
 
@@ -160,35 +153,38 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         Card("ridge", "Ridge regression, penalty by leave-one-out", 0, varied=False),
         Card("bayes", "Bayesian linear regression", 0),
         Card("lasso", "Lasso, penalty by cross-validation", 1, loops=_COORDINATE),
-        Card("spike-slab", "Spike and slab: an average over subsets of the inputs", 3, dense, _SUBSETS),
-        Card("polynomial", "Quadratic terms, Bayesian linear regression", 2, not_too_wide),
+        Card("spike-slab", "Spike and slab: an average over subsets of the inputs", 3, (dense,), _SUBSETS),
+        Card("polynomial", "Quadratic terms, Bayesian linear regression", 2, (not_too_wide,)),
         Card(
-            "lms", "Least mean squares (one row at a time)", 2, not_many_columns, "credo.linear._jit",
+            "lms", "Least mean squares (one row at a time)", 2, (not_many_columns,), "credo.linear._jit",
             by_default=False,
         ),
         Card(
-            "nadaraya-watson", "Nadaraya–Watson: weighted means", 3, dense_and_not_many_columns, _KERNELS,
+            "nadaraya-watson", "Nadaraya–Watson: weighted means", 3, (not_many_columns, dense), _KERNELS,
             varied=False,
         ),
-        Card("kernel-ridge", "Kernel ridge regression", 4, matrices(4), _KERNELS),
-        Card("gp", "Gaussian process, RBF kernel", 6, matrices(3), _KERNELS),
-        Card("gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, matrices(3), _KERNELS),
-        Card("gp-time", "Gaussian process in time: trend and cycles", 5, in_time_order, _KERNELS, standardize=False),
+        Card("kernel-ridge", "Kernel ridge regression", 4, (matrices(4), dense), _KERNELS),
+        Card("gp", "Gaussian process, RBF kernel", 6, (matrices(3), dense), _KERNELS),
+        Card("gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, (matrices(3), dense), _KERNELS),
+        Card(
+            "gp-time", "Gaussian process in time: trend and cycles", 5, (in_time_order, matrices(4), dense), _KERNELS,
+            standardize=False,
+        ),
         Card("boosting", "Gradient-boosted trees (scikit-learn), for reference", 4, reference=True),
     ),
     "classification": (
         Card("baseline", "The class frequencies", -1),
-        Card("discriminant", "Linear discriminant", 0, dense),
+        Card("discriminant", "Linear discriminant", 0, (dense,)),
         Card("logistic", "Logistic regression with a weak penalty", 0, always=True),
-        Card("bayes-logistic", "Bayesian logistic regression", 1, not_many_columns),
+        Card("bayes-logistic", "Bayesian logistic regression", 1, (not_many_columns,)),
         Card("sparse-logistic", "Logistic regression with an L1 penalty", 4, loops=_COORDINATE),
         Card(
-            "spike-slab", "Spike and slab: an average over subsets of the inputs", 5, two_classes,
+            "spike-slab", "Spike and slab: an average over subsets of the inputs", 5, (two_classes, dense),
             _SUBSETS,
         ),
-        Card("polynomial", "Quadratic terms, Bayesian logistic regression", 3, not_too_wide),
-        Card("neighbours", "Soft nearest neighbours: votes of all rows", 3, dense, _KERNELS),
-        Card("gp", "Gaussian process", 6, matrices(4, per_class=1), _KERNELS),
+        Card("polynomial", "Quadratic terms, Bayesian logistic regression", 3, (not_too_wide,)),
+        Card("neighbours", "Soft nearest neighbours: votes of all rows", 3, (dense,), _KERNELS),
+        Card("gp", "Gaussian process", 6, (matrices(4, per_class=1), dense), _KERNELS),
         Card("boosting", "Gradient-boosted trees (scikit-learn), for reference", 4, reference=True),
     ),
 }  # fmt: skip

@@ -30,15 +30,15 @@ from credo.selection._folds import Split, forward, shuffled
 from credo.study._leaks import leaks
 from credo.study._size import Size, Times
 
-# Rows of equal inputs share a fold where at least one row in this many is distinct.
+# Rows of equal inputs share a fold if at least one row in this many is distinct.
 _DISTINCT = 3
-# Fewer different targets than this show no skew.
+# With fewer rows or distinct targets, neither a transformation nor outliers are considered.
 _FEWEST = 20
-# A power this close to one is no transformation.
+# A power this close to one is treated as no transformation.
 _NO_POWER = 0.1
-# More outliers than this share of the rows are none.
+# If more than this share of the rows would be outliers, none are reported.
 _MOST_OUTLIERS = 0.02
-# Of a skewed, a bounded or a count target, a note says what normal errors mean.
+# The most distinct values of a target of counts.
 _COUNT_VALUES = 200
 
 
@@ -137,13 +137,9 @@ def dataset(
         groups=groups,
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[
-            *leak_notes(made, groups),
-            *size_notes(made),
-            *outlier_notes(made),
+            *(Note(text, important=True) for text in suspicions(made, groups)),
             *map(Note, time_notes(time, in_order=in_order)),
-            *map(Note, [*notes, *preparation.notes_]),
-            *map(Note, target_notes(made)),
-            *map(Note, copy_notes(groups)),
+            *map(Note, [*notes, *preparation.notes_, *target_notes(made), *copy_notes(groups)]),
         ],
     )
 
@@ -186,7 +182,15 @@ def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
     return [f"{n_copies:,} {have} the same inputs as another row: such rows are held out together."]
 
 
-def leak_notes(data: Dataset, groups: NDArray[np.intp] | None) -> list[Note]:
+def suspicions(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
+    """Warnings about leaking columns, too few rows and outliers of the target."""
+    notes = [*leak_notes(data, groups), *outlier_notes(data)]
+    if len(data.y) < _FEWEST:
+        notes.append(f"{plural(len(data.y), 'row')} are very few: scores and intervals are rough.")
+    return notes
+
+
+def leak_notes(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
     """A warning about columns that alone nearly determine the target."""
     if data.frame.shape[1] < 2 or data.time is not None:
         return []
@@ -199,11 +203,8 @@ def leak_notes(data: Dataset, groups: NDArray[np.intp] | None) -> list[Note]:
     share = f"{100 * min(found.values()):.1f} %"
     verb, it = ("explains", "Is it") if len(found) == 1 else ("each explain", "Are they")
     return [
-        Note(
-            f"{names} alone {verb} {share} of {data.target!r}. {it} another form of the target, or known only "
-            "afterwards? If so, remove the column and run again.",
-            important=True,
-        )
+        f"{names} alone {verb} {share} of {data.target!r}. {it} another form of the target, or known only afterwards? "
+        "If so, remove the column and run again."
     ]
 
 
@@ -220,8 +221,7 @@ def time_notes(time: TimeColumn | None, *, in_order: bool) -> list[str]:
     if time.repeated:
         return [
             f"Every value of {time.name!r} has several rows. Rows are held out at random, so the scores measure "
-            "predictions "
-            "at known times, not forecasts."
+            "predictions at known times, not forecasts."
         ]
     return []
 
@@ -252,15 +252,7 @@ def best_transformation(rows: Any, y: NDArray[np.float64]) -> str:
     return next((kind for known, kind in kinds.items() if isinstance(found, known)), "identity")
 
 
-def size_notes(data: Dataset) -> list[Note]:
-    """A warning where rows are too few for the scores to mean much."""
-    n = len(data.y)
-    if n >= _FEWEST:
-        return []
-    return [Note(f"{plural(n, 'row')} are very few: scores and intervals are rough.", important=True)]
-
-
-def outlier_notes(data: Dataset) -> list[Note]:
+def outlier_notes(data: Dataset) -> list[str]:
     """The values of the target that are far outside all others, also on a logarithmic scale."""
     if data.task == "classification" or len(data.y) < _FEWEST:
         return []
@@ -271,13 +263,10 @@ def outlier_notes(data: Dataset) -> list[Note]:
     if not 0 < len(rows) <= _MOST_OUTLIERS * len(data.y):
         return []
     first = int(data.frame.index[rows[0]]) + 1
-    values = "1 value" if len(rows) == 1 else f"{len(rows):,} values"
     return [
-        Note(
-            f"{values} of the target {data.target!r} {'is' if len(rows) == 1 else 'are'} far outside all others (row "
-            f"{first}: {data.y[rows[0]]:g}). Check them: a single wrong value can spoil every model and score.",
-            important=True,
-        )
+        f"{plural(len(rows), 'value')} of the target {data.target!r} {'is' if len(rows) == 1 else 'are'} far outside "
+        f"all others (row {first}: {data.y[rows[0]]:g}). Check them: a single wrong value can spoil every model and "
+        "score."
     ]
 
 

@@ -28,11 +28,10 @@ from credo.penalized import LassoCV, SparseLogisticRegressionCV
 from credo.study._size import Size
 from credo.subsets import SpikeSlabClassifier, SpikeSlabRegressor
 
-# Each fold searches anew, so a restart is paid for several times; with half as many, an evidence with several maxima
-# is maximised right only just.
+# Every fold pays for the restarts; with half as many, the best of several maxima of the evidence is often missed.
 RESTARTS = 4
-# The penalty of logistic regression is a prior under which the log odds of a row of p standardised columns have this
-# standard deviation: p/α = 5². It keeps weights finite where a plane separates the classes.
+# The penalty of logistic regression is a prior under which the log odds of a row of p standardized columns have this
+# standard deviation: p/α = 5². It keeps the weights finite where the classes are linearly separable.
 LOG_ODDS_STD = 5.0
 # How far beyond the range of the targets, as a share of it, a model of a transformed target may predict.
 MARGIN, FORECAST_MARGIN = 0.1, 2.0
@@ -45,7 +44,7 @@ def make(name: str, size: Size, transformation: str = "identity") -> Any:
     estimator = (_classifiers(size) if size.classes else _regressors(size))[name]
     if transformation == "identity":
         return estimator
-    # A forecast may well leave the range of the targets.
+    # A forecast may leave the range of the targets.
     margin = MARGIN if size.times is None else FORECAST_MARGIN
     return TransformedTarget(estimator, transformation=transformation, margin=margin)
 
@@ -82,7 +81,7 @@ def _classifiers(size: Size) -> dict[str, Any]:
         "spike-slab": SpikeSlabClassifier(
             _inclusion(size),
             search="enumerate" if size.enumerates else "gibbs",
-            # Over more columns than rows the chain has farther to go, and finds smaller models.
+            # With more columns than rows the chain needs longer to mix, and its models are smaller.
             n_draws=4000 if size.columns > size.rows else 1000,
             random_state=SAMPLER_SEED,
         ),

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.io.preparation.numeric import numeric_block
-from credo.io.tables.columns import numbers, present_mask, words
+from credo.io.tables.columns import finite_columns, numbers, present_mask, words
 
 # A column that alone explains this share of the variance, or of the labels beyond the commonest, is named.
 DETERMINES = 0.99
 _ROWS = 4000
-# Fewer rows than this show nothing.
+# With fewer rows, nothing is reported.
 _FEWEST = 20
 
 
@@ -31,9 +30,8 @@ def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
     picked = np.arange(n) if n <= _ROWS else np.sort(np.random.default_rng(0).choice(n, _ROWS, replace=False))
     table = np.eye(len(np.unique(y)))[np.unique(y[picked], return_inverse=True)[1].ravel()] if classes else y[picked]
     target = np.asarray(table, dtype=np.float64)
-    # Finite numbers at once: each look at a column of a frame costs more than its share, and a table may have 100,000.
-    block = numeric_block(frame, frame.columns.tolist())
-    plain = dict(zip(block.names, block.values[picked].T, strict=True))
+    names, values = finite_columns(frame, frame.columns.tolist())
+    plain = dict(zip(names, values[picked].T, strict=True))
     found = {}
     for name in frame.columns:
         share = _of_numbers(plain[name], target) if name in plain else _of_column(frame[name].iloc[picked], target)

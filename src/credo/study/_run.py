@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from credo.deadlines import TimeUp, check, until
 from credo.io import Preparation, TableModel
-from credo.io.preparation.once import preparing_once
+from credo.io.preparation import preparing_once
 from credo.notices import collected
 from credo.selection._comparison import Score
 from credo.selection._folds import Split
@@ -33,7 +33,7 @@ _PART = 0.25
 # Of a table with more prepared numbers than this, all models are tried first.
 _LARGE = 10**6
 _WARM_UP_ROWS = 60
-# One that would take this many times the time left, were its cost linear in the rows, is not tried any further.
+# A model is given up if even at a cost linear in the rows it would take this many times the time left.
 _HOPELESS = 2.0
 # A model is started if its expected time, times this, is left.
 _SAFETY = 1.4
@@ -148,14 +148,14 @@ class Run:
         if n < _TRIED_ROWS or (card.cost < _TRIED_COST and not large_table):
             return 0.0
         rows = np.random.default_rng(self.seed).permutation(n)
-        # One step of a process takes long on many rows, and can't be interrupted.
+        # One step of a Gaussian process takes long on many rows, and can't be interrupted.
         large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 2000 if _threads_are_ours(card) else 600))
         left = max(0.0, deadline - monotonic())
         allowed = monotonic() + 0.2 * left
         sizes = [len(train) for train, _ in self.splits] + [n]
         try:
             with until(allowed), collected(), _threads(card):
-                # The first fit may compile, and says nothing about time.
+                # The first fit may compile, so it isn't timed.
                 self._timed(card, rows[:_WARM_UP_ROWS])
                 first = self._timed(card, rows[: large // 2])
                 at_least = float(sum(first * size / (large // 2) for size in sizes))
@@ -165,7 +165,7 @@ class Run:
         except TimeUp:
             return np.inf
         except Exception:
-            # The trial itself says what is wrong.
+            # The trial itself reports the error.
             return 0.0
         growth = np.log2(np.clip(second / max(first, 1e-3), *_GROWTH))
         return float(sum(second * (size / large) ** growth for size in sizes))

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 # The square map turns p columns into p (p + 3) / 2 features, and the fit costs their square times the rows.
 MAX_POLYNOMIAL_FEATURES = 1_000
 MAX_POLYNOMIAL_CELLS = 20_000_000
-# More length scales than this, or fewer rows for each, and the evidence can't tell them apart.
+# With more length scales, or fewer rows for each, the evidence doesn't determine them.
 MAX_LENGTHSCALES = 50
 ROWS_PER_LENGTHSCALE = 3
-# A label says less than a number does.
+# A label carries less information than a number.
 LABELS_PER_LENGTHSCALE = 30
 # Subsets times rows: beyond this, a classifier over subsets samples them.
 _VISITED_ROWS = 3e6
 # The most numbers in the table of prepared columns, for models that take no sparse rows.
 _MAX_CELLS = 10**8
-# Models that look at all columns at every step take minutes beyond this, however few the rows.
+# Models that use all columns at every step take minutes beyond this, however few the rows.
 _MAX_COLUMNS = 20_000
 
 
@@ -65,16 +65,9 @@ class Size:
         return 2.0 ** min(self.columns, 60) * self.rows <= _VISITED_ROWS
 
 
-def any_size(size: Size) -> str | None:
-    """No limit."""
-    return None
-
-
 def in_time_order(size: Size) -> str | None:
     """Why a Gaussian process in time can't be used, or None."""
-    if size.times is None:
-        return "the rows are not in time order"
-    return matrices(4)(size)
+    return "the rows are not in time order" if size.times is None else None
 
 
 def not_too_wide(size: Size) -> str | None:
@@ -92,11 +85,6 @@ def not_many_columns(size: Size) -> str | None:
     return None
 
 
-def dense_and_not_many_columns(size: Size) -> str | None:
-    """Both limits."""
-    return not_many_columns(size) or dense(size)
-
-
 def dense(size: Size) -> str | None:
     """Why the prepared columns can't be stored as a dense table, or None."""
     if size.rows * size.columns > _MAX_CELLS:
@@ -106,7 +94,7 @@ def dense(size: Size) -> str | None:
 
 def two_classes(size: Size) -> str | None:
     """Why a model of two classes can't be used, or None."""
-    return f"it needs two classes, and there are {size.classes:,}" if size.classes > 2 else dense(size)
+    return f"it needs two classes, and there are {size.classes:,}" if size.classes > 2 else None
 
 
 def matrices(count: int, *, per_class: int = 0) -> Callable[[Size], str | None]:
@@ -120,7 +108,7 @@ def matrices(count: int, *, per_class: int = 0) -> Callable[[Size], str | None]:
                 f"{total} matrices of {size.rows:,} × {size.rows:,} numbers need {needed / 1e9:.0f} GB, and this "
                 f"machine has {there / 1e9:.0f} GB of memory"
             )
-        return dense(size)
+        return None
 
     return limit
 

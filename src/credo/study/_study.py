@@ -20,9 +20,9 @@ from credo.selection import BASELINE, Comparison, gap
 from credo.study._dataset import Dataset, Note
 from credo.study._write import inclusions
 
-# Held-out errors below this share of the baseline's (squared, or log losses) are rarely a measurement's.
+# Held-out errors below this share of the baseline's (squared, or log losses) suggest a leak.
 _TOO_GOOD = 1e-3
-# Rows that are looked at to see what moves the predictions.
+# The most rows used by `explain`.
 _ROWS = 2000
 
 
@@ -145,10 +145,7 @@ class Study:
         unit = "change in class probabilities" if classes else f"change in {self.target}"
         return Table(
             f"Influence of the inputs on the predictions of {chosen}",
-            {
-                "input": [", ".join(found.members[i]) for i in order],
-                unit: [float(found.values[i]) for i in order],
-            },
+            {"input": [", ".join(found.members[i]) for i in order], unit: [float(found.values[i]) for i in order]},
             ("Over one standard deviation of the input, or with the value of another row. Associations, not causes.",),
         )
 

@@ -36,7 +36,7 @@ def write(study: Study, folder: Path, *, keep_all: bool = False) -> list[str]:
     if missing:
         notes.append(f"No report was written: it needs {' and '.join(missing)} (pip install 'credo[report]').")
     else:
-        # The models took the time of the run: an error in the words or figures about them must not lose them.
+        # An error in the report must not lose the models, which took the time of the run.
         try:
             study.report(folder / REPORT)
         except Exception as error:
@@ -63,7 +63,7 @@ def inclusions(models: Mapping[str, Any]) -> list[dict[str, Any]]:
     included.
     """
     for name, model in models.items():
-        # Of a model of a transformed target, the one inside.
+        # The model inside a model of a transformed target.
         estimator = getattr(model.estimator_, "estimator_", model.estimator_)
         if hasattr(estimator, "inclusion_probabilities_"):
             places: dict[str, list[int]] = {}
@@ -83,7 +83,7 @@ def inclusions(models: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _any_of(places: list[int], estimator: Any) -> float:
-    # Of a single column it is known, and thousands of words would each ask all models.
+    # For a single column it is known; computing it anew for thousands of words would be slow.
     one = len(places) == 1
     return float(estimator.inclusion_probabilities_[places[0]] if one else estimator.posterior_.any_of(places))
 

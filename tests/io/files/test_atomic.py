@@ -14,7 +14,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from credo.io import ModelFileError, load, replacing, save
-from credo.io.files import archive, model
+from credo.io.files import archive, atomic, model
 
 MODEL = StandardScaler().fit(np.arange(6.0).reshape(3, 2))
 
@@ -138,8 +138,9 @@ def test_a_full_disk_is_one_error_and_not_a_second_one_later(tmp_path, monkeypat
 
 
 _WRITER = """
-import sys, time
-from credo.io.files import replacing
+import runpy, sys, time
+# By its path: importing the package would take seconds.
+replacing = runpy.run_path(sys.argv[2])["replacing"]
 with replacing(sys.argv[1]) as handle:
     handle.write(b"half")
     handle.flush()
@@ -151,7 +152,8 @@ with replacing(sys.argv[1]) as handle:
 @pytest.fixture
 def writer(tmp_path):
     """A process that has begun to write model.credo, and its temporary file, which looks old."""
-    process = subprocess.Popen([sys.executable, "-c", _WRITER, tmp_path / "model.credo"], stdout=subprocess.PIPE)
+    command = [sys.executable, "-c", _WRITER, tmp_path / "model.credo", atomic.__file__]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"begun\n"
     (part,) = tmp_path.glob(".*.part")
     os.utime(part, (0, 0))

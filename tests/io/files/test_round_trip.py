@@ -110,7 +110,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("models")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(value=nested)
 def test_nested_state_survives(value, folder):
     assert same(value, carried(value, folder))

@@ -16,7 +16,6 @@ Not here: tables (`credo.io.tables`), and any knowledge of a particular model.
 """
 
 from credo.io.files.atomic import replacing
-from credo.io.files.manifest import Manifest
-from credo.io.files.model import describe, load, save
+from credo.io.files.model import Manifest, describe, load, save
 
 __all__ = ["Manifest", "describe", "load", "replacing", "save"]

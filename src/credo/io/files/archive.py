@@ -13,7 +13,6 @@ import struct
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
@@ -40,10 +39,8 @@ class ArchiveWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        # After an error zipfile would finish its directory when it is collected, on a handle that is closed then.
+    def __exit__(self, *error: object) -> None:
+        # After an error, zipfile's destructor would write its directory to a handle that is closed by then.
         self._zip.fp = None
 
     def add(self, name: str, payload: bytes) -> None:
@@ -67,21 +64,17 @@ class ArchiveReader:
             _check_ends(self._handle, max_bytes=max_bytes)
             self._zip = ZipFile(self._handle)
             self._infos = _directory(self._zip, max_bytes=max_bytes)
-        except (BadZipFile, struct.error, NotImplementedError, UnicodeDecodeError, ValueError) as error:
+        except BaseException as error:
             self._handle.close()
-            if isinstance(error, ModelFileError):
+            known = isinstance(error, BadZipFile | struct.error | NotImplementedError | ValueError)
+            if not known or isinstance(error, ModelFileError):
                 raise
             raise ModelFileError(f"it is damaged or truncated ({error})") from None
-        except BaseException:
-            self._handle.close()
-            raise
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._zip.close()
         self._handle.close()
 
@@ -96,15 +89,8 @@ class ArchiveReader:
             raise ModelFileError(f"its member {name} is missing")
         try:
             payload = self._zip.read(self._infos[name])
-        except (
-            BadZipFile,
-            EOFError,
-            RuntimeError,
-            NotImplementedError,
-            OSError,
-            struct.error,
-            ValueError,
-        ) as error:
+        # NotImplementedError is a RuntimeError.
+        except (BadZipFile, EOFError, RuntimeError, OSError, struct.error, ValueError) as error:
             raise ModelFileError(f"its member {name} is damaged or truncated ({error})") from None
         if entry is not None and (sha256(payload).hexdigest(), len(payload)) != entry:
             raise ModelFileError(f"its member {name} was changed after it was written: the SHA-256 doesn't match")
@@ -173,7 +159,8 @@ def _directory(archive: ZipFile, *, max_bytes: int) -> dict[str, ZipInfo]:
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if len(set(names)) < len(names):
-        raise ModelFileError(f"it has two members with the name {_repeated(names)!r}, so it was changed")
+        repeated = Counter(names).most_common(1)[0][0][:100]
+        raise ModelFileError(f"it has two members with the name {repeated!r}, so it was changed")
     foreign = [name for name in names if not _MEMBER.fullmatch(name)]
     if MANIFEST not in names:
         raise ModelFileError("it is a zip file, but not a Credo model: it has no manifest")
@@ -196,10 +183,6 @@ def _too_large(size: int, max_bytes: int) -> str:
         f"it holds {plural(size, 'byte')}, more than the limit of {max_bytes:,}; if you trust it, "
         f"raise the limit: load(path, max_bytes={size})"
     )
-
-
-def _repeated(names: list[str]) -> str:
-    return Counter(names).most_common(1)[0][0][:100]
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ...     (Path(folder) / "note.txt").read_text()
     'whole'
     """
-    # Asked of the path itself: what /dev/stdout points to may have no name.
+    # Before links are resolved: what /dev/stdout points to may have no name.
     if _is_special(Path(path)):
         with open(path, "wb") as handle:
             yield handle
@@ -51,7 +51,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise FileNotFoundError(f"there is no folder {str(final.parent)!r} to write {final.name!r} into; make it first")
     _remove_abandoned(final)
     part = final.with_name(f".{final.name[:100]}.{token_hex(8)}.part")
-    # O_EXCL never follows a link that someone laid; mode 0666 leaves the permissions to the umask.
+    # O_EXCL never follows an existing link; mode 0666 leaves the permissions to the umask.
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     lock = _locked(descriptor)
     try:

@@ -140,7 +140,7 @@ class Decoder:
         estimator = kind(**{key: self.decode(node) for key, node in parameters.items()})
         private = private_state(kind)
         for key, node in state.items():
-            # A property or method of the class is code's business, not the file's.
+            # A file must not replace a property or method of the class.
             if not (is_state_name(key) or key in private) or _is_property(kind, key):
                 raise ModelFileError(f"its {name} sets {key!r}, which is not a fitted attribute")
             setattr(estimator, key, self.decode(node))
@@ -162,7 +162,7 @@ def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
         version = np.lib.format.read_magic(stream)
         header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
         shape, fortran, dtype = header(stream)
-    # NumPy reads the header with Python's tokenizer and parser, which have errors of many kinds.
+    # NumPy reads the header with Python's tokenizer and parser, which raise errors of many types.
     except Exception as error:
         raise ModelFileError(f"its member {name} is not an array ({str(error)[:100]})") from None
     _plain(dtype, name=name)
@@ -189,7 +189,7 @@ def _sparse_matrix(name: str, shape: tuple[int, ...], data: NDArray[Any], index:
         return made
     indices, indptr = index
     made = kind((data, indices, indptr), shape=shape)
-    # Compiled code follows these indices without looking: a wrong one would read foreign memory.
+    # Compiled code doesn't check these indices: a wrong one would read other memory.
     made.check_format(full_check=True)
     made.indices, made.indptr = indices, indptr
     return made

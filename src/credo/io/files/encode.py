@@ -99,25 +99,17 @@ class Encoder:
     def _dict(self, value: dict[Any, Any], *, where: str) -> Any:
         if all(type(key) is str for key in value):
             return {"dict": {key: self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()}}
-        return {
-            "pairs": [
-                [self.encode(key, where=f"a key of {where}"), self.encode(item, where=f"{where}[{key!r}]")]
-                for key, item in value.items()
-            ]
-        }
+        keys = [self.encode(key, where=f"a key of {where}") for key in value]
+        items = [self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()]
+        return {"pairs": [list(pair) for pair in zip(keys, items, strict=True)]}
 
     def _estimator(self, value: BaseEstimator, *, where: str) -> Any:
         name = _class_name(value, where=where)
         parameters = value.get_params(deep=False)
         if parameters.get("memory") is not None:
             raise ModelFileError(f"{where}.memory can't be saved in a model file: a cache belongs to one machine")
-        return {
-            "estimator": [
-                name,
-                self._members(parameters, where=where),
-                self._members(fitted_state(value, parameters=parameters), where=where),
-            ]
-        }
+        state = fitted_state(value, parameters=parameters)
+        return {"estimator": [name, self._members(parameters, where=where), self._members(state, where=where)]}
 
     def _value(self, value: Any, members: dict[str, Any], *, where: str) -> Any:
         return {"value": [_class_name(value, where=where), self._members(members, where=where)]}
@@ -134,12 +126,7 @@ class Encoder:
 
     def _array(self, value: NDArray[Any], *, where: str) -> Any:
         if value.dtype == object:
-            return {
-                "objects": [
-                    list(value.shape),
-                    [_object(item, where=where) for item in value.ravel().tolist()],
-                ]
-            }
+            return {"objects": [list(value.shape), [_object(item, where=where) for item in value.ravel().tolist()]]}
         _plain_dtype(value.dtype, where=where)
         # The list keeps every array alive, so that an id stays the name of one array.
         number = self._numbers.setdefault(id(value), len(self.arrays))
@@ -184,9 +171,9 @@ def _plain_dtype(dtype: np.dtype[Any], *, where: str) -> np.dtype[Any]:
 
 
 def _type_name(kind: type, *, where: str) -> str:
-    for name, known in TYPES.items():
-        if known is kind:
-            return name
+    name = next((name for name, known in TYPES.items() if known is kind), None)
+    if name is not None:
+        return name
     raise ModelFileError(f"{where} can't be saved in a model file: it is the class {kind.__qualname__} itself")
 
 

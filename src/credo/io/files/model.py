@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-from credo.io.errors import ModelFileError, nearest
+from credo._version import __version__
+from credo.io.errors import ModelFileError, existing
 from credo.io.files.archive import (
     MANIFEST,
     MAX_JSON_BYTES,
@@ -27,10 +28,32 @@ from credo.io.files.atomic import replacing
 from credo.io.files.classes import class_name
 from credo.io.files.decode import Decoder
 from credo.io.files.encode import Encoder, npy
-from credo.io.files.manifest import Manifest, from_json, to_json
 from credo.notices import warn
 
 MAX_BYTES = 2**31
+FORMAT = "credo-model"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What `describe` returns about a model file without loading the model.
+
+    `members` gives each member's SHA-256 and size in bytes.
+    """
+
+    class_name: str
+    feature_names: tuple[str, ...] | None = None
+    target: str | None = None
+    credo_version: str = __version__
+    sklearn_version: str = sklearn.__version__
+    format_version: int = FORMAT_VERSION
+    members: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of all members together."""
+        return sum(size for _, size in self.members.values())
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -72,17 +95,18 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             f"the model holds {sizes[0] - 2:,} arrays and {sizes[2]:,} other values in {sizes[1]:,} bytes; a file can "
             f"hold {MAX_MEMBERS - 2:,} arrays and {MAX_JSON_VALUES:,} other values in {MAX_JSON_BYTES:,} bytes"
         )
+    names, target = getattr(model, "feature_names_in_", None), getattr(model, "target", None)
     with replacing(path) as handle, ArchiveWriter(handle) as writer:
         writer.add(STATE, state)
         for number, array in enumerate(encoder.arrays):
             writer.add(f"arrays/{number}.npy", npy(array))
         manifest = Manifest(
             class_name=class_name(type(model)),
-            feature_names=_feature_names(model),
-            target=_target(model),
+            feature_names=None if names is None else tuple(str(name) for name in names),
+            target=target if isinstance(target, str) else None,
             members=dict(writer.members),
         )
-        writer.close(to_json(manifest))
+        writer.close({"format": FORMAT, **asdict(manifest)})
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
@@ -101,7 +125,6 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     ModelFileError
         When the file is truncated, changed, too large, written by a newer Credo, or not a model.
     """
-
     return _open(path, max_bytes=max_bytes, read=_model)
 
 
@@ -117,26 +140,53 @@ def describe(path: str | os.PathLike[str]) -> Manifest:
 
 
 def _open(path: str | os.PathLike[str], *, max_bytes: int, read: Callable[[ArchiveReader, Manifest], Any]) -> Any:
-    """What `read` makes of an open model file; every complaint begins with the file's name."""
-    file = Path(path)
-    if not file.is_file():
-        raise _missing(file)
+    """The result of `read` on an open model file; error messages begin with the file's name."""
+    file = existing(path, "a model file")
     try:
         with ArchiveReader(file, max_bytes=max_bytes) as archive:
-            manifest = from_json(archive.json(MANIFEST))
+            manifest = _manifest(archive.json(MANIFEST))
             return read(archive, manifest)
     except ModelFileError as error:
         raise ModelFileError(f"can't load {str(file)!r}: {error}") from None
 
 
-def _missing(file: Path) -> OSError:
-    if file.is_dir():
-        return IsADirectoryError(f"{str(file)!r} is a folder; name the model file in it")
-    if file.exists():
-        return OSError(f"{str(file)!r} is a pipe or a device, not a model file")
-    near = nearest(file.name, sorted(os.listdir(file.parent))[:10_000]) if file.parent.is_dir() else []
-    hint = f"; did you mean {str(file.with_name(near[0]))!r}?" if near else ""
-    return FileNotFoundError(f"there is no file {str(file)!r}{hint}")
+def _manifest(page: Any) -> Manifest:
+    """The manifest of a JSON object, each entry checked."""
+    if not isinstance(page, dict) or page.get("format") != FORMAT:
+        raise ModelFileError("it is a zip file, but not a Credo model: its manifest doesn't say so")
+    version = page.get("format_version")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"its manifest is damaged: format_version is {version!r}")
+    if version > FORMAT_VERSION:
+        writer = page.get("credo_version")
+        raise ModelFileError(
+            f"it was written by a newer Credo ({str(writer)[:40]}, file format {version}); this is Credo "
+            f"{__version__}, which reads formats up to {FORMAT_VERSION}. Upgrade: pip install --upgrade credo"
+        )
+    names, members = page.get("feature_names"), page.get("members")
+    strings = [page.get("class_name"), page.get("credo_version"), page.get("sklearn_version")]
+    if (
+        not all(isinstance(text, str) for text in strings)
+        or not isinstance(page.get("target"), str | None)
+        or not (names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names)))
+        or not (isinstance(members, dict) and all(map(_is_entry, members.values())))
+    ):
+        raise ModelFileError("its manifest is damaged: an entry is missing or of the wrong type")
+    return Manifest(
+        class_name=page["class_name"],
+        feature_names=None if names is None else tuple(names),
+        target=page["target"],
+        credo_version=page["credo_version"],
+        sklearn_version=page["sklearn_version"],
+        format_version=version,
+        members={name: (digest, size) for name, (digest, size) in members.items()},
+    )
+
+
+def _is_entry(entry: Any) -> bool:
+    return (
+        isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) and type(entry[1]) is int
+    )  # fmt: skip
 
 
 def _model(archive: ArchiveReader, manifest: Manifest) -> BaseEstimator:
@@ -163,13 +213,3 @@ def _array_bytes(archive: ArchiveReader, manifest: Manifest, number: int) -> byt
     if name not in manifest.members:
         raise ModelFileError(f"its member {name} is missing")
     return archive.read(name, entry=manifest.members[name])
-
-
-def _feature_names(model: BaseEstimator) -> tuple[str, ...] | None:
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else tuple(str(name) for name in names)
-
-
-def _target(model: BaseEstimator) -> str | None:
-    target = getattr(model, "target", None)
-    return target if isinstance(target, str) else None

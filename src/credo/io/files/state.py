@@ -1,6 +1,6 @@
-"""Whether what a file says of an object is what its class says: types by its annotations, the rest by `_check_state`.
+"""Checks of objects from a file: types by the annotations of their class, the rest by its `_check_state`.
 
-Compiled code reads arrays without looking, so a file may not give an object a state that `fit` never leaves. A class
+Compiled code doesn't check bounds, so a file must not give an object a state that `fit` never produces. A class
 that relies on shapes and ranges has a method `_check_state`, which raises a ValueError; it is called once all of the
 object is there.
 """
@@ -8,7 +8,6 @@ object is there.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -19,10 +18,7 @@ from credo.io.errors import ModelFileError
 from credo.io.files.classes import is_state_name
 
 # What a number of a type may be in a file.
-_NUMBERS: dict[type, tuple[type, ...]] = {
-    float: (float, int, np.floating, np.integer),
-    int: (int, np.integer),
-}
+_NUMBERS: dict[type, tuple[type, ...]] = {float: (float, int, np.floating, np.integer), int: (int, np.integer)}
 
 
 def check(value: Any) -> None:
@@ -31,26 +27,20 @@ def check(value: Any) -> None:
     if not kind.__module__.startswith("credo."):
         return
     held = vars(value)
-    for name, hint in field_types(kind).items():
-        if name in held and not is_a(held[name], hint):
-            raise _mistyped(kind, name, held[name])
-    for name, hint in parameter_types(kind).items():
-        # Where a parameter is true or false or a number, users may give either.
-        if not is_a(int(held[name]) if isinstance(held[name], bool) else held[name], hint) and not is_a(
-            held[name], hint
-        ):
-            raise _mistyped(kind, name, held[name])
+    parameters = parameter_types(kind)
+    for name, hint in (field_types(kind) | parameters).items():
+        if name not in held or is_a(held[name], hint):
+            continue
+        # Where a parameter is a number, users may give true or false.
+        if not (name in parameters and isinstance(held[name], bool) and is_a(int(held[name]), hint)):
+            found = f"{held[name]!r:.40}".replace("\n", " ")
+            raise ModelFileError(f"its {kind.__name__} has {found} for {name}, which is of another type than it needs")
     if hasattr(value, "_check_state"):
         value._check_state()
 
 
-def _mistyped(kind: type, name: str, value: Any) -> ModelFileError:
-    found = f"{value!r:.40}".replace("\n", " ")
-    return ModelFileError(f"its {kind.__name__} has {found} for {name}, which is of another type than it needs")
-
-
 @cache
-def field_types(kind: Any) -> Mapping[str, Any]:
+def field_types(kind: Any) -> dict[str, Any]:
     """The types of what a file holds of a class: all fields, or of an estimator its fitted attributes."""
     hints = {name: hint for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}
     if issubclass(kind, BaseEstimator):
@@ -59,7 +49,7 @@ def field_types(kind: Any) -> Mapping[str, Any]:
 
 
 @cache
-def parameter_types(kind: Any) -> Mapping[str, Any]:
+def parameter_types(kind: Any) -> dict[str, Any]:
     """The types of an estimator's constructor; nothing of other classes, whose fields are their parameters."""
     if not issubclass(kind, BaseEstimator):
         return {}
@@ -68,7 +58,7 @@ def parameter_types(kind: Any) -> Mapping[str, Any]:
 
 
 def is_a(value: Any, hint: Any) -> bool:
-    """Whether a value is of an annotated type; true of types that can't be asked."""
+    """Whether a value has an annotated type; true for types that can't be checked."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True

@@ -17,10 +17,9 @@ data), `time_column` (are the rows in time order?).
 Not here: reading files (`credo.io.tables`), basis expansions (`credo.features`).
 """
 
+from credo.io.preparation.encoders import Outside
 from credo.io.preparation.kinds import Column, Form
-from credo.io.preparation.once import preparing_once
-from credo.io.preparation.outside import Outside
-from credo.io.preparation.table_model import TableModel
+from credo.io.preparation.table_model import TableModel, preparing_once
 from credo.io.preparation.time_order import TimeColumn, time_column
 from credo.io.preparation.transformer import Preparation
 

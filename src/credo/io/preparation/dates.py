@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from credo.io.extras import pandas
 
-# Typed dates need no format; the others are strptime's. Where both of the last two fit, month first is said.
+# Typed dates need no format; the others are strptime's. Where both of the last two fit, month first is taken.
 TYPED, ISO = "typed", "ISO8601"
 _DAYS = ("%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y", "%b %d, %Y", "%m/%d/%Y", "%d/%m/%Y")
 _TIMES = ("", " %H:%M", " %H:%M:%S")
@@ -43,7 +43,7 @@ def timestamps(column: Any, present: NDArray[np.bool_], values: NDArray[Any], st
     pd = pandas()
     stamps = np.full(len(column), np.datetime64("NaT", "us"))
     raw = column.to_numpy(dtype=object)
-    # Numbers are no dates, whatever pandas makes of them.
+    # pandas would convert numbers to dates too.
     typed = present & np.array([isinstance(value, date) for value in raw], dtype=bool)
     written = present & np.array([isinstance(value, str) for value in raw], dtype=bool)
     stamps[typed] = _in_utc(pd.to_datetime(pd.Series(raw[typed], dtype=object), errors="coerce", utc=True))

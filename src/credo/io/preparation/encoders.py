@@ -18,14 +18,43 @@ from credo.notices import warn
 
 Array = NDArray[np.float64]
 
+# How far beyond the range a value may lie, as a share of the range's width.
+_MARGIN = 0.1
+
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
-    """A number as it is, the median where it is missing, and an indicator of missing values.
+class Outside:
+    """Which rows lie outside the training data, and why.
 
-    `words` gives the numbers of words such as yes and no; `absent` are words that count as missing; `low` and `high`
-    are the range of the fitted rows. `sign` is that of the file, as % or $; empty if it had none, None if there was no
-    file.
+    Attributes
+    ----------
+    rows : bool array of shape (n_rows,)
+    reasons : list of str, one for each row
+        Such as "year = 3000 (training: 1871 to 1970)"; empty for a row inside.
+    columns : dict of column name to the number of its rows that are outside
+    """
+
+    rows: NDArray[np.bool_]
+    reasons: list[str]
+    columns: dict[str, int]
+
+    def note(self) -> str | None:
+        """A sentence about these rows, or None if there are none."""
+        count = int(self.rows.sum())
+        if not count:
+            return None
+        first = self.reasons[int(np.argmax(self.rows))]
+        return (
+            f"{plural(count, 'row')} of {len(self.rows):,} {'is' if count == 1 else 'are'} outside the training data "
+            f"(columns {quoted(self.columns)}; first: {first}). Predictions there are extrapolations."
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Measured:
+    """A number for each row, the median `fill` where it is missing, and an indicator of missing values.
+
+    `value` and `indicator` say which of the two columns are made; `low` and `high` are the range of the fitted rows.
     """
 
     name: str
@@ -33,10 +62,59 @@ class Numbers:
     value: bool = True
     indicator: bool = False
     had_missing: bool = False
-    words: dict[str, float] | None = None
-    absent: tuple[str, ...] = ()
     low: float = np.nan
     high: float = np.nan
+
+    @property
+    def title(self) -> str:
+        """The name of the column of numbers."""
+        return self.name
+
+    def names(self) -> list[str]:
+        return [self.title] * self.value + [f"{self.name} is missing"] * self.indicator
+
+    def matrix(self, column: Any) -> Array:
+        values = self.values(column)
+        infinite = np.isinf(values)
+        if infinite.any():
+            self._warn(f"{plural(int(infinite.sum()), 'infinite value')} treated as missing")
+        missing = np.isnan(values) | infinite
+        if missing.any() and not self.had_missing:
+            self._warn(f"{plural(int(missing.sum()), 'missing value')} replaced by the median {self.fill:g}")
+        filled = np.where(missing, self.fill, values)
+        return np.column_stack([filled] * self.value + [missing.astype(float)] * self.indicator)
+
+    def outside(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
+        """The rows that lie beyond the range by more than a tenth of its width, and a phrase for each."""
+        if not self.value or not self.low < self.high:
+            return np.empty(0, dtype=np.intp), []
+        values, margin = self.values(column), _MARGIN * (self.high - self.low)
+        rows = np.flatnonzero(np.isfinite(values) & ((values < self.low - margin) | (values > self.high + margin)))
+        training = f"(training: {self.text(self.low)} to {self.text(self.high)})"
+        return rows, [f"{self.name} = {self.text(values[i])} {training}" for i in rows]
+
+    def values(self, column: Any) -> Array:
+        """The column's numbers, NaN where they are missing."""
+        raise NotImplementedError
+
+    def text(self, value: float) -> str:
+        """A value as it appears in a sentence."""
+        return shown(value)
+
+    def _warn(self, sentence: str) -> None:
+        warn(TableWarning(f"column {self.name!r}: {sentence}"), stacklevel=5)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Numbers(_Measured):
+    """A number as it is.
+
+    `words` gives the numbers of words such as yes and no; `absent` are words that count as missing. `sign` is that of
+    the file, as % or $; empty if it had none, None if there was no file.
+    """
+
+    words: dict[str, float] | None = None
+    absent: tuple[str, ...] = ()
     sign: str | None = None
 
     def _check_state(self) -> None:
@@ -48,20 +126,6 @@ class Numbers:
     def is_plain(self) -> bool:
         """Whether finite numbers are used unchanged, in one column."""
         return self.value and not self.indicator and self.words is None
-
-    def names(self) -> list[str]:
-        return [self.name] * self.value + [f"{self.name} is missing"] * self.indicator
-
-    def matrix(self, column: Any) -> Array:
-        values = self.values(column)
-        infinite = np.isinf(values)
-        if infinite.any():
-            _warn(f"column {self.name!r}: {plural(int(infinite.sum()), 'infinite value')} treated as missing")
-        return _filled(np.where(infinite, np.nan, values), self)
-
-    def text(self, value: float) -> str:
-        """A value as it appears in a sentence."""
-        return shown(value)
 
     def values(self, column: Any) -> Array:
         """The column's numbers, NaN where they are missing."""
@@ -111,38 +175,29 @@ class Numbers:
         return values
 
 
-@dataclass(frozen=True, eq=False)
-class Days:
-    """A date as days since the first date of the fitted rows, which end with day `high`."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Days(_Measured):
+    """A date as days since the first date of the fitted rows, `origin`; `style` is how dates are written."""
 
-    name: str
     style: str
     origin: str
-    fill: float
-    value: bool
-    indicator: bool
-    had_missing: bool
-    low: float = np.nan
-    high: float = np.nan
 
     def _check_state(self) -> None:
         """Raise a ValueError where state that came from a file can't be that of a fit."""
         if not np.isfinite(self.fill) or np.isnat(np.datetime64(self.origin, "us")):
             raise ValueError(f"the dates of column {self.name!r} have no median or no first one")
 
-    def names(self) -> list[str]:
-        named = [f"{self.name} (days since {self.origin})"] * self.value
-        return named + [f"{self.name} is missing"] * self.indicator
-
-    def matrix(self, column: Any) -> Array:
-        return _filled(self.values(column), self)
+    @property
+    def title(self) -> str:
+        """The name of the column of days."""
+        return f"{self.name} (days since {self.origin})"
 
     def text(self, value: float) -> str:
-        """A number of days as the date that it stands for."""
+        """A number of days as a date."""
         return str(self.dates(value).astype("datetime64[D]"))
 
     def dates(self, days: Any) -> NDArray[np.datetime64]:
-        """The dates that numbers of days stand for."""
+        """The dates of numbers of days since the origin."""
         return as_dates(days, self.origin)
 
     def values(self, column: Any) -> Array:
@@ -172,25 +227,14 @@ class Texts:
         texts = words(column, present_mask(column))
         return self.words.transform([text or "" for text in texts])
 
+    def outside(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
+        """The rows without a word of the vocabulary, and a phrase for each."""
+        rows = np.flatnonzero(np.asarray(self.matrix(column).sum(axis=1)).ravel() == 0)
+        return rows, [f"{self.name}: no word of the training data"] * len(rows)
 
-# Each has a name, `names()` of the columns it makes, and `matrix(column)`, their numbers.
+
+# Each has a name, `names()` of the columns it makes, their numbers `matrix(column)`, and rows `outside(column)`.
 Encoder = Numbers | Days | Levels | Texts
-
-
-def _filled(values: Array, encoder: Numbers | Days) -> Array:
-    """The values with missing ones replaced, and the indicator of missing values."""
-    missing = np.isnan(values)
-    if missing.any() and not encoder.had_missing:
-        _warn(
-            f"column {encoder.name!r}: {plural(int(missing.sum()), 'missing value')} replaced by the median "
-            f"{encoder.fill:g}"
-        )
-    parts = [np.where(missing, encoder.fill, values)] * encoder.value + [missing.astype(float)] * encoder.indicator
-    return np.column_stack(parts)
-
-
-def _warn(sentence: str) -> None:
-    warn(TableWarning(sentence), stacklevel=5)
 
 
 def runs(encoders: list[Encoder]) -> list[list[Encoder]]:

@@ -19,7 +19,7 @@ from credo.io.tables.columns import is_wordy, numbers, present_mask, words
 Kind = Literal["numeric", "categorical", "text", "date", "constant", "identifier", "empty"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
-# With fewer values, all of them being different means nothing.
+# With fewer values, that all of them differ doesn't show an identifier.
 _IDENTIFIER_ROWS = 10
 _COUNTING_ROWS = 20
 # A numeric column may have a few typing errors; with more, it is text.
@@ -78,7 +78,7 @@ NUMERIC = Form("numeric")
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A column under study: which rows have a value, the values as numbers, and which aren't numbers."""
+    """A column with what its kind is inferred from: rows with a value, values as numbers, rows that aren't numbers."""
 
     name: str
     column: Any
@@ -188,7 +188,7 @@ def _counts(found: Profile) -> str:
     name = found.name.strip()
     if _ID_NAME.fullmatch(name.casefold()) or _ID_ENDING.fullmatch(name):
         return "unique whole numbers, and a name like an identifier"
-    # A part of the rows still counts up, with gaps: folds of cross-validation must decide alike.
+    # Gaps are allowed, because the training rows of a fold must be classified like the whole table.
     steady = bool(np.all(np.diff(values) >= 1)) and values[0] <= max(5, 0.1 * n) and values[-1] <= 2.5 * n
     if n >= _COUNTING_ROWS and steady and not _TIME_NAME.fullmatch(name.casefold()):
         return "whole numbers that number the rows"

@@ -26,17 +26,16 @@ from credo.io.preparation.kinds import (
     truth_values,
 )
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.numeric import EXACT, numeric_block, statistics
 from credo.io.preparation.scales import in_order
-from credo.io.tables.columns import not_a_number
+from credo.io.tables.columns import EXACT, finite_columns, not_a_number
 from credo.io.tables.text import signs_of
 
 
 @dataclass(eq=False)
 class Learner:
-    """Learns one column after another; columns missing in the same rows share one indicator.
+    """Learns one column after another; columns with missing values in the same rows share one indicator.
 
-    `weight` says how many rows each row stands for.
+    `weight` is the weight of each row.
     """
 
     max_levels: int
@@ -46,15 +45,26 @@ class Learner:
     notes: list[str] = field(default_factory=list)
     gaps: dict[bytes, str] = field(default_factory=dict)
 
-    def numeric_block(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
-        """The named columns that need no special treatment, all at once."""
+    def plain_columns(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
+        """Of the named columns those that need no note, all at once: finite, neither constant nor identifiers."""
         # With weights the median isn't the middle value; those tables are looked at column by column.
         if not (self.weight == self.weight[0]).all():
             return {}
-        known = statistics(numeric_block(table, set(names)))
+        names, values = finite_columns(table, names)
+        n, ordered = len(values), np.sort(values, axis=0)
+        low, high = ordered[0], ordered[-1]
+        n_distinct = 1 + np.count_nonzero(ordered[1:] != ordered[:-1], axis=0)
+        # Halves are added because the sum of two large numbers may overflow.
+        middle = ordered[(n - 1) // 2] / 2 + ordered[n // 2] / 2
+        may_identify = (n_distinct == n) & (low >= 0) & (values == np.floor(values)).all(axis=0)
+        usable = (n_distinct > 1) & ~may_identify & (np.maximum(-low, high) <= EXACT)
         return {
-            name: (Column(name, "numeric", 0, n_distinct), Numbers(name, median, low=low, high=high))
-            for name, (n_distinct, median, low, high) in known.items()
+            name: (
+                Column(name, "numeric", 0, int(n_distinct[j])),
+                Numbers(name=name, fill=float(middle[j]), low=float(low[j]), high=float(high[j])),
+            )
+            for j, name in enumerate(names)
+            if usable[j]
         }
 
     def learn(self, found: Profile, form: Form, detail: str) -> tuple[Encoder | None, Form, str]:
@@ -88,9 +98,7 @@ class Learner:
                 self.notes.append(f"Column {found.name!r}: {pair[0]!r} is coded as 1 and {pair[1]!r} as 0.")
         else:
             truths, values, detail = None, self._values(found), ""
-        fill, value, indicator, had_missing = self._gaps(found.name, values)
-        low, high = float(np.nanmin(values)), float(np.nanmax(values))
-        encoder = Numbers(found.name, fill, value, indicator, had_missing, truths, absent, low, high)
+        encoder = Numbers(**self._measured(found.name, values), words=truths, absent=absent)
         return encoder, Form("numeric", pair=pair, absent=absent), detail
 
     def _truths(self, found: Profile, truths: dict[str, float]) -> NDArray[np.float64]:
@@ -100,7 +108,7 @@ class Learner:
         return np.array([np.nan if word is None else truths[word.casefold()] for word in found.words])
 
     def _absent(self, found: Profile, form: Form) -> tuple[str, ...]:
-        """The words that count as missing: those known before, and a few more."""
+        """The words that are treated as missing: those of the form, and the words among the numbers of these rows."""
         slips = found.slips if len(found.odd) else ()
         if not is_number(found) and not set(slips) <= set(form.absent):
             raise ColumnError(f"{not_a_number(found.column, found.odd)}; so the column can't be numeric")
@@ -137,10 +145,8 @@ class Learner:
                 "write them as 2024-12-31 if that is wrong."
             )
         days = days_since(stamps, np.datetime64(origin, "us"))
-        fill, value, indicator, had_missing = self._gaps(found.name, days)
         last = str(known.max().astype("datetime64[D]"))
-        low, high = float(np.nanmin(days)), float(np.nanmax(days))
-        encoder = Days(found.name, style, origin, fill, value, indicator, had_missing, low, high)
+        encoder = Days(**self._measured(found.name, days), style=style, origin=origin)
         return encoder, Form("date", style=style), f"{origin} to {last}"
 
     def _levels(self, found: Profile) -> Levels:
@@ -201,8 +207,8 @@ class Learner:
         self.notes.append(f"Left out column {found.name!r}: it is text without any words.")
         return None, "no words"
 
-    def _gaps(self, name: str, values: NDArray[np.float64]) -> tuple[float, bool, bool, bool]:
-        """What replaces missing values, and which columns are made: the value, and its indicator."""
+    def _measured(self, name: str, values: NDArray[np.float64]) -> dict[str, Any]:
+        """The fields of an encoder of numbers: range, what replaces missing values, and which columns are made."""
         missing = np.isnan(values)
         if missing.all():
             raise ColumnError(f"column {name!r} has no finite number in any row")
@@ -216,7 +222,16 @@ class Learner:
             stand_in = f"replaced by the median {shown(fill)}, and marked in {told}"
             one_value = f"the others are all {shown(known[0])}, so only {told} is used"
             self.notes.append(f"Column {name!r}: {count}; {stand_in if value else one_value}.")
-        return fill, value, bool(missing.any()) and shared is None, bool(missing.any())
+        had_missing = bool(missing.any())
+        return {
+            "name": name,
+            "fill": fill,
+            "value": value,
+            "indicator": had_missing and shared is None,
+            "had_missing": had_missing,
+            "low": float(known.min()),
+            "high": float(known.max()),
+        }
 
     def _shared(self, name: str, missing: NDArray[np.bool_]) -> str | None:
         """The indicator of another column with the same gaps, if there is one."""
@@ -230,7 +245,7 @@ class Learner:
 
 
 def _median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
-    """The median of values that stand for `weight` rows each."""
+    """The weighted median."""
     order = np.argsort(values, kind="stable")
     share = np.cumsum(weight[order])
     middle = share[-1] / 2
@@ -257,7 +272,7 @@ def learned_columns(
     """What was learned about every column, the encoders of those that are used, and the forms."""
     columns, encoders, forms, names = [], [], {}, table.columns.tolist()
     signs = signs_of(table)
-    known = learner.numeric_block(table, [name for name in names if forced.get(name, NUMERIC) == NUMERIC])
+    known = learner.plain_columns(table, [name for name in names if forced.get(name, NUMERIC) == NUMERIC])
     for name in names:
         encoder: Encoder | None
         if name in known:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.io.errors import TableWarning, plural, quoted
+from credo.io.errors import TableWarning, plural, quoted, shown
 from credo.io.extras import pandas
 from credo.io.tables.columns import present_mask, words
 from credo.notices import warn
@@ -95,13 +95,14 @@ class Levels:
         self._warn(unseen, 0 if self.had_missing else int((~present).sum()))
         return codes
 
-    def unseen(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
-        """The rows whose level was not seen in `fit`, and these levels."""
+    def outside(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
+        """The rows whose level was not seen in `fit`, and a phrase for each."""
         known, present = self._known(), present_mask(column)
         place, distinct = _distinct(column, present)
         new = np.array([word not in known for word in distinct], dtype=bool)
         which = np.flatnonzero(new[place])
-        return np.flatnonzero(present)[which], [distinct[j] for j in place[which]]
+        unseen = [f"{self.name} = {shown(distinct[j])!r} (not in the training data)" for j in place[which]]
+        return np.flatnonzero(present)[which], unseen
 
     def _known(self) -> dict[str, int]:
         """The code of every level that was seen."""

@@ -76,7 +76,7 @@ def _places(blocks: list[Any]) -> Iterator[tuple[Any, slice]]:
 
 
 def center_and_scale(blocks: list[Any], weight: Array) -> tuple[Array, Array]:
-    """What to subtract from each column and what to divide it by, for rows that stand for `weight` rows each.
+    """What to subtract from each column and what to divide it by, for rows with these weights.
 
     Sparse columns are not centred, and a column without spread is divided by one.
     """
@@ -98,7 +98,7 @@ def _bounds(block: Any) -> tuple[Array, Array]:
     low, high = np.quantile(block, _TAILS, axis=0)
     # Halves, because the difference of two huge numbers may overflow.
     margin = np.maximum(high / 2 - low / 2, _MARGIN * _dense(block, np.ones(len(block)))[1] / 2)
-    # One of two values may be rare, and is no outlier.
+    # In a column of two values, the rare one is not an outlier.
     least, most = block.min(axis=0), block.max(axis=0)
     two = ((block == least) | (block == most)).all(axis=0)
     low, high = np.where(two, least, low), np.where(two, most, high)
@@ -114,7 +114,7 @@ def _dense(block: Array, weight: Array) -> tuple[Array, Array]:
     parts = block / unit
     center = np.average(parts, axis=0, weights=weight)
     spread = np.sqrt(np.average(np.square(parts - center), axis=0, weights=weight))
-    # Rounding leaves a spread of a few units in the last place to a column that is constant.
+    # By rounding, the computed spread of a constant column may be a few units in the last place.
     flat = spread <= 8 * np.finfo(np.float64).eps * np.abs(center)
     return center * unit, np.where(flat, 1.0, spread * unit)
 

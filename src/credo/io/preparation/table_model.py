@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
@@ -15,11 +18,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from credo.distributions import Distribution
-from credo.estimator import FittedState, Result, is_sparse, unmasked
+from credo.estimator import FittedState, is_sparse, unmasked
 from credo.frames import Table
 from credo.io.extras import pandas
-from credo.io.preparation import once
-from credo.io.preparation.outside import Outside
+from credo.io.preparation.encoders import Outside
 from credo.io.preparation.transformer import Preparation
 from credo.io.preparation.units import in_original_units
 from credo.io.preparation.unseen import Alternatives
@@ -28,12 +30,55 @@ from credo.io.tables.target import split_target
 from credo.metrics import final_step, predictive
 from credo.notices import warn
 
-# A dense matrix of more numbers than this (800 MB) isn't made of sparse words without being asked for.
+# The most numbers (800 MB) in a dense copy of sparse rows, for an estimator that doesn't accept these.
 _MAX_DENSE = 10**8
 
 
 def _predicts_classes(model: TableModel) -> bool:
     return model.estimator is not None and is_classifier(model.estimator)
+
+
+def _of_estimator(name: str, doc: str) -> Any:
+    """A property of the fitted estimator inside, or of the last step of a pipeline."""
+
+    def read(model: TableModel) -> Any:
+        fitted = vars(model).get("estimator_")
+        inner = None if fitted is None else final_step(fitted)
+        if inner is None or not hasattr(inner, name):
+            raise AttributeError(f"this TableModel has no {name}: its estimator doesn't have it, or isn't fitted")
+        return getattr(inner, name)
+
+    return property(read, doc=doc)
+
+
+# What was prepared inside `preparing_once`: for `fit` (frame, parameters) with (preparation, rows), for `predict`
+# (preparation, frame) with rows. Frames are kept alive, so that no other object can take their identity.
+_prepared: ContextVar[list[tuple[Any, Any, Any]] | None] = ContextVar("credo_prepared", default=None)
+
+
+@contextmanager
+def preparing_once() -> Iterator[None]:
+    """Inside, table models that are fitted to the same frame object with equal preparations share one preparation.
+
+    For frames that don't change meanwhile, such as the folds of a comparison. Applies to the current thread only.
+    """
+    token = _prepared.set([])
+    try:
+        yield
+    finally:
+        _prepared.reset(token)
+
+
+def _once(key: Any, other: Any, prepare: Callable[[], Any]) -> Any:
+    """What `prepare` returns, remembered by the identity of `key` and the value of `other`."""
+    known = _prepared.get()
+    if known is None:
+        return prepare()
+    for seen, value, made in known:
+        if seen is key and (value is other or (isinstance(other, dict) and value == other)):
+            return made
+    known.append((key, other, prepare()))
+    return known[-1][2]
 
 
 class TableModel(FittedState, BaseEstimator):
@@ -45,7 +90,7 @@ class TableModel(FittedState, BaseEstimator):
     Parameters
     ----------
     preparation : Preparation, optional
-        A standardising one by default.
+        By default one that standardizes the columns.
     estimator : regressor or classifier
         One of Credo's, or a pipeline that ends in one.
     target : str, optional
@@ -117,7 +162,12 @@ class TableModel(FittedState, BaseEstimator):
         check_consistent_length(table, targets, sample_weight)
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        preparation, rows = once.fit_transform(preparation, table, weights)
+        if sample_weight is None:
+            preparation, rows = _once(
+                table, preparation.get_params(), lambda: (preparation, preparation.fit_transform(table))
+            )
+        else:
+            rows = preparation.fit_transform(table, **weights)
         estimator = clone(self.estimator)
         rows = _rows_for(estimator, rows, preparation.get_feature_names_out())
         start = perf_counter()
@@ -193,46 +243,14 @@ class TableModel(FittedState, BaseEstimator):
         """How long the estimator's own fit took, without the preparation; None when the model came from a file."""
         return vars(self).get("_fit_seconds")
 
-    @property
-    def log_evidence_(self) -> float:
-        """The estimator's log evidence."""
-        return float(self._of_estimator("log_evidence_"))
-
-    @property
-    def evidence_method_(self) -> str:
-        """How the log evidence was computed."""
-        return str(self._of_estimator("evidence_method_"))
-
-    @property
-    def evidence_base_(self) -> str:
-        """What the log evidence conditions on."""
-        return str(self._of_estimator("evidence_base_"))
-
-    @property
-    def result_(self) -> Result:
-        """How the estimator's fit ended."""
-        found: Result = self._of_estimator("result_")
-        return found
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels, of a classifier."""
-        return np.asarray(self._of_estimator("classes_"))
-
-    @property
-    def log_likelihood_(self) -> float:
-        """The log likelihood at the estimate."""
-        return float(self._of_estimator("log_likelihood_"))
-
-    @property
-    def n_parameters_(self) -> int:
-        """The number of free parameters."""
-        return int(self._of_estimator("n_parameters_"))
-
-    @property
-    def n_observations_(self) -> float:
-        """The number of observations, weights counted."""
-        return float(self._of_estimator("n_observations_"))
+    log_evidence_ = _of_estimator("log_evidence_", "The estimator's log evidence.")
+    evidence_method_ = _of_estimator("evidence_method_", "How the log evidence was computed.")
+    evidence_base_ = _of_estimator("evidence_base_", "What the log evidence conditions on.")
+    result_ = _of_estimator("result_", "How the estimator's fit ended.")
+    classes_ = _of_estimator("classes_", "The labels, of a classifier.")
+    log_likelihood_ = _of_estimator("log_likelihood_", "The log likelihood at the estimate.")
+    n_parameters_ = _of_estimator("n_parameters_", "The number of free parameters.")
+    n_observations_ = _of_estimator("n_observations_", "The number of observations, weights counted.")
 
     def _dist(self, rows: Any, unknown: Alternatives | None) -> Distribution:
         dist = predictive(self.estimator_, rows)
@@ -243,13 +261,6 @@ class TableModel(FittedState, BaseEstimator):
     def _probabilities(self, rows: Any, unknown: Alternatives | None) -> NDArray[np.float64]:
         probs = np.asarray(self.estimator_.predict_proba(rows))
         return probs if unknown is None else unknown.average(probs, unknown.parts(self.estimator_.predict_proba))
-
-    def _of_estimator(self, name: str) -> Any:
-        fitted = vars(self).get("estimator_")
-        inner = None if fitted is None else final_step(fitted)
-        if inner is None or not hasattr(inner, name):
-            raise AttributeError(f"this TableModel has no {name}: its estimator doesn't have it, or isn't fitted")
-        return getattr(inner, name)
 
     def _split(self, table: Any, y: ArrayLike | None) -> tuple[Any, Any]:
         if y is None:
@@ -272,7 +283,7 @@ class TableModel(FittedState, BaseEstimator):
         """The prepared rows, and what those with unknown levels average over."""
         check_is_fitted(self)
         table = self._without_target(as_frame(X)) if has_names(X) else X
-        rows = self._for_estimator(once.transform(self.preparation_, table))
+        rows = self._for_estimator(_once(self.preparation_, table, lambda: self.preparation_.transform(table)))
         found = self.preparation_.alternatives(table)
         if found is not None:
             matrices = found.matrices

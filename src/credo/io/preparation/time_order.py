@@ -15,9 +15,9 @@ from credo.io.tables.columns import as_frame
 
 Array = NDArray[np.float64]
 
-# Fewer steps than this show no order in time.
+# With fewer rows or dates than this, no order in time is inferred.
 _FEWEST_ROWS, _FEWEST_DATES = 20, 12
-# The share of rows that must have a time of their own, and of steps that must be regular, to within the tolerance.
+# The share of rows that must have distinct times, and of steps that must be regular to within the tolerance.
 _DISTINCT, _REGULAR, _TOLERANCE = 0.95, 0.7, 0.15
 # The most that a series may skip, in steps.
 _LONGEST_GAP = 30
@@ -70,8 +70,8 @@ class TimeColumn:
 def time_column(frame: Any) -> TimeColumn | None:
     """The column that puts the rows of a table in time order, or None.
 
-    It is a column of dates, or of numbers under a name such as year, month or time, with a time of its own for nearly
-    every row and nearly regular steps. If every time has several rows instead, `repeated` says so. Dates of birth,
+    It is a column of dates, or of numbers under a name such as year, month or time, whose values differ in nearly
+    every row and have nearly regular steps. If every time has several rows instead, `repeated` says so. Dates of birth,
     identifiers and measured durations don't qualify.
 
     Examples

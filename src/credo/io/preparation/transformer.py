@@ -14,16 +14,13 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 
 from credo.estimator import FittedState, check_positive, check_shapes, is_sparse, named_by, positive_integer
 from credo.io.errors import ColumnError, TableWarning, quoted
-from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts, runs, side_by_side
+from credo.io.preparation.encoders import Days, Encoder, Numbers, Outside, Texts, runs, side_by_side
 from credo.io.preparation.kinds import KINDS, Column, Form
 from credo.io.preparation.learn import Learner, learned_columns
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.numeric import numeric_block
-from credo.io.preparation.outside import Outside, outside
 from credo.io.preparation.scale import bounds, center_and_scale, clip_notes, clipped, refuse_infinite, scaled
 from credo.io.preparation.unseen import Alternatives, representatives, terms
-from credo.io.tables.columns import as_frame, has_names, missing_columns
-from credo.io.tables.names import unique_names
+from credo.io.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
 from credo.io.tables.text import signs_of
 from credo.notices import collected, warn
 
@@ -73,7 +70,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     lower_, upper_ : arrays of shape (n_features_out,)
         Only with `clip`: the bounds; infinite for columns that aren't clipped.
     combinations_, combination_weights_ : arrays of shape (n_combinations, n_categorical) and (n_combinations,)
-        Combinations of levels, as codes, that stand for those of the training data.
+        Combinations of levels, as codes, that represent those of the training data.
 
     Examples
     --------
@@ -153,7 +150,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         ----------
         X : data frame (pandas, polars, pyarrow), dict of columns, or array
         sample_weight : array of shape (n_rows,), optional
-            How many rows each row stands for, in medians, frequencies, means and standard deviations.
+            Weights of the rows in medians, frequencies, means and standard deviations.
         """
         table = as_frame(X)
         if len(table) == 0 or table.shape[1] == 0:
@@ -240,7 +237,15 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         >>> found.rows.tolist(), found.reasons[2]
         ([False, False, True], 'year = 3000 (training: 1871 to 1970)')
         """
-        return outside(self.encoders_, self._table(X))
+        table = self._table(X)
+        found = {encoder.name: encoder.outside(table[encoder.name]) for encoder in self.encoders_}
+        reasons: list[list[str]] = [[] for _ in range(len(table))]
+        for rows, texts in found.values():
+            for i, text in zip(rows.tolist(), texts, strict=True):
+                reasons[i].append(text)
+        joined = ["; ".join(parts) for parts in reasons]
+        counts = {name: len(rows) for name, (rows, _) in found.items() if len(rows)}
+        return Outside(np.array([bool(text) for text in joined], dtype=bool), joined, counts)
 
     def encoder(self, name: str) -> Encoder:
         """What was learned about a column that is in use, as `Days`, whose `dates` are the labels of an axis."""
@@ -263,8 +268,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         rows = np.flatnonzero(np.any(unknown, axis=0)) if codes else np.empty(0, dtype=np.intp)
         if not len(rows):
             return None
-        found = terms(categories, [column[rows] for column in codes], self.combinations_, self.combination_weights_)
-        return Alternatives(rows, found.weights, lambda: self._alternative_rows(table.iloc[rows], found.codes))
+        unknown_codes = [column[rows] for column in codes]
+        replaced, weights = terms(categories, unknown_codes, self.combinations_, self.combination_weights_)
+        return Alternatives(rows, weights, lambda: self._alternative_rows(table.iloc[rows], replaced))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The name of each prepared column."""
@@ -348,8 +354,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     def _blocks(self, table: Any) -> list[Any]:
         """The columns' numbers, those of neighbours that aren't text in one block."""
         plain = [encoder for encoder in self.encoders_ if isinstance(encoder, Numbers) and encoder.is_plain]
-        block = numeric_block(table, {encoder.name for encoder in plain})
-        known = dict(zip(block.names, block.values.T, strict=True))
+        names, values = finite_columns(table, {encoder.name for encoder in plain})
+        known = dict(zip(names, values.T, strict=True))
         blocks: list[Any] = []
         for run in runs(self.encoders_):
             if isinstance(run[0], Texts):

@@ -37,7 +37,7 @@ class Alternatives:
     matrices: Callable[[], Iterator[Any]]
 
     def parts(self, predict: Callable[[Any], Any]) -> Iterator[Any]:
-        """The predictions of each term; what there is to warn about was said of the rows as they came."""
+        """The predictions of each term, without warnings: these were given for the rows as they came."""
         for matrix in self.matrices():
             with collected():
                 part = predict(matrix)
@@ -77,10 +77,10 @@ class Alternatives:
 
 
 def representatives(codes: list[Codes], weight: Array) -> tuple[Codes, Array]:
-    """At most 30 rows that stand for all: combinations of codes, one column each, and their weights.
+    """At most 30 combinations of codes that represent all rows, a column for each variable, and their weights.
 
     Up to 30 distinct combinations come with their exact frequencies. Of more, an even sample of the rows sorted by
-    their codes is taken, so that every code keeps nearly its share.
+    their codes is taken, so that every code nearly keeps its frequency.
 
     >>> rows, weights = representatives([np.array([0, 1, 1]), np.array([2, 0, 0])], np.ones(3))
     >>> rows.tolist(), weights.round(2).tolist()
@@ -100,23 +100,16 @@ def representatives(codes: list[Codes], weight: Array) -> tuple[Codes, Array]:
     return np.column_stack([column[first] for column in codes]), np.asarray(share)
 
 
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """The codes that replace the unknown levels of each row: for every column (n_rows, n_terms), and the weights."""
+def terms(encoders: list[Levels], codes: list[Codes], joint: Codes, joint_weights: Array) -> tuple[list[Codes], Array]:
+    """What replaces the unknown codes of rows that have at least one, and the weights, each (n_rows, n_terms).
 
-    codes: list[Codes]
-    weights: Array
-
-
-def terms(encoders: list[Levels], codes: list[Codes], joint: Codes, joint_weights: Array) -> Terms:
-    """What replaces the unknown codes of rows that each have one at least.
-
-    `joint` has the combinations of the training data, one column for each encoder.
+    `codes` and the first result have an array for every encoder; `joint` holds the combinations of the training data,
+    a column for every encoder.
     """
     unknown = np.column_stack([column == e.unknown for column, e in zip(codes, encoders, strict=True)])
     alone = [representatives([np.arange(e.n_known)], e.frequencies()) for e in encoders]
     several = unknown.sum(axis=1) > 1
-    # Columns and combinations that no row needs take part too, so that every choice has room.
+    # The largest number of alternatives that any row may have.
     n_terms = max([len(joint), *(len(shares) for _, shares in alone)])
     weights = np.zeros((len(unknown), n_terms))
     weights[several, : len(joint)] = joint_weights
@@ -124,9 +117,9 @@ def terms(encoders: list[Levels], codes: list[Codes], joint: Codes, joint_weight
     for j, (column, (levels, shares)) in enumerate(zip(codes, alone, strict=True)):
         table = np.repeat(column[:, None], n_terms, axis=1)
         both, only = np.flatnonzero(unknown[:, j] & several), np.flatnonzero(unknown[:, j] & ~several)
-        # Terms beyond a row's own have weight zero, and repeat its first.
+        # A row with fewer terms is padded with its first, with weight zero.
         for rows, choice in ((both, joint[:, j]), (only, levels[:, 0])):
             table[rows] = np.concatenate([choice, np.repeat(choice[:1], n_terms - len(choice))])
         weights[only, : len(shares)] = shares
         replaced.append(table)
-    return Terms(replaced, weights)
+    return replaced, weights

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -18,6 +18,11 @@ from credo.estimator import unmasked
 from credo.io.errors import ColumnError, nearest, quoted
 from credo.io.extras import pandas
 from credo.io.tables.numbers import plain_number
+
+# Whole numbers beyond this are not all floats.
+EXACT = 2.0**53
+# How many unnamed columns a note lists.
+_LISTED = 10
 
 
 def as_frame(table: Any) -> Any:
@@ -59,8 +64,54 @@ def missing_columns(missing: list[str], present: list[str], *, what: str = "colu
     )
 
 
+def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
+    """Names for unnamed columns, a number after repeated ones, and notes about both.
+
+    >>> unique_names(["a", "a", ""])[0]
+    ['a', 'a_2', 'column_3']
+    """
+    unnamed = [j + 1 for j, name in enumerate(names) if not name]
+    # An unnamed first column is what pandas and R make of row numbers.
+    named = [name or ("row" if j == 0 else f"column_{j + 1}") for j, name in enumerate(names)]
+    taken = set(named)
+    # The last number that each name was given: beginning at 2 for each repetition would take quadratic time.
+    last: dict[str, int] = {}
+    unique, repeated = [], []
+    for name in named:
+        final = name
+        if name in last:
+            while final in taken:
+                last[name] += 1
+                final = f"{name}_{last[name]}"
+            repeated.append(name)
+        last.setdefault(name, 1)
+        taken.add(final)
+        unique.append(final)
+    which = ", ".join(map(str, unnamed[:_LISTED])) + (f" and {len(unnamed) - _LISTED} more" * (len(unnamed) > _LISTED))
+    notes = [f"Columns without a name (number {which}) were given one."] if unnamed else []
+    if repeated:
+        notes.append(f"Column names that occur more than once were numbered: {quoted(dict.fromkeys(repeated))}.")
+    return unique, notes
+
+
+def finite_columns(table: Any, names: Collection[str]) -> tuple[list[str], NDArray[np.float64]]:
+    """Of the named columns those that hold only finite numbers by their type, and their values, a column each.
+
+    All at once, because a wide table has thousands of columns, and pandas takes long to get at each.
+    """
+    types, names = zip(table.columns.tolist(), table.dtypes, strict=True), set(names)
+    plain = [name for name, kind in types if name in names and isinstance(kind, np.dtype) and kind.kind in "iuf"]
+    part = table if len(plain) == table.shape[1] else table[plain]
+    # Fortran order: sums along a column are then pairwise, and keep their digits.
+    values = np.asfortranarray(part.to_numpy(dtype=np.float64))
+    finite = np.isfinite(values).all(axis=0)
+    if finite.all():
+        return plain, values
+    return [name for name, kept in zip(plain, finite, strict=True) if kept], values[:, finite]
+
+
 def present_mask(column: Any) -> NDArray[np.bool_]:
-    """Which rows have a value; blank words count as none."""
+    """Which rows have a value; blank text counts as missing."""
     if _is_plain(column):
         return ~np.isnan(column.to_numpy())
     present = np.asarray(column.notna(), dtype=bool)
@@ -75,7 +126,7 @@ def is_wordy(column: Any) -> bool:
 
 
 def _is_plain(column: Any) -> bool:
-    """Whether the column is an array of NumPy's numbers, which needs none of pandas' care: wide tables have many."""
+    """Whether the column is an array of NumPy numbers; these are handled fast, because wide tables have many."""
     return isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
 
 
@@ -135,7 +186,7 @@ def _converted(table: Any, pd: Any) -> Any:
 
 
 def _mapped(column: Any, function: Callable[[Any], Any]) -> NDArray[Any]:
-    """The function of each value, as objects; of words, which repeat in most tables, of each different one once."""
+    """The function of each value, as objects; for text, computed once for each distinct value."""
     pd = pandas()
     result = np.empty(len(column), dtype=object)
     if pd.api.types.infer_dtype(column, skipna=True) == "string":

@@ -1,28 +1,32 @@
-"""How a text table is written (separator, decimal sign, header), detected from its first rows."""
+"""How a text table is written (separator, decimal sign, header), and the check that its rows have one width."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
+from itertools import chain
 
-from credo.io.errors import TableError
+from credo.io.errors import TableError, plural
 from credo.io.tables.numbers import NA_WORDS, SUSPECT_WORDS
+from credo.io.tables.source import too_many_cells
 
-# When rows split equally well, the rarer sign is the likelier separator: commas and spaces occur inside fields.
+# The first of these wins a tie: commas and spaces are more likely to occur inside fields.
 SEPARATORS = ("\t", ";", "|", ",", " ")
 _NAMES = {"\t": "tab", ";": "semicolon", "|": "vertical bar", ",": "comma", " ": "space"}
-# A sign that no text has, for tables of one column.
+# A control character that no text contains, for tables of one column.
 NO_SEPARATOR = "\x1f"
-# What sniffing looks at: enough rows to see the pattern, not more fields than take a moment.
+# How much of the text is used to detect the dialect.
 _SAMPLE_ROWS = 500
 _SAMPLE_FIELDS = 50_000
 _SAMPLE_COLUMNS = 1000
 _PART = 2**20
+# Fields that are searched for codes like 007; the width of every row is checked.
+_CODE_FIELDS = 500_000
 
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.ASCII)
 _POINT = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d*)\.\d+([eE][+-]?\d+)?", re.ASCII)
@@ -33,6 +37,7 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3}){2,}", re.ASCII)
 _SPACED = re.compile(r"(?<=\d)[ '’\u00a0\u202f](?=\d)")
 # The possessive *+ keeps blanks from being tried both as part of the number and as what follows it.
 _NUMBER = re.compile(r"[+-]?[$€£]?\s*(\d[\d .,'’\u00a0\u202f]*+|[.,]\d+)([eE][+-]?\d+)?\s*[%$€£]?", re.ASCII)
+_CODE = re.compile(r"0\d+", re.ASCII)
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?([ T].*)?", re.ASCII)
 
 
@@ -44,11 +49,6 @@ class Dialect:
     decimal: str
     header: bool
     notes: tuple[str, ...] = ()
-
-
-def separator_name(separator: str) -> str:
-    """The separator as a word."""
-    return _NAMES.get(separator, repr(separator))
 
 
 def records(text: str, separator: str, *, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
@@ -101,6 +101,54 @@ def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool
     return Dialect(separator, decimal, header, tuple(notes))
 
 
+def names_and_codes(
+    text: str, dialect: Dialect, *, skipped: int = 0, max_cells: int
+) -> tuple[list[str], frozenset[int]]:
+    """The names as the file has them (empty where it has none), and the positions of columns of codes like 007.
+
+    Checks that all rows have the same width, because pandas silently fills short ones with missing values, and that
+    they aren't too many; `skipped` lines stand above the text.
+    """
+    rows = records(text, dialect.separator, skipped=skipped)
+    first = next(rows)
+    if not dialect.header:
+        names = [f"column_{j + 1}" for j in range(len(first[1]))]
+    else:
+        names, second = [name.strip() for name in first[1]], next(rows, None)
+        if second is None:
+            raise TableError("it has a header but no rows below it")
+        first = second
+        if len(second[1]) == len(names) + 1:
+            # One field more than names: a separator at the end of every row, or R's row names in front.
+            names = [*names, ""] if not second[1][-1].strip() else ["", *names]
+    return names, _checked(chain([first], rows), len(names), dialect, max_cells)
+
+
+def _checked(rows: Iterable[tuple[int, list[str]]], width: int, dialect: Dialect, max_cells: int) -> frozenset[int]:
+    codes: set[int] = set()
+    cells = 0
+    for line, row in rows:
+        if len(row) != width:
+            raise TableError(_ragged(len(row), width, line=line, dialect=dialect))
+        cells += width
+        if cells > max_cells:
+            raise TableError(too_many_cells(f"line {line}", max_cells))
+        if cells - width < _CODE_FIELDS:
+            codes.update(j for j, cell in enumerate(row) if cell[:1] == "0" and _CODE.fullmatch(cell.rstrip()))
+    return frozenset(codes)
+
+
+def _ragged(found: int, width: int, *, line: int, dialect: Dialect) -> str:
+    if dialect.separator == "," and found == 2 * width:
+        hint = "decimal commas can't be distinguished from comma separators unless the numbers are quoted"
+    else:
+        hint = "correct the line, or set the separator"
+    return (
+        f"line {line} has {plural(found, 'field')} where the table has {plural(width, 'column')} "
+        f"(separator: {_NAMES.get(dialect.separator, repr(dialect.separator))}); {hint}"
+    )
+
+
 def _sample(text: str, separator: str, *, skipped: int = 0) -> Iterator[list[str]]:
     """The first rows, at least twenty of them however wide they are."""
     fields = 0
@@ -118,10 +166,10 @@ def _separator(text: str) -> str:
         if candidate not in text:
             continue
         widths: list[int] = []
-        # A row that can't be split is complained about when the table is read; here the others count.
+        # A row that can't be split raises an error when the table is read; here it is skipped.
         with suppress(TableError):
             widths.extend(len(row) for row in _sample(text, candidate))
-        # A sign that the first row lacks belongs to the values: 1,5 below the name of a single column.
+        # If the first row doesn't have it, it is part of the values: 1,5 below the name of a single column.
         if not widths or widths[0] < 2:
             continue
         width, count = Counter(widths).most_common(1)[0]
@@ -147,7 +195,7 @@ def _decimal(rows: list[list[str]], separator: str) -> tuple[str, list[str]]:
 
 
 def _has_header(rows: list[list[str]]) -> bool:
-    """Whether the first row names the columns: it does if a word stands above numbers, or nothing speaks against it."""
+    """Whether the first row names the columns: a word is above numbers, or no first field looks like data."""
     first, rest = rows[0], rows[1:]
     if not rest:
         return not any(_is_value(field) for field in first)

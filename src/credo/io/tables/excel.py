@@ -42,7 +42,7 @@ def sheet_text(handle: IO[bytes], *, name: str, sheet: str | None, max_bytes: in
         rows = _rows(book[chosen], name=name, max_cells=max_bytes // CELL)
     except (TableError, MemoryError):
         raise
-    # What openpyxl makes of a damaged workbook has errors of many kinds.
+    # A damaged workbook makes openpyxl raise errors of many types.
     except Exception as error:
         raise TableError(f"{name!r} is a damaged Excel workbook ({str(error)[:200]})") from None
     rows, more = _table(rows, name=f"{name!r}, sheet {chosen!r},", max_cells=max_bytes // CELL)
@@ -50,7 +50,7 @@ def sheet_text(handle: IO[bytes], *, name: str, sheet: str | None, max_bytes: in
 
 
 def _check_size(handle: IO[bytes], *, name: str, max_bytes: int) -> None:
-    """Unpack the parts of a workbook once to measure them: neither their sizes nor their ends need be as declared."""
+    """Unpack the parts of a workbook once to measure them, because their declared sizes may be wrong."""
     size = 0
     with ZipFile(handle) as packed:
         for member in packed.infolist():

@@ -11,7 +11,7 @@ from credo.io.errors import TableError
 from credo.io.extras import pandas
 from credo.io.tables.source import too_many_cells
 
-# No row of a table is longer. Python takes up to thirty bytes of memory for each character of nested lists.
+# The longest row, in characters. Nested lists take up to thirty bytes of memory for each.
 _LONGEST = 2**24
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _FLAT = re.compile(r'\{(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+\}', re.DOTALL)
@@ -72,7 +72,7 @@ def _listed(text: str) -> Iterator[tuple[str, Any]]:
     while text[at : at + 1] != "]":
         number += 1
         flat = _FLAT.match(text, at)
-        # What isn't flat is an error, and only the beginning of it is needed to say which.
+        # A record that isn't flat raises an error, and its beginning is enough for the message.
         record, length = _decoded(flat[0] if flat else text[at : at + _LONGEST], f"record {number}")
         yield f"record {number}", record
         at = _BLANKS.match(text, at + length).end()  # type: ignore[union-attr]

@@ -16,7 +16,7 @@ from credo.io.errors import not_numbers
 
 # Missing in any column.
 NA_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "#NA", "<NA>")
-# Missing where the rest of the column is numbers; elsewhere these may be levels like any other word.
+# Missing in a column of numbers; in other columns these may be ordinary levels.
 SUSPECT_WORDS = frozenset(
     ("-", "--", "---", "–", "—", "?", "??", ".", "..", "*", "none", "missing", "unknown", "unk", "n.a.", "n.d.",
      "nd", "na", "k.a.", "k. a.", "tbd", "#value!", "#div/0!", "#num!", "#ref!", "#name?", "not available",
@@ -48,11 +48,11 @@ def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | N
     texts = [str(word).strip().replace("−", "-") for word in words[~missing]]
     distinct = sorted(set(texts))
     for form in _forms(distinct, decimal=decimal):
-        blame = [text for text in texts if text in form.odd]
-        if _are_slips(blame, total=len(texts)):
+        odd = [text for text in texts if text in form.odd]
+        if _are_slips(odd, total=len(texts)):
             values = np.full(len(words), np.nan)
             values[~missing] = [form.numbers.get(text, np.nan) for text in texts]
-            return Reading(values, tuple(_sentences(name, form.notes, blame)), form.sign)
+            return Reading(values, tuple(_sentences(name, form.notes, odd)), form.sign)
     return None
 
 
@@ -78,7 +78,7 @@ class _Form:
 
 
 def _forms(distinct: list[str], *, decimal: str) -> list[_Form]:
-    """How the words may be read, the likeliest first: with the decimal sign of the table, or with the other one."""
+    """The readings of the words, most plausible first: with the decimal sign of the table, or with the other one."""
     own = _form(distinct, decimal=decimal)
     if own is not None and not own.odd:
         return [own]
@@ -130,7 +130,7 @@ def _number(text: str, *, decimal: str) -> tuple[float, str] | None:
 
 
 def _is_ungrouped(text: str, *, decimal: str) -> bool:
-    """Four digits in a row before the decimal sign: then the other column entries aren't grouped numbers."""
+    """Whether there are four digits in a row before the decimal sign: then other entries aren't grouped numbers."""
     return re.search(rf"(?<!\d|{re.escape(decimal)})\d{{4,}}", text, re.ASCII) is not None
 
 

@@ -6,7 +6,7 @@ from typing import IO, Any
 
 from credo.io.errors import TableError, quoted
 from credo.io.extras import arrow, pandas, parquet
-from credo.io.tables.names import unique_names
+from credo.io.tables.columns import unique_names
 from credo.io.tables.source import CELL
 
 # Rows of text that are decoded at a time while their size is counted.
@@ -32,7 +32,7 @@ def read_parquet(handle: IO[bytes], *, name: str, max_bytes: int) -> tuple[Any, 
         frame = table.to_pandas()
     except (TableError, MemoryError):
         raise
-    # What pyarrow and pandas make of a damaged file has errors of many kinds.
+    # A damaged file makes pyarrow and pandas raise errors of many types.
     except Exception as error:
         raise TableError(f"{name!r} is a damaged Parquet file ({str(error)[:200]})") from None
     notes = [f"Left out columns of lists or structures: {quoted(nested)}."] if nested else []
@@ -48,7 +48,7 @@ def read_parquet(handle: IO[bytes], *, name: str, max_bytes: int) -> tuple[Any, 
 
 
 def _check_declared(opened: Any, *, name: str, max_bytes: int) -> None:
-    """Raise where the file says that it is too large: runs of one value take no room on disk, but in memory."""
+    """Raise where the file declares too much: runs of one value are small on disk, but not in memory."""
     meta = opened.metadata
     declared = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     size = max(declared, meta.num_rows * sum(_width(field.type) for field in opened.schema_arrow))
@@ -57,7 +57,7 @@ def _check_declared(opened: Any, *, name: str, max_bytes: int) -> None:
 
 
 def _check_texts(handle: IO[bytes], schema: Any, *, name: str, max_bytes: int) -> None:
-    """Raise where the texts are too large, reading each different one once: a file may repeat it without end."""
+    """Raise where the texts are too large; each distinct one is read once, since a file may repeat it many times."""
     texts = [field.name for field in schema if _is_text(field.type)]
     if not texts:
         return

@@ -9,19 +9,18 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from pathlib import Path
 from typing import IO
 
-from credo.io.errors import TableError, nearest
+from credo.io.errors import TableError, existing
 
 MAX_BYTES = 2**30
-# What a cell of a frame takes at least. A few bytes of text, or none in a compressed file, may hold many cells.
+# The least memory of a cell of a frame, in bytes. A short or compressed text may hold many cells.
 CELL = 8
 _GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"
 ZIP = b"PK\x03\x04"
 STDIN = "standard input"
-# First bytes of files that people take for text tables.
+# First bytes of files that aren't text tables.
 _MAGIC = {
     ZIP: "a zip archive; unpack it first",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save it as .xlsx or CSV",
@@ -43,7 +42,8 @@ _SAMPLE = 65_536
 def opened(path: str | os.PathLike[str], *, max_bytes: int) -> Iterator[IO[bytes]]:
     """The file, or all of standard input for the path "-", opened for reading and seeking."""
     if os.fspath(path) != "-":
-        with existing(path).open("rb") as handle:
+        what = "a file; pipe the table into '-' or save it to a file first"
+        with existing(path, what, TableError).open("rb") as handle:
             yield handle
         return
     if sys.stdin is None or sys.stdin.isatty():
@@ -51,22 +51,6 @@ def opened(path: str | os.PathLike[str], *, max_bytes: int) -> Iterator[IO[bytes
     content = sys.stdin.buffer.read(max_bytes + 1)
     _bounded(content, name=STDIN, max_bytes=max_bytes)
     yield BytesIO(content)
-
-
-def existing(path: str | os.PathLike[str]) -> Path:
-    """The path of an existing file; otherwise an error that suggests similar names."""
-    file = Path(path)
-    if file.is_file():
-        return file
-    if file.is_dir():
-        raise IsADirectoryError(f"{str(file)!r} is a folder; name a file in it")
-    if file.exists():
-        raise TableError(f"{str(file)!r} is a pipe or a device; pipe the table into '-' or save it to a file first")
-    if not file.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(file.parent)!r}, so no file {file.name!r} in it")
-    near = nearest(file.name, sorted(os.listdir(file.parent))[:10_000])
-    hint = f"; did you mean {str(file.with_name(near[0]))!r}?" if near else ""
-    raise FileNotFoundError(f"there is no file {str(file)!r}{hint}")
 
 
 def read_bytes(handle: IO[bytes], *, name: str, max_bytes: int) -> bytes:

@@ -10,17 +10,15 @@ from numpy.typing import NDArray
 
 from credo.io.errors import ColumnError, plural, quoted, shown
 from credo.io.extras import pandas
-from credo.io.tables.columns import as_frame, column_named, not_a_number, numbers, present_mask, words
+from credo.io.tables.columns import EXACT, as_frame, column_named, not_a_number, numbers, present_mask, words
 
-# Fewer rows than this may have two values by chance.
+# With fewer rows, a target may have only two values by chance.
 ROWS_OF_TWO = 10
-# Codes of classes are up to this many whole numbers, from 0 or 1 upwards without a gap, and even the rarest of them has
-# a fifth of its even share. A count, as of children, thins out towards its end; a mark, as of a wine, starts elsewhere.
+# Codes of classes are up to this many consecutive whole numbers from 0 or 1, and even the rarest has a fifth of the
+# frequency of equally frequent classes. Counts get rarer towards their end, and ratings often start elsewhere.
 _MOST_CODES, _RAREST = 10, 0.2
 # A target with more distinct labels isn't a class.
 _MOST_CLASSES = 100
-# Whole numbers beyond this are not all floats.
-_EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -201,7 +199,7 @@ def _labels(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
     values[~present] = 0.0
     if not len(odd):
         _refuse_infinite(values, str(column.name))
-    if len(odd) or not (values == np.floor(values)).all() or np.abs(values).max() > _EXACT:
+    if len(odd) or not (values == np.floor(values)).all() or np.abs(values).max() > EXACT:
         return np.array(["" if word is None else word for word in words(column, present)], dtype=str)
     return values.astype(np.int64)
 

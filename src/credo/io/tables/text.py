@@ -11,11 +11,10 @@ import numpy as np
 
 from credo.io.errors import TableError, plural, quoted
 from credo.io.extras import pandas
-from credo.io.tables.dialect import SEPARATORS, Dialect, sniff
-from credo.io.tables.names import unique_names
+from credo.io.tables.columns import unique_names
+from credo.io.tables.dialect import SEPARATORS, Dialect, names_and_codes, sniff
 from credo.io.tables.numbers import NA_WORDS, read_numbers
 from credo.io.tables.source import CELL, too_many_cells
-from credo.io.tables.survey import survey
 
 # Where a frame keeps the sign that the numbers of a column were written with.
 _SIGNS = "signs"
@@ -23,12 +22,12 @@ _SIGNS = "signs"
 _PART_CELLS = 1_000_000
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _EMPTY_ROW = "".join(SEPARATORS)
-# Numbers that people write for values they don't have.
+# Numbers that often code missing values.
 _CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
 
 
 class Signs(dict[str, str]):
-    """The sign of each column that was written with one; shared by copies, for pandas copies it with every column."""
+    """The sign of each column that was written with one; never copied, because pandas deep-copies `attrs` often."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Signs:
         return self
@@ -46,9 +45,9 @@ def parse(
     """The frame of a text table, and notes; a frame that takes more than `max_bytes` raises an error."""
     text, declared, skipped, notes = _without_preamble(text)
     dialect = sniff(text, separator=separator or declared, decimal=decimal, header=header, skipped=skipped)
-    found = survey(text, dialect, skipped=skipped, max_cells=max_bytes // CELL)
-    names, renamed = unique_names(found.names)
-    codes = [names[j] for j in sorted(found.codes)]
+    names, coded = names_and_codes(text, dialect, skipped=skipped, max_cells=max_bytes // CELL)
+    names, renamed = unique_names(names)
+    codes = [names[j] for j in sorted(coded)]
     if len(names) == 1:
         # Only in such a table is a blank line a row.
         text = text.rstrip("\n")
@@ -104,7 +103,7 @@ def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
 
 
 def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], na_words: Sequence[str] | None) -> Any:
-    """The rows, read part by part: pandas keeps the place of every cell while it reads."""
+    """The rows, read part by part, because pandas keeps the position of every cell in memory while it reads."""
     pd = pandas()
     # Since 3.1, pandas reads floats exactly by default, and warns about the option.
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
@@ -142,7 +141,7 @@ def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], n
 
 
 def _mixed(parts: list[Any], names: list[str]) -> list[str]:
-    """The columns that look like numbers in some parts only; all of them must be read alike."""
+    """The columns that look like numbers in some parts only; they are read again as text in all parts."""
     kinds = {"i": "number", "f": "number", "b": "truth", "u": "large"}
     found = []
     for name in names:
@@ -181,10 +180,10 @@ def _words_to_numbers(frame: Any, *, decimal: str, skip: Collection[str]) -> tup
 
 
 def _missing_codes(frame: Any) -> list[str]:
-    """Notes about numbers such as −999 that stand far off, and may mean that a value is missing."""
+    """Notes about numbers such as −999 that are far from all others, and may mean that a value is missing."""
     notes = []
     numeric = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind in "iuf"]
-    # Many columns at once: a wide table has thousands, and each look at one costs time.
+    # Many columns at once: a wide table has thousands, and pandas is slow to access each.
     width = max(1, _PART_CELLS // max(1, len(frame)))
     for part in (numeric[start : start + width] for start in range(0, len(numeric), width)):
         block = frame.iloc[:, part].to_numpy(dtype=np.float64, na_value=np.nan)
