@@ -1,7 +1,8 @@
 """The evidence of a subset under each slab and the moments of its coefficients, restated in plain NumPy and SciPy.
 
-The compiled `log_evidence`, `log_evidences`, `local_g`, `shrinkage`, `spread` and `spline` are compared with these:
-Bayes factors as in Liang et al. (2008), Zellner & Siow's integral over g by brute force.
+The compiled `log_evidence`, `log_evidences`, `equal_sizes`, `local_g`, `shrinkage`, `spread` and `spline` are compared
+with these, `logs` and `exps` with NumPy's: Bayes factors as in Liang et al. (2008), Zellner & Siow's integral over g by
+brute force.
 """
 
 import numpy as np
