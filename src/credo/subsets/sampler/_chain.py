@@ -14,6 +14,7 @@ from credo.subsets._models import Model
 from credo.subsets._slabs import Slab
 from credo.subsets._slabs_jit import FLOOR
 from credo.subsets.sampler import _gibbs_jit
+from credo.subsets.sampler._bridge import TemperingRecord
 from credo.subsets.sampler._factors_jit import Columns, Replicas
 from credo.subsets.sampler._gibbs_jit import Ladder
 from credo.subsets.sampler._neighbours_jit import Target
@@ -49,25 +50,35 @@ class Chain:
     ) -> None:  # fmt: skip
         self.columns, self.ladder, self.stopped = _own_rows(columns), ladder, False
         self._slab, self._log_prior, self._rng, self._rounds = slab, log_prior, rng, 0
+        self._entering = np.zeros((len(log_prior), 2))
         self._start(starts, room=_ROOM)
 
     def run(self, *, n_draws: int, n_burn_in: int, n_batches: int) -> Trace:
         """Take steps, and record those after the burn-in, in which the temperatures are adapted."""
-        d = self.columns.X.shape[1]
+        d, largest = self.columns.X.shape[1], len(self._log_prior) - 1
         for share in _BURN_IN if n_burn_in else ():
             self.advance(round(share * n_burn_in), np.zeros(d))
             self.ladder = adapted(self.ladder)
-        included = np.zeros((n_batches, d))
+        included, self._entering = np.zeros((n_batches, d)), np.zeros((largest + 1, 2))
         batches = np.diff(n_draws * np.arange(n_batches + 1) // n_batches)
         parts = [self.advance(int(length), sums) for length, sums in zip(batches, included, strict=True)]
-        models, steps, first = visited(model for _, part in parts for model in part)
-        evidence, rest, weight = np.concatenate([record for record, _ in parts]).T
-        time = np.array([record[:, 2].sum() for record, _ in parts])
-        return Trace(models, evidence[first], rest[first], steps, weight, included, time)
+        models, steps, first = visited(model for _, part, _ in parts for model in part)
+        evidence, rest, weight = np.concatenate([record for record, _, _ in parts]).T
+        time = np.array([record[:, 2].sum() for record, _, _ in parts])
+        level = np.repeat(np.arange(len(self.ladder.betas)), self.ladder.strides)
+        tempering = TemperingRecord(
+            self.ladder.betas, level, np.concatenate([part for _, _, part in parts]), self.target.log_reference,
+            self._entering,
+        )  # fmt: skip
+        return Trace(models, evidence[first], rest[first], steps, weight, included, time, tempering)
 
-    def advance(self, n_steps: int, included: Array) -> tuple[Array, list[Model]]:
-        """Log evidence, 1 − R² and weight of each step at β = 1, and its model; adds to `included`."""
+    def advance(self, n_steps: int, included: Array) -> tuple[Array, list[Model], Array]:
+        """Log evidence, 1 − R² and weight of each step at β = 1, its model, and a record of all temperatures.
+
+        Adds to `included`.
+        """
         models: list[Model] = []
+        tempering: list[Array] = []
         trace, strides = np.ones((n_steps, 3)), self.ladder.strides
         while len(models) < n_steps and not self.stopped:
             n_rounds = min(max(_REFRESH // int(strides.max()), 1), -(-(n_steps - len(models)) // int(strides[0])))
@@ -76,16 +87,18 @@ class Chain:
                 check()
                 done, room = len(models), self.replicas.R.shape[1]
                 seen = np.empty((n_steps - done, room), dtype=np.int64)
-                record = _gibbs_jit.Record(trace[done:], seen, included)
+                all_levels = np.tile([0.0, -np.inf], (len(uniforms), int(strides.sum()), 1))
+                record = _gibbs_jit.Record(trace[done:], seen, included, all_levels, self._entering)
                 rounds, steps = _gibbs_jit.run_rounds(
                     self.columns, self.target, self.replicas, self.ladder, record, uniforms, self._rounds % 2
                 )
                 models += _models(seen[:steps])
+                tempering.append(all_levels[:rounds])
                 self._rounds += rounds
                 uniforms = uniforms[rounds:]
                 if len(uniforms):
                     self._start(self._members(), room=2 * room)
-        return trace, models
+        return trace, models, np.concatenate(tempering) if tempering else np.empty((0, int(strides.sum()), 2))
 
     @property
     def round_trips(self) -> float:

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo._jit import njit
+from credo.subsets._slabs_jit import exps
 from credo.subsets.sampler._factors_jit import Columns, Replicas, build, insert, remove, replica
-from credo.subsets.sampler._neighbours_jit import Target, neighbours
+from credo.subsets.sampler._neighbours_jit import BLOCK, Target, neighbours
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-# Columns whose rates are summed together.
-_BLOCK = 512
 # Sums and maxima in any order, so that the compiler can vectorize them; none of them is NaN.
 _ANY_ORDER = {"reassoc", "contract", "nnan", "nsz"}
 
@@ -38,15 +37,19 @@ class Ladder(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What is stored of each step at β = 1.
+    """What is stored of the steps.
 
-    `trace` has the log evidence, 1 − R² and the weight; `models` the columns, filled up with −1; `included` the sums of
-    weight × conditional inclusion probabilities.
+    At β = 1 `trace` has the log evidence, 1 − R² and the weight; `models` the columns, filled up with −1; `included`
+    the sums of weight × conditional inclusion probabilities. At all temperatures `tempering` (n_rounds, n_steps, 2) has
+    ln p(γ)p(y | γ)/p₀(γ) and the log weight; at β = 0 `entering` sums, by size, the weight and the weight × the number
+    of columns that can enter.
     """
 
     trace: Array
     models: Places
     included: Array
+    tempering: Array
+    entering: Array
 
 
 @njit(cache=True, nogil=True, fastmath=_ANY_ORDER)
@@ -67,9 +70,13 @@ def flip_rates(target: Target, m: Replicas, beta: float, exploration: float, odd
         odds[i] = beta * (log_joint[i] if able else 0.0) + (leave if inside[i] else enter)
         top = odds[i] if able and odds[i] > top else top
     one = np.exp(-top)
-    for i in range(len(odds)):
-        odds[i] = np.exp(odds[i] - top) if log_joint[i] > -np.inf else -1.0
-    for start in range(0, len(odds), _BLOCK):
+    for start in range(0, len(odds), BLOCK):
+        block, joints = odds[start : start + BLOCK], log_joint[start : start + BLOCK]
+        for i in range(len(block)):
+            block[i] -= top
+        exps(block)
+        for i in range(len(block)):
+            block[i] = block[i] if joints[i] > -np.inf else -1.0
         total += _block_rate(m, odds, one, exploration, start)
     return total, top
 
@@ -77,7 +84,7 @@ def flip_rates(target: Target, m: Replicas, beta: float, exploration: float, odd
 @njit(cache=True, nogil=True, fastmath=_ANY_ORDER)
 def _block_rate(m: Replicas, odds: Array, one: float, exploration: float, start: int) -> float:
     """The sum of the rates of a block of columns."""
-    total, inside, each = 0.0, m.inside[start : start + _BLOCK], odds[start : start + _BLOCK]
+    total, inside, each = 0.0, m.inside[start : start + BLOCK], odds[start : start + BLOCK]
     for i in range(len(each)):
         rate = (one if inside[i] else each[i]) + exploration * (one + each[i])
         total += rate if each[i] >= 0.0 else 0.0
@@ -88,11 +95,11 @@ def _block_rate(m: Replicas, odds: Array, one: float, exploration: float, start:
 def draw_column(m: Replicas, odds: Array, one: float, exploration: float, target: float) -> int:
     """The column at which the cumulative rate passes `target`; −1 if none can flip."""
     found, start = -1, 0
-    while start + _BLOCK < len(odds):
+    while start + BLOCK < len(odds):
         block = _block_rate(m, odds, one, exploration, start)
         if target < block:
             break
-        start, target = start + _BLOCK, target - block
+        start, target = start + BLOCK, target - block
     for i in range(start, len(odds)):
         if odds[i] >= 0.0:
             found = i
@@ -157,6 +164,11 @@ def run_rounds(
                     break
                 total, top = flip_rates(target, m, ladder.betas[level], ladder.exploration, odds)
                 one = np.exp(-top)
+                log_weight = -top - np.log(total) if total > 0.0 else 0.0
+                record.tempering[number, step, 0] = m.here[0] - target.log_reference[m.size[0]]
+                record.tempering[number, step, 1] = log_weight
+                if ladder.betas[level] == 0.0:
+                    _count_entering(m, odds, np.exp(log_weight), record.entering)
                 if level == 0:
                     weight = one / total if total > 0.0 else 1.0
                     add_inclusions(m, odds, one, weight, record.included)
@@ -178,6 +190,15 @@ def _store(m: Replicas, record: Record, done: int, weight: float) -> None:
     record.trace[done, 0], record.trace[done, 1], record.trace[done, 2] = m.here[1], m.here[2], weight
     for t in range(record.models.shape[1]):
         record.models[done, t] = m.members[t] if t < m.size[0] else -1
+
+
+@njit(cache=True, nogil=True)
+def _count_entering(m: Replicas, odds: Array, weight: float, entering: Array) -> None:
+    able = 0
+    for i in range(len(odds)):
+        able += odds[i] >= 0.0 and not m.inside[i]
+    entering[m.size[0], 0] += weight
+    entering[m.size[0], 1] += weight * able
 
 
 @njit(cache=True, nogil=True)

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo._jit import njit
-from credo.subsets._slabs_jit import Formula, log_evidence
+from credo.subsets._slabs_jit import Formula, equal_sizes, log_evidence, logs
 from credo.subsets.sampler._factors_jit import GOOD, Columns, Replicas, dot, remainder
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
-# Called for every column at every step: inlining saves a third of the time.
-_log_evidence = njit(inline="always")(log_evidence.py_func)
+# Columns processed together, so that their numbers stay in the cache.
+BLOCK = 512
 
 
 class Target(NamedTuple):
@@ -43,7 +44,7 @@ def neighbours(c: Columns, target: Target, m: Replicas) -> None:
         for i in range(extent):
             e[i] -= m.u[t] * m.Q[t, i]
     rest = dot(e, e, extent) + c.slack
-    m.here[1], m.here[2] = _log_evidence(target.formula, k, rest, logdet), rest
+    m.here[1], m.here[2] = log_evidence(target.formula, k, rest, logdet), rest
     m.here[0] = m.here[1] + target.log_prior[k]
     _leaving(c, target, m, rest, logdet, inverse)
     if k + 1 < len(target.log_prior):
@@ -71,29 +72,55 @@ def _leaving(c: Columns, target: Target, m: Replicas, rest: float, logdet: float
     for t in range(k):
         i = m.members[t]
         volume = logdet + np.log(inverse[t]) - c.scale[i]
-        value = _log_evidence(target.formula, k - 1, rest + weight[t] * weight[t] / inverse[t], volume)
+        value = log_evidence(target.formula, k - 1, rest + weight[t] * weight[t] / inverse[t], volume)
         m.log_joint[i] = target.log_prior[k - 1] + value
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _entering(c: Columns, target: Target, m: Replicas, rest: float, logdet: float, inverse: Array) -> None:
-    """Models with one column more."""
-    k, prior, volume = m.size[0] + 1, target.log_prior[m.size[0] + 1], target.formula.volume != 0.0
-    floor, weakest = 0.0, 1.0
+    """Models with one column more, block by block."""
+    k, floor, weakest = m.size[0] + 1, 0.0, 1.0
     for t in range(k - 1):
         floor, weakest = max(floor, c.least[m.members[t]]), min(weakest, 1.0 / inverse[t])
-    for i in range(len(m.s)):
-        if m.inside[i]:
-            continue
-        square, left, least = m.s[i], rest - m.r[i] * m.r[i] / m.s[i], max(floor, c.least[i])
+    lefts, squares = np.empty(BLOCK), np.empty(BLOCK)
+    for start in range(0, len(m.s), BLOCK):
+        size = min(BLOCK, len(m.s) - start)
+        left, square, able = lefts[:size], squares[:size], np.empty(size, dtype=np.bool_)
+        _residuals(c, m, rest, floor, weakest, inverse, start, left, square, able)
+        if target.formula.volume != 0.0:
+            logs(square)
+            for i in range(size):
+                square[i] += logdet + c.scale[start + i]
+        equal_sizes(target.formula, k, left, square)
+        out, inside, prior = m.log_joint[start : start + size], m.inside[start : start + size], target.log_prior[k]
+        for i in range(size):
+            out[i] = out[i] if inside[i] else prior + left[i] if able[i] else -np.inf
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _residuals(
+    c: Columns, m: Replicas, rest: float, floor: float, weakest: float, inverse: Array, start: int, left: Array,
+    square: Array, able: Flags,
+) -> None:  # fmt: skip
+    """The squared residuals of y given the model and one more column of a block, and of this column given the model.
+
+    Fills which columns are `able` to enter; one for the residuals of the others.
+    """
+    size, unclear = len(left), 0
+    limits, inside = c.least[start : start + size], m.inside[start : start + size]
+    s, r = m.s[start : start + size], m.r[start : start + size]
+    for i in range(size):
+        least = floor if floor > limits[i] else limits[i]
+        share = rest - r[i] * r[i] / s[i]
         # A member with squared residual w keeps at least w·s/2 beside column i.
-        if not (square > GOOD and left > GOOD * rest and square * weakest > 2.0 * least * least):
-            square, left = _recomputed(c, m, i, inverse, least)
-            if not square > 0.0:
-                m.log_joint[i] = -np.inf
-                continue
-        grown = logdet + np.log(square) + c.scale[i] if volume else 0.0
-        m.log_joint[i] = prior + _log_evidence(target.formula, k, left, grown)
+        able[i] = (s[i] > GOOD) & (share > GOOD * rest) & (s[i] * weakest > 2.0 * least * least) & ~inside[i]
+        left[i], square[i] = share if able[i] else 1.0, s[i] if able[i] else 1.0
+        unclear += 0 if able[i] | inside[i] else 1
+    for i in range(size if unclear else 0):
+        if not (able[i] or inside[i]):
+            here, share = _recomputed(c, m, start + i, inverse, max(floor, limits[i]))
+            if here > 0.0:
+                left[i], square[i], able[i] = share, here, True
 
 
 @njit(cache=True, nogil=True)

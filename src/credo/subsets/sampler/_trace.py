@@ -12,11 +12,14 @@ from scipy.special import logsumexp
 
 from credo.learning._extra import extra
 from credo.subsets._models import Model
+from credo.subsets.sampler._bridge import TemperingRecord, bridge_mass
 
 Array = NDArray[np.float64]
 
 # Points in time at which chains are compared.
 _MOMENTS = 1000
+# Above this share of the posterior in models that other chains visited too, capture–recapture estimates the mass.
+_REVISITED = 0.1
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Trace:
     `models` are those it visited, each with its `log_evidence` and `rest`, the share of variation it leaves
     unexplained; `steps` are their numbers, step by step, each with its `weight`: the time that a chain in continuous
     time would stay. `included` (n_batches, d) and `batch_weight` (n_batches,) are sums over batches of steps, of
-    weight × conditional inclusion probability and of weight.
+    weight × conditional inclusion probability and of weight. `tempering` is of the replicas, if there are any.
     """
 
     models: list[Model]
@@ -36,6 +39,7 @@ class Trace:
     weight: Array
     included: Array
     batch_weight: Array
+    tempering: TemperingRecord | None = None
 
     @property
     def sizes(self) -> NDArray[np.intp]:
@@ -56,6 +60,7 @@ class Trace:
             weight=np.append(self.weight, further.weight),
             included=_in_pairs(self.included, further.included),
             batch_weight=_in_pairs(self.batch_weight, further.batch_weight),
+            tempering=self.tempering.joined(further.tempering) if self.tempering and further.tempering else None,
         )
 
     def evenly(self, n: int) -> NDArray[np.intp]:
@@ -104,7 +109,7 @@ def visits(traces: Sequence[Trace], log_prior: Array) -> Visits:
     models, (logs, rest) = list(known), np.array(list(known.values())).T
     joint = logs + log_prior[[len(model) for model in models]]
     seen = float(logsumexp(joint))
-    mass, error = _capture_recapture(traces, {model: number for number, model in enumerate(models)}, joint)
+    mass, error = _log_mass(traces, {model: number for number, model in enumerate(models)}, joint)
     whole = max(seen, mass) if np.isfinite(mass) else seen
     # Smaller models first among equals, whichever chain visited them first.
     order = sorted(range(len(models)), key=lambda place: (-joint[place], len(models[place]), models[place]))
@@ -124,14 +129,15 @@ def visits(traces: Sequence[Trace], log_prior: Array) -> Visits:
     )
 
 
-def _capture_recapture(traces: Sequence[Trace], numbers: dict[Model, int], joint: Array) -> tuple[float, float]:
-    """The log mass of all models and its standard error; NaN where the chains have no models in common.
+def _log_mass(traces: Sequence[Trace], numbers: dict[Model, int], joint: Array) -> tuple[float, float]:
+    """The log mass of all models and its standard error; NaN where neither method works.
 
-    The mass of the models that one half of the chains visited is known; the other half estimates their share of the
-    posterior (George & McCulloch 1997). Both halves do so; the error is infinite if only one of them succeeds.
+    Capture–recapture (George & McCulloch 1997): the mass of the models that one half of the chains visited is known,
+    and the other half estimates their share of the posterior. Both halves do so; the error is infinite if only one of
+    them succeeds. Where that share is small, as in diffuse posteriors, the replicas' temperatures are bridged instead.
     """
     places = [np.array([numbers[model] for model in trace.models], dtype=np.intp)[trace.steps] for trace in traces]
-    estimates, errors = [], []
+    shares, estimates, errors = [], [], []
     for half in (0, 1):
         seen = np.zeros(len(joint), dtype=np.bool_)
         seen[np.concatenate(places[half::2])] = True
@@ -139,10 +145,14 @@ def _capture_recapture(traces: Sequence[Trace], numbers: dict[Model, int], joint
         for steps, trace in zip(places[1 - half :: 2], traces[1 - half :: 2], strict=True):
             hits.append([part.sum() for part in np.array_split(trace.weight * seen[steps], len(trace.batch_weight))])
             time.append([part.sum() for part in np.array_split(trace.weight, len(trace.batch_weight))])
-        share, error = _ratio(np.array(hits)[..., None], np.array(time))
-        if share[0] > 0:
-            estimates.append(float(logsumexp(joint[seen]) - np.log(share[0])))
-            errors.append(float(error[0] / share[0]))
+        (share,), (error,) = _ratio(np.array(hits)[..., None], np.array(time))
+        shares.append(share)
+        if share > 0:
+            estimates.append(float(logsumexp(joint[seen]) - np.log(share)))
+            errors.append(float(error / share))
+    records = [trace.tempering for trace in traces if trace.tempering and trace.tempering.betas[-1] == 0.0]
+    if records and min(shares) < _REVISITED:
+        return bridge_mass(records, traces[0].included.shape[1])
     if not estimates:
         return np.nan, np.nan
     mass = float(logsumexp(estimates) - np.log(len(estimates)))
