@@ -1,12 +1,6 @@
 """The evidence of a subset under each slab and the moments of its coefficients, restated in plain NumPy and SciPy.
 
-<<<<<<< HEAD
 Bayes factors as in Liang et al. (2008), Zellner & Siow's integral over g by brute force.
-=======
-The compiled `log_evidence`, `log_evidences`, `equal_sizes`, `local_g`, `shrinkage`, `spread` and `spline` are compared
-with these, `logs` and `exps` with NumPy's: Bayes factors as in Liang et al. (2008), Zellner & Siow's integral over g by
-brute force.
->>>>>>> w-subsets2
 """
 
 import numpy as np
