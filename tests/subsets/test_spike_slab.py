@@ -2,6 +2,8 @@
 
 import shutil
 import subprocess
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,8 +13,10 @@ from scipy import stats
 from tests.subsets.oracle import posterior
 from tests.subsets.tables import ATTITUDE_NAMES, USCRIME_NAMES, attitude, uscrime
 
+import credo
 from credo.distributions import Normal, StudentT
 from credo.estimator import FitWarning
+from credo.io import ModelFileError
 from credo.subsets._models import ModelPrior
 from credo.subsets.spike_slab import SpikeSlabRegressor
 
@@ -408,3 +412,34 @@ def test_the_evidence_of_a_sampler_has_an_error():
     assert every.log_evidence_error_ == 0.0 < some.log_evidence_error_ < 0.2
     assert some.log_evidence_ == pytest.approx(every.log_evidence_, abs=4 * some.log_evidence_error_)
     assert "±" not in str(every.summary()) and f"± {some.log_evidence_error_:.1g} (bic)" in str(some.summary())
+
+
+@pytest.mark.parametrize("search", ["enumerate", "gibbs"])
+def test_files_with_impossible_attributes_are_refused(search, tmp_path):
+    X, y = data(d=6)
+    model = SpikeSlabRegressor(slab="g", search=search, n_draws=100, n_models=3, random_state=0)
+    with warnings.catch_warnings(action="ignore", category=FitWarning):
+        model.fit(X, y)
+    path = tmp_path / "model.credo"
+    credo.save(model, path)
+    assert_allclose(credo.load(path).predict(X), model.predict(X))
+    moments, design, slab = model.moments_, model.design_, model.slab_
+    forged = {
+        "moments_": [replace(moments, cov=np.eye(1)), replace(moments, noise=-1.0), replace(moments, noise=np.nan)],
+        "design_": [replace(design, yy=0.0), replace(design, unit=-design.unit), replace(design, X=design.X * np.nan)],
+        "slab_": [{}, {**slab, "n": 1e9}, {**slab, "name": "none"}, {**slab, "d": 2.5}, {**slab, "more": 1}, 3],
+        "map_model_": [(99,), (0.5,)],
+        "copies_": [((0, 99),)],
+        "best_subsets_": [((-1,),)],
+        "search_": ["none", 3],
+        "prior_inclusion_": [2.0, "none"],
+        "log_evidence_error_": ["large"],
+    }
+    for name, values in forged.items():
+        before = getattr(model, name)
+        for value in values:
+            setattr(model, name, value)
+            credo.save(model, path)
+            with pytest.raises(ModelFileError):
+                credo.load(path)
+        setattr(model, name, before)

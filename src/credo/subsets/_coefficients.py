@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from credo.distributions import t_variance
-from credo.estimator import check_shapes
+from credo.estimator import check_positive, check_shapes
 from credo.linalg import one_blas_thread
 from credo.subsets._dependence import is_dependent, lengths
 from credo.subsets._design import Design
@@ -48,10 +48,8 @@ class Moments:
     noise: float
 
     def _check_state(self) -> None:
-        sizes = {"r": len(self.inclusion)}
-        check_shapes(self, sizes, inclusion="r", mean="r")
-        if self.cov.shape != (sizes["r"], sizes["r"]):
-            raise ValueError(f"cov has shape {self.cov.shape} for {sizes['r']} columns")
+        check_shapes(self, inclusion="r", mean="r", cov="r r", noise="")
+        check_positive(self, "inclusion", "noise", zero=True)
 
 
 def fits_of(design: Design, slab: Slab, models: Sequence[Model]) -> list[Fit]:

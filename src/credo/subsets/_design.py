@@ -60,11 +60,9 @@ class Design:
     n_rows: float
 
     def _check_state(self) -> None:
-        check_shapes(self, {"r": len(self.kept)}, kept="r", unit="r", x_mean="r", least="r", y="m", y_mean="")
+        check_shapes(self, X="m r", y="m", kept="r", unit="r", x_mean="r", least="r", yy="", y_mean="", n="")
         check_places(self, "kept", self.n_features)
-        check_positive(self, "n")
-        if self.X.shape != (len(self.y), len(self.kept)):
-            raise ValueError(f"X has shape {self.X.shape} for {len(self.y)} rows and {len(self.kept)} columns")
+        check_positive(self, "n", "yy", "unit", "n_rows")
 
     @classmethod
     def of(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Mixture
-from credo.estimator import interval_level
+from credo.estimator import Estimator, check_shapes, interval_level
 from credo.frames import Table
 from credo.subsets._models import Model, ModelPosterior
 from credo.subsets._tables import models_table
@@ -70,27 +70,43 @@ def quantiles(spike: Array, slabs: Mixture, q: Array) -> Array:
     return np.where((q >= below) & (q <= below + spike[:, None]), 0.0, values)
 
 
-class SubsetEstimator:
+class SubsetEstimator(Estimator):
     """Beside an estimator's base class: the posterior over models, and what is read off it."""
 
     posterior_: ModelPosterior
     inclusion_probabilities_: Array
+    map_model_: tuple[int, ...]
+    median_model_: tuple[int, ...]
+    best_subsets_: tuple[tuple[int, ...], ...]
+    copies_: tuple[tuple[int, ...], ...]
+    search_: Literal["enumerate", "gibbs"]
+    log_evidence_error_: float
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        d = self.n_features_in_
+        check_shapes(self, {"d": d}, inclusion_probabilities_="d")
+        if len(self.posterior_.inclusion) != d:
+            raise ValueError("posterior_ belongs to another table")
+        subsets = (self.map_model_, self.median_model_, *self.best_subsets_, *self.copies_)
+        if not all(0 <= j < d for subset in subsets for j in subset):
+            raise ValueError("a subset names columns that aren't there")
 
     @property
     def models_(self) -> Table:
         check_is_fitted(self)
-        return models_table(self.posterior_, self._feature_names())  # type: ignore[attr-defined]
+        return models_table(self.posterior_, self._feature_names())
 
     def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
         """Draws of f (of log odds, for classes) at the rows, shape (n, n_samples); each is linear, of one subset."""
-        rows = self._predict_rows(X)  # type: ignore[attr-defined]
-        coefs, intercepts = self.sample_coefficients(n, random_state=random_state)  # type: ignore[attr-defined]
+        rows = self._predict_rows(X)
+        coefs, intercepts = self.sample_coefficients(n, random_state=random_state)
         return np.asarray(coefs @ rows.T) + intercepts[:, None]
 
     def _place(self, column: Any) -> int:
         """The index of a column given by its name or number; negative numbers count from the end."""
         check_is_fitted(self)
-        names = self._feature_names()  # type: ignore[attr-defined]
+        names = self._feature_names()
         if isinstance(column, str):
             if column not in names:
                 raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names[:20])}")

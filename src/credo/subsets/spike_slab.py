@@ -18,7 +18,7 @@ from credo.frames import Table
 from credo.notices import warn
 from credo.seeds import generator
 from credo.subsets._average import Average
-from credo.subsets._coefficients import fits_of, log_evidences, moments_of, summed_moments
+from credo.subsets._coefficients import Moments, fits_of, log_evidences, moments_of, summed_moments
 from credo.subsets._dependence import Dependence, dependence_of, median_model, named
 from credo.subsets._design import Design
 from credo.subsets._enumerate import enumerate_models, members
@@ -115,21 +115,29 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     """
 
     design_: Design
+    moments_: Moments
+    slab_: dict[str, Any]
+    prior_inclusion_: float | str | tuple[float, float]
     coef_: Array
     intercept_: float
     coef_std_: Array
-    inclusion_probabilities_: Array
-    median_model_: tuple[int, ...]
     _fits: Average | None
 
     def _check_state(self) -> None:
         super()._check_state()
-        sizes = {"d": self.n_features_in_}
-        check_shapes(self, sizes, coef_="d", coef_std_="d", inclusion_probabilities_="d")
-        if self.design_.n_features != sizes["d"] or len(self.posterior_.inclusion) != sizes["d"]:
-            raise ValueError("design_ or posterior_ belongs to another table")
-        if not all(0 <= j < sizes["d"] for j in self.median_model_):
-            raise ValueError("median_model_ names columns that aren't there")
+        check_shapes(self, {"d": self.n_features_in_}, coef_="d", coef_std_="d")
+        if self.design_.n_features != self.n_features_in_ or len(self.moments_.mean) != len(self.design_.kept):
+            raise ValueError("design_ or moments_ belongs to another table")
+        d, sizes = self.slab_.get("d"), _sizes(self.design_)
+        # After sampling, the design has only the columns of some stored model.
+        if not isinstance(d, int) or not sizes.pop("d") <= d <= self.n_features_in_:
+            raise ValueError(f"slab_ is of {d!r} columns")
+        if self.slab_.keys() != {"name", "g", "slab_variance", "noise_variance", "d", *sizes} or any(
+            self.slab_[name] != value for name, value in sizes.items()
+        ):
+            raise ValueError("slab_ belongs to another table")
+        # Both raise a ValueError where their arguments are wrong.
+        _ = slab_of(**self.slab_), self._prior
 
     def __init__(
         self,

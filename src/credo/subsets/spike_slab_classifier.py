@@ -123,17 +123,15 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
     intercept_: Array
     coef_std_: Array
     intercept_std_: Array
-    inclusion_probabilities_: Array
-    median_model_: tuple[int, ...]
 
     def _check_state(self) -> None:
         super()._check_state()
         sizes = {"d": self.n_features_in_}
-        check_shapes(self, sizes, coef_="k d", coef_std_="k d", inclusion_probabilities_="d", intercept_="k")
+        check_shapes(self, sizes, coef_="k d", coef_std_="k d", intercept_="k")
         check_places(self.standard_, "kept", sizes["d"])
-        places = (*self.average_.columns.ravel().tolist(), *self.median_model_)
-        if not all(-1 <= j < sizes["d"] for j in places) or len(self.classes_) != 2:
-            raise ValueError("average_ or median_model_ names columns that aren't there")
+        places, kept = self.average_.columns, len(self.standard_.kept)
+        if places.min(initial=-1) < -1 or places.max(initial=-1) >= kept or len(self.classes_) != 2:
+            raise ValueError("average_ names columns that aren't there, or there aren't two classes")
 
     def __init__(
         self,
