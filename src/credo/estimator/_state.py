@@ -20,8 +20,7 @@ class FittedState:
             if name.endswith("_") and not name.startswith("_") and not hasattr(type(self), name):
                 fitted = any(one.endswith("_") and not one.startswith("_") for one in vars(self))
                 raise NotFittedError(
-                    f"this {type(self).__name__} has no {name}: its options don't set it, or the file it came from is "
-                    "damaged"
+                    f"this {type(self).__name__} was fitted with options that don't set {name}"
                     if fitted
                     else f"this {type(self).__name__} is not fitted and has no {name}: call fit first"
                 )

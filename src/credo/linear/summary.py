@@ -68,6 +68,9 @@ class RowSummary:
     def n_features(self) -> int:
         return len(self.mean) - 1
 
+    def __repr__(self) -> str:
+        return f"RowSummary({self.n_rows} rows, {self.n_features} features, weight {self.weight:g})"
+
     def merge(self, other: RowSummary) -> RowSummary:
         """The summary of the rows of both."""
         if other.n_features != self.n_features:

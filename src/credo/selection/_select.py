@@ -92,7 +92,9 @@ class Candidate:
         if self.is_classifier:
             found = forecast(self.y, self.dist)
             return (found.named != found.codes).astype(np.float64)
-        return (self.y - point(self.dist)) ** 2
+        # The mean of a transformed target may be so large that its square overflows.
+        with np.errstate(over="ignore"):
+            return (self.y - point(self.dist)) ** 2
 
     @property
     def losses(self) -> NDArray[np.float64]:
