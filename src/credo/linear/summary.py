@@ -21,8 +21,9 @@ from credo.linear._rows import BLOCK_ENTRIES, centred, means_and_rest, qr_factor
 
 Array = NDArray[np.float64]
 
-# From this many numbers on, the Gram matrix is tried first: it takes a third of the time of QR.
-_MANY_ENTRIES = 20_000
+# From this many numbers on, the Gram matrix is tried first: it takes a third of the time of QR. Below, the threads that
+# a product of matrices wakes cost more than they save.
+_MANY_ENTRIES = 400_000
 # Its Cholesky factor is used if the columns, scaled to one length, have a reciprocal condition number above the first
 # number, and the residuals more than the second share of the sum of squares. Ten digits are then certain.
 _SAFE_RCOND, _SAFE_RESIDUAL = 1e-3, 1e-6
