@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 import credo
+from credo.ensemble._base import Ensemble
 from credo.estimator import Classifier, Regressor
 
 # Settings worth their own run beside the defaults, by class name.
@@ -36,6 +37,9 @@ VARIANTS = {
     "TransformedTarget": [{"transformation": "yeo-johnson"}],
     "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
 }
+
+# The estimators that models of either task are made of in these tests, by class name.
+MEMBERS: dict[str, dict[type, dict]] = {}
 
 # What these keep doesn't depend on how fine their grids are; a hundred penalties for each of five folds take seconds.
 LIGHTER = {"SparseLogisticRegressionCV": {"n_alphas": 15}}
@@ -77,9 +81,11 @@ def fitted(model: BaseEstimator, X: np.ndarray, y: np.ndarray) -> BaseEstimator:
 
 
 def _instances(base: type, *, variants: bool) -> list[BaseEstimator]:
-    classes = [c for c in exported_classes() if issubclass(c, base) and c is not base]
+    classes = [c for c in exported_classes() if issubclass(c, (base, Ensemble)) and c is not base]
     return [
-        _seeded(c, options) for c in classes for options in [{}, *(VARIANTS.get(c.__name__, []) if variants else [])]
+        _seeded(c, MEMBERS.get(c.__name__, {}).get(base, {}) | options)
+        for c in classes
+        for options in [{}, *(VARIANTS.get(c.__name__, []) if variants else [])]
     ]
 
 

@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, _safe_indexing, check_array, column_or_1d, get_tags
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Identity, Mixture, Normal, StudentT, Transform, Transformed
+from credo.ensemble._base import fit_arguments, latent_dist, pass_input_tags, take_columns, target_rows
 from credo.ensemble._choice import KINDS, choose_transform, distinct_rows, fitted_transform
-from credo.estimator import Regressor, Result, nonnegative, observed
+from credo.estimator import Regressor, Result, nonnegative
 from credo.frames import Table
 from credo.linear import BayesianLinearRegression
 from credo.metrics import final_step, point, predictive
@@ -99,9 +99,7 @@ class TransformedTarget(Regressor):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._inner()).input_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
-        tags.input_tags.string, tags.input_tags.categorical = inner.string, inner.categorical
+        pass_input_tags(tags, [self._inner()])
         tags.target_tags.positive_only = self.transformation in ("log", "box-cox") or (
             isinstance(self.transformation, Transform) and self.transformation.domain[0] >= 0
         )
@@ -135,19 +133,16 @@ class TransformedTarget(Regressor):
             Passed to an estimator whose `fit` takes it, such as `GPRegressor`.
         """
         self._forget()
-        rows, target, weight = self._checked(X, y, sample_weight)
+        rows, target, weight = target_rows(self, X, y, sample_weight)
         counts = np.ones(len(target)) if weight is None else weight
         transform = self._transform(rows, target, counts)
         estimator = self._inner()
-        arguments, z = _weights_for(estimator, weight), transform.forward(target)
-        if column_groups is not None and has_fit_parameter(estimator, "column_groups"):
-            arguments["column_groups"] = column_groups
-        self.estimator_, self.transformation_ = estimator.fit(rows, z, **arguments), transform
+        z = transform.forward(target)
+        self.estimator_ = estimator.fit(rows, z, **fit_arguments(estimator, weight, column_groups))
+        self.transformation_ = transform
         margin = np.inf if self.margin is None else nonnegative("margin", self.margin) * float(np.ptp(z))
         self.limits_ = float(z.min()) - margin, float(z.max()) + margin
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
+        take_columns(self, estimator)
         self._take_evidence(float(counts @ transform.log_derivative(target)))
         return self
 
@@ -167,29 +162,6 @@ class TransformedTarget(Regressor):
 
     def _inner(self) -> Any:
         return BayesianLinearRegression() if self.estimator is None else clone(self.estimator)
-
-    def _checked(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, Array, Array | None]:  # fmt: skip
-        """X unchanged, y and weights as arrays; rows of weight zero are removed."""
-        if y is None:
-            raise ValueError("TransformedTarget requires y to be passed, but the target y is None")
-        y = observed(y)
-        try:
-            values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
-        except ValueError:
-            self._refuse_words(y)
-            raise
-        target = np.asarray(column_or_1d(values, warn=True), dtype=np.float64)
-        self._refuse_extremes(target)
-        check_consistent_length(X, target)
-        if sample_weight is None:
-            return X, target, None
-        weight = self._weights(sample_weight, target[:, None])
-        used = np.flatnonzero(weight > 0)
-        if len(used) == len(weight):
-            return X, target, weight
-        return _safe_indexing(X, used), target[used], weight[used]
 
     def _transform(self, X: Any, y: Array, weight: Array) -> Transform:
         given = self.transformation
@@ -230,7 +202,7 @@ class TransformedTarget(Regressor):
         return point(self._dist(rows, latent=False))
 
     def _dist(self, rows: Any, *, latent: bool) -> Distribution:
-        base = _latent(self.estimator_, rows) if latent else predictive(self.estimator_, rows)
+        base = latent_dist(self.estimator_, rows) if latent else predictive(self.estimator_, rows)
         if isinstance(self.transformation_, Identity):
             return base
         return Transformed(_limited_normal(base, self.limits_), self.transformation_)
@@ -246,22 +218,3 @@ def _limited_normal(dist: Distribution, limits: tuple[float, float]) -> Distribu
     if isinstance(dist, Normal) or (isinstance(dist, StudentT) and (dist.df >= _MIN_DF).all()):
         return Normal(np.clip(dist.mean, *limits), dist.std)
     return dist
-
-
-def _latent(model: Any, X: Any) -> Distribution:
-    """The distribution of f(x) under a model, or the last step of a pipeline."""
-    if isinstance(model, Pipeline):
-        return _latent(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
-    found: Distribution = final_step(model).predict_dist(X, latent=True)
-    return found
-
-
-def _weights_for(estimator: Any, weight: Array | None) -> dict[str, Any]:
-    """The weights as an argument of the estimator's `fit`."""
-    if weight is None:
-        return {}
-    last = final_step(estimator)
-    if not has_fit_parameter(last, "sample_weight"):
-        raise ValueError(f"{type(last).__name__} takes no sample_weight")
-    name = f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"
-    return {name: weight}

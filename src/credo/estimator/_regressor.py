@@ -132,7 +132,8 @@ class Regressor(RegressorMixin, Estimator):
                     "classifier, such as LogisticRegression, GPClassifier or SpikeSlabClassifier"
                 )
 
-    def _refuse_extremes(self, target: Array) -> None:
+    @staticmethod
+    def _refuse_extremes(target: Array) -> None:
         """Raise an error if squares of the targets would overflow or underflow; NaN is ignored."""
         largest = float(np.nanmax(np.abs(target)))
         if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
