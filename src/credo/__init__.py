@@ -20,9 +20,9 @@ _MEMBERS = {
     for package, names in {
         "distributions": """
             Bernoulli BoxCox Categorical Distribution Empirical Identity Log Mixture MultivariateNormal Normal
-            StudentT Transform Transformed YeoJohnson t_variance
+            Shape Shaped StudentT Transform Transformed YeoJohnson t_variance
         """,
-        "ensemble": "TransformedTarget choose_transform",
+        "ensemble": "Calibration Conformal Residuals TransformedTarget choose_transform",
         "features": "Custom Fourier Polynomial Radial Sigmoid Step Words",
         "gp": "GPClassifier GPRegressor Minimizer Paths expected_improvement log_expected_improvement",
         "kernel_machines": "KernelPerceptron KernelRidge NadarayaWatson SoftNeighborsClassifier",
@@ -45,13 +45,14 @@ _MEMBERS = {
             SpikeSlabClassifier SpikeSlabRegressor forward_selection hard_threshold lasso_path soft_threshold
         """,
         "study": "Study analyze",
+        "trees": "BoostedTrees BoostedTreesClassifier BoostedTreesRegressor",
         "io": "Preparation TableModel load read_table save",
     }.items()
 }
 _PACKAGES = (
     "distributions", "ensemble", "estimator", "features", "gp", "inference", "io", "kernel_machines", "kernels",
     "learning", "likelihoods", "linalg", "linear", "metrics", "params", "penalized", "plots", "report", "selection",
-    "sparse", "study", "subsets",
+    "sparse", "study", "subsets", "trees",
 )  # fmt: skip
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 

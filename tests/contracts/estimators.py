@@ -39,7 +39,12 @@ VARIANTS = {
 }
 
 # The estimators that models of either task are made of in these tests, by class name.
-MEMBERS: dict[str, dict[type, dict]] = {}
+MEMBERS: dict[str, dict[type, dict]] = {
+    "Conformal": {
+        Regressor: {"estimator": credo.BayesianLinearRegression(), "cv": 5},
+        Classifier: {"estimator": credo.LogisticRegression(alpha=1e-2), "cv": 3},
+    },
+}
 
 # What these keep doesn't depend on how fine their grids are; a hundred penalties for each of five folds take seconds.
 LIGHTER = {"SparseLogisticRegressionCV": {"n_alphas": 15}}

@@ -18,6 +18,8 @@ from credo.distributions import (
     Log,
     Mixture,
     Normal,
+    Shape,
+    Shaped,
     StudentT,
     Transformed,
     YeoJohnson,
@@ -45,6 +47,10 @@ EXAMPLES: dict[str, list[Distribution]] = {
         Mixture([Normal([0.0, 1.0, 2.0], 1.0), StudentT(4.0, -3.0, 0.5)], [[0.3, 0.7], [1.0, 0.0], [0.5, 0.5]]),
         Mixture([Normal(1.0, 0.0), Normal([0.0, 1.0, 2.0], 2.0)], [0.4, 0.6]),
         Mixture([Transformed(Normal([0.0, 1.0, 0.5], 0.6), Log()), Normal(2.0, [0.5, 1.0, 0.2])], [0.5, 0.5]),
+    ],
+    "Shaped": [
+        Shaped([0.0, 3.0, -1.0], [1.0, 2.0, 0.1], Shape([-2.0, -0.5, 0.0, 1.0, 3.0], [0.02, 0.3, 0.5, 0.9, 0.97])),
+        Shaped([0.0, 1e3, -4.0], [0.0, 1e2, 1e-3], Shape([-1.0, 1.0], [0.1, 0.9])),
     ],
     "Transformed": [
         Transformed(Normal([0.0, 3.0, -1.0], [0.5, 0.8, 0.1]), Log()),

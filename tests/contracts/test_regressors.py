@@ -152,6 +152,7 @@ def test_lives_in_pipelines_and_searches(model):
         "fit_intercept": [False, True],
         "noise": [1e3, "learn"],
         "bandwidth": [1e3, "loo"],
+        "learning_rate": [1e-9, 0.1],
         "prior_inclusion": [1e-100, 0.5],
         "estimator": [credo.BayesianLinearRegression(1e9), credo.BayesianLinearRegression()],
     }

@@ -6,7 +6,8 @@ A distribution of n rows has `mean`, `std` and `var` of shape (n,), `quantile(q)
 `log_prob(y)`, `crps(y)`, `sample(n)` of shape (n_draws, n_rows), `len()`, `[rows]` and `to_frame()`. It is immutable,
 validates its arguments, and is accurate in the tails. A scale of exactly zero is a point mass.
 
-Members: `Distribution` (the base class), `Normal`, `StudentT`, `Bernoulli`, `Categorical`, `Mixture`, `Empirical`;
+Members: `Distribution` (the base class), `Normal`, `StudentT`, `Bernoulli`, `Categorical`, `Mixture`, `Empirical`,
+`Shaped` (rows of one tabulated `Shape`);
 `t_variance`, the variance of Student's t; `Transformed`, the distribution of y where a `Transform` of y (`Log`,
 `BoxCox`, `YeoJohnson`, `Identity`) has a given one; and `MultivariateNormal`, a joint distribution with marginals,
 conditionals, affine maps and sums.
@@ -22,6 +23,7 @@ from credo.distributions._empirical import Empirical
 from credo.distributions._mixture import Mixture
 from credo.distributions._multivariate_normal import MultivariateNormal
 from credo.distributions._normal import Normal
+from credo.distributions._shaped import Shape, Shaped
 from credo.distributions._student_t import StudentT, t_variance
 from credo.distributions._transform import BoxCox, Identity, Log, Transform, YeoJohnson
 from credo.distributions._transformed import Transformed
@@ -37,6 +39,8 @@ __all__ = [
     "Mixture",
     "MultivariateNormal",
     "Normal",
+    "Shape",
+    "Shaped",
     "StudentT",
     "Transform",
     "Transformed",

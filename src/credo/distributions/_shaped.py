@@ -1,0 +1,219 @@
+"""Distributions of one shape for all rows, given by a table of its cdf."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.distributions import _validation as valid
+from credo.distributions._distribution import Array, Distribution, standardize
+
+# Beyond the table, P(|Z| > t) falls like t^−TAIL.
+_TAIL = 5.0
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A distribution of a number: its cdf at some points, linear between them, with power tails beyond.
+
+    With p the probability beyond the last point, z beyond it by d has 1 − F = p (1 + d/b)⁻⁵, and likewise on the other
+    side; b makes the density continuous. So no outcome has density zero, and mean and variance exist.
+
+    Parameters
+    ----------
+    points : array of shape (m,), increasing, of at least two
+    heights : array of shape (m,), increasing, strictly between 0 and 1
+    """
+
+    points: Array
+    heights: Array
+
+    def __post_init__(self) -> None:
+        for name in ("points", "heights"):
+            object.__setattr__(self, name, valid.frozen(valid.numbers(name, getattr(self, name))))
+        self._check_state()
+
+    def _check_state(self) -> None:
+        points, heights = self.points, self.heights
+        if points.ndim != 1 or points.shape != heights.shape or points.size < 2:
+            raise ValueError(f"points and heights must be two or more each; got {points.shape} and {heights.shape}")
+        if not (np.isfinite(points).all() and (np.diff(points) > 0).all()):
+            raise ValueError("points must be finite and increasing")
+        if not (heights[0] > 0 and heights[-1] < 1 and (np.diff(heights) > 0).all()):
+            raise ValueError("heights must be increasing and strictly between 0 and 1")
+
+    @cached_property
+    def density(self) -> Array:
+        """The density between each point and the next."""
+        return np.diff(self.heights) / np.diff(self.points)
+
+    @cached_property
+    def _ends(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """p and b of either tail."""
+        low, high = float(self.heights[0]), float(1 - self.heights[-1])
+        return (low, low * _TAIL / float(self.density[0])), (high, high * _TAIL / float(self.density[-1]))
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean."""
+        (low, below), (high, above) = self._ends
+        middle = float(np.diff(self.heights) @ (self.points[1:] + self.points[:-1]) / 2)
+        ends = low * (self.points[0] - below / (_TAIL - 1)) + high * (self.points[-1] + above / (_TAIL - 1))
+        return middle + float(ends)
+
+    @cached_property
+    def std(self) -> float:
+        """The standard deviation."""
+        gap = self.points - self.mean
+        inside = np.diff(self.heights) @ (gap[1:] ** 2 + gap[1:] * gap[:-1] + gap[:-1] ** 2) / 3
+        for (p, b), end in zip(self._ends, (-gap[0], gap[-1]), strict=True):
+            inside += p * (end**2 + 2 * end * b / (_TAIL - 1) + 2 * b**2 / ((_TAIL - 1) * (_TAIL - 2)))
+        return float(np.sqrt(inside))
+
+    def tail(self, z: Array, upper: NDArray[np.bool_]) -> Array:
+        """1 − cdf where `upper`, the cdf elsewhere."""
+        (low, below), (high, above) = self._ends
+        height = np.interp(z, self.points, self.heights)
+        found = np.where(upper, 1 - height, height)
+        with np.errstate(all="ignore"):
+            left = low * (1 + (self.points[0] - z) / below) ** -_TAIL
+            right = high * (1 + (z - self.points[-1]) / above) ** -_TAIL
+        found = np.where(z < self.points[0], np.where(upper, 1 - left, left), found)
+        return np.where(z > self.points[-1], np.where(upper, right, 1 - right), found)
+
+    def log_density(self, z: Array) -> Array:
+        """The log density."""
+        (_, below), (_, above) = self._ends
+        piece = np.clip(np.searchsorted(self.points, z, side="right") - 1, 0, len(self.density) - 1)
+        beyond = np.maximum(np.maximum((self.points[0] - z) / below, (z - self.points[-1]) / above), 0.0)
+        return np.log(self.density[piece]) - (_TAIL + 1) * np.log1p(beyond)
+
+    def quantile(self, q: Array, rest: Array) -> Array:
+        """The quantile at q = 1 − rest."""
+        (low, below), (high, above) = self._ends
+        with np.errstate(all="ignore"):
+            left = self.points[0] - below * ((low / q) ** (1 / _TAIL) - 1)
+            right = self.points[-1] + above * ((high / rest) ** (1 / _TAIL) - 1)
+        inside = np.interp(q, self.heights, self.points)
+        return np.where(q < low, left, np.where(rest < high, right, inside))
+
+    def crps(self, z: Array) -> Array:
+        """∫ F² up to z plus ∫ (1 − F)² from z on, by sums over the pieces and closed forms beyond them."""
+        (low, below), (high, above) = self._ends
+        F, gaps = self.heights, np.diff(self.points)
+        under = gaps * (F[1:] ** 2 + F[1:] * F[:-1] + F[:-1] ** 2) / 3
+        over = gaps * ((1 - F[1:]) ** 2 + (1 - F[1:]) * (1 - F[:-1]) + (1 - F[:-1]) ** 2) / 3
+        under = np.cumsum([low**2 * below / (2 * _TAIL - 1), *under])
+        over = np.cumsum([high**2 * above / (2 * _TAIL - 1), *over[::-1]])[::-1]
+        piece = np.clip(np.searchsorted(self.points, z, side="right") - 1, 0, len(gaps) - 1)
+        inside = np.clip(z, self.points[0], self.points[-1])
+        h, start, stop = np.interp(inside, self.points, F), self.points[piece], self.points[piece + 1]
+        f, g = F[piece], F[piece + 1]
+        middle = under[piece] + (inside - start) * (h**2 + h * f + f**2) / 3
+        middle += over[piece + 1] + (stop - inside) * ((1 - h) ** 2 + (1 - h) * (1 - g) + (1 - g) ** 2) / 3
+        found = middle
+        for (p, b), d in zip(self._ends, (self.points[0] - z, z - self.points[-1]), strict=True):
+            with np.errstate(all="ignore"):
+                more = d - 2 * p * b / (_TAIL - 1) * (1 - (1 + d / b) ** (1 - _TAIL))
+            found = np.where(d > 0, middle + more, found)
+        return found
+
+
+class Shaped(Distribution):
+    """loc + scale · Z for each row, where Z has the same tabulated shape in all; a scale of zero is a point mass.
+
+    Parameters
+    ----------
+    loc, scale : float or array of shape (n_rows,)
+    shape : Shape
+        The distribution of Z.
+
+    Examples
+    --------
+    >>> dist = Shaped([0.0, 10.0], [1.0, 2.0], Shape([-1.0, 0.0, 2.0], [0.1, 0.5, 0.9]))
+    >>> dist.quantile([0.1, 0.5, 0.7])
+    array([[-1.,  0.,  1.],
+           [ 8., 10., 12.]])
+    """
+
+    loc: Array
+    scale: Array
+    shape: Shape
+
+    def __init__(self, loc: ArrayLike, scale: ArrayLike, shape: Shape) -> None:
+        loc, scale = valid.rows(loc=loc, scale=scale)
+        valid.refuse(scale < 0, scale, "scale must not be negative")
+        vars(self).update(loc=loc, scale=scale, shape=shape)
+
+    @property
+    def mean(self) -> Array:
+        return self.loc + self.scale * self.shape.mean
+
+    @property
+    def std(self) -> Array:
+        return self.scale * self.shape.std
+
+    def __len__(self) -> int:
+        return self.loc.size
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(loc={valid.text(self.loc)}, scale={valid.text(self.scale)})"
+
+    def _cdf(self, y: Array) -> Array:
+        return self._tail(y, np.zeros(y.shape, dtype=bool))
+
+    def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
+        return self.shape.tail(standardize(y, self.loc, self.scale), upper)
+
+    def _log_prob(self, y: Array) -> Array:
+        with np.errstate(all="ignore"):
+            density = self.shape.log_density((y - self.loc) / self.scale) - np.log(self.scale)
+        return np.where(self.scale > 0, density, np.where(y == self.loc, np.inf, -np.inf))
+
+    def _crps(self, y: Array) -> Array:
+        with np.errstate(all="ignore"):
+            score = self.scale * self.shape.crps((y - self.loc) / self.scale)
+        return np.where(np.isinf(y), np.inf, np.where(self.scale > 0, score, np.abs(y - self.loc)))
+
+    def _quantile(self, q: Array) -> Array:
+        return self._at(self.shape.quantile(q, 1 - q))
+
+    def _isf(self, p: Array) -> Array:
+        return self._at(self.shape.quantile(1 - p, p))
+
+    def _at(self, z: Array) -> Array:
+        loc, scale = self.loc[:, None], self.scale[:, None]
+        with np.errstate(all="ignore"):
+            return np.where(scale > 0, loc + scale * z, loc)
+
+    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        q = rng.random((n, len(self)))
+        return self.loc + self.scale * self.shape.quantile(q, 1 - q)
+
+    def _take(self, rows: NDArray[np.intp]) -> Self:
+        return type(self)(self.loc[rows], self.scale[rows], self.shape)
+
+    def _atoms(self) -> NDArray[np.bool_]:
+        return self.scale == 0
+
+    def _tail_index(self) -> Array:
+        return np.where(self.scale > 0, _TAIL, np.inf)
+
+    def _knots(self) -> Array:
+        return self.loc + self.scale * self._few_points()[:, None]
+
+    def _widths(self) -> tuple[Array, Array]:
+        points = self._few_points()
+        width = np.diff(points, append=2 * points[-1] - points[-2])[:, None]
+        # Farther beyond the table, the squared tail may be neglected.
+        reach = max(b * (1 + (1e14 * p**2) ** (1 / (2 * _TAIL - 1))) for p, b in self.shape._ends)
+        return self.scale * width, np.broadcast_to(self.scale * reach, (len(points), len(self)))
+
+    def _few_points(self) -> Array:
+        """Some of the table's points, the first and the last among them."""
+        places = np.linspace(0, len(self.shape.points) - 1, min(9, len(self.shape.points)))
+        return self.shape.points[places.astype(np.intp)]

@@ -1,0 +1,334 @@
+"""Predictive distributions for any regressor from held-out residuals, calibrated probabilities for any classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from credo import deadlines
+from credo.distributions import Distribution, Shape
+from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
+from credo.ensemble._calibration import METHODS, Calibration, choose_calibration
+from credo.ensemble._residuals import ConformalDist, Residuals
+from credo.estimator import Result, check_shapes, choice, is_sparse, merge_equal_rows, numeric
+from credo.frames import Table
+from credo.linear import BayesianLinearRegression, LinearRegression
+from credo.selection._folds import splits
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Without cv, up to so many distinct rows are held out one by one, and from so many on there are five folds, not ten.
+_ONE_BY_ONE, _MANY = 20, 1000
+# Added to the absolute residuals, as a share of their median, before the logarithm.
+_SMALL = 0.1
+# Of wider tables only the prediction is used for the spread.
+_MOST_COLUMNS = 200
+
+
+class Conformal(Ensemble):
+    """Any regressor with a predictive distribution from its held-out residuals; any classifier, calibrated.
+
+    **Regressors.** With r_i the residual of row i by the model μ_k that was fitted without its fold k, a new row x has
+    the n points μ_k(x) + r_i (jackknife+ with one row per fold, otherwise CV+: Barber, Candès, Ramdas & Tibshirani
+    2021). `interval(level)` takes order statistics of the points, with ranks corrected for n + 1; whatever the
+    estimator and the distribution of the data, as long as rows are exchangeable, an interval of level 1 − α contains a
+    new observation with a probability of at least 1 − 2α (less a term of order √(2/n) for few large folds), and in
+    practice close to 1 − α.
+
+    The other methods of the distribution (`log_prob`, `cdf`, `quantile`, `crps`, `sample`) come from a smooth one with
+    the mean and standard deviation of the points and the shape of all residuals: a kernel density with tails that fall
+    like a power, so that no outcome is impossible. Its quantiles differ slightly from the ends of `interval`.
+    `predict` gives the mean of the points: the average of the folds' models.
+
+    With `spread="learn"`, a second model s_k(x) of the size of residuals makes intervals wide where errors are large:
+    the points are μ_k(x) + s_k(x) r_i / s_k(x_i). It is a Bayesian linear model of ln |residual| on the columns, if they
+    are numbers, and on the prediction. It sees the rows outside fold k, whose residuals are by models that were fitted
+    without fold k too, so that the guarantee holds; this takes K (K − 1)/2 further fits.
+
+    **Classifiers.** Probabilities of held-out rows choose between none, temperature scaling, a sigmoid and an isotonic
+    map: the simplest whose held-out log loss is within one standard error of the best. It is applied to the estimator
+    fitted to all rows (as scikit-learn's `CalibratedClassifierCV` with `ensemble=False` applies one of them).
+
+    Parameters
+    ----------
+    estimator : regressor or classifier, optional
+        Any of scikit-learn's or Credo's, pipelines too; by default `LinearRegression()`. It is cloned.
+    cv : int, splitter or pairs of rows, optional
+        Which rows are held out together, each row once. By default ten random folds, five from 1,000 rows on, and with
+        at most 20 rows (without `spread`) one row each. Rows with equal inputs share a fold.
+    spread : None, "learn" or regressor, default None
+        The model of the size of residuals; a regressor is fitted to ln |residual| on X.
+    method : {"auto", "none", "temperature", "sigmoid", "isotonic"}, default "auto"
+        How a classifier is calibrated.
+    random_state : int, default 0
+        Shuffles the folds.
+
+    Attributes
+    ----------
+    estimators_ : the fitted estimators, one for each fold; of a classifier, the one of all rows
+    spreads_ : the models of the size of residuals, one for each fold; empty without
+    residuals_ : held-out residuals, in units of the learned spread, with folds and weights
+    calibration_ : a classifier's map of probabilities
+    calibration_losses_ : the held-out log loss of each method tried
+    classes_ : a classifier's labels
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(100, 1))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=100)
+    >>> model = Conformal(RandomForestRegressor(10, random_state=0), cv=5).fit(X, y)
+    >>> lower, upper = model.predict_dist(X).interval(0.9)
+    >>> bool((lower < upper).all())
+    True
+    """
+
+    estimators_: list[Any]
+    spreads_: list[Any]
+    spread_limits_: Array
+    spread_by_columns_: bool
+    residuals_: Residuals
+    shape_: Shape
+    calibration_: Calibration
+    calibration_losses_: Array
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        cv: Any = None,
+        spread: Any = None,
+        method: str = "auto",
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.spread = spread
+        self.method = method
+        self.random_state = random_state
+
+    def _estimators(self) -> list[Any]:
+        return [LinearRegression() if self.estimator is None else self.estimator]
+
+    @property
+    def _accepts_sparse(self) -> bool:  # type: ignore[override]
+        return bool(get_tags(self._estimators()[0]).input_tags.sparse)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        asked = "predict_proba" if self._predicts_classes else "predict"
+        if not self.estimators_ or not all(isinstance(e, BaseEstimator) and hasattr(e, asked) for e in self.estimators_):
+            raise ValueError("estimators_ must be fitted estimators")
+        if self._predicts_classes:
+            if self.classes_.ndim != 1 or len(self.classes_) < 2:
+                raise ValueError(f"classes_ has shape {self.classes_.shape}")
+            check_shapes(self.calibration_, {"k": len(self.classes_)}, slope="k")
+            return
+        if len(self.estimators_) != self.residuals_.n_folds or len(self.spreads_) not in (0, len(self.estimators_)):
+            raise ValueError("there must be an estimator for each fold, and a spread for each or none")
+        check_shapes(self, {"k": len(self.estimators_), "two": 2}, spread_limits_="k two")
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the estimator without each fold, and keep what the folds tell.
+
+        Parameters
+        ----------
+        X : whatever the estimator takes
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row, if the estimator takes weights so.
+        """
+        self._forget()
+        choice("method", self.method, ("auto", *METHODS))
+        rows, target, weight = self._training(X, y, sample_weight)
+        # Bad rows raise the estimator's own error, before any fold.
+        counts = np.ones(len(target)) if weight is None else weight
+        if self._predicts_classes:
+            self._fit_classes(rows, target, weight, counts)
+        else:
+            self._fit_numbers(rows, target, weight, counts)
+        take_columns(self, self.estimators_[0])
+        return self
+
+    def _fit_numbers(self, X: Any, y: Array, weight: Array | None, counts: Array) -> None:
+        if len(y) < 2:
+            raise ValueError(f"Conformal needs at least 2 rows, because it holds rows out; got {len(y)} sample")
+        base = self._estimators()[0]
+        fold = self._folds(X, y)
+        n_folds = int(fold.max()) + 1
+        self.estimators_ = [_fitted(base, X, y, weight, fold != k) for k in range(n_folds)]
+        residual = np.empty(len(y))
+        for k, model in enumerate(self.estimators_):
+            own = np.flatnonzero(fold == k)
+            residual[own] = y[own] - _predicted(model, _safe_indexing(X, own))
+        self.spreads_, self.spread_limits_ = [], np.zeros((n_folds, 2))
+        if self.spread is not None:
+            self._learn_spread(base, X, y, weight, fold)
+            for k in range(n_folds):
+                own = np.flatnonzero(fold == k)
+                residual[own] /= self._spread_of(k, _safe_indexing(X, own), y[own] - residual[own])
+        self.residuals_ = Residuals.of(residual, fold, counts)
+        self.shape_ = self.residuals_.shape()
+        learned = ", with a learned spread" if self.spreads_ else ""
+        self.result_ = Result(True, n_folds, f"residuals of {len(y)} rows held out in {n_folds} folds{learned}")
+
+    def _learn_spread(self, base: Any, X: Any, y: Array, weight: Array | None, fold: Index) -> None:
+        """Fit a model of ln |residual| for each fold, from residuals by models that saw neither it nor their own."""
+        n_folds = int(fold.max()) + 1
+        if isinstance(self.spread, str):
+            choice("spread", self.spread, ("learn",))
+        if n_folds < 3:
+            raise ValueError(f"spread needs at least 3 folds, because it leaves out two at a time; got {n_folds}")
+        size, center = np.zeros((n_folds, len(y))), np.zeros((n_folds, len(y)))
+        for k, other in combinations(range(n_folds), 2):
+            model = _fitted(base, X, y, weight, (fold != k) & (fold != other))
+            for without, held in ((k, other), (other, k)):
+                own = np.flatnonzero(fold == held)
+                center[without, own] = _predicted(model, _safe_indexing(X, own))
+        size = np.abs(y - center)
+        learned = isinstance(self.spread, str)
+        table = _numbers(X, len(y)) if learned else None
+        self.spread_by_columns_ = table is not None and table.shape[1] <= _MOST_COLUMNS
+        for k in range(n_folds):
+            used = np.flatnonzero(fold != k)
+            small = _SMALL * float(np.median(size[k, used])) or 1.0
+            target = np.log(size[k, used] + small)
+            rows = self._spread_rows(_safe_indexing(X, used), center[k, used]) if learned else _safe_indexing(X, used)
+            model = BayesianLinearRegression() if learned else clone(self.spread)
+            model.fit(rows, target, **fit_arguments(model, None if weight is None else weight[used]))
+            self.spreads_.append(model)
+            inside = _predicted(model, rows)
+            self.spread_limits_[k] = inside.min(), inside.max()
+
+    def _spread_rows(self, X: Any, center: Array) -> Array:
+        """What a learned spread depends on: the prediction and, if they are numbers, the columns."""
+        columns = [np.asarray(numeric(X), dtype=np.float64)] if self.spread_by_columns_ else []
+        return np.column_stack([*columns, center])
+
+    def _fit_classes(self, X: Any, y: NDArray[Any], weight: Array | None, counts: Array) -> None:
+        if self.spread is not None:
+            raise ValueError("spread is for regressors; class probabilities have none")
+        base = self._estimators()[0]
+        model = _fitted(base, X, y, weight, np.ones(len(y), dtype=bool))
+        codes = np.searchsorted(self.classes_, y)
+        fold = self._folds(X, y)
+        table = np.empty((len(y), len(self.classes_)))
+        for k in range(int(fold.max()) + 1):
+            own = np.flatnonzero(fold == k)
+            part = _fitted(base, X, y, weight, fold != k)
+            table[own] = class_probabilities(part, _safe_indexing(X, own), self.classes_)
+        self.estimators_ = [model]
+        self.calibration_, self.calibration_losses_ = choose_calibration(table, codes, counts, fold, self.method)
+        self.result_ = Result(
+            True, int(fold.max()) + 1, f"calibration by {len(y)} held-out rows: {self.calibration_.method}"
+        )
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The held-out residuals, or the held-out log losses of the ways to calibrate."""
+        check_is_fitted(self)
+        if self._predicts_classes:
+            tried = METHODS if self.method == "auto" else (self.method,)
+            lines = [(f"log loss, {name}", float(x)) for name, x in zip(tried, self.calibration_losses_, strict=True)]
+            return Table.of_estimates("Calibrated classifier", lines, notes=(self.result_.message,))
+        found = self.residuals_
+        share, order = found.weight / found.weight.sum(), np.argsort(found.values)
+        mean = float(share @ found.values)
+        height = np.cumsum(share[order])
+        ends = found.values[order][np.minimum(np.searchsorted(height, [(1 - level) / 2, (1 + level) / 2]), len(order) - 1)]
+        lines = [
+            ("folds", found.n_folds),
+            ("mean residual", mean),
+            ("std of residuals", float(np.sqrt(share @ (found.values - mean) ** 2))),
+            (f"{100 * (1 - level) / 2:g} % quantile", float(ends[0])),
+            (f"{100 * (1 + level) / 2:g} % quantile", float(ends[1])),
+        ]
+        unit = ("residuals are in units of the learned spread",) if self.spreads_ else ()
+        return Table.of_estimates("Conformal regressor", lines, notes=(self.result_.message, *unit))
+
+    def _dist(self, rows: Any, *, latent: bool) -> Distribution:
+        if latent:
+            raise ValueError("residuals tell nothing about f(x) without noise: Conformal has no latent distribution")
+        center = np.array([_predicted(model, rows) for model in self.estimators_])
+        spread = np.ones(center.shape)
+        if self.spreads_:
+            spread = np.array([self._spread_of(k, rows, center[k]) for k in range(len(self.spreads_))])
+        return ConformalDist(self.residuals_, self.shape_, center, spread)
+
+    def _probabilities(self, rows: Any) -> Array:
+        return self.calibration_(class_probabilities(self.estimators_[0], rows, self.classes_))
+
+    def _spread_of(self, k: int, rows: Any, center: Array) -> Array:
+        """s_k(x), never beyond its range at the training rows."""
+        used = self._spread_rows(rows, center) if isinstance(self.spread, str) else rows
+        return np.exp(np.clip(_predicted(self.spreads_[k], used), *self.spread_limits_[k]))
+
+    def _folds(self, X: Any, y: NDArray[Any]) -> Index:
+        """The fold of each row."""
+        if self.cv is not None and (hasattr(self.cv, "split") or isinstance(self.cv, Iterable)):
+            fold = np.full(len(y), -1)
+            for k, (_, held) in enumerate(splits(X, y, self.cv, np.random.default_rng(0))[0]):
+                fold[held] = k
+            if (fold < 0).any():
+                raise ValueError(f"cv must hold out each row once; it never holds out row {int(np.argmin(fold))}")
+            return fold
+        groups = _equal_rows(X, len(y))
+        n = int(groups.max()) + 1
+        asked = self.cv
+        if asked is None:
+            asked = n if n <= _ONE_BY_ONE and self.spread is None else 10 if n < _MANY else 5
+            asked = 5 if self.spread is not None else asked
+        if isinstance(asked, bool) or not isinstance(asked, int | np.integer) or (asked < 2 and n > 1):
+            raise ValueError(f"cv must be a whole number of at least 2 folds, or a splitter; got {self.cv!r}")
+        key = np.random.default_rng(self.random_state).permutation(n)
+        first = np.unique(groups, return_index=True)[1]
+        # Classes are spread evenly over the folds; numbers must not decide which rows share one.
+        strata = y[first] if self._predicts_classes else np.zeros(n)
+        fold = np.empty(n, dtype=np.intp)
+        for label in np.unique(strata):
+            own = np.flatnonzero(strata == label)
+            fold[own[np.argsort(key[own])]] = np.arange(len(own)) % min(asked, n)
+        _, fold = np.unique(fold, return_inverse=True)
+        if fold.max() == 0:
+            raise ValueError("Conformal holds rows out, and all rows have equal inputs: it needs at least 2 that differ")
+        return fold[groups]
+
+
+def _numbers(X: Any, n_rows: int) -> Array | None:
+    """X as a table of finite numbers, if it is one."""
+    if is_sparse(X):
+        return None
+    try:
+        table = np.asarray(numeric(X), dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return table if table.ndim == 2 and table.size and len(table) == n_rows and np.isfinite(table).all() else None
+
+
+def _equal_rows(X: Any, n_rows: int) -> Index:
+    """The set of equal inputs that each row belongs to, numbered by value, not by place; without numbers, by place."""
+    table = _numbers(X, n_rows)
+    return np.arange(n_rows) if table is None else merge_equal_rows(table, np.ones(n_rows))[1]
+
+
+def _fitted(base: Any, X: Any, y: NDArray[Any], weight: Array | None, used: NDArray[np.bool_]) -> Any:
+    deadlines.check()
+    rows = np.flatnonzero(used)
+    model = clone(base)
+    part, whole = None if weight is None else weight[rows], len(rows) == len(y)
+    return model.fit(X if whole else _safe_indexing(X, rows), y[rows], **fit_arguments(model, part))
+
+
+def _predicted(model: Any, X: Any) -> Array:
+    found = np.asarray(model.predict(X), dtype=np.float64)
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise ValueError(f"{type(model).__name__} predicts numbers that are not finite, or several for each row")
+    return found

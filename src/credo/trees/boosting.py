@@ -1,0 +1,266 @@
+"""Gradient-boosted trees: grown by scikit-learn, kept and evaluated as plain arrays."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.utils.validation import check_is_fitted
+
+from credo.distributions import Distribution, Normal
+from credo.estimator import (
+    Classifier,
+    Regressor,
+    Result,
+    check_positive,
+    check_shapes,
+    merge_equal_rows,
+    nonnegative,
+    positive,
+    positive_integer,
+)
+from credo.frames import Table
+from credo.trees._boosted import Boosted, BoostedTrees, boost
+
+Array = NDArray[np.float64]
+
+_PARAMETERS = """max_rounds : int, default 300
+        The most rounds. Their number is chosen on a fifth of the rows; then that many are fitted to all rows. With
+        fewer than 15 rows (of a class) there are 20 rounds.
+    learning_rate : float, default 0.1
+    max_leaves : int, default 8
+        The most leaves of a tree.
+    min_leaf : int, optional
+        The fewest distinct rows of a leaf; by default a twentieth of the rows, between 2 and 20.
+    l2 : float, default 0.0
+        Penalty on the squared values of leaves."""
+
+
+class _Boosting:
+    """What both tasks share: parameters, state and the summary."""
+
+    trees_: BoostedTrees
+    feature_importances_: Array
+    n_features_in_: int
+    max_rounds: int
+    learning_rate: float
+    max_leaves: int
+    min_leaf: int | None
+    l2: float
+    result_: Result
+
+    def _check_trees(self, n_outputs: int) -> None:
+        check_shapes(self.trees_, {"k": n_outputs}, baseline="k")
+        if self.trees_.feature.max() >= self.n_features_in_:
+            raise ValueError("trees_ splits columns that were not fitted")
+        check_shapes(self, {"d": self.n_features_in_}, feature_importances_="d")
+
+    def _settings(self, n_rows: int) -> dict[str, Any]:
+        leaf = max(2, min(20, n_rows // 20)) if self.min_leaf is None else positive_integer("min_leaf", self.min_leaf)
+        if positive_integer("max_leaves", self.max_leaves) < 2:
+            raise ValueError(f"max_leaves must be at least 2; got {self.max_leaves!r}")
+        return {
+            "learning_rate": positive("learning_rate", self.learning_rate),
+            "max_leaf_nodes": self.max_leaves,
+            "min_samples_leaf": leaf,
+            "l2_regularization": nonnegative("l2", self.l2),
+            "early_stopping": False,
+            "random_state": 0,
+        }
+
+    def _keep(self, found: Boosted) -> None:
+        self.trees_ = found.trees
+        self.feature_importances_ = found.trees.importances(self.n_features_in_)
+        how = f"chosen on {len(found.losses)} rows" if len(found.losses) else "too few rows to choose their number"
+        self.result_ = Result(True, found.trees.n_rounds, f"{found.trees.n_rounds} rounds, {how}")
+
+    def _lines(self) -> list[tuple[str, Any]]:
+        check_is_fitted(self)
+        names, share = self._feature_names(), self.feature_importances_  # type: ignore[attr-defined]
+        order = np.argsort(-share, kind="stable")[:20]
+        leaves = float((self.trees_.left < 0).sum()) / max(1, len(self.trees_.root))
+        lines = [("rounds", self.trees_.n_rounds), ("leaves of a tree, mean", leaves)]
+        return lines + [(f"importance of {names[j]}", float(share[j])) for j in order]
+
+
+class BoostedTreesRegressor(_Boosting, Regressor):
+    __doc__ = f"""Gradient-boosted regression trees: f(x) = b + Σ_t (value of x's leaf in tree t).
+
+    The trees are grown by scikit-learn's HistGradientBoostingRegressor (squared error), and kept as plain arrays, so
+    that the model can be saved. The predictive distribution is normal with one standard deviation for all rows, the
+    root mean squared error on the rows that choose the number of rounds. `Conformal(BoostedTreesRegressor())` has
+    intervals with a guarantee.
+
+    Parameters
+    ----------
+    {_PARAMETERS}
+
+    Attributes
+    ----------
+    trees_ : the trees
+    feature_importances_ : share of each column in the decrease of the loss
+    noise_std_ : standard deviation of an observation around f(x)
+    result_ : the number of rounds and how it was chosen
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(300, 2))
+    >>> y = np.where(X[:, 0] > 0, 2.0, 0.0) + 0.1 * rng.normal(size=300)
+    >>> BoostedTreesRegressor().fit(X, y).predict([[0.5, 0.0], [-0.5, 0.0]]).round(1)
+    array([2., 0.])
+    """
+
+    mean_: float
+    scale_: float
+    noise_std_: float
+
+    def __init__(
+        self,
+        *,
+        max_rounds: int = 300,
+        learning_rate: float = 0.1,
+        max_leaves: int = 8,
+        min_leaf: int | None = None,
+        l2: float = 0.0,
+    ) -> None:
+        self.max_rounds = max_rounds
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_leaf = min_leaf
+        self.l2 = l2
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        self._check_trees(1)
+        check_shapes(self, mean_="", scale_="", noise_std_="")
+        check_positive(self, "scale_", "noise_std_", zero=True)
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose the number of rounds on a fifth of the rows, then fit that many to all rows.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        """
+        self._forget()
+        rows, target, weight = self._training_rows(X, y, sample_weight)
+        weight = np.ones(len(target)) if weight is None else weight
+        first, _, total = merge_equal_rows(np.column_stack([rows, target]), weight)
+        rows, target = rows[first], target[first]
+        # On one scale, whatever the unit of the target.
+        mean = float(np.average(target, weights=total))
+        scale = float(np.sqrt(np.average((target - mean) ** 2, weights=total))) or 1.0
+        builder = HistGradientBoostingRegressor(**self._settings(len(rows)))
+        found = boost(
+            builder,
+            rows,
+            (target - mean) / scale,
+            total / total.mean(),
+            np.zeros(len(rows)),
+            lambda z, F: (z - F[:, 0]) ** 2,
+            positive_integer("max_rounds", self.max_rounds),
+        )
+        self._keep(found)
+        self.mean_, self.scale_ = mean, scale
+        self.noise_std_ = scale * float(np.sqrt(found.losses.mean() if len(found.losses) else 1.0))
+        return self
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Rounds, noise and the importances of the columns, without intervals."""
+        lines = [*self._lines(), ("noise std", self.noise_std_)]
+        return Table.of_estimates("Boosted trees", lines, notes=(self.result_.message,))
+
+    def _mean(self, rows: Array) -> Array:
+        return self.mean_ + self.scale_ * self.trees_.predict(rows)[:, 0]
+
+    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
+        return Normal(self._mean(rows), 0.0 if latent else self.noise_std_)
+
+
+class BoostedTreesClassifier(_Boosting, Classifier):
+    __doc__ = f"""Gradient-boosted trees of the log odds (two classes) or the logits of a softmax (more).
+
+    The trees are grown by scikit-learn's HistGradientBoostingClassifier (log loss), and kept as plain arrays, so that
+    the model can be saved.
+
+    Parameters
+    ----------
+    {_PARAMETERS}
+
+    Attributes
+    ----------
+    classes_ : the labels
+    trees_ : the trees; with more than two classes, a round has one for each
+    feature_importances_ : share of each column in the decrease of the loss
+    result_ : the number of rounds and how it was chosen
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(300, 2))
+    >>> model = BoostedTreesClassifier().fit(X, np.where(X[:, 0] * X[:, 1] > 0, "same", "other"))
+    >>> model.predict([[0.5, 0.5], [-0.5, 0.5]]).tolist()
+    ['same', 'other']
+    """
+
+    def __init__(
+        self,
+        *,
+        max_rounds: int = 300,
+        learning_rate: float = 0.1,
+        max_leaves: int = 8,
+        min_leaf: int | None = None,
+        l2: float = 0.0,
+    ) -> None:
+        self.max_rounds = max_rounds
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_leaf = min_leaf
+        self.l2 = l2
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        self._check_trees(len(self.classes_) if len(self.classes_) > 2 else 1)
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose the number of rounds on a fifth of the rows, then fit that many to all rows.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        """
+        self._forget()
+        rows, codes, weight = self._training_rows(X, y, sample_weight)
+        weight = np.ones(len(codes)) if weight is None else weight
+        first, _, total = merge_equal_rows(np.column_stack([rows, codes]), weight)
+        builder = HistGradientBoostingClassifier(**self._settings(len(first)))
+        limit = positive_integer("max_rounds", self.max_rounds)
+        codes = codes[first]
+        found = boost(builder, rows[first], codes.astype(np.float64), total / total.mean(), codes, _log_loss, limit)
+        self._keep(found)
+        return self
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Rounds and the importances of the columns, without intervals."""
+        return Table.of_estimates("Boosted trees", self._lines(), notes=(self.result_.message,))
+
+    def _probabilities(self, rows: Array) -> Array:
+        F = self.trees_.predict(rows)
+        return np.column_stack([expit(-F[:, 0]), expit(F[:, 0])]) if F.shape[1] == 1 else softmax(F, axis=1)
+
+
+def _log_loss(codes: Array, F: Array) -> Array:
+    """The log loss of each row, given log odds or logits."""
+    if F.shape[1] == 1:
+        return -log_expit(np.where(codes == 1, F[:, 0], -F[:, 0]))
+    return -log_softmax(F, axis=1)[np.arange(len(F)), codes.astype(np.intp)]
