@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo import deadlines
-from credo.distributions import Distribution, Shape
+from credo.distributions import Distribution, Normal, Shape
 from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
 from credo.ensemble._calibration import METHODS, Calibration, choose_calibration
 from credo.ensemble._residuals import ConformalDist, Residuals
@@ -46,12 +46,14 @@ class Conformal(Ensemble):
     The other methods of the distribution (`log_prob`, `cdf`, `quantile`, `crps`, `sample`) come from a smooth one with
     the mean and standard deviation of the points and the shape of all residuals: a kernel density with tails that fall
     like a power, so that no outcome is impossible. Its quantiles differ slightly from the ends of `interval`.
-    `predict` gives the mean of the points: the average of the folds' models.
+    `predict` gives the mean of the points: the average of the folds' models, corrected by the mean residual. With
+    `latent=True`, `predict_dist` is normal with the jackknife's standard error, from the differences of these models.
 
     With `spread="learn"`, a second model s_k(x) of the size of residuals makes intervals wide where errors are large:
     the points are μ_k(x) + s_k(x) r_i / s_k(x_i). It is a Bayesian linear model of ln |residual| on the columns, if they
     are numbers, and on the prediction. It sees the rows outside fold k, whose residuals are by models that were fitted
-    without fold k too, so that the guarantee holds; this takes K (K − 1)/2 further fits.
+    without fold k too, so that the guarantee holds; this takes K (K − 1)/2 further fits. (From 1,000 rows on, where fold
+    k hardly changes the other residuals, those of the folds' models are used, without further fits.)
 
     **Classifiers.** Probabilities of held-out rows choose between none, temperature scaling, a sigmoid and an isotonic
     map: the simplest whose held-out log loss is within one standard error of the best. It is applied to the estimator
@@ -172,7 +174,7 @@ class Conformal(Ensemble):
             residual[own] = y[own] - _predicted(model, _safe_indexing(X, own))
         self.spreads_, self.spread_limits_ = [], np.zeros((n_folds, 2))
         if self.spread is not None:
-            self._learn_spread(base, X, y, weight, fold)
+            self._learn_spread(base, X, y, y - residual, weight, fold)
             for k in range(n_folds):
                 own = np.flatnonzero(fold == k)
                 residual[own] /= self._spread_of(k, _safe_indexing(X, own), y[own] - residual[own])
@@ -181,19 +183,24 @@ class Conformal(Ensemble):
         learned = ", with a learned spread" if self.spreads_ else ""
         self.result_ = Result(True, n_folds, f"residuals of {len(y)} rows held out in {n_folds} folds{learned}")
 
-    def _learn_spread(self, base: Any, X: Any, y: Array, weight: Array | None, fold: Index) -> None:
+    def _learn_spread(
+        self, base: Any, X: Any, y: Array, held_out: Array, weight: Array | None, fold: Index
+    ) -> None:
         """Fit a model of ln |residual| for each fold, from residuals by models that saw neither it nor their own."""
         n_folds = int(fold.max()) + 1
         if isinstance(self.spread, str):
             choice("spread", self.spread, ("learn",))
         if n_folds < 3:
             raise ValueError(f"spread needs at least 3 folds, because it leaves out two at a time; got {n_folds}")
-        size, center = np.zeros((n_folds, len(y))), np.zeros((n_folds, len(y)))
-        for k, other in combinations(range(n_folds), 2):
-            model = _fitted(base, X, y, weight, (fold != k) & (fold != other))
-            for without, held in ((k, other), (other, k)):
-                own = np.flatnonzero(fold == held)
-                center[without, own] = _predicted(model, _safe_indexing(X, own))
+        center = np.zeros((n_folds, len(y)))
+        if len(y) >= _MANY:
+            center[:] = held_out
+        else:
+            for k, other in combinations(range(n_folds), 2):
+                model = _fitted(base, X, y, weight, (fold != k) & (fold != other))
+                for without, held in ((k, other), (other, k)):
+                    own = np.flatnonzero(fold == held)
+                    center[without, own] = _predicted(model, _safe_indexing(X, own))
         size = np.abs(y - center)
         learned = isinstance(self.spread, str)
         table = _numbers(X, len(y)) if learned else None
@@ -255,9 +262,10 @@ class Conformal(Ensemble):
         return Table.of_estimates("Conformal regressor", lines, notes=(self.result_.message, *unit))
 
     def _dist(self, rows: Any, *, latent: bool) -> Distribution:
-        if latent:
-            raise ValueError("residuals tell nothing about f(x) without noise: Conformal has no latent distribution")
         center = np.array([_predicted(model, rows) for model in self.estimators_])
+        if latent:
+            # The jackknife's standard error of a prediction (Tukey 1958), with folds in place of rows.
+            return Normal(center.mean(axis=0), np.sqrt(len(center) - 1) * center.std(axis=0))
         spread = np.ones(center.shape)
         if self.spreads_:
             spread = np.array([self._spread_of(k, rows, center[k]) for k in range(len(self.spreads_))])

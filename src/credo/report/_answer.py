@@ -142,6 +142,5 @@ def opening(comparison: Comparison, choice: Choice, target: str) -> list[str]:
         f"These columns don't help to predict {target}, or there are too few rows to show that they do. Check the "
         "notes for outliers, or add rows or columns that are related to it."
     )
-    others = [name for name in comparison.held_out if name not in comparison.references]
-    ahead = any(comparison.gap(name, BASELINE).mean > 0 for name in others)
+    ahead = any(comparison.gap(name, BASELINE).mean > 0 for name in comparison.held_out)
     return [f"Nothing {'clearly ' if ahead else ''}beat guessing. {choice.reason}", " ".join([advice, *failed])]

@@ -167,7 +167,6 @@ def _family(name: str, model: Any, comparison: Comparison) -> str:
         what = "class frequencies" if comparison.task == "classification" else "mean"
         return f"Always the {what}, for comparison"
     text = ", then ".join(_kind(part) for part in _steps(model))
-    text += ", for reference" if name in comparison.references else ""
     return capital(text)
 
 

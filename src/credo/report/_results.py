@@ -195,7 +195,7 @@ def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], 
 
 
 def _others(comparison: Comparison) -> list[str]:
-    return [score.name for score in comparison.scores if score.name not in comparison.references]
+    return [score.name for score in comparison.scores]
 
 
 def _curve_facts(found: Inputs, frame: Any) -> dict[str, Any]:

@@ -83,8 +83,6 @@ class Comparison:
         Warnings of the fits, a reduced number of folds, and the like.
     n_folds : int
     task : "regression" or "classification"
-    references : sequence of str
-        Models that are shown for reference and never selected.
     """
 
     scores: Sequence[Score]
@@ -93,17 +91,15 @@ class Comparison:
     notes: Sequence[str] = ()
     n_folds: int = 5
     task: str = "regression"
-    references: Sequence[str] = ()
 
     @cached_property
     def selection(self) -> Selection:
         """The model to use and why, by the rule of `credo.selection._select`."""
         self._require_a_model()
-        held = {name: held for name, held in self.held_out.items() if name not in self.references}
-        if not held:
-            first = next(score.name for score in self.scores if score.name not in self.references)
+        if not self.held_out:
+            first = self.scores[0].name
             return Selection(first, [first], "No model predicts a distribution; it has the smallest error.")
-        return select([Candidate(name, held.y, held.dist, self[name].held_out) for name, held in held.items()])
+        return select([Candidate(name, held.y, held.dist, self[name].held_out) for name, held in self.held_out.items()])
 
     @property
     def selected(self) -> str:

@@ -47,6 +47,11 @@ class Stacked(Distribution):
     def std(self) -> NDArray[np.float64]:
         return self._each(lambda dist: dist.std)
 
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The intervals of the parts, which needn't be between quantiles: those of `Conformal` aren't."""
+        ends = self._each(lambda dist: np.column_stack(dist.interval(level)))
+        return ends[:, 0], ends[:, 1]
+
     def __len__(self) -> int:
         return self._n_rows
 

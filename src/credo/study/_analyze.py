@@ -12,7 +12,7 @@ from credo.study._catalogue import SUFFIXES, chosen_cards
 from credo.study._dataset import Dataset, Note, dataset
 from credo.study._display import display
 from credo.study._run import Report, Run
-from credo.study._study import Study, reference_notes, too_good_notes
+from credo.study._study import Study, too_good_notes
 
 TIME = 60.0
 FOLDS = 5
@@ -107,10 +107,8 @@ def run(
     """
     names = [models] if isinstance(models, str) else models
     cards, card_notes = chosen_cards(data.size, names, data.transformation)
-    if select is not None and select not in {card.name for card in cards if not card.reference}:
-        raise ValueError(
-            f"select={select!r} is not among the models: {', '.join(c.name for c in cards if not c.reference)}"
-        )
+    if select is not None and select not in {card.name for card in cards}:
+        raise ValueError(f"select={select!r} is not among the models: {', '.join(card.name for card in cards)}")
     if data.transformation != "identity" and models is None:
         kind = {"log": "the logarithm", "box-cox": "a Box–Cox transformation"}.get(data.transformation)
         card_notes.append(
@@ -123,16 +121,14 @@ def run(
     trials = work.finish()
     if not work.has_model:
         raise ValueError(f"no model was finished. {' '.join(work.notes)}")
-    references = tuple(card.name for card in cards if card.reference)
     found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
-    # Of a reference nobody expects intervals.
-    found = replace(found, notes=[note for note in found.notes if not note.startswith((*references, "baseline"))])
+    found = replace(found, notes=[note for note in found.notes if not note.startswith("baseline")])
     fitted = found.fitted
     scores = [
         replace(score, seconds=fitted[score.name].fit_seconds) if score.name in fitted else score
         for score in found.scores
     ]
-    found = replace(found, scores=scores, references=references)
+    found = replace(found, scores=scores)
     selected = found.selected if select is None else select
     reason = found.reason if select is None else f"Selected: {select}, as requested. {_otherwise(found, select)}"
     if selected not in fitted:
@@ -141,7 +137,6 @@ def run(
         *(note for note in data.notes if note.important),
         *(Note(text, important=True) for text in found.selection.notes if select is None),
         *(Note(text, important=True) for text in too_good_notes(found, selected, data.target)),
-        *(Note(text, important=True) for text in reference_notes(found, selected)),
         *(Note(text, important=work.interrupted, on_board=True) for text in work.notes),
         *(note for note in data.notes if not note.important),
         *map(Note, (text for text in found.notes if text not in work.notes)),

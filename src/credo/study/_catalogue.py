@@ -21,8 +21,8 @@ class Card:
     """One model: its name, a description, and its cost.
 
     `cost` orders the models: those of lower cost are fitted first. Each of `limits` returns why a table of some size
-    can't be used, or None. `loops` is the module whose functions numba compiles on first use. A `reference` is compared
-    with the others but never selected, because it can't be saved. `standardize` is whether columns are standardized.
+    can't be used, or None. `loops` is the module whose functions numba compiles on first use. `standardize` is whether
+    columns are standardized.
     """
 
     name: str
@@ -30,7 +30,6 @@ class Card:
     cost: int
     limits: tuple[Callable[[Size], str | None], ...] = ()
     loops: str | None = None
-    reference: bool = False
     transformation: str = "identity"
     standardize: bool = True
     # Whether a model of the transformed target joins by itself where that is easier to predict.
@@ -85,11 +84,8 @@ def chosen_cards(
         if transformation != "identity":
             joined = [card for card in with_variants(known, transformation) if card.varied or not _is_varied(card)]
             known = tuple(
-                card if card.cost < 1 or _is_varied(card) or card.reference else card.later() for card in joined
+                card if card.cost < 1 or _is_varied(card) or not card.varied else card.later() for card in joined
             )
-    if all(card.reference or card.cost < 0 for card in known):
-        named = ", ".join(card.name for card in known if card.reference)
-        raise ValueError(f"{named} is fitted for reference only and can't be selected: name at least one other model")
     reasons = {card.name: reason for card in known if (reason := card.limit(size)) is not None}
     if models is not None and reasons:
         name, reason = next(iter(reasons.items()))
@@ -116,7 +112,6 @@ def with_variants(cards: Sequence[Card], *transformations: str) -> list[Card]:
         each
         for card in cards
         for each in (card, *(card.transformed(kind) for kind in transformations if card.cost >= 0))
-        if not (each.reference and each is not card)
     ]
 
 
@@ -144,6 +139,7 @@ def _check_names(models: Sequence[str], task: str) -> None:
 # No note says that these were not used: most tables aren't in time order.
 _SELDOM = ("gp-time", "gp-time-log", "gp-time-power")
 _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subsets._enumerate_jit", "credo.kernels._jit"
+_BOOSTING = "credo.trees._boosting_jit"
 
 # By task, the simplest first: of models that are statistically tied, the first is selected.
 CARDS: Mapping[str, tuple[Card, ...]] = {
@@ -170,7 +166,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             "gp-time", "Gaussian process in time: trend and cycles", 5, (in_time_order, matrices(4), dense), _KERNELS,
             standardize=False,
         ),
-        Card("boosting", "Gradient-boosted trees (scikit-learn), for reference", 4, reference=True),
+        Card("boosting", "Gradient-boosted trees, conformal", 4, (dense,), _BOOSTING, varied=False),
     ),
     "classification": (
         Card("baseline", "The class frequencies", -1),
@@ -185,7 +181,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         Card("polynomial", "Quadratic terms, Bayesian logistic regression", 3, (not_too_wide,)),
         Card("neighbours", "Soft nearest neighbours: votes of all rows", 3, (dense,), _KERNELS),
         Card("gp", "Gaussian process", 6, (matrices(4, per_class=1), dense), _KERNELS),
-        Card("boosting", "Gradient-boosted trees (scikit-learn), for reference", 4, reference=True),
+        Card("boosting", "Gradient-boosted trees, calibrated", 4, (dense,), _BOOSTING),
     ),
 }  # fmt: skip
 
@@ -193,7 +189,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
 _VARIANTS = tuple(
     card.name + suffix
     for card in CARDS["regression"]
-    if card.cost >= 0 and not card.reference
+    if card.cost >= 0
     for suffix in dict.fromkeys(SUFFIXES.values())
 )
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.pipeline import make_pipeline
 
-from credo.ensemble import TransformedTarget
+from credo.ensemble import Conformal, TransformedTarget
 from credo.features import Polynomial
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernel_machines import KernelRidge, NadarayaWatson, SoftNeighborsClassifier
@@ -27,6 +26,7 @@ from credo.linear import (
 from credo.penalized import LassoCV, SparseLogisticRegressionCV
 from credo.study._size import Size
 from credo.subsets import SpikeSlabClassifier, SpikeSlabRegressor
+from credo.trees import BoostedTreesClassifier, BoostedTreesRegressor
 
 # Every fold pays for the restarts; with half as many, the best of several maxima of the evidence is often missed.
 RESTARTS = 4
@@ -67,7 +67,7 @@ def _regressors(size: Size) -> dict[str, Any]:
         "gp": GPRegressor(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
         "gp-matern": GPRegressor("matern52" if size.has_lengthscales else Matern52(), n_restarts=RESTARTS),
         "gp-time": GPRegressor(None if size.times is None else _in_time(size), mean="linear", n_restarts=1),
-        "boosting": HistGradientBoostingRegressor(random_state=0),
+        "boosting": Conformal(BoostedTreesRegressor(), cv=5, spread="learn"),
     }
 
 
@@ -90,7 +90,7 @@ def _classifiers(size: Size) -> dict[str, Any]:
         ),
         "neighbours": SoftNeighborsClassifier(),
         "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS if size.classes == 2 else 0),
-        "boosting": HistGradientBoostingClassifier(random_state=0),
+        "boosting": Conformal(BoostedTreesClassifier(), cv=5),
     }
 
 

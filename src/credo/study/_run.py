@@ -105,8 +105,8 @@ class Run:
 
     @property
     def has_model(self) -> bool:
-        """Whether a model other than the baseline is finished that can be selected."""
-        return any(card.name in self.trials for card in self.cards if card.cost >= 0 and not card.reference)
+        """Whether a model other than the baseline is finished."""
+        return any(card.name in self.trials for card in self.cards if card.cost >= 0)
 
     def model(self, card: Card) -> TableModel:
         """The card's estimator behind a preparation that reads cells as the whole table is read."""

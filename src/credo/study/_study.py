@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from credo.io import TableModel, save
 from credo.io.extras import pandas
 from credo.metrics import influence, point, predictive
 from credo.metrics._calibration_test import coverage_test
-from credo.selection import BASELINE, Comparison, gap
+from credo.selection import BASELINE, Comparison
 from credo.study._dataset import Dataset, Note
 from credo.study._write import inclusions
 
@@ -176,10 +176,6 @@ class Study:
         """Save the selected model, or another by its name, as a file for `credo.load` and `credo predict`."""
         save(self[self.selected if name is None else name], path)
 
-    def saveable(self) -> Mapping[str, TableModel]:
-        """The fitted models that can be saved."""
-        return {name: model for name, model in self.comparison.fitted.items() if name not in self.comparison.references}
-
     def worth(self) -> str:
         """The held-out performance of the selected model in one sentence, compared with the baseline."""
         score, base = self.comparison[self.selected].held_out, self.comparison[BASELINE].held_out
@@ -258,22 +254,3 @@ def too_good_notes(comparison: Comparison, selected: str, target: str) -> list[s
         "them, another form of the target, or known only afterwards? If so, leave them out and run again."
     ]
 
-
-def reference_notes(comparison: Comparison, selected: str) -> list[str]:
-    """A note if a reference model predicts clearly better than the selected one."""
-    notes = []
-    for name in comparison.references:
-        if name not in comparison.fitted:
-            continue
-        mine, theirs = comparison[selected].held_out, comparison[name].held_out
-        if name in comparison.held_out and selected in comparison.held_out:
-            lead = gap(comparison.held_out[name].log_score, comparison.held_out[selected].log_score)
-            better, key, title = lead.mean > 0 and lead.clear, "log_loss", "log loss"
-        else:
-            better, key, title = theirs["rmse"] < 0.95 * mine["rmse"], "rmse", "RMSE"
-        if better:
-            notes.append(
-                f"{name}, fitted for reference, predicts better than {selected}: {title} {theirs[key]:.4g} against "
-                f"{mine[key]:.4g}. Trees fit this table better, but {name} can't be selected or saved."
-            )
-    return notes

@@ -30,7 +30,7 @@ def write(study: Study, folder: Path, *, keep_all: bool = False) -> list[str]:
     if inclusions:
         write_records(inclusions, folder / INCLUSIONS)
     if keep_all:
-        for name, model in study.saveable().items():
+        for name, model in study.comparison.fitted.items():
             save(model, folder / f"{re.sub(r'[^A-Za-z0-9_-]', '-', name)}.credo")
     missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
     if missing:
