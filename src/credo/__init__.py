@@ -23,7 +23,7 @@ _MEMBERS = {
             Shape Shaped StudentT Transform Transformed YeoJohnson t_variance
         """,
         "ensemble": """
-            BaggingClassifier BaggingRegressor Calibration Committee Conformal Diagnosis ModelAverage Residuals
+            AdaBoostClassifier BaggingClassifier BaggingRegressor Committee Conformal Diagnosis ModelAverage
             TransformedTarget choose_transform
         """,
         "features": "Custom Fourier Polynomial Radial Sigmoid Step Words",
@@ -48,7 +48,10 @@ _MEMBERS = {
             SpikeSlabClassifier SpikeSlabRegressor forward_selection hard_threshold lasso_path soft_threshold
         """,
         "study": "Study analyze",
-        "trees": "BoostedTrees BoostedTreesClassifier BoostedTreesRegressor",
+        "trees": """
+            BoostedTreesClassifier BoostedTreesRegressor DecisionStump DecisionTreeClassifier
+            DecisionTreeRegressor
+        """,
         "io": "Preparation TableModel load read_table save",
     }.items()
 }

@@ -52,6 +52,8 @@ class _Boosting:
     l2: float
     result_: Result
 
+    _accepts_nan = True
+
     def _check_trees(self, n_outputs: int) -> None:
         check_shapes(self.trees_, {"k": n_outputs}, baseline="k")
         if self.trees_.feature.max() >= self.n_features_in_:
