@@ -12,6 +12,8 @@ from credo.study._size import Size, Times, dense, in_time_order, matrices, not_m
 
 # What follows the name of a model of a transformed target.
 SUFFIXES = {"log": "-log", "box-cox": "-power", "yeo-johnson": "-power"}
+# The model that averages all others, after them.
+AVERAGE = "average"
 # Added to the cost of models of the plain target where the transformed one is easier to predict.
 LATER = 10
 
@@ -79,6 +81,8 @@ def chosen_cards(
         power = transformation if SUFFIXES.get(transformation) == "-power" else "yeo-johnson"
         every = with_variants(known, "log", power) if size.task == "regression" else known
         known = tuple(card for card in every if card.name in ("baseline", *models))
+        if AVERAGE in models and len(known) < 4:
+            raise ValueError(f"{AVERAGE} averages the other models: name at least two of them")
     else:
         known = tuple(card for card in known if card.by_default)
         if transformation != "identity":
@@ -111,7 +115,7 @@ def with_variants(cards: Sequence[Card], *transformations: str) -> list[Card]:
     return [
         each
         for card in cards
-        for each in (card, *(card.transformed(kind) for kind in transformations if card.cost >= 0))
+        for each in (card, *(card.transformed(kind) for kind in transformations if 0 <= card.cost < _LAST))
     ]
 
 
@@ -139,7 +143,9 @@ def _check_names(models: Sequence[str], task: str) -> None:
 # No note says that these were not used: most tables aren't in time order.
 _SELDOM = ("gp-time", "gp-time-log", "gp-time-power")
 _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subsets._enumerate_jit", "credo.kernels._jit"
-_BOOSTING = "credo.trees._boosting_jit"
+_BOOSTING, _TREES = "credo.trees._boosting_jit", "credo.trees._jit"
+# The cost of what comes after all others.
+_LAST = 99
 
 # By task, the simplest first: of models that are statistically tied, the first is selected.
 CARDS: Mapping[str, tuple[Card, ...]] = {
@@ -166,7 +172,9 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             "gp-time", "Gaussian process in time: trend and cycles", 5, (in_time_order, matrices(4), dense), _KERNELS,
             standardize=False,
         ),
+        Card("forest", "Bagged trees", 4, (dense,), _TREES, varied=False),
         Card("boosting", "Gradient-boosted trees, conformal", 4, (dense,), _BOOSTING, varied=False),
+        Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST, varied=False),
     ),
     "classification": (
         Card("baseline", "The class frequencies", -1),
@@ -181,7 +189,10 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         Card("polynomial", "Quadratic terms, Bayesian logistic regression", 3, (not_too_wide,)),
         Card("neighbours", "Soft nearest neighbours: votes of all rows", 3, (dense,), _KERNELS),
         Card("gp", "Gaussian process", 6, (matrices(4, per_class=1), dense), _KERNELS),
+        Card("adaboost", "AdaBoost of stumps, calibrated", 3, (dense,), _TREES),
+        Card("forest", "Bagged trees", 4, (dense,), _TREES),
         Card("boosting", "Gradient-boosted trees, calibrated", 4, (dense,), _BOOSTING),
+        Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST),
     ),
 }  # fmt: skip
 
@@ -189,7 +200,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
 _VARIANTS = tuple(
     card.name + suffix
     for card in CARDS["regression"]
-    if card.cost >= 0
+    if 0 <= card.cost < _LAST
     for suffix in dict.fromkeys(SUFFIXES.values())
 )
 

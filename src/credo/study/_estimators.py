@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import make_pipeline
 
-from credo.ensemble import Conformal, TransformedTarget
+from credo.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    BaggingRegressor,
+    Conformal,
+    ModelAverage,
+    TransformedTarget,
+)
 from credo.features import Polynomial
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernel_machines import KernelRidge, NadarayaWatson, SoftNeighborsClassifier
@@ -24,9 +31,15 @@ from credo.linear import (
     Ridge,
 )
 from credo.penalized import LassoCV, SparseLogisticRegressionCV
+from credo.study._catalogue import AVERAGE
 from credo.study._size import Size
 from credo.subsets import SpikeSlabClassifier, SpikeSlabRegressor
-from credo.trees import BoostedTreesClassifier, BoostedTreesRegressor
+from credo.trees import (
+    BoostedTreesClassifier,
+    BoostedTreesRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+)
 
 # Every fold pays for the restarts; with half as many, the best of several maxima of the evidence is often missed.
 RESTARTS = 4
@@ -37,6 +50,8 @@ LOG_ODDS_STD = 5.0
 MARGIN, FORECAST_MARGIN = 0.1, 2.0
 # Sampling of the subsets of many columns starts from this seed, with this many steps.
 SAMPLER_SEED, STEPS = 0, 5000
+# Trees of a forest; the density of its mixtures takes time in proportion.
+TREES = 25
 
 
 def make(name: str, size: Size, transformation: str = "identity") -> Any:
@@ -67,7 +82,11 @@ def _regressors(size: Size) -> dict[str, Any]:
         "gp": GPRegressor(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
         "gp-matern": GPRegressor("matern52" if size.has_lengthscales else Matern52(), n_restarts=RESTARTS),
         "gp-time": GPRegressor(None if size.times is None else _in_time(size), mean="linear", n_restarts=1),
+        "forest": BaggingRegressor(
+            DecisionTreeRegressor(pruning=0.0, max_features=1 / 3), n_estimators=TREES, random_state=0
+        ),
         "boosting": Conformal(BoostedTreesRegressor(), cv=5, spread="learn"),
+        AVERAGE: ModelAverage([("linear", LinearRegression())], weights="stacking"),
     }
 
 
@@ -90,7 +109,12 @@ def _classifiers(size: Size) -> dict[str, Any]:
         ),
         "neighbours": SoftNeighborsClassifier(),
         "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS if size.classes == 2 else 0),
+        "adaboost": AdaBoostClassifier(early_stopping=True),
+        "forest": BaggingClassifier(
+            DecisionTreeClassifier(pruning=0.0, max_features="sqrt"), n_estimators=2 * TREES, random_state=0
+        ),
         "boosting": Conformal(BoostedTreesClassifier(), cv=5),
+        AVERAGE: ModelAverage([("logistic", LogisticRegression())], weights="stacking"),
     }
 
 

@@ -22,7 +22,8 @@ from credo.selection._comparison import Score
 from credo.selection._folds import Split
 from credo.selection._measures import CLASSIFICATION, REGRESSION
 from credo.selection._trial import Parts, Trial
-from credo.study._catalogue import LATER, Card
+from credo.study._average import average
+from credo.study._catalogue import AVERAGE, LATER, Card
 from credo.study._dataset import Dataset
 
 # The part of the budget that the models may use; scores, figures and files need the rest.
@@ -118,6 +119,9 @@ class Run:
         deadline = None if card.cost < 0 or card.always else self._deadline
         if deadline is not None and monotonic() >= deadline:
             return ""
+        if card.name == AVERAGE:
+            self._average()
+            return None
         if card.loops is not None and compiles(card.loops):
             self._say(card.name, 0, waiting, "compiling, first run only")
         else:
@@ -135,11 +139,23 @@ class Run:
                     self._say(card.name, trial.n_fits, waiting)
         except TimeUp:
             return f"stopped after {trial.n_fits} of {len(self.splits) + 1} fits"
-        self.trials[card.name] = trial
-        self._scores.append(
-            trial.score(trial.held_out()) if trial.error is None else Score(card.name, error=trial.error)
-        )
+        self._keep(trial)
         return None
+
+    def _average(self) -> None:
+        """Average the finished models whose columns were prepared alike; of fewer than two there is no average."""
+        alike = [card.name for card in self.cards if card.cost >= 0 and card.standardize]
+        found = [self.trials[name] for name in alike if name in self.trials]
+        found = [trial for trial in found if trial.error is None and not trial.plain]
+        if len(found) > 1 and len(self.splits) > 1:
+            self._say(AVERAGE, 0, [])
+            self._keep(average(AVERAGE, found))
+
+    def _keep(self, trial: Trial) -> None:
+        self.trials[trial.name] = trial
+        self._scores.append(
+            trial.score(trial.held_out()) if trial.error is None else Score(trial.name, error=trial.error)
+        )
 
     def _expected(self, card: Card, deadline: float) -> float:
         """Estimated seconds for all fits, from fits on parts of the rows; 0 if the model is too cheap to time."""
