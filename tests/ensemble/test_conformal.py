@@ -103,7 +103,9 @@ def test_many_residuals_are_replaced_by_quantiles():
         part = LinearRegression().fit(X[train], y[train])
         points += [part.predict(new) + r for r in y[test] - part.predict(X[test])]
     low, high = np.quantile(points, [0.025, 0.975], axis=0)
-    np.testing.assert_allclose(np.column_stack(model.predict_dist(new).interval(0.95)), np.column_stack([low, high]), atol=0.1)
+    np.testing.assert_allclose(
+        np.column_stack(model.predict_dist(new).interval(0.95)), np.column_stack([low, high]), atol=0.1
+    )
     assert len(model.residuals_.values) == 2000
 
 

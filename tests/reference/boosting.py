@@ -27,7 +27,17 @@ def calls():
         HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=3).fit(X, np.digitize(y, [-1.0, 1.0])),
     ):
         t = BoostedTrees.of(model)
-        yield t.root, t.left, t.right, t.feature, t.threshold, t.missing_left, t.value, X, np.zeros((60, len(t.baseline)))
+        yield (
+            t.root,
+            t.left,
+            t.right,
+            t.feature,
+            t.threshold,
+            t.missing_left,
+            t.value,
+            X,
+            np.zeros((60, len(t.baseline))),
+        )
 
 
 TWINS = [Twin(_boosting_jit.add_trees, add_trees, list(calls()), rtol=0.0)]

@@ -40,7 +40,9 @@ def test_the_fit_is_scikit_learn_s_with_the_chosen_number_of_rounds():
 
 def test_rounds_end_where_held_out_rows_gain_nothing():
     noise = rng.normal(size=120)
-    assert BoostedTreesRegressor().fit(X, noise).trees_.n_rounds < 20 < BoostedTreesRegressor().fit(X, y).trees_.n_rounds
+    assert (
+        BoostedTreesRegressor().fit(X, noise).trees_.n_rounds < 20 < BoostedTreesRegressor().fit(X, y).trees_.n_rounds
+    )
     assert "too few rows" in BoostedTreesRegressor().fit(X[:8], y[:8]).result_.message
 
 

@@ -97,7 +97,9 @@ class Calibration:
         return each / each.sum(axis=1, keepdims=True)
 
 
-def choose_calibration(table: Array, codes: Index, weight: Array, fold: Index, method: str) -> tuple[Calibration, Array]:
+def choose_calibration(
+    table: Array, codes: Index, weight: Array, fold: Index, method: str
+) -> tuple[Calibration, Array]:
     """The simplest map whose held-out log loss is within one standard error of the best, and each one's log loss.
 
     Each fold is calibrated by a map of the others.

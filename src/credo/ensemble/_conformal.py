@@ -50,10 +50,10 @@ class Conformal(Ensemble):
     `latent=True`, `predict_dist` is normal with the jackknife's standard error, from the differences of these models.
 
     With `spread="learn"`, a second model s_k(x) of the size of residuals makes intervals wide where errors are large:
-    the points are μ_k(x) + s_k(x) r_i / s_k(x_i). It is a Bayesian linear model of ln |residual| on the columns, if they
-    are numbers, and on the prediction. It sees the rows outside fold k, whose residuals are by models that were fitted
-    without fold k too, so that the guarantee holds; this takes K (K − 1)/2 further fits. (From 1,000 rows on, where fold
-    k hardly changes the other residuals, those of the folds' models are used, without further fits.)
+    the points are μ_k(x) + s_k(x) r_i / s_k(x_i). It is a Bayesian linear model of ln |residual| on the columns, if
+    they are numbers, and on the prediction. It sees the rows outside fold k, whose residuals are by models that were
+    fitted without fold k too, so that the guarantee holds; this takes K (K − 1)/2 further fits. (From 1,000 rows on,
+    where fold k hardly changes the other residuals, those of the folds' models are used, without further fits.)
 
     **Classifiers.** Probabilities of held-out rows choose between none, temperature scaling, a sigmoid and an isotonic
     map: the simplest whose held-out log loss is within one standard error of the best. It is applied to the estimator
@@ -128,7 +128,9 @@ class Conformal(Ensemble):
     def _check_state(self) -> None:
         super()._check_state()
         asked = "predict_proba" if self._predicts_classes else "predict"
-        if not self.estimators_ or not all(isinstance(e, BaseEstimator) and hasattr(e, asked) for e in self.estimators_):
+        if not self.estimators_ or not all(
+            isinstance(e, BaseEstimator) and hasattr(e, asked) for e in self.estimators_
+        ):
             raise ValueError("estimators_ must be fitted estimators")
         if self._predicts_classes:
             if self.classes_.ndim != 1 or len(self.classes_) < 2:
@@ -183,9 +185,7 @@ class Conformal(Ensemble):
         learned = ", with a learned spread" if self.spreads_ else ""
         self.result_ = Result(True, n_folds, f"residuals of {len(y)} rows held out in {n_folds} folds{learned}")
 
-    def _learn_spread(
-        self, base: Any, X: Any, y: Array, held_out: Array, weight: Array | None, fold: Index
-    ) -> None:
+    def _learn_spread(self, base: Any, X: Any, y: Array, held_out: Array, weight: Array | None, fold: Index) -> None:
         """Fit a model of ln |residual| for each fold, from residuals by models that saw neither it nor their own."""
         n_folds = int(fold.max()) + 1
         if isinstance(self.spread, str):
@@ -250,7 +250,9 @@ class Conformal(Ensemble):
         share, order = found.weight / found.weight.sum(), np.argsort(found.values)
         mean = float(share @ found.values)
         height = np.cumsum(share[order])
-        ends = found.values[order][np.minimum(np.searchsorted(height, [(1 - level) / 2, (1 + level) / 2]), len(order) - 1)]
+        ends = found.values[order][
+            np.minimum(np.searchsorted(height, [(1 - level) / 2, (1 + level) / 2]), len(order) - 1)
+        ]
         lines = [
             ("folds", found.n_folds),
             ("mean residual", mean),
@@ -306,7 +308,9 @@ class Conformal(Ensemble):
             fold[own[np.argsort(key[own])]] = np.arange(len(own)) % min(asked, n)
         _, fold = np.unique(fold, return_inverse=True)
         if fold.max() == 0:
-            raise ValueError("Conformal holds rows out, and all rows have equal inputs: it needs at least 2 that differ")
+            raise ValueError(
+                "Conformal holds rows out, and all rows have equal inputs: it needs at least 2 that differ"
+            )
         return fold[groups]
 
 

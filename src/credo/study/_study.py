@@ -253,4 +253,3 @@ def too_good_notes(comparison: Comparison, selected: str, target: str) -> list[s
         f"{selected} predicts held-out rows of {target!r} almost perfectly. Are the columns, or a sum or difference of "
         "them, another form of the target, or known only afterwards? If so, leave them out and run again."
     ]
-

@@ -10,7 +10,8 @@ arrays, which is what predicts and what a model file contains. Only the stump is
 a hundred times and more. The prior in the leaves and the penalty α are chosen by held-out log score, or by evidence.
 
 Members: `DecisionTreeClassifier`, `DecisionTreeRegressor`, `DecisionStump`; `BoostedTreesRegressor` and
-`BoostedTreesClassifier`, gradient boosting. `Tree`, `BoostedTrees`, `NormalPrior`, `DirichletPrior` and `Stumps` are attributes of fitted models: their names are part of the file format.
+`BoostedTreesClassifier`, gradient boosting. `Tree`, `BoostedTrees`, `NormalPrior`, `DirichletPrior` and `Stumps` are
+attributes of fitted models: their names are part of the file format.
 
 Not here: what combines trees (`credo.ensemble`).
 """

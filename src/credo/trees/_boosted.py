@@ -160,11 +160,12 @@ def _best_rounds(
         k = len(trees.baseline)
         if trees.n_rounds == done:
             break
-        for done in range(done + 1, trees.n_rounds + 1):
-            F = replace(trees, root=trees.root[(done - 1) * k : done * k]).predict(tested, F)
+        for more in range(done, trees.n_rounds):
+            F = replace(trees, root=trees.root[more * k : (more + 1) * k]).predict(tested, F)
             losses = loss(target, F)
             if share @ losses < share @ best_losses:
-                best, best_losses = done, losses
+                best, best_losses = more + 1, losses
+        done = trees.n_rounds
     builder.set_params(warm_start=False)
     return best, best_losses
 
