@@ -37,8 +37,9 @@ _NAMES = {
     "GPRegressor": "Gaussian process",
     "GPClassifier": "Gaussian process",
     "NadarayaWatson": "Nadaraya–Watson kernel regression",
-    "HistGradientBoostingRegressor": "histogram gradient boosting",
-    "HistGradientBoostingClassifier": "histogram gradient boosting",
+    "BoostedTreesRegressor": "gradient-boosted trees",
+    "BoostedTreesClassifier": "gradient-boosted trees",
+    "AdaBoostClassifier": "AdaBoost of stumps",
     "LassoCV": "Lasso, penalty chosen by cross-validation",
     "SpikeSlabRegressor": "spike and slab, averaged over subsets of the inputs",
     "SpikeSlabClassifier": "spike and slab, averaged over subsets of the inputs",
@@ -175,6 +176,13 @@ def _kind(step: Any) -> str:
     if inner is not step:
         kind = ", then ".join(_kind(part) for part in _steps(inner))
         return f"{kind}; {transform} target" if transform else kind
+    kind, inside = type(step).__name__, getattr(step, "estimator", None)
+    if kind == "Conformal":
+        return f"{_kind(inside)}, {'calibrated' if is_classifier(step) else 'conformal'}"
+    if kind.startswith("Bagging"):
+        return f"bagged: {_kind(inside)}"
+    if kind == "ModelAverage":
+        return f"average of {', '.join(step.names_)}"
     kernel = _KERNELS.get(type(getattr(step, "kernel_", None)).__name__)
     name = _NAMES.get(type(step).__name__) or _words(type(step).__name__)
     return name if kernel is None else f"{name}, {kernel} kernel"

@@ -50,6 +50,8 @@ LOG_ODDS_STD = 5.0
 MARGIN, FORECAST_MARGIN = 0.1, 2.0
 # Sampling of the subsets of many columns starts from this seed, with this many steps.
 SAMPLER_SEED, STEPS = 0, 5000
+# With as many rows, a learned spread takes no further fits, in the folds either.
+SPREAD_ROWS = 1500
 # Trees of a forest; the density of its mixtures takes time in proportion.
 TREES = 25
 
@@ -85,7 +87,7 @@ def _regressors(size: Size) -> dict[str, Any]:
         "forest": BaggingRegressor(
             DecisionTreeRegressor(pruning=0.0, max_features=1 / 3), n_estimators=TREES, random_state=0
         ),
-        "boosting": Conformal(BoostedTreesRegressor(), cv=5, spread="learn"),
+        "boosting": Conformal(BoostedTreesRegressor(), cv=5, spread="learn" if size.rows >= SPREAD_ROWS else None),
         AVERAGE: ModelAverage([("linear", LinearRegression())], weights="stacking"),
     }
 
