@@ -45,13 +45,14 @@ _MEMBERS = {
             SpikeSlabClassifier SpikeSlabRegressor forward_selection hard_threshold lasso_path soft_threshold
         """,
         "study": "Study analyze",
+        "trees": "DecisionStump DecisionTreeClassifier DecisionTreeRegressor",
         "io": "Preparation TableModel load read_table save",
     }.items()
 }
 _PACKAGES = (
     "distributions", "ensemble", "estimator", "features", "gp", "inference", "io", "kernel_machines", "kernels",
     "learning", "likelihoods", "linalg", "linear", "metrics", "params", "penalized", "plots", "report", "selection",
-    "sparse", "study", "subsets",
+    "sparse", "study", "subsets", "trees",
 )  # fmt: skip
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 

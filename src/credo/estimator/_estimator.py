@@ -70,12 +70,14 @@ class Estimator(FittedState, BaseEstimator):
     noise_std_: float
     prior_precision_: float
 
-    # Whether X may be a scipy sparse matrix or array.
+    # Whether X may be a scipy sparse matrix or array, and whether it may have missing values (NaN).
     _accepts_sparse = False
+    _accepts_nan = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
+        tags.input_tags.allow_nan = self._accepts_nan
         return tags
 
     def _check_state(self) -> None:
@@ -116,7 +118,8 @@ class Estimator(FittedState, BaseEstimator):
                 f"takes {size:.3g} MB, or use an estimator that accepts sparse X, such as LinearRegression, Ridge, "
                 "Lasso, LogisticRegression or SparseLogisticRegression (docs/sparse-input.md lists them)"
             )
-        options = {"dtype": np.float64, "accept_sparse": self._sparse_format()} | y
+        finite = "allow-nan" if self._accepts_nan else True
+        options = {"dtype": np.float64, "accept_sparse": self._sparse_format(), "ensure_all_finite": finite} | y
         if not reset and getattr(self, "names_carried_", False) and not nw.dependencies.is_into_dataframe(X):
             # An array without names, such as a slice, would make scikit-learn warn.
             if "y" not in y:

@@ -1,0 +1,150 @@
+"""Compiled loops over trees and stumps; `tests/reference/trees.py` has them in plain NumPy."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo._jit import njit
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Splits whose gains differ by less than this share are equal, and the first of them is taken.
+TIE = 1e-12
+
+
+@njit(nogil=True, cache=True)
+def find_leaves(
+    left: Index, right: Index, feature: Index, threshold: Array, missing_left: NDArray[np.bool_], X: Array
+) -> Index:
+    """The leaf of each row of X: left where x ≤ threshold. A leaf has no left child: left < 0."""
+    found = np.empty(X.shape[0], dtype=np.intp)
+    for i in range(X.shape[0]):
+        node = 0
+        while left[node] >= 0:
+            x = X[i, feature[node]]
+            goes_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
+            node = left[node] if goes_left else right[node]
+        found[i] = node
+    return found
+
+
+@njit(nogil=True, cache=True)
+def pruned(left: Index, right: Index, risk: Array, alpha: float) -> Index:
+    """The left children of the subtree with the smallest Σ risk of its leaves + alpha · number of leaves; −1 in leaves.
+
+    Children have larger indices than their parents, so that one pass from the last node to the first decides.
+    """
+    kept, best = left.copy(), risk + alpha
+    for node in range(len(left) - 1, -1, -1):
+        if left[node] >= 0:
+            split = best[left[node]] + best[right[node]]
+            if split < best[node] * (1.0 - TIE):
+                best[node] = split
+            else:
+                kept[node] = -1
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def best_split(
+    order: NDArray[np.int32], last: NDArray[np.bool_], code: Index, weight: Array, n_classes: int, by_error: bool
+) -> tuple[int, int]:
+    """The column and the place in its order after which to split the rows; −1, −1 where every column is constant.
+
+    `order[j]` has the rows by the values of column j, and `last[j]` marks the last of equal values. The split has the
+    least weighted Gini impurity, whose gain is Σ a²/A + Σ b²/B for the class weights a and b on the two sides with
+    totals A and B; or the least weighted error, whose gain is max a + max b. Sums of squares are updated row by row,
+    and fractions compared without dividing.
+    """
+    total = np.zeros(n_classes)
+    for i in range(len(code)):
+        total[code[i]] += weight[i]
+    everything, squares = total.sum(), (total * total).sum()
+    column, place, best, best_bottom = -1, -1, -1.0, 1.0
+    low, high = np.empty(n_classes), np.empty(n_classes)
+    for j in range(order.shape[0]):
+        low[:], high[:] = 0.0, total
+        A, square_low, square_high = 0.0, 0.0, squares
+        rows, ends = order[j], last[j]
+        for p in range(len(code) - 1):
+            i = rows[p]
+            w, k = weight[i], code[i]
+            A += w
+            square_low += w * (2.0 * low[k] + w)
+            square_high -= w * (2.0 * high[k] - w)
+            low[k] += w
+            high[k] -= w
+            if not ends[p]:
+                continue
+            if by_error:
+                top, bottom = low.max() + high.max(), 1.0
+            else:
+                B = everything - A
+                top, bottom = square_low * B + square_high * A, A * B
+            if top * best_bottom > best * bottom * (1.0 + TIE):
+                column, place, best, best_bottom = j, p, top, bottom
+    return column, place
+
+
+@njit(nogil=True, cache=True)
+def boost_stumps(
+    order: NDArray[np.int32],
+    last: NDArray[np.bool_],
+    X: Array,
+    code: Index,
+    weight: Array,
+    n_classes: int,
+    by_error: bool,
+    start: int,
+    stop: int,
+    feature: Index,
+    threshold: Array,
+    label: Index,
+    error: Array,
+    kept: Array,
+) -> int:
+    """Rounds `start` to `stop` of AdaBoost (SAMME: Zhu, Zou, Rosset & Hastie 2009), in place; returns the rounds done.
+
+    A round fits a stump (feature, threshold, and the class with the most weight on each side), measures its weighted
+    error ε and multiplies the weights of the rows that it gets wrong by (1 − ε)/ε · (K − 1); the weights then sum to
+    one. The last round is one without error, or one that is no better than chance, ε ≥ 1 − 1/K.
+    Where `kept` has rows, the weights with which each round starts are written there.
+    """
+    n = len(code)
+    above = np.empty(n, dtype=np.uint8)
+    for m in range(start, stop):
+        if kept.shape[0] > 0:
+            kept[m] = weight
+        j, place = best_split(order, last, code, weight, n_classes, by_error)
+        cut = np.finfo(np.float64).max
+        if j >= 0:
+            a, b = X[order[j, place], j], X[order[j, place + 1], j]
+            cut = 0.5 * a + 0.5 * b
+            cut = a if cut >= b else cut
+        j = max(j, 0)
+        votes = np.zeros((2, n_classes))
+        for i in range(n):
+            above[i] = 1 if X[i, j] > cut else 0
+            votes[above[i], code[i]] += weight[i]
+        for side in range(2):
+            label[m, side] = np.argmax(votes[side])
+            votes[side, label[m, side]] = 0.0
+        feature[m], threshold[m], error[m] = j, cut, votes.sum() / weight.sum()
+        if error[m] <= 0.0 or error[m] >= 1.0 - 1.0 / n_classes - TIE:
+            return m + 1
+        factor, total = (1.0 - error[m]) / error[m] * (n_classes - 1.0), 0.0
+        for i in range(n):
+            if code[i] != label[m, above[i]]:
+                weight[i] *= factor
+            total += weight[i]
+        for i in range(n):
+            weight[i] /= total
+    return stop
+
+
+@njit(nogil=True, cache=True)
+def vote(feature: Index, threshold: Array, label: Index, alpha: Array, X: Array, F: Array) -> None:
+    """Add the weight alpha of each stump to the class that it gives to a row: F has a column for each class."""
+    for i in range(X.shape[0]):
+        for m in range(len(feature)):
+            F[i, label[m, 1 if X[i, feature[m]] > threshold[m] else 0]] += alpha[m]
