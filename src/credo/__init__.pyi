@@ -25,6 +25,7 @@ from credo import sparse as sparse
 from credo import study as study
 from credo import subsets as subsets
 from credo import trees as trees
+from credo.ensemble import AdaBoostClassifier as AdaBoostClassifier
 from credo.linear import BaselineClassifier as BaselineClassifier
 from credo.linear import BaselineRegressor as BaselineRegressor
 from credo.linear import BayesianLinearRegression as BayesianLinearRegression

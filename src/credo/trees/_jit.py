@@ -52,37 +52,42 @@ def best_split(
     """The column and the place in its order after which to split the rows; −1, −1 where every column is constant.
 
     `order[j]` has the rows by the values of column j, and `last[j]` marks the last of equal values. The split has the
-    least weighted Gini impurity, whose gain is Σ a²/A + Σ b²/B for the class weights a and b on the two sides with
-    totals A and B; or the least weighted error, whose gain is max a + max b. Sums of squares are updated row by row,
-    and fractions compared without dividing.
+    least weighted Gini impurity, or the least weighted error. The decrease of the impurity is Σ_k S_k²/(A(W − A)) for
+    S_k = a_k − A p_k: a_k are the class weights on the left, A their sum, p_k the shares of the classes in all rows and
+    W the total weight. Fractions are compared without dividing. Two classes have S_1 = −S_0.
     """
+    n = len(code)
     total = np.zeros(n_classes)
-    for i in range(len(code)):
+    for i in range(n):
         total[code[i]] += weight[i]
-    everything, squares = total.sum(), (total * total).sum()
+    W = total.sum()
+    share = total / W
+    pair = np.empty((n, 2))
+    for i in range(n):
+        pair[i, 0], pair[i, 1] = weight[i], weight[i] * ((code[i] == 1) - share[1])
     column, place, best, best_bottom = -1, -1, -1.0, 1.0
-    low, high = np.empty(n_classes), np.empty(n_classes)
+    low = np.empty(n_classes)
     for j in range(order.shape[0]):
-        low[:], high[:] = 0.0, total
-        A, square_low, square_high = 0.0, 0.0, squares
-        rows, ends = order[j], last[j]
-        for p in range(len(code) - 1):
-            i = rows[p]
-            w, k = weight[i], code[i]
-            A += w
-            square_low += w * (2.0 * low[k] + w)
-            square_high -= w * (2.0 * high[k] - w)
-            low[k] += w
-            high[k] -= w
-            if not ends[p]:
-                continue
-            if by_error:
-                top, bottom = low.max() + high.max(), 1.0
+        A, S1 = 0.0, 0.0
+        low[:] = 0.0
+        for p in range(n - 1):
+            i = order[j, p]
+            A += pair[i, 0]
+            if n_classes == 2 and not by_error:
+                S1 += pair[i, 1]
+                top = S1 * S1
             else:
-                B = everything - A
-                top, bottom = square_low * B + square_high * A, A * B
-            if top * best_bottom > best * bottom * (1.0 + TIE):
-                column, place, best, best_bottom = j, p, top, bottom
+                low[code[i]] += weight[i]
+                top = 0.0
+                if last[j, p] and by_error:
+                    top = low.max() + (total - low).max()
+                elif last[j, p]:
+                    for k in range(n_classes):
+                        top += (low[k] - A * share[k]) ** 2
+            if last[j, p]:
+                bottom = 1.0 if by_error else A * (W - A)
+                if bottom > 0.0 and top * best_bottom > best * bottom * (1.0 + TIE):
+                    column, place, best, best_bottom = j, p, top, bottom
     return column, place
 
 

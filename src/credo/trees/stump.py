@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 
 from credo.deadlines import check
 from credo.estimator import Result, check_places, check_shapes, choice
@@ -58,6 +59,11 @@ class DecisionStump(TreeClassifier):
     def __init__(self, *, criterion: Literal["gini", "error"] = "gini", class_weight: Any = None) -> None:
         self.criterion = criterion
         self.class_weight = class_weight
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""
@@ -126,15 +132,14 @@ class SortedColumns:
 
 @dataclass(frozen=True)
 class Stumps:
-    """Stumps of a boosted classifier: column, threshold and the class on each side, and the weights of their votes."""
+    """Stumps of a boosted classifier: column, threshold, and the class on each side."""
 
     feature: Index
     threshold: Array
     label: Index
-    alpha: Array
 
     def _check_state(self) -> None:
-        check_shapes(self, {"s": 2}, feature="m", threshold="m", label="m s", alpha="m")
+        check_shapes(self, {"s": 2}, feature="m", threshold="m", label="m s")
         check_places(self, "feature", 2**31)
         check_places(self, "label", 2**31)
 
@@ -144,19 +149,19 @@ class Stumps:
     def part(self, start: int, stop: int) -> Stumps:
         """Those of some rounds."""
         rounds = slice(start, stop)
-        return Stumps(self.feature[rounds], self.threshold[rounds], self.label[rounds], self.alpha[rounds])
+        return Stumps(self.feature[rounds], self.threshold[rounds], self.label[rounds])
 
-    def votes(self, rows: Array, n_classes: int) -> Array:
-        """The sum of the weights of the stumps that vote for each class, shape (n_samples, n_classes)."""
+    def votes(self, rows: Array, alpha: Array, n_classes: int) -> Array:
+        """The sum of the weights alpha of the stumps that vote for each class, shape (n_samples, n_classes)."""
         F = np.zeros((len(rows), n_classes))
-        vote(self.feature, self.threshold, self.label, self.alpha, np.ascontiguousarray(rows), F)
+        vote(self.feature, self.threshold, self.label, alpha, np.ascontiguousarray(rows), F)
         return F
 
 
 def boosted_stumps(
     columns: SortedColumns, codes: Index, weight: Array, n_classes: int, *, criterion: str, n_rounds: int, keep: bool
 ) -> tuple[Stumps, Array, Array]:
-    """AdaBoost with stumps: the stumps with alpha unset, their errors, and the weights of each round if `keep`.
+    """AdaBoost with stumps: the stumps, their errors, and the weights of each round if `keep`.
 
     `weight` is that of the first round, and afterwards that of the round that would follow the last.
     """
@@ -174,7 +179,7 @@ def boosted_stumps(
         done = int(ended)
         if error[done - 1] <= 0.0 or error[done - 1] >= chance(n_classes) or done < stop:
             break
-    found = Stumps(feature[:done], threshold[:done], label[:done], np.zeros(done))
+    found = Stumps(feature[:done], threshold[:done], label[:done])
     return found, error[:done], kept[:done]
 
 
