@@ -35,6 +35,9 @@ VARIANTS = {
         {"search": "gibbs", "random_state": 0, "n_draws": 300},
     ],
     "TransformedTarget": [{"transformation": "yeo-johnson"}],
+    "DecisionTreeClassifier": [{"pruning": 0.05, "min_leaf": 5.0}],
+    "DecisionTreeRegressor": [{"pruning": 0.0}],
+    "AdaBoostClassifier": [{"calibrate": False}],
     "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
 }
 
@@ -42,7 +45,7 @@ VARIANTS = {
 MEMBERS: dict[str, dict[type, dict]] = {}
 
 # What these keep doesn't depend on how fine their grids are; a hundred penalties for each of five folds take seconds.
-LIGHTER = {"SparseLogisticRegressionCV": {"n_alphas": 15}}
+LIGHTER = {"SparseLogisticRegressionCV": {"n_alphas": 15}, "AdaBoostClassifier": {"n_rounds": 20}}
 
 
 def exported_classes() -> list[type]:
