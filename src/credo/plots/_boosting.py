@@ -15,7 +15,7 @@ from credo.plots._data import rows_for, some
 from credo.plots._inclusion import panel_grid
 from credo.plots._labels import name_axis
 from credo.plots._regions import Plane, plane
-from credo.plots._style import ALERT, INK, MUTED, canvas
+from credo.plots._style import ALERT, INK, MUTED, canvas, key
 
 Array = NDArray[np.float64]
 
@@ -89,12 +89,12 @@ def adaboost_rounds(
             weight = _weights(model, on_rows, codes, m - 1)
             before = on_mesh[m - 2] if m > 1 else np.zeros_like(on_mesh[0])
             _round(panel, ground, on_mesh[m - 1], on_mesh[m - 1] - before)
-            _dots(panel, rows[:, ground.drawn], codes, weight, model.classes_.tolist(), max_points)
+            _dots(panel, rows[:, ground.drawn], codes, weight, max_points)
             error = model.errors_[-1 if model.boosted_.stopped == "perfect" else m - 1]
             panel.set_title(f"round {m}: error {error:.2f}", fontsize=8.5)
-        _legend(ax)
-        ax.set_xlabel(ground.names[0], labelpad=4, parse_math=False)
-        ax.set_ylabel(ground.names[1], labelpad=4, parse_math=False)
+        _legend(ax, model.classes_.tolist())
+        ax.set_xlabel(ground.names[0], labelpad=14, parse_math=False)
+        ax.set_ylabel(ground.names[1], labelpad=20, parse_math=False)
         return found
 
 
@@ -131,26 +131,28 @@ def _round(ax: Axes, ground: Plane, votes: Array, own: Array) -> None:
                     zorder=2,
                 )  # fmt: skip
     ax.set(xlim=(ground.across[0], ground.across[-1]), ylim=(ground.up[0], ground.up[-1]))
+    if len(np.unique(own.argmax(axis=1))) == 1:
+        ax.text(0.5, 0.02, "learner: one class here", color=MUTED, fontsize=6.5, ha="center", transform=ax.transAxes)
 
 
-def _dots(
-    ax: Axes, places: Array, codes: NDArray[np.intp], weight: Array, classes: list[Any], max_points: int
-) -> None:  # fmt: skip
+def _dots(ax: Axes, places: Array, codes: NDArray[np.intp], weight: Array, max_points: int) -> None:
     kept = some(np.ones(len(places), dtype=bool), at_most=max_points)
     area = np.minimum(_MEAN_AREA * weight * len(weight), _MOST_AREA)
-    for k, label in enumerate(classes):
+    for k in np.unique(codes):
         rows = kept[codes[kept] == k]
         ax.scatter(
             places[rows, 0], places[rows, 1], s=area[rows], marker=shape(k), color=color(k), alpha=0.75,
-            edgecolors="#ffffff", linewidths=0.4, zorder=3, label=title(label),
+            edgecolors="#ffffff", linewidths=0.4, zorder=3,
         )  # fmt: skip
     ax.tick_params(length=2.0, labelsize=6.5)
 
 
-def _legend(ax: Axes) -> None:
+def _legend(ax: Axes, classes: list[Any]) -> None:
+    for k, label in enumerate(classes):
+        ax.plot([], [], shape(k), color=color(k), markersize=4.5, linestyle="none", label=title(label))
     ax.plot([], [], color=MUTED, linestyle="dashed", linewidth=1.3, label="learner of the round")
     ax.plot([], [], color=INK, linewidth=1.5, label="all votes so far")
-    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.04), ncols=2, frameon=False, borderaxespad=0.0)
+    key(ax, columns=None)
 
 
 def losses(*, limit: float = 2.0, ax: Axes | None = None) -> Axes:
