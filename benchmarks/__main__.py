@@ -10,6 +10,7 @@ SUITES = {
     "gp": "Gaussian processes",
     "classification": "Classifiers",
     "sparse": "Sparse models",
+    "boosting": "Boosted stumps",
 }
 
 

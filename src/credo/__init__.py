@@ -26,6 +26,7 @@ _MEMBERS = {
             AdaBoostClassifier BaggingClassifier BaggingRegressor Committee Conformal Diagnosis ModelAverage
             TransformedTarget choose_transform
         """,
+        "ensemble": "AdaBoostClassifier TransformedTarget choose_transform",
         "features": "Custom Fourier Polynomial Radial Sigmoid Step Words",
         "gp": "GPClassifier GPRegressor Minimizer Paths expected_improvement log_expected_improvement",
         "kernel_machines": "KernelPerceptron KernelRidge NadarayaWatson SoftNeighborsClassifier",
@@ -48,10 +49,7 @@ _MEMBERS = {
             SpikeSlabClassifier SpikeSlabRegressor forward_selection hard_threshold lasso_path soft_threshold
         """,
         "study": "Study analyze",
-        "trees": """
-            BoostedTreesClassifier BoostedTreesRegressor DecisionStump DecisionTreeClassifier
-            DecisionTreeRegressor
-        """,
+        "trees": "DecisionStump DecisionTreeClassifier DecisionTreeRegressor",
         "io": "Preparation TableModel load read_table save",
     }.items()
 }

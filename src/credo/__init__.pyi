@@ -24,8 +24,8 @@ from credo import selection as selection
 from credo import sparse as sparse
 from credo import study as study
 from credo import subsets as subsets
-from credo.ensemble import BaggingClassifier as BaggingClassifier
-from credo.ensemble import BaggingRegressor as BaggingRegressor
+from credo import trees as trees
+from credo.ensemble import AdaBoostClassifier as AdaBoostClassifier
 from credo.linear import BaselineClassifier as BaselineClassifier
 from credo.linear import BaselineRegressor as BaselineRegressor
 from credo.linear import BayesianLinearRegression as BayesianLinearRegression
@@ -40,7 +40,9 @@ from credo.distributions import Categorical as Categorical
 from credo.ensemble import Committee as Committee
 from credo.kernels import Constant as Constant
 from credo.features import Custom as Custom
-from credo.ensemble import Diagnosis as Diagnosis
+from credo.trees import DecisionStump as DecisionStump
+from credo.trees import DecisionTreeClassifier as DecisionTreeClassifier
+from credo.trees import DecisionTreeRegressor as DecisionTreeRegressor
 from credo.distributions import Distribution as Distribution
 from credo.sparse import ElasticNet as ElasticNet
 from credo.distributions import Empirical as Empirical

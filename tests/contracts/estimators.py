@@ -36,6 +36,9 @@ VARIANTS = {
     ],
     "ModelAverage": [{"weights": "stacking"}],
     "TransformedTarget": [{"transformation": "yeo-johnson"}],
+    "DecisionTreeClassifier": [{"pruning": 0.05, "min_leaf": 5.0}],
+    "DecisionTreeRegressor": [{"pruning": 0.0}],
+    "AdaBoostClassifier": [{"calibrate": False}],
     "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
 }
 
@@ -54,7 +57,7 @@ MEMBERS: dict[str, dict[type, dict]] = {
 }
 
 # What these keep doesn't depend on how fine their grids are; a hundred penalties for each of five folds take seconds.
-LIGHTER = {"SparseLogisticRegressionCV": {"n_alphas": 15}}
+LIGHTER = {"SparseLogisticRegressionCV": {"n_alphas": 15}, "AdaBoostClassifier": {"n_rounds": 20}}
 
 
 def exported_classes() -> list[type]:

@@ -38,6 +38,10 @@ def knows_offsets(model):
     return getattr(model, "fit_intercept", True)
 
 
+def takes_gaps(model):
+    return model.__sklearn_tags__().input_tags.allow_nan
+
+
 def test_discovery_finds_what_is_there():
     names = {type(model).__name__ for model in regressors()}
     assert {"LinearRegression", "LMSRegression", "Ridge", "BayesianLinearRegression"} <= names
@@ -146,7 +150,9 @@ def test_lives_in_pipelines_and_searches(model):
         model.set_params(alpha=0.01)
     pipeline = make_pipeline(StandardScaler(), clone(model))
     scores = cross_val_score(pipeline, X, y, cv=3)
-    assert (scores > 0.5).all() or not knows_offsets(model)
+    # 26 rows show a tree only a few steps of a plane.
+    enough = 0.1 if isinstance(model, credo.DecisionTreeRegressor) else 0.5
+    assert (scores > enough).all() or not knows_offsets(model)
     # A setting that is worth something here, from bad to good.
     choices = {
         "fit_intercept": [False, True],
@@ -154,6 +160,7 @@ def test_lives_in_pipelines_and_searches(model):
         "bandwidth": [1e3, "loo"],
         "learning_rate": [1e-9, 0.1],
         "prior_inclusion": [1e-100, 0.5],
+        "prior_strength": [1e6, None],
         "estimator": [credo.BayesianLinearRegression(1e9), credo.BayesianLinearRegression()],
         "estimators": [[("only", credo.BayesianLinearRegression(alpha))] for alpha in (1e9, "evidence")],
     }
@@ -214,6 +221,9 @@ BAD_FITS = {
 def test_bad_tables_are_refused_in_words(model):
     for case, (change, message) in BAD_FITS.items():
         X, y = change(*data())
+        if case == "NaN in X" and takes_gaps(model):
+            assert np.isfinite(clone(model).fit(X, y).predict(X)).all()
+            continue
         if case in ("NaN in y", "two targets") and model.__sklearn_tags__().target_tags.multi_output:
             assert clone(model).fit(X, y).predict(X).shape == y.shape
             continue
@@ -237,7 +247,8 @@ def test_bad_rows_at_prediction_are_refused_in_words(model):
     with pytest.raises(Exception, match="not fitted"):
         unfitted.predict_dist(X)
     model = fitted(model, X, y)
-    for rows, message in [(X[:, :2], "2 features"), (X[0], "2D array"), (np.full((1, 3), np.nan), "NaN")]:
+    gap = (np.full((1, 3), np.inf), "infinity") if takes_gaps(model) else (np.full((1, 3), np.nan), "NaN")
+    for rows, message in [(X[:, :2], "2 features"), (X[0], "2D array"), gap]:
         with pytest.raises(ValueError, match=message):
             model.predict_dist(rows)
 

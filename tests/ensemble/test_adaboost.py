@@ -88,7 +88,7 @@ def test_stumps_boost_the_sphere_of_the_textbook():
 
 
 def test_calibration_improves_log_loss_and_reliability():
-    X, y = sphere(1000, 0)
+    X, y = sphere(400, 0)
     new, truth = sphere(4000, 1)
     raw, calibrated = (AdaBoostClassifier(n_rounds=300, calibrate=on).fit(X, y) for on in (False, True))
     before, after = (log_loss(truth, model.predict_proba(new)) for model in (raw, calibrated))

@@ -10,10 +10,12 @@ from matplotlib.figure import Figure
 
 import credo.plots as plots
 from credo.distributions import Categorical, Normal
+from credo.ensemble import AdaBoostClassifier
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LogisticRegression
 from credo.sparse import LassoCV, SpikeSlabRegressor
+from credo.trees import DecisionTreeClassifier
 
 NAMES = [
     "$0_$5",
@@ -28,7 +30,7 @@ NAMES = [
     "",
 ]
 # Figures and other members that draw no names from data.
-WITHOUT_NAMES = {"calibration", "evidence_surface", "model_scores", "prior_draws", "shorten", "style", "svg"}
+WITHOUT_NAMES = {"calibration", "evidence_surface", "losses", "model_scores", "prior_draws", "shorten", "style", "svg"}
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,8 @@ def fitted():
         "logistic": LogisticRegression(alpha=1.0).fit(two, labels),
         "bayes": BayesianLogisticRegression().fit(two, labels),
         "curve": BayesianLogisticRegression().fit(X.iloc[:, :1], labels),
+        "tree": DecisionTreeClassifier().fit(two, labels),
+        "boosted": AdaBoostClassifier(n_rounds=3, calibrate=False).fit(two, labels),
         "classes": GPClassifier(hyperparameters="fixed").fit(two, labels),
     }
 
@@ -67,6 +71,7 @@ def classes(n):
 
 
 DRAWINGS = {
+    "adaboost_rounds": lambda m, name, ax: plots.adaboost_rounds(m["boosted"], m["two"], m["labels"], n=20, ax=ax),
     "band": lambda m, name, ax: plots.band(np.arange(3.0), Normal(np.zeros(3), np.ones(3)), name=name, ax=ax),
     "bars": lambda m, name, ax: plots.bars(NAMES, np.arange(len(NAMES)) + 1.0, label=name, ax=ax),
     "coefficient_density": lambda m, name, ax: plots.coefficient_density(m["subsets"], ax=ax),
@@ -89,6 +94,7 @@ DRAWINGS = {
     "roc": lambda m, name, ax: plots.roc(classes(40), law(4, 40), ax=ax),
     "sigmoid": lambda m, name, ax: plots.sigmoid(m["curve"], m["X"].iloc[:, 0], m["labels"], name=name, ax=ax),
     "top_models": lambda m, name, ax: plots.top_models(m["subsets"], ax=ax),
+    "tree": lambda m, name, ax: plots.tree(m["tree"], ax=ax),
     "weight_posterior": lambda m, name, ax: plots.weight_posterior(m["linear"], ax=ax),
 }
 

@@ -8,9 +8,9 @@ several threads. Colours are safe for colour-blind readers, and what is marked b
 Members
     held-out numbers      `predicted_vs_actual`, `residuals`, `over_time`, `calibration` (PIT histogram)
     held-out classes      `reliability`, `roc`, `confusion`
-    functions             `band` (a model of one input), `prior_draws` (a kernel), `next_points` (where to measure),
-                          `bagged_curves` (the members of an ensemble and their average)
-    classifiers           `decision_regions` (two inputs), `sigmoid` (one input)
+    functions             `band` (a model of one input), `prior_draws` (a kernel), `next_points` (where to measure)
+    classifiers           `decision_regions` (two inputs), `sigmoid` (one input), `losses` (of the margin)
+    trees, boosting       `tree`, `adaboost_rounds` (several Axes)
     coefficients          `coefficients`, `coefficient_path` (lasso), `weight_posterior` (two weights)
     hyperparameters       `evidence_surface`, `relevances`, `relevance_trace`
     posterior of subsets  `inclusions`, `model_scores`, `top_models`, `coefficient_density` (several Axes)
@@ -27,6 +27,7 @@ if find_spec("matplotlib") is None:
 from credo.plots._bagged import bagged_curves
 from credo.plots._band import band, prior_draws
 from credo.plots._bars import bars, coefficients
+from credo.plots._boosting import adaboost_rounds, losses
 from credo.plots._confusion import confusion
 from credo.plots._evidence import evidence_surface
 from credo.plots._held_out import calibration, over_time, predicted_vs_actual, residuals
@@ -41,11 +42,12 @@ from credo.plots._relevance import relevance_trace, relevances
 from credo.plots._sigmoid import sigmoid
 from credo.plots._style import style
 from credo.plots._svg import svg
+from credo.plots._tree import tree
 from credo.plots._weights import weight_posterior
 
 __all__ = [
-    "bagged_curves", "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients",
-    "confusion", "decision_regions", "evidence_surface", "inclusions", "model_scores", "next_points", "over_time",
-    "predicted_vs_actual", "prior_draws", "relevance_trace", "relevances", "reliability", "residuals", "roc",
-    "shorten", "sigmoid", "style", "svg", "top_models", "weight_posterior",
+    "adaboost_rounds", "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients",
+    "confusion", "decision_regions", "evidence_surface", "inclusions", "losses", "model_scores", "next_points",
+    "over_time", "predicted_vs_actual", "prior_draws", "relevance_trace", "relevances", "reliability",
+    "residuals", "roc", "shorten", "sigmoid", "style", "svg", "top_models", "tree", "weight_posterior",
 ]  # fmt: skip

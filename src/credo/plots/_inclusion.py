@@ -174,7 +174,7 @@ def coefficient_density(
     across = min(len(places), 4 if len(places) > 6 else 3)
     down = -(-len(places) // across)
     with canvas(ax, size=(0.5 + 1.75 * across, 0.5 + 1.35 * down)) as ax:
-        panels = _panels(ax, len(places), across, down)
+        panels = panel_grid(ax, len(places), across, down)
         for k, (panel, place) in enumerate(zip(panels, places, strict=True)):
             _draw(panel, model.coefficient(place), shorten(names[place], width=16))
             panel.tick_params(labelleft=k % across == 0)
@@ -185,7 +185,7 @@ def coefficient_density(
         return panels
 
 
-def _panels(ax: Axes, n: int, across: int, down: int) -> NDArray[np.object_]:
+def panel_grid(ax: Axes, n: int, across: int, down: int) -> NDArray[np.object_]:
     """Axes in rows from the top left, inside an axes of which only the labels remain."""
     ax.spines[["left", "bottom"]].set_visible(False)
     ax.set(xticks=[], yticks=[])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Estimator, nonnegative, positive, positive_integer
+from credo.estimator import Estimator, check_shapes, nonnegative, positive, positive_integer
 from credo.frames import Table
 from credo.seeds import generator
 from credo.trees._tree import Array, Tree
@@ -19,6 +19,8 @@ class TreeEstimator(Estimator):
 
     tree_: Tree
     feature_importances_: NDArray[np.float64]
+    # Whether each column had missing values.
+    had_missing_: NDArray[np.bool_]
 
     _accepts_nan = True
 
@@ -27,8 +29,7 @@ class TreeEstimator(Estimator):
         split = ~self.tree_.is_leaf
         if split.any() and self.tree_.feature[split].max() >= self.n_features_in_:
             raise ValueError(f"tree_ splits columns beyond the {self.n_features_in_} of the table")
-        if self.feature_importances_.shape != (self.n_features_in_,):
-            raise ValueError(f"feature_importances_ has shape {self.feature_importances_.shape}")
+        check_shapes(self, {"d": self.n_features_in_}, feature_importances_="d", had_missing_="d")
 
     def apply(self, X: Any) -> NDArray[np.intp]:
         """The leaf of each row, as an index of the nodes of `tree_`."""
@@ -37,7 +38,7 @@ class TreeEstimator(Estimator):
     def rules(self) -> str:
         """The tree as indented text: a condition for each branch, and the prediction of each leaf."""
         check_is_fitted(self)
-        return self.tree_.rules(self._feature_names(), self._describe)
+        return self.tree_.rules(self._feature_names(), self.had_missing_, self._describe)
 
     def _leaves(self, rows: Array) -> NDArray[np.intp]:
         return self.tree_.find_leaves(np.ascontiguousarray(rows))
@@ -46,8 +47,9 @@ class TreeEstimator(Estimator):
         """What is predicted in a node, in a few words."""
         raise NotImplementedError
 
-    def _keep(self, tree: Tree) -> None:
+    def _keep(self, tree: Tree, rows: Array) -> None:
         self.tree_ = tree.compact()
+        self.had_missing_ = np.asarray(np.isnan(rows).any(axis=0))
         self.feature_importances_ = self.tree_.importances(self.n_features_in_)
 
     def _table(self, title: str, more: list[tuple[str, Any]]) -> Table:

@@ -102,15 +102,18 @@ class Tree:
         total = np.bincount(self.feature[split], np.maximum(gain, 0.0), minlength=n_features)
         return total / total.sum() if total.sum() > 0 else np.zeros(n_features)
 
-    def rules(self, names: Sequence[str], describe: Callable[[int], str]) -> str:
-        """The tree as indented text, with the description of each leaf."""
-        return "\n".join(self._lines(0, "", names, describe))
+    def rules(self, names: Sequence[str], had_missing: NDArray[np.bool_], describe: Callable[[int], str]) -> str:
+        """The tree as indented text, with the description of each leaf; missing values only where there were some."""
+        return "\n".join(self._lines(0, "", names, had_missing, describe))
 
-    def _lines(self, node: int, indent: str, names: Sequence[str], describe: Callable[[int], str]) -> Iterator[str]:
+    def _lines(
+        self, node: int, indent: str, names: Sequence[str], had_missing: NDArray[np.bool_],
+        describe: Callable[[int], str],
+    ) -> Iterator[str]:  # fmt: skip
         if self.left[node] < 0:
             yield f"{indent}{describe(node)}"
             return
-        name, cut, missing = names[self.feature[node]], f"{self.threshold[node]:.6g}", self.missing_left[node]
-        for child, sign, goes in ((self.left[node], "≤", missing), (self.right[node], ">", not missing)):
-            yield f"{indent}{name} {sign} {cut}{' or missing' if goes else ''}"
-            yield from self._lines(int(child), indent + "│  ", names, describe)
+        j, cut, to_left = self.feature[node], f"{self.threshold[node]:.6g}", self.missing_left[node]
+        for child, sign, goes in ((self.left[node], "≤", to_left), (self.right[node], ">", not to_left)):
+            yield f"{indent}{names[j]} {sign} {cut}{' or missing' if goes and had_missing[j] else ''}"
+            yield from self._lines(int(child), indent + "│  ", names, had_missing, describe)

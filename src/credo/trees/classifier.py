@@ -129,7 +129,7 @@ class DecisionTreeClassifier(TreeClassifier):
             self.pruning_, prior = self._by_held_out(sample, grow, frequencies)
         else:
             self.pruning_, prior = float(self.pruning), None
-        self._keep(tree.pruned(self.pruning_ * tree.risk[0]) if self.pruning_ > 0 else tree)
+        self._keep(tree.pruned(self.pruning_ * tree.risk[0]) if self.pruning_ > 0 else tree, rows)
         counts = self.tree_.value[self.tree_.is_leaf]
         self.prior_ = prior or DirichletPrior.by_evidence(frequencies, counts, self.prior_strength)
         how = "cross-validated" if self.pruning == "held-out" else "given"

@@ -116,7 +116,7 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         if prior is None:
             prior = NormalPrior.fitted(_statistics(tree)[tree.is_leaf], strength=self.prior_strength)
         tree.value[:] = tree.value * [scale, scale**2] + [center, 0.0]
-        self._keep(tree)
+        self._keep(tree, rows)
         self.prior_ = prior.in_units(center, scale)
         how = "cross-validated" if self.pruning == "held-out" else "given"
         n_leaves = int(tree.is_leaf.sum())

@@ -74,7 +74,9 @@ class DecisionStump(TreeClassifier):
         j, place = best_split(columns.order, columns.last, codes, weight, n_classes, self.criterion == "error")
         threshold = columns.threshold(j, place) if j >= 0 else np.finfo(np.float64).max
         self.feature_, self.threshold_ = max(int(j), 0), float(threshold)
-        self._keep(_stump_tree(columns.rows[:, self.feature_], threshold, codes, weight, n_classes, self.feature_))
+        self._keep(
+            _stump_tree(columns.rows[:, self.feature_], threshold, codes, weight, n_classes, self.feature_), rows
+        )
         root = self.tree_.value[0] / self.tree_.weight[0]
         self.prior_ = DirichletPrior.by_evidence(root, self.tree_.value[self.tree_.is_leaf], None)
         say = (
