@@ -125,7 +125,8 @@ class ErrorSums:
         pairs = np.where(several, (total - self.squares[used]) / np.where(several, m * (m - 1), 1.0), 0.0)
         average = float(share @ member)
         alone = float(share[several] @ member[several])
-        gains, rates = member - committee, (None, None)
+        gains = member - committee
+        rates: tuple[float | None, float | None] = None, None
         if committee_wrong is not None:
             wrong = self.wrong[used] / m
             gains = wrong - committee_wrong[used]
@@ -151,7 +152,12 @@ def _mean_and_error(values: Array, weight: Array | None) -> tuple[float, float]:
     share = np.ones(len(values)) if weight is None else weight
     share = share / share.sum()
     mean = float(share @ values)
-    return mean, float(np.sqrt(np.sum((share * (values - mean)) ** 2))) if len(values) > 1 else float("nan")
+    if len(values) < 2:
+        return mean, float("nan")
+    # Values are squared errors already, whose squares might overflow.
+    spread = share * (values - mean)
+    size = float(np.abs(spread).max()) or 1.0
+    return mean, size * float(np.sqrt(np.sum((spread / size) ** 2)))
 
 
 def diagnosis_of_numbers(means: Iterable[Array], y: Array, weight: Array | None, rows: str) -> Diagnosis:
@@ -168,15 +174,13 @@ def diagnosis_of_classes(
     tables: Iterable[Array], codes: NDArray[np.intp], weight: Array | None, rows: str
 ) -> Diagnosis:
     """Of members that all predict all rows; `codes` are the columns of the right labels."""
-    every, sums, total = np.arange(len(codes)), None, None
-    for table in tables:
-        if sums is None:
-            sums, total = ErrorSums(len(codes), table.shape[1]), np.zeros(table.shape)
+    every, found = np.arange(len(codes)), list(tables)
+    sums = ErrorSums(len(codes), found[0].shape[1])
+    for table in found:
         error = table.copy()
         error[every, codes] -= 1.0
         sums.add(every, error, (table.argmax(axis=1) != codes).astype(np.float64))
-        total += table
-    assert sums is not None and total is not None
-    found = sums.diagnosis(weight, rows, (total.argmax(axis=1) != codes).astype(np.float64))
-    assert found is not None
-    return found
+    wrong = np.mean(found, axis=0).argmax(axis=1) != codes
+    diagnosis = sums.diagnosis(weight, rows, wrong.astype(np.float64))
+    assert diagnosis is not None
+    return diagnosis
