@@ -39,6 +39,7 @@ _MEMBERS = {
             accuracy brier calibration_curve calibration_error coverage crps log_score pit predictive rmse
             scorer
         """,
+        "mixtures": "GaussianMixture StudentTMixture average_densities",
         "selection": "bic compare description_length",
         "sparse": """
             ElasticNet Lasso LassoCV LassoPath Selection SparseLogisticRegression SparseLogisticRegressionCV
@@ -50,8 +51,8 @@ _MEMBERS = {
 }
 _PACKAGES = (
     "distributions", "ensemble", "estimator", "features", "gp", "inference", "io", "kernel_machines", "kernels",
-    "learning", "likelihoods", "linalg", "linear", "metrics", "params", "penalized", "plots", "report", "selection",
-    "sparse", "study", "subsets",
+    "learning", "likelihoods", "linalg", "linear", "metrics", "mixtures", "params", "penalized", "plots", "report",
+    "selection", "sparse", "study", "subsets",
 )  # fmt: skip
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 
