@@ -59,6 +59,8 @@ from credo.kernels import Matern32 as Matern32
 from credo.kernels import Matern52 as Matern52
 from credo.gp import Minimizer as Minimizer
 from credo.distributions import Mixture as Mixture
+from credo.ensemble import MixtureOfExpertsClassifier as MixtureOfExpertsClassifier
+from credo.ensemble import MixtureOfExpertsRegressor as MixtureOfExpertsRegressor
 from credo.distributions import MultivariateNormal as MultivariateNormal
 from credo.kernel_machines import NadarayaWatson as NadarayaWatson
 from credo.distributions import Normal as Normal

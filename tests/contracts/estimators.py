@@ -36,13 +36,19 @@ VARIANTS = {
     ],
     "TransformedTarget": [{"transformation": "yeo-johnson"}],
     "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
+    "MixtureOfExpertsRegressor": [{"n_experts": 2}],
+    "MixtureOfExpertsClassifier": [{"n_experts": 2, "gate": "hierarchical"}],
 }
 
 # The estimators that models of either task are made of in these tests, by class name.
 MEMBERS: dict[str, dict[type, dict]] = {}
 
 # What these keep doesn't depend on how fine their grids are; a hundred penalties for each of five folds take seconds.
-LIGHTER = {"SparseLogisticRegressionCV": {"n_alphas": 15}}
+LIGHTER = {
+    "SparseLogisticRegressionCV": {"n_alphas": 15},
+    "MixtureOfExpertsRegressor": {"max_experts": 2, "n_restarts": 1},
+    "MixtureOfExpertsClassifier": {"max_experts": 2, "n_restarts": 1},
+}
 
 
 def exported_classes() -> list[type]:

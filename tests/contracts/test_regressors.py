@@ -153,6 +153,7 @@ def test_lives_in_pipelines_and_searches(model):
         "noise": [1e3, "learn"],
         "bandwidth": [1e3, "loo"],
         "prior_inclusion": [1e-100, 0.5],
+        "n_experts": [8, 1],
         "estimator": [credo.BayesianLinearRegression(1e9), credo.BayesianLinearRegression()],
     }
     name = next(name for name in choices if hasattr(model, name))

@@ -64,7 +64,7 @@ class Components:
     @cached_property
     def inverse_roots(self) -> Array:
         """L⁻¹ of each component, by which many rows are multiplied."""
-        return np.linalg.inv(self.roots) if self.is_full else 1.0 / self.roots
+        return np.asarray(np.linalg.inv(self.roots) if self.is_full else 1.0 / self.roots)
 
     def whitened(self, X: Array, k: int) -> Array:
         """z for each row, (n, d)."""

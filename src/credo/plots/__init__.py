@@ -12,6 +12,7 @@ Members
     classifiers           `decision_regions` (two inputs), `sigmoid` (one input)
     coefficients          `coefficients`, `coefficient_path` (lasso), `weight_posterior` (two weights)
     hyperparameters       `evidence_surface`, `relevances`, `relevance_trace`
+    combined models       `expert_regions` (mixture of experts), `weights_by_rows` (averaged models)
     posterior of subsets  `inclusions`, `model_scores`, `top_models`, `coefficient_density` (several Axes)
     anything              `bars`, `style` (a context), `svg` (a figure as text for a web page), `shorten` (long names)
 
@@ -23,10 +24,12 @@ from importlib.util import find_spec
 if find_spec("matplotlib") is None:
     raise ImportError("credo.plots draws with matplotlib, which is not installed: pip install 'credo[plots]'")
 
+from credo.plots._averages import weights_by_rows
 from credo.plots._band import band, prior_draws
 from credo.plots._bars import bars, coefficients
 from credo.plots._confusion import confusion
 from credo.plots._evidence import evidence_surface
+from credo.plots._experts import expert_regions
 from credo.plots._held_out import calibration, over_time, predicted_vs_actual, residuals
 from credo.plots._inclusion import coefficient_density, inclusions
 from credo.plots._labels import shorten
@@ -43,7 +46,7 @@ from credo.plots._weights import weight_posterior
 
 __all__ = [
     "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients", "confusion",
-    "decision_regions", "evidence_surface", "inclusions", "model_scores", "next_points", "over_time",
+    "decision_regions", "evidence_surface", "expert_regions", "inclusions", "model_scores", "next_points", "over_time",
     "predicted_vs_actual", "prior_draws", "relevance_trace", "relevances", "reliability", "residuals", "roc",
-    "shorten", "sigmoid", "style", "svg", "top_models", "weight_posterior",
+    "shorten", "sigmoid", "style", "svg", "top_models", "weight_posterior", "weights_by_rows",
 ]  # fmt: skip
