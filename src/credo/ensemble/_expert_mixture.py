@@ -75,6 +75,11 @@ class MixtureOfExperts(Estimator):
         check_is_fitted(self)
         return self.gate_.n_experts
 
+    @property
+    def n_iter_(self) -> int:
+        check_is_fitted(self)
+        return self.result_.n_iter
+
     def _settings(self) -> dict[str, Any]:
         if not isinstance(self.n_restarts, int) or self.n_restarts < 0:
             raise ValueError(f"n_restarts must be a whole number that is not negative; got {self.n_restarts!r}")

@@ -37,7 +37,8 @@ LEAST_SHARE = 1e-4
 class Experts(Protocol):
     """What EM needs of experts."""
 
-    penalty: float
+    @property
+    def penalty(self) -> float: ...
 
     def fitted(self, phi: Array, y: Array, mass: Array) -> Self: ...
 

@@ -41,9 +41,9 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
         "hierarchical" is a binary tree of logistic gates (Jordan & Jacobs 1994).
     gate_precision : float, default 0.01
         Precision of the normal prior of the gate's weights, for standardized columns. It keeps them finite.
-    max_experts : int, default 5
+    max_experts : int, default 8
         For "bic".
-    n_restarts : int, default 7
+    n_restarts : int, default 4
         Further starts of EM; the best are continued.
     max_iter : int, default 300
         Iterations of EM.
@@ -84,8 +84,8 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
         expert: Any = None,
         gate: str = "softmax",
         gate_precision: float = 0.01,
-        max_experts: int = 5,
-        n_restarts: int = 7,
+        max_experts: int = 8,
+        n_restarts: int = 4,
         max_iter: int = 300,
         tol: float = 1e-5,
         random_state: Any = 0,
@@ -210,11 +210,11 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         "hierarchical" is a binary tree of logistic gates (Jordan & Jacobs 1994).
     gate_precision : float, default 0.01
         Precision of the normal prior of the gate's weights, for standardized columns. It keeps them finite.
-    prior_precision : float, default 1.0
+    expert_precision : float, default 1.0
         The same for the experts' weights.
-    max_experts : int, default 5
+    max_experts : int, default 8
         For "bic".
-    n_restarts : int, default 7
+    n_restarts : int, default 4
         Further starts of EM; the best are continued.
     max_iter : int, default 300
         Iterations of EM.
@@ -252,9 +252,9 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         expert: Any = None,
         gate: str = "softmax",
         gate_precision: float = 0.01,
-        prior_precision: float = 1.0,
-        max_experts: int = 5,
-        n_restarts: int = 7,
+        expert_precision: float = 1.0,
+        max_experts: int = 8,
+        n_restarts: int = 4,
         max_iter: int = 300,
         tol: float = 1e-5,
         random_state: Any = 0,
@@ -263,7 +263,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         self.expert = expert
         self.gate = gate
         self.gate_precision = gate_precision
-        self.prior_precision = prior_precision
+        self.expert_precision = expert_precision
         self.max_experts = max_experts
         self.n_restarts = n_restarts
         self.max_iter = max_iter
@@ -289,7 +289,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         weight = np.ones(len(codes)) if weight is None else weight
         first, _, weight = merge_equal_rows(np.column_stack([rows, codes]), weight)
         rows, codes = rows[first], codes[first]
-        precision = positive("prior_precision", self.prior_precision)
+        precision = positive("expert_precision", self.expert_precision)
         labels = np.eye(len(self.classes_))[codes]
         labels = (labels - np.average(labels, axis=0, weights=weight)) / np.sqrt(0.5)
 

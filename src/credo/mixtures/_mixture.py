@@ -149,6 +149,11 @@ class DensityMixture(DensityMixin, Estimator):
         check_is_fitted(self)
         return self.components_.means * self.scale_ + self.center_
 
+    @property
+    def n_iter_(self) -> int:
+        check_is_fitted(self)
+        return self.result_.n_iter
+
     def _scatters(self) -> Array:
         check_is_fitted(self)
         table = self.components_.scatters()
