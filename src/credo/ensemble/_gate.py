@@ -32,8 +32,8 @@ class Gate:
 
     def _check_state(self) -> None:
         check_shapes(self, theta="n b q")
-        nodes, branches = _members(self.n_experts, self.hierarchical).shape[:2]
-        if self.theta.shape[:2] != (nodes, branches):
+        k = self.n_experts
+        if self.theta.shape[:2] != ((k - 1, 2) if self.hierarchical and k > 1 else (1, k)):
             raise ValueError(f"theta has shape {self.theta.shape} for a gate of {self.n_experts} experts")
 
     @classmethod

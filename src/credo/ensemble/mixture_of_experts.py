@@ -273,6 +273,8 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
     def _check_state(self) -> None:
         super()._check_state()
         check_members(self.experts_, self.gate_.n_experts)
+        if any(len(member.classes_) != len(self.classes_) for member in self.experts_):
+            raise ValueError("experts_ must have the same classes as the mixture")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the experts and the gate.
