@@ -22,11 +22,7 @@ _MEMBERS = {
             Bernoulli BoxCox Categorical Distribution Empirical Identity Log Mixture MultivariateNormal Normal
             Shape Shaped StudentT Transform Transformed YeoJohnson t_variance
         """,
-        "ensemble": """
-            AdaBoostClassifier BaggingClassifier BaggingRegressor Committee Conformal Diagnosis ModelAverage
-            TransformedTarget choose_transform
-        """,
-        "ensemble": "AdaBoostClassifier TransformedTarget choose_transform",
+        "ensemble": "MixtureOfExpertsClassifier MixtureOfExpertsRegressor TransformedTarget choose_transform",
         "features": "Custom Fourier Polynomial Radial Sigmoid Step Words",
         "gp": "GPClassifier GPRegressor Minimizer Paths expected_improvement log_expected_improvement",
         "kernel_machines": "KernelPerceptron KernelRidge NadarayaWatson SoftNeighborsClassifier",
@@ -43,6 +39,7 @@ _MEMBERS = {
             accuracy brier calibration_curve calibration_error coverage crps log_score pit predictive rmse
             scorer
         """,
+        "mixtures": "GaussianMixture StudentTMixture average_densities",
         "selection": "bic compare description_length",
         "sparse": """
             ElasticNet Lasso LassoCV LassoPath Selection SparseLogisticRegression SparseLogisticRegressionCV
@@ -55,8 +52,8 @@ _MEMBERS = {
 }
 _PACKAGES = (
     "distributions", "ensemble", "estimator", "features", "gp", "inference", "io", "kernel_machines", "kernels",
-    "learning", "likelihoods", "linalg", "linear", "metrics", "params", "penalized", "plots", "report", "selection",
-    "sparse", "study", "subsets", "trees",
+    "learning", "likelihoods", "linalg", "linear", "metrics", "mixtures", "params", "penalized", "plots", "report",
+    "selection", "sparse", "study", "subsets",
 )  # fmt: skip
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 

@@ -16,6 +16,7 @@ from credo import likelihoods as likelihoods
 from credo import linalg as linalg
 from credo import linear as linear
 from credo import metrics as metrics
+from credo import mixtures as mixtures
 from credo import params as params
 from credo import penalized as penalized
 from credo import plots as plots
@@ -50,6 +51,7 @@ from credo.kernels import Exponential as Exponential
 from credo.features import Fourier as Fourier
 from credo.gp import GPClassifier as GPClassifier
 from credo.gp import GPRegressor as GPRegressor
+from credo.mixtures import GaussianMixture as GaussianMixture
 from credo.distributions import Identity as Identity
 from credo.kernel_machines import KernelPerceptron as KernelPerceptron
 from credo.kernel_machines import KernelRidge as KernelRidge
@@ -67,7 +69,8 @@ from credo.kernels import Matern32 as Matern32
 from credo.kernels import Matern52 as Matern52
 from credo.gp import Minimizer as Minimizer
 from credo.distributions import Mixture as Mixture
-from credo.ensemble import ModelAverage as ModelAverage
+from credo.ensemble import MixtureOfExpertsClassifier as MixtureOfExpertsClassifier
+from credo.ensemble import MixtureOfExpertsRegressor as MixtureOfExpertsRegressor
 from credo.distributions import MultivariateNormal as MultivariateNormal
 from credo.kernel_machines import NadarayaWatson as NadarayaWatson
 from credo.distributions import Normal as Normal
@@ -93,6 +96,7 @@ from credo.sparse import SpikeSlabClassifier as SpikeSlabClassifier
 from credo.sparse import SpikeSlabRegressor as SpikeSlabRegressor
 from credo.features import Step as Step
 from credo.distributions import StudentT as StudentT
+from credo.mixtures import StudentTMixture as StudentTMixture
 from credo.study import Study as Study
 from credo.io import TableModel as TableModel
 from credo.distributions import Transform as Transform
@@ -103,6 +107,7 @@ from credo.features import Words as Words
 from credo.distributions import YeoJohnson as YeoJohnson
 from credo.metrics import accuracy as accuracy
 from credo.study import analyze as analyze
+from credo.mixtures import average_densities as average_densities
 from credo.selection import bic as bic
 from credo.metrics import brier as brier
 from credo.metrics import calibration_curve as calibration_curve

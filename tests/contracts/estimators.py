@@ -40,6 +40,8 @@ VARIANTS = {
     "DecisionTreeRegressor": [{"pruning": 0.0}],
     "AdaBoostClassifier": [{"calibrate": False}],
     "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
+    "MixtureOfExpertsRegressor": [{"n_experts": 2}],
+    "MixtureOfExpertsClassifier": [{"n_experts": 2, "gate": "hierarchical"}],
 }
 
 # The estimators that models of either task are made of in these tests, by class name.
@@ -57,7 +59,11 @@ MEMBERS: dict[str, dict[type, dict]] = {
 }
 
 # What these keep doesn't depend on how fine their grids are; a hundred penalties for each of five folds take seconds.
-LIGHTER = {"SparseLogisticRegressionCV": {"n_alphas": 15}, "AdaBoostClassifier": {"n_rounds": 20}}
+LIGHTER = {
+    "SparseLogisticRegressionCV": {"n_alphas": 15},
+    "MixtureOfExpertsRegressor": {"max_experts": 2, "n_restarts": 0, "tol": 1e-3},
+    "MixtureOfExpertsClassifier": {"max_experts": 2, "n_restarts": 0, "tol": 1e-3},
+}
 
 
 def exported_classes() -> list[type]:

@@ -76,7 +76,7 @@ def test_discovery_finds_what_is_there():
 
 def one_start(model):
     """Without further starts of a search, and with a short one: longer ones show nothing else, in many more seconds."""
-    return model.set_params(n_restarts=0, max_evaluations=15) if "n_restarts" in model.get_params() else model
+    return model.set_params(n_restarts=0, max_evaluations=15) if "max_evaluations" in model.get_params() else model
 
 
 @parametrize_with_checks([one_start(model) for model in classifiers(variants=False)])

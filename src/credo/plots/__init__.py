@@ -13,6 +13,7 @@ Members
     trees, boosting       `tree`, `adaboost_rounds` (several Axes)
     coefficients          `coefficients`, `coefficient_path` (lasso), `weight_posterior` (two weights)
     hyperparameters       `evidence_surface`, `relevances`, `relevance_trace`
+    combined models       `expert_regions` (mixture of experts), `weights_by_rows` (averaged models)
     posterior of subsets  `inclusions`, `model_scores`, `top_models`, `coefficient_density` (several Axes)
     anything              `bars`, `style` (a context), `svg` (a figure as text for a web page), `shorten` (long names)
 
@@ -24,12 +25,13 @@ from importlib.util import find_spec
 if find_spec("matplotlib") is None:
     raise ImportError("credo.plots draws with matplotlib, which is not installed: pip install 'credo[plots]'")
 
-from credo.plots._bagged import bagged_curves
+from credo.plots._averages import weights_by_rows
 from credo.plots._band import band, prior_draws
 from credo.plots._bars import bars, coefficients
 from credo.plots._boosting import adaboost_rounds, losses
 from credo.plots._confusion import confusion
 from credo.plots._evidence import evidence_surface
+from credo.plots._experts import expert_regions
 from credo.plots._held_out import calibration, over_time, predicted_vs_actual, residuals
 from credo.plots._inclusion import coefficient_density, inclusions
 from credo.plots._labels import shorten
@@ -46,8 +48,8 @@ from credo.plots._tree import tree
 from credo.plots._weights import weight_posterior
 
 __all__ = [
-    "adaboost_rounds", "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients",
-    "confusion", "decision_regions", "evidence_surface", "inclusions", "losses", "model_scores", "next_points",
-    "over_time", "predicted_vs_actual", "prior_draws", "relevance_trace", "relevances", "reliability",
-    "residuals", "roc", "shorten", "sigmoid", "style", "svg", "top_models", "tree", "weight_posterior",
+    "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients", "confusion",
+    "decision_regions", "evidence_surface", "expert_regions", "inclusions", "model_scores", "next_points", "over_time",
+    "predicted_vs_actual", "prior_draws", "relevance_trace", "relevances", "reliability", "residuals", "roc",
+    "shorten", "sigmoid", "style", "svg", "top_models", "weight_posterior", "weights_by_rows",
 ]  # fmt: skip

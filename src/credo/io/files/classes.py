@@ -20,8 +20,8 @@ from credo.io.errors import ModelFileError
 # Packages that hold values and estimators; those that act when imported or called (cli, lab, serve) are left out.
 _PACKAGES = frozenset(
     ("distributions", "ensemble", "estimator", "features", "frames", "gp", "inference", "io", "kernel_machines",
-     "kernels", "learning", "likelihoods", "linalg", "linear", "metrics", "params", "penalized", "scale", "selection",
-     "sparse", "subsets", "trees")
+     "kernels", "learning", "likelihoods", "linalg", "linear", "metrics", "mixtures", "params", "penalized", "scale",
+     "selection", "sparse", "subsets", "trees")
 )  # fmt: skip
 _NAME = re.compile(r"credo\.([a-z][a-z0-9_]*)\.[A-Za-z][A-Za-z0-9_]*")
 

@@ -1,0 +1,362 @@
+"""Mixtures of experts: a gate that depends on x chooses among experts, each good at a part of the data."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.utils.validation import check_is_fitted
+
+from credo.distributions import Distribution, Mixture, StudentT
+from credo.ensemble._expert_em import Fit, Task
+from credo.ensemble._expert_mixture import MixtureOfExperts, center_and_scale, check_members
+from credo.ensemble._experts import LEAST_SHARE, LinearExperts, LogitExperts
+from credo.estimator import Classifier, Regressor, check_positive, check_shapes, merge_equal_rows, positive
+from credo.frames import Table
+from credo.linear import BayesianLogisticRegression
+from credo.metrics import predictive
+from credo.notices import collected
+
+Array = NDArray[np.float64]
+
+
+class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
+    """A mixture of experts for numbers: linear models, each responsible for a part of the data.
+
+        p(y | x) = Σ_j g_j(x) p_j(y | x),    g(x) = softmax(Vφ(x))                  (Jacobs et al. 1991; Bishop 14.5.3)
+
+    Experts have the posterior of a Bayesian linear regression given their share of the rows, so that one with few rows
+    predicts with wide intervals. The predictive distribution is a mixture: bimodal where the data are.
+
+    Parameters
+    ----------
+    n_experts : int or "bic", default "bic"
+        "bic" selects the number with the smallest BIC, from 1 to `max_experts`.
+    expert : regressor, optional
+        With `predict_dist` and `sample_weight`; by default linear experts. Clones of it are fitted, starting from the
+        parts that linear experts find; needs a number as `n_experts`.
+    gate : {"softmax", "hierarchical"}, default "softmax"
+        "hierarchical" is a binary tree of logistic gates (Jordan & Jacobs 1994).
+    gate_precision : float, default 0.01
+        Precision of the normal prior of the gate's weights, for standardized columns. It keeps them finite.
+    max_experts : int, default 8
+        For "bic".
+    n_restarts : int, default 4
+        Further starts of EM; the best are continued.
+    max_iter : int, default 300
+        Iterations of EM.
+    tol : float, default 1e-5
+        EM stops when an iteration adds less than this to the bound, for each observation.
+    random_state : int, Generator or None, default 0
+        For the starts.
+
+    Attributes
+    ----------
+    n_experts_ : the number of experts
+    experts_ : the experts: their posteriors in standardized units, or the fitted estimators
+    gate_ : the gate in standardized units
+    bound_ : the lower bound of the log evidence given the gate, after each iteration; it never decreases
+    bics_ : BIC of one expert, of two, …; of the given number alone if it was given
+    log_likelihood_, n_parameters_, n_observations_ : at the estimates
+    result_ : convergence of EM
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1.0, 1.0, (300, 1))
+    >>> y = np.where(rng.random(300) < 0.5, X[:, 0], -X[:, 0]) + 0.05 * rng.normal(size=300)
+    >>> model = MixtureOfExpertsRegressor().fit(X, y)
+    >>> model.n_experts_
+    2
+    >>> model.predict_dist([[0.8]]).cdf([0.0]).round(1)  # half of the mass near −0.8, half near 0.8
+    array([0.5])
+    """
+
+    y_center_: float
+    y_scale_: float
+
+    def __init__(
+        self,
+        n_experts: int | str = "bic",
+        *,
+        expert: Any = None,
+        gate: str = "softmax",
+        gate_precision: float = 0.01,
+        max_experts: int = 8,
+        n_restarts: int = 4,
+        max_iter: int = 300,
+        tol: float = 1e-5,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_experts = n_experts
+        self.expert = expert
+        self.gate = gate
+        self.gate_precision = gate_precision
+        self.max_experts = max_experts
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_shapes(self, y_center_="", y_scale_="")
+        check_positive(self, "y_scale_")
+        if isinstance(self.experts_, LinearExperts):
+            if self.experts_.mean.shape != (self.gate_.n_experts, self.gate_.theta.shape[2]):
+                raise ValueError(f"experts_ have weights of shape {self.experts_.mean.shape}")
+        else:
+            check_members(self.experts_, self.gate_.n_experts)
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the experts and the gate.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        """
+        self._forget()
+        rows, target, weight = self._training_rows(X, y, sample_weight)
+        weight = np.ones(len(target)) if weight is None else weight
+        first, _, weight = merge_equal_rows(np.column_stack([rows, target]), weight)
+        rows, target = rows[first], target[first]
+        center, scale = center_and_scale(target[:, None], weight)
+        self.y_center_, self.y_scale_ = float(center[0]), float(scale[0])
+        z = (target - self.y_center_) / self.y_scale_
+        task, fit = self._learn(rows, z, weight, z[:, None], LinearExperts.start)
+        if self.expert is None:
+            self.experts_ = fit.experts
+            self._finish(task, fit, -float(weight.sum()) * np.log(self.y_scale_))
+        else:
+            fit = self._given(task, fit, rows, target)
+            self.experts_ = list(fit.experts.members)
+            self._finish(Task(task.phi, target, weight, task.gate_penalty), fit, 0.0)
+            del self.n_parameters_, self.log_likelihood_, self.bics_
+        return self
+
+    def responsibilities(self, X: ArrayLike, y: ArrayLike) -> Array:
+        """The probability that each expert made the target of a row: shape (n_samples, n_experts)."""
+        rows = self._predict_rows(X)
+        terms = [part.log_prob(np.asarray(y, dtype=np.float64)) for part in self._parts(rows, latent=False)]
+        return np.asarray(softmax(self.gate_.log_proba(self._phi(rows)) + np.column_stack(terms), axis=1))
+
+    def expert_predictions(self, X: ArrayLike) -> Array:
+        """The mean of each expert at each row: shape (n_samples, n_experts)."""
+        return np.column_stack([part.mean for part in self._parts(self._predict_rows(X), latent=False)])
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The noise and the coefficients of each linear expert, with intervals; the probabilities of the gate."""
+        check_is_fitted(self)
+        lines: list[tuple[Any, ...]] = [(name, value, None, None, None) for name, value in self._gate_lines()]
+        if isinstance(self.experts_, LinearExperts):
+            lines += self._expert_lines(level)
+        columns = dict(zip(("parameter", "estimate", "sd", "lower", "upper"), zip(*lines, strict=True), strict=True))
+        return Table(f"Mixture of {self.n_experts_} experts", columns, notes=(self.result_.message,))
+
+    def _expert_lines(self, level: float) -> list[tuple[Any, ...]]:
+        lines: list[tuple[Any, ...]] = []
+        experts, names = self.experts_, self._feature_names()
+        for j in range(self.n_experts_):
+            noise = self.y_scale_ * float(np.sqrt(experts.rate[j] / experts.shape[j]))
+            lines.append((f"expert {j}: noise sd", noise, None, None, None))
+            coef = self.y_scale_ * self._in_columns(experts.mean[j])
+            std = noise * np.sqrt(np.square(self._in_columns(experts.roots[j])).sum(axis=0))
+            lower, upper = StudentT(2 * experts.shape[j], coef, std).interval(level)
+            lines += [
+                (f"expert {j}: {name}", float(c), float(s), float(low), float(high))
+                for name, c, s, low, high in zip(names, coef, std, lower, upper, strict=True)
+            ]
+        return lines
+
+    def _expert_size(self, width: int) -> int:
+        return width + 1
+
+    def _parts(self, rows: Array, *, latent: bool) -> list[Distribution]:
+        if isinstance(self.experts_, LinearExperts):
+            return list(self.experts_.predicted(self._phi(rows), self.y_center_, self.y_scale_, latent=latent))
+        return [
+            member.predict_dist(rows, latent=True) if latent else predictive(member, rows) for member in self.experts_
+        ]
+
+    def _mean(self, rows: Array) -> Array:
+        return np.asarray(self._dist(rows, latent=False).mean)
+
+    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
+        parts = self._parts(rows, latent=latent)
+        return parts[0] if len(parts) == 1 else Mixture(parts, np.exp(self.gate_.log_proba(self._phi(rows))))
+
+
+class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
+    """A mixture of experts for classes: logistic regressions, each responsible for a part of the data.
+
+        p(y | x) = Σ_j g_j(x) p_j(y | x),    g(x) = softmax(Vφ(x))                  (Jacobs et al. 1991; Bishop 14.5.3)
+
+    Experts have a normal prior on their weights. Their probabilities are averaged over the Laplace approximation of the
+    posterior given their share of the rows, as by `BayesianLogisticRegression`.
+
+    Parameters
+    ----------
+    n_experts : int or "bic", default "bic"
+        "bic" selects the number with the smallest BIC, from 1 to `max_experts`.
+    expert : classifier, optional
+        With `predict_dist` and `sample_weight`; by default logistic regressions. Clones of it are fitted, starting
+        from the parts that logistic experts find; needs a number as `n_experts`.
+    gate : {"softmax", "hierarchical"}, default "softmax"
+        "hierarchical" is a binary tree of logistic gates (Jordan & Jacobs 1994).
+    gate_precision : float, default 0.01
+        Precision of the normal prior of the gate's weights, for standardized columns. It keeps them finite.
+    expert_precision : float, default 1.0
+        The same for the experts' weights.
+    max_experts : int, default 8
+        For "bic".
+    n_restarts : int, default 4
+        Further starts of EM; the best are continued.
+    max_iter : int, default 300
+        Iterations of EM.
+    tol : float, default 1e-5
+        EM stops when an iteration adds less than this to the bound, for each observation.
+    random_state : int, Generator or None, default 0
+        For the starts.
+
+    Attributes
+    ----------
+    n_experts_ : the number of experts
+    experts_ : the fitted experts; logistic regressions of standardized columns unless given
+    gate_ : the gate in standardized units
+    bound_ : the penalized log likelihood after each iteration; it never decreases
+    bics_ : BIC of one expert, of two, …; of the given number alone if it was given
+    log_likelihood_, n_parameters_, n_observations_ : at the estimates
+    result_ : convergence of EM
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2))
+    >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)  # a checkerboard of four fields, which no line divides
+    >>> model = MixtureOfExpertsClassifier(2).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    log_likelihood_: float
+
+    def __init__(
+        self,
+        n_experts: int | str = "bic",
+        *,
+        expert: Any = None,
+        gate: str = "softmax",
+        gate_precision: float = 0.01,
+        expert_precision: float = 1.0,
+        max_experts: int = 8,
+        n_restarts: int = 4,
+        max_iter: int = 300,
+        tol: float = 1e-5,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_experts = n_experts
+        self.expert = expert
+        self.gate = gate
+        self.gate_precision = gate_precision
+        self.expert_precision = expert_precision
+        self.max_experts = max_experts
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_members(self.experts_, self.gate_.n_experts)
+        if any(len(member.classes_) != len(self.classes_) for member in self.experts_):
+            raise ValueError("experts_ must have the same classes as the mixture")
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the experts and the gate.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        """
+        self._forget()
+        rows, codes, weight = self._training_rows(X, y, sample_weight)
+        weight = np.ones(len(codes)) if weight is None else weight
+        first, _, weight = merge_equal_rows(np.column_stack([rows, codes]), weight)
+        rows, codes = rows[first], codes[first]
+        precision = positive("expert_precision", self.expert_precision)
+        labels = np.eye(len(self.classes_))[codes]
+        labels = (labels - np.average(labels, axis=0, weights=weight)) / np.sqrt(0.5)
+
+        def start(n_experts: int, width: int) -> LogitExperts:
+            return LogitExperts.start(n_experts, width, n_classes=len(self.classes_), precision=precision)
+
+        task, fit = self._learn(rows, codes.astype(np.float64), weight, labels, start)
+        if self.expert is None:
+            self.experts_ = self._logistic(task, fit, codes, precision)
+            self._finish(task, fit, 0.0)
+        else:
+            target = self.classes_[codes]
+            fit = self._given(task, fit, rows, target)
+            self.experts_ = list(fit.experts.members)
+            self._finish(Task(task.phi, target, weight, task.gate_penalty), fit, 0.0)
+            del self.n_parameters_, self.log_likelihood_, self.bics_
+        return self
+
+    def expert_predictions(self, X: ArrayLike) -> Array:
+        """The class probabilities of each expert at each row: shape (n_samples, n_classes, n_experts)."""
+        return self._parts(self._predict_rows(X))
+
+    def responsibilities(self, X: ArrayLike, y: ArrayLike) -> Array:
+        """The probability that each expert made the label of a row: shape (n_samples, n_experts)."""
+        rows, labels = self._predict_rows(X), np.asarray(y)
+        codes = np.searchsorted(self.classes_, labels)
+        if not np.isin(labels, self.classes_).all():
+            raise ValueError(f"y has labels that were not in the training rows: {self.classes_.tolist()}")
+        terms = np.take_along_axis(self._parts(rows), codes[:, None, None], axis=1)[:, 0]
+        shares = terms * np.exp(self.gate_.log_proba(self._phi(rows)))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The probabilities of the gate, and the coefficients of each logistic expert."""
+        check_is_fitted(self)
+        lines: list[tuple[str, float]] = list(self._gate_lines())
+        if self.expert is None:
+            for j, member in enumerate(self.experts_):
+                table = self._in_columns(np.column_stack([member.coef_, member.intercept_]))
+                labels = [""] if len(table) == 1 else [f" ({label})" for label in self.classes_.tolist()]
+                lines += [
+                    (f"expert {j}: {name}{label}", float(value))
+                    for label, row in zip(labels, table, strict=True)
+                    for name, value in zip(self._feature_names(), row, strict=True)
+                ]
+        return Table.of_estimates(f"Mixture of {self.n_experts_} experts", lines, notes=(self.result_.message,))
+
+    def _logistic(self, task: Task, fit: Fit, codes: NDArray[np.intp], precision: float) -> list[Any]:
+        """A Bayesian logistic regression for each expert's share of the rows, with the prior that EM had."""
+        found = []
+        for share in np.maximum(fit.shares, LEAST_SHARE).T:
+            # Whether the classes are nearly separable for one expert tells nothing about the mixture.
+            with collected():
+                member = BayesianLogisticRegression(precision).fit(task.phi[:, :-1], codes, task.weight * share)
+            found.append(member)
+        return found
+
+    def _expert_size(self, width: int) -> int:
+        return (len(self.classes_) - 1) * width
+
+    def _parts(self, rows: Array) -> Array:
+        inner = self._phi(rows)[:, :-1] if self.expert is None else rows
+        return np.stack([member.predict_proba(inner) for member in self.experts_], axis=2)
+
+    def _probabilities(self, rows: Array) -> Array:
+        gate = np.exp(self.gate_.log_proba(self._phi(rows)))
+        table = np.einsum("ncj,nj->nc", self._parts(rows), gate)
+        return np.asarray(table / table.sum(axis=1, keepdims=True))
