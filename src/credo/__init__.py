@@ -22,7 +22,10 @@ _MEMBERS = {
             Bernoulli BoxCox Categorical Distribution Empirical Identity Log Mixture MultivariateNormal Normal
             Shape Shaped StudentT Transform Transformed YeoJohnson t_variance
         """,
-        "ensemble": "MixtureOfExpertsClassifier MixtureOfExpertsRegressor TransformedTarget choose_transform",
+        "ensemble": """
+            AdaBoostClassifier BaggingClassifier BaggingRegressor Committee Conformal Diagnosis
+            MixtureOfExpertsClassifier MixtureOfExpertsRegressor ModelAverage TransformedTarget choose_transform
+        """,
         "features": "Custom Fourier Polynomial Radial Sigmoid Step Words",
         "gp": "GPClassifier GPRegressor Minimizer Paths expected_improvement log_expected_improvement",
         "kernel_machines": "KernelPerceptron KernelRidge NadarayaWatson SoftNeighborsClassifier",
@@ -46,14 +49,17 @@ _MEMBERS = {
             SpikeSlabClassifier SpikeSlabRegressor forward_selection hard_threshold lasso_path soft_threshold
         """,
         "study": "Study analyze",
-        "trees": "DecisionStump DecisionTreeClassifier DecisionTreeRegressor",
+        "trees": """
+            BoostedTreesClassifier BoostedTreesRegressor DecisionStump DecisionTreeClassifier
+            DecisionTreeRegressor
+        """,
         "io": "Preparation TableModel load read_table save",
     }.items()
 }
 _PACKAGES = (
     "distributions", "ensemble", "estimator", "features", "gp", "inference", "io", "kernel_machines", "kernels",
     "learning", "likelihoods", "linalg", "linear", "metrics", "mixtures", "params", "penalized", "plots", "report",
-    "selection", "sparse", "study", "subsets",
+    "selection", "sparse", "study", "subsets", "trees",
 )  # fmt: skip
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 

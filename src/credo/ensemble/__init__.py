@@ -1,30 +1,53 @@
 """Models made of other models.
 
     transformed target    g(y) = f(x) + ε,   p(y | x) = p(g(y) | x) g'(y)
+    average               p(y | x) = Σ_k w_k p_k(y | x)
+    conformal             y = μ_k(x) + r_i,   r_i a residual of a held-out row
+    AdaBoost              F_k(x) = Σ α_m 1[G_m(x) = k],   p(k | x) = softmax(a F(x) + b)
     mixture of experts    p(y | x) = Σ_j g_j(x) p_j(y | x)
 
 Contract: an estimator of this package takes estimators, pipelines included, and fits clones of them. It predicts
 distributions of y itself, so that its held-out scores are comparable with those of any model.
 
 Members: `TransformedTarget`, a regressor of the log or another transformation of y, and `choose_transform`, which
-selects the transformation by held-out log scores; `MixtureOfExpertsRegressor` and `MixtureOfExpertsClassifier`.
+selects the transformation by held-out log scores; `ModelAverage`, different models weighted by evidence or by held-out
+log scores; `Committee`, different models with equal weights; `BaggingRegressor` and `BaggingClassifier`, one model
+fitted to bootstrap samples; `Diagnosis`, the errors of members and of their average; `Conformal`, which gives any
+regressor a predictive distribution and any classifier calibrated probabilities; `AdaBoostClassifier`,
+which boosts any classifier that takes weights; `MixtureOfExpertsRegressor` and `MixtureOfExpertsClassifier`. `Boosted`,
+`Calibration`, `Gate`, `LinearExperts`, `Residuals` and `VoteScale` are attributes of fitted models: their names are part
+of the file format.
 
 Not here: the transformations and the distributions that they lead to (`credo.distributions`), comparing models
 (`credo.selection`).
 """
 
 from credo.ensemble._adaboost import AdaBoostClassifier
+from credo.ensemble._average import Committee, ModelAverage
+from credo.ensemble._bagging_classifier import BaggingClassifier
+from credo.ensemble._bagging_regressor import BaggingRegressor
+from credo.ensemble._calibration import Calibration as Calibration
 from credo.ensemble._choice import choose_transform
-from credo.ensemble._experts import LinearExperts
-from credo.ensemble._gate import Gate
+from credo.ensemble._conformal import Conformal
+from credo.ensemble._diagnosis import Diagnosis
+from credo.ensemble._experts import LinearExperts as LinearExperts
+from credo.ensemble._gate import Gate as Gate
+from credo.ensemble._residuals import Residuals as Residuals
+from credo.ensemble._rounds import Boosted as Boosted
 from credo.ensemble._target import TransformedTarget
+from credo.ensemble._votes import VoteScale as VoteScale
 from credo.ensemble.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 
 __all__ = [
-    "Gate",
-    "LinearExperts",
+    "AdaBoostClassifier",
+    "BaggingClassifier",
+    "BaggingRegressor",
+    "Committee",
+    "Conformal",
+    "Diagnosis",
     "MixtureOfExpertsClassifier",
     "MixtureOfExpertsRegressor",
+    "ModelAverage",
     "TransformedTarget",
     "choose_transform",
 ]

@@ -16,6 +16,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 from numpy.typing import ArrayLike
 from sklearn import config_context
+from sklearn.base import is_classifier
 
 from credo._version import __version__
 from credo.io.files import replacing

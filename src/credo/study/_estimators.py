@@ -12,6 +12,8 @@ from credo.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
     Conformal,
+    MixtureOfExpertsClassifier,
+    MixtureOfExpertsRegressor,
     ModelAverage,
     TransformedTarget,
 )
@@ -54,6 +56,8 @@ SAMPLER_SEED, STEPS = 0, 5000
 SPREAD_ROWS = 1500
 # Trees of a forest; the density of its mixtures takes time in proportion.
 TREES = 25
+# The most experts of a mixture.
+EXPERTS = 4
 
 
 def make(name: str, size: Size, transformation: str = "identity") -> Any:
@@ -84,6 +88,7 @@ def _regressors(size: Size) -> dict[str, Any]:
         "gp": GPRegressor(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
         "gp-matern": GPRegressor("matern52" if size.has_lengthscales else Matern52(), n_restarts=RESTARTS),
         "gp-time": GPRegressor(None if size.times is None else _in_time(size), mean="linear", n_restarts=1),
+        "experts": MixtureOfExpertsRegressor(max_experts=EXPERTS, random_state=0),
         "forest": BaggingRegressor(
             DecisionTreeRegressor(pruning=0.0, max_features=1 / 3), n_estimators=TREES, random_state=0
         ),
@@ -111,6 +116,7 @@ def _classifiers(size: Size) -> dict[str, Any]:
         ),
         "neighbours": SoftNeighborsClassifier(),
         "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS if size.classes == 2 else 0),
+        "experts": MixtureOfExpertsClassifier(max_experts=EXPERTS, random_state=0),
         "adaboost": AdaBoostClassifier(early_stopping=True),
         "forest": BaggingClassifier(
             DecisionTreeClassifier(pruning=0.0, max_features="sqrt"), n_estimators=2 * TREES, random_state=0
