@@ -54,7 +54,7 @@ MEMBERS: dict[str, dict[type, dict]] = {
     "ModelAverage": {Regressor: {"estimators": _LINEAR}, Classifier: {"estimators": _LOGISTIC}},
     "Conformal": {
         Regressor: {"estimator": credo.BayesianLinearRegression(), "cv": 5},
-        Classifier: {"estimator": credo.LogisticRegression(alpha=1e-2), "cv": 3},
+        Classifier: {"estimator": credo.BayesianLogisticRegression("evidence"), "cv": 3},
     },
 }
 

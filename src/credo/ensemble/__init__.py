@@ -15,8 +15,8 @@ log scores; `Committee`, different models with equal weights; `BaggingRegressor`
 fitted to bootstrap samples; `Diagnosis`, the errors of members and of their average; `Conformal`, which gives any
 regressor a predictive distribution and any classifier calibrated probabilities; `AdaBoostClassifier`,
 which boosts any classifier that takes weights; `MixtureOfExpertsRegressor` and `MixtureOfExpertsClassifier`. `Boosted`,
-`Calibration`, `Gate`, `LinearExperts`, `Residuals` and `VoteScale` are attributes of fitted models: their names are part
-of the file format.
+`Calibration`, `Gate`, `LinearExperts`, `Residuals` and `VoteScale` are attributes of fitted models: their names are
+part of the file format.
 
 Not here: the transformations and the distributions that they lead to (`credo.distributions`), comparing models
 (`credo.selection`).

@@ -9,15 +9,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from credo import deadlines
 from credo.distributions import Distribution, Normal, Shape
 from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
+from credo.ensemble._bootstrap import row_places
 from credo.ensemble._calibration import METHODS, Calibration, choose_calibration
 from credo.ensemble._residuals import ConformalDist, Residuals
-from credo.estimator import Result, check_shapes, choice, is_sparse, merge_equal_rows, numeric
+from credo.estimator import Result, check_shapes, choice, is_sparse, numeric
 from credo.frames import Table
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.selection._folds import splits
@@ -153,21 +154,20 @@ class Conformal(Ensemble):
         """
         self._forget()
         choice("method", self.method, ("auto", *METHODS))
+        (X,) = indexable(X)
         rows, target, weight = self._training(X, y, sample_weight)
-        # Bad rows raise the estimator's own error, before any fold.
         counts = np.ones(len(target)) if weight is None else weight
+        used = np.arange(len(target)) if sample_weight is None else np.flatnonzero(np.asarray(sample_weight) > 0)
+        fold = self._folds(rows, target) if self._is_number_of_folds else self._given_folds(X, y, used)
         if self._predicts_classes:
-            self._fit_classes(rows, target, weight, counts)
+            self._fit_classes(rows, target, weight, counts, fold)
         else:
-            self._fit_numbers(rows, target, weight, counts)
+            self._fit_numbers(rows, target, weight, counts, fold)
         take_columns(self, self.estimators_[0])
         return self
 
-    def _fit_numbers(self, X: Any, y: Array, weight: Array | None, counts: Array) -> None:
-        if len(y) < 2:
-            raise ValueError(f"Conformal needs at least 2 rows, because it holds rows out; got {len(y)} sample")
+    def _fit_numbers(self, X: Any, y: Array, weight: Array | None, counts: Array, fold: Index) -> None:
         base = self._estimators()[0]
-        fold = self._folds(X, y)
         n_folds = int(fold.max()) + 1
         self.estimators_ = [_fitted(base, X, y, weight, fold != k) for k in range(n_folds)]
         residual = np.empty(len(y))
@@ -221,13 +221,12 @@ class Conformal(Ensemble):
         columns = [np.asarray(numeric(X), dtype=np.float64)] if self.spread_by_columns_ else []
         return np.column_stack([*columns, center])
 
-    def _fit_classes(self, X: Any, y: NDArray[Any], weight: Array | None, counts: Array) -> None:
+    def _fit_classes(self, X: Any, y: NDArray[Any], weight: Array | None, counts: Array, fold: Index) -> None:
         if self.spread is not None:
             raise ValueError("spread is for regressors; class probabilities have none")
         base = self._estimators()[0]
         model = _fitted(base, X, y, weight, np.ones(len(y), dtype=bool))
         codes = np.searchsorted(self.classes_, y)
-        fold = self._folds(X, y)
         table = np.empty((len(y), len(self.classes_)))
         for k in range(int(fold.max()) + 1):
             own = np.flatnonzero(fold == k)
@@ -281,16 +280,25 @@ class Conformal(Ensemble):
         used = self._spread_rows(rows, center) if isinstance(self.spread, str) else rows
         return np.exp(np.clip(_predicted(self.spreads_[k], used), *self.spread_limits_[k]))
 
+    @property
+    def _is_number_of_folds(self) -> bool:
+        return self.cv is None or not (hasattr(self.cv, "split") or isinstance(self.cv, Iterable))
+
+    def _given_folds(self, X: Any, y: ArrayLike, used: Index) -> Index:
+        """The fold of each used row, by a splitter or by pairs, which count all rows."""
+        fold = np.full(_num_samples(X), -1)
+        for k, (_, held) in enumerate(splits(X, np.asarray(y), self.cv, np.random.default_rng(0))[0]):
+            fold[held] = k
+        if (fold[used] < 0).any():
+            raise ValueError(f"cv must hold out each row once; it never holds out row {used[np.argmin(fold[used])]}")
+        return np.unique(fold[used], return_inverse=True)[1].ravel()
+
     def _folds(self, X: Any, y: NDArray[Any]) -> Index:
-        """The fold of each row."""
-        if self.cv is not None and (hasattr(self.cv, "split") or isinstance(self.cv, Iterable)):
-            fold = np.full(len(y), -1)
-            for k, (_, held) in enumerate(splits(X, y, self.cv, np.random.default_rng(0))[0]):
-                fold[held] = k
-            if (fold < 0).any():
-                raise ValueError(f"cv must hold out each row once; it never holds out row {int(np.argmin(fold))}")
-            return fold
-        groups = _equal_rows(X, len(y))
+        """The fold of each row; those with equal inputs share one."""
+        if len(y) < 2:
+            raise ValueError(f"Conformal needs at least 2 rows, because it holds rows out; got {len(y)} sample")
+        places = row_places(X)
+        groups = np.arange(len(y)) if places is None else np.unique(places, return_inverse=True)[1].ravel()
         n = int(groups.max()) + 1
         asked = self.cv
         if asked is None:
@@ -323,12 +331,6 @@ def _numbers(X: Any, n_rows: int) -> Array | None:
     except (TypeError, ValueError):
         return None
     return table if table.ndim == 2 and table.size and len(table) == n_rows and np.isfinite(table).all() else None
-
-
-def _equal_rows(X: Any, n_rows: int) -> Index:
-    """The set of equal inputs that each row belongs to, numbered by value, not by place; without numbers, by place."""
-    table = _numbers(X, n_rows)
-    return np.arange(n_rows) if table is None else merge_equal_rows(table, np.ones(n_rows))[1]
 
 
 def _fitted(base: Any, X: Any, y: NDArray[Any], weight: Array | None, used: NDArray[np.bool_]) -> Any:

@@ -130,6 +130,8 @@ def boost(
 
     `loss(y, F)` gives the loss of each row. The fifth is spread evenly over equal `strata`.
     """
+    # Of a column without any value, scikit-learn makes no bins.
+    X = np.where(np.isnan(X).all(axis=0), 0.0, X)
     held = _held_out(np.asarray(strata))
     if not held.any():
         return Boosted(_fit(builder, X, y, weight, min(_FEW_ROUNDS, max_rounds)), np.empty(0))
