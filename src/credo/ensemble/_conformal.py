@@ -298,7 +298,8 @@ class Conformal(Ensemble):
         if len(y) < 2:
             raise ValueError(f"Conformal needs at least 2 rows, because it holds rows out; got {len(y)} sample")
         places = row_places(X)
-        groups = np.arange(len(y)) if places is None else np.unique(places, return_inverse=True)[1].ravel()
+        known = places is not None and not np.isnan(places).any()
+        groups = np.unique(places, return_inverse=True)[1].ravel() if known else np.arange(len(y))
         n = int(groups.max()) + 1
         asked = self.cv
         if asked is None:

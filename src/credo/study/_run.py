@@ -149,7 +149,12 @@ class Run:
         found = [trial for trial in found if trial.error is None and not trial.plain]
         if len(found) > 1 and len(self.splits) > 1:
             self._say(AVERAGE, 0, [])
-            self._keep(average(AVERAGE, found))
+            trial = average(AVERAGE, found)
+            names = trial.fitted.estimator_.names_
+            if len(names) > 1:
+                self._keep(trial)
+            else:
+                self.notes.append(f"No average of models: by their held-out scores, {names[0]} has all the weight.")
 
     def _keep(self, trial: Trial) -> None:
         self.trials[trial.name] = trial

@@ -50,9 +50,10 @@ class BoostedTrees:
     gain: Array
 
     def _check_state(self) -> None:
-        shapes = dict.fromkeys(("left", "right", "feature", "missing_left", "value", "gain"), "n")
-        sizes = check_shapes(self, baseline="k", root="r", **shapes)
-        check_shapes(self, sizes, threshold="n~")
+        sizes = check_shapes(
+            self, baseline="k", root="r", left="n", right="n", feature="n", threshold="n~", missing_left="n", value="n",
+            gain="n",
+        )  # fmt: skip
         check_positive(self, "gain", zero=True)
         check_places(self, "root", sizes["n"])
         check_places(self, "feature", 2**31)
@@ -71,10 +72,12 @@ class BoostedTrees:
         nodes = np.concatenate(trees) if trees else np.zeros(1, dtype=[(n, "i8") for n in _FIELDS])
         split = nodes["is_leaf"] == 0 if trees else np.zeros(1, dtype=bool)
         shift = np.repeat(root[:-1], [len(tree) for tree in trees]) if trees else np.zeros(1, dtype=np.intp)
+        left, right = (np.where(split, nodes[side].astype(np.intp) + shift, -1) for side in ("left", "right"))
         return cls(
             np.asarray(model._baseline_prediction, dtype=np.float64).ravel(),
             root[:-1],
-            *(np.where(split, nodes[side].astype(np.intp) + shift, -1) for side in ("left", "right")),
+            left,
+            right,
             np.where(split, nodes["feature_idx"], 0).astype(np.intp),
             np.where(split, nodes["num_threshold"], 0.0),
             split & (nodes["missing_go_to_left"] != 0),
@@ -102,7 +105,7 @@ class BoostedTrees:
 
     def importances(self, n_features: int) -> Array:
         """The share of each column in the decrease of the loss by all splits."""
-        total = np.bincount(self.feature, self.gain, minlength=n_features)
+        total = np.bincount(self.feature, self.gain, minlength=n_features).astype(np.float64)
         return total / total.sum() if total.sum() > 0 else total
 
 
