@@ -298,8 +298,11 @@ class Conformal(Ensemble):
         if len(y) < 2:
             raise ValueError(f"Conformal needs at least 2 rows, because it holds rows out; got {len(y)} sample")
         places = row_places(X)
-        known = places is not None and not np.isnan(places).any()
-        groups = np.unique(places, return_inverse=True)[1].ravel() if known else np.arange(len(y))
+        groups = np.arange(len(y))
+        if places is not None and np.isfinite(places).all():
+            groups = np.unique(places, return_inverse=True)[1].ravel()
+            # Where no input differs, rows can only be held out one by one.
+            groups = groups if groups.any() else np.arange(len(y))
         n = int(groups.max()) + 1
         asked = self.cv
         if asked is None:

@@ -34,8 +34,9 @@ class Card:
     loops: str | None = None
     transformation: str = "identity"
     standardize: bool = True
-    # Whether a model of the transformed target joins by itself where that is easier to predict.
+    # Whether a model of the transformed target joins by itself where that is easier to predict; whether there is one.
     varied: bool = True
+    transformable: bool = True
     # Whether it takes part where no models are named.
     by_default: bool = True
     # Whether it is fitted before all others and whatever time is left, so that there is a model.
@@ -88,7 +89,7 @@ def chosen_cards(
         if transformation != "identity":
             joined = [card for card in with_variants(known, transformation) if card.varied or not _is_varied(card)]
             known = tuple(
-                card if card.cost < 1 or _is_varied(card) or not card.varied else card.later() for card in joined
+                card if card.cost < 1 or _is_varied(card) or not card.transformable else card.later() for card in joined
             )
     reasons = {card.name: reason for card in known if (reason := card.limit(size)) is not None}
     if models is not None and reasons:
@@ -115,7 +116,10 @@ def with_variants(cards: Sequence[Card], *transformations: str) -> list[Card]:
     return [
         each
         for card in cards
-        for each in (card, *(card.transformed(kind) for kind in transformations if 0 <= card.cost < _LAST))
+        for each in (
+            card,
+            *(card.transformed(kind) for kind in transformations if card.cost >= 0 and card.transformable),
+        )
     ]
 
 
@@ -172,10 +176,10 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             "gp-time", "Gaussian process in time: trend and cycles", 5, (in_time_order, matrices(4), dense), _KERNELS,
             standardize=False,
         ),
-        Card("experts", "Mixture of linear experts", 3, (dense, not_too_wide), varied=False),
-        Card("forest", "Bagged trees", 4, (dense,), _TREES, varied=False),
-        Card("boosting", "Gradient-boosted trees, conformal", 4, (dense,), _BOOSTING, varied=False),
-        Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST, varied=False),
+        Card("experts", "Mixture of linear experts", 3, (dense, not_too_wide), transformable=False),
+        Card("forest", "Bagged trees", 4, (dense,), _TREES, transformable=False),
+        Card("boosting", "Gradient-boosted trees, conformal", 4, (dense,), _BOOSTING, transformable=False),
+        Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST, transformable=False),
     ),
     "classification": (
         Card("baseline", "The class frequencies", -1),
@@ -202,7 +206,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
 _VARIANTS = tuple(
     card.name + suffix
     for card in CARDS["regression"]
-    if 0 <= card.cost < _LAST
+    if card.cost >= 0 and card.transformable
     for suffix in dict.fromkeys(SUFFIXES.values())
 )
 
