@@ -52,7 +52,7 @@ def test_every_kind_of_model_is_shown(run, data, tmp_path, without_report, name)
     assert fit.exit_code == 0, fit.stderr
     result = run("show", tmp_path / "model.credo", "--debug")
     assert result.exit_code == 0, result.stderr
-    assert re.search("intercept|length ?scale", result.stdout)
+    assert re.search("intercept|length ?scale|residual|expert|member|out.of.bag", result.stdout)
     assert f"name             {name}\n" in result.stdout
     # A column without any number says nothing; JSON holds it all the same.
     assert " nan" not in result.stdout
