@@ -39,7 +39,7 @@ EXAMPLES: dict[str, Kernel] = {
     "Matern52": room.Matern52([0.8, 2.0, 3.0]),
     "RationalQuadratic": room.RationalQuadratic([0.8, 2.0, 3.0], shape=0.7, variance=0.4),
     "Periodic": room.Periodic([0.8, 2.0, 1.0], period=[3.0, 2.0, 1.5], variance=0.3),
-    "Linear": room.Linear([0.5, 1.0, 2.0]),
+    "Linear": room.Linear([0.5, 1.0, 2.0], center=1.5),
     "Polynomial": room.Polynomial(3, offset=0.7, variance=0.2),
     "Constant": Constant(2.5),
     "White": room.White(0.3),
