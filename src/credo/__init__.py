@@ -27,8 +27,8 @@ _MEMBERS = {
         "gp": "GPClassifier GPRegressor Minimizer Paths expected_improvement log_expected_improvement",
         "kernel_machines": "KernelPerceptron KernelRidge NadarayaWatson SoftNeighborsClassifier",
         "kernels": """
-            RBF Constant Exponential Linear Matern32 Matern52 Periodic RationalQuadratic White check_kernel
-            from_function
+            RBF Constant Exponential Linear Matern32 Matern52 Periodic RationalQuadratic White ZeroMeanPeriodic
+            check_kernel from_function
         """,
         "linear": """
             BaselineClassifier BaselineRegressor BayesianLinearRegression BayesianLogisticRegression
@@ -39,7 +39,7 @@ _MEMBERS = {
             accuracy brier calibration_curve calibration_error coverage crps log_score pit predictive rmse
             scorer
         """,
-        "selection": "bic compare description_length",
+        "selection": "KernelSearch bic compare description_length search_kernel",
         "sparse": """
             ElasticNet Lasso LassoCV LassoPath Selection SparseLogisticRegression SparseLogisticRegressionCV
             SpikeSlabClassifier SpikeSlabRegressor forward_selection hard_threshold lasso_path soft_threshold
