@@ -12,6 +12,7 @@ Members
     classifiers           `decision_regions` (two inputs), `sigmoid` (one input)
     coefficients          `coefficients`, `coefficient_path` (lasso), `weight_posterior` (two weights)
     hyperparameters       `evidence_surface`, `relevances`, `relevance_trace`
+    kernel search         `components` (several Axes)
     posterior of subsets  `inclusions`, `model_scores`, `top_models`, `coefficient_density` (several Axes)
     anything              `bars`, `style` (a context), `svg` (a figure as text for a web page), `shorten` (long names)
 
@@ -25,6 +26,7 @@ if find_spec("matplotlib") is None:
 
 from credo.plots._band import band, prior_draws
 from credo.plots._bars import bars, coefficients
+from credo.plots._components import components
 from credo.plots._confusion import confusion
 from credo.plots._evidence import evidence_surface
 from credo.plots._held_out import calibration, over_time, predicted_vs_actual, residuals
@@ -42,7 +44,7 @@ from credo.plots._svg import svg
 from credo.plots._weights import weight_posterior
 
 __all__ = [
-    "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients", "confusion",
+    "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients", "components", "confusion",
     "decision_regions", "evidence_surface", "inclusions", "model_scores", "next_points", "over_time",
     "predicted_vs_actual", "prior_draws", "relevance_trace", "relevances", "reliability", "residuals", "roc",
     "shorten", "sigmoid", "style", "svg", "top_models", "weight_posterior",

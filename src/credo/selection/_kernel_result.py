@@ -47,6 +47,11 @@ class Component:
     words: str
     share: float
 
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it depends on."""
+        return tuple(dict.fromkeys(column_of(factor) for term in terms_of(self.kernel) for factor in term))
+
 
 @dataclass(frozen=True)
 class KernelSearch:
