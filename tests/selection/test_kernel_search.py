@@ -139,8 +139,9 @@ def test_kernels_in_words(term, expected):
 @pytest.mark.parametrize(
     ("name", "period", "expected"),
     [
-        ("day", 365.25, "a yearly cycle"), ("days since start", 7.0, "a weekly cycle"), ("month", 12.0, "a yearly cycle"),
-        ("hour", 24.0, "a daily cycle"), ("depth", 12.0, "a cycle with a period of 12"),
+        ("day", 365.25, "a yearly cycle"), ("days since start", 7.0, "a weekly cycle"),
+        ("month", 12.0, "a yearly cycle"), ("hour", 24.0, "a daily cycle"),
+        ("depth", 12.0, "a cycle with a period of 12"),
         ("quarter", 4.0, "a yearly cycle"),
     ],
 )  # fmt: skip

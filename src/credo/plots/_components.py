@@ -50,7 +50,7 @@ def components(
     >>> found = search_kernel(x[:, None], 2 * x + np.sin(x**2))
     >>> panels = components(found, ax=Figure().subplots())
     >>> panels[1].get_title(loc="left")
-    'a rising linear trend (100 %)'
+    'a rising linear trend (99.8 %)'
     """
     if not isinstance(result, KernelSearch):
         raise TypeError(f"components draws what credo.search_kernel returns; got a {type(result).__name__}")

@@ -104,7 +104,7 @@ def search_kernel(
     >>> x = np.arange(30.0)
     >>> found = search_kernel(x[:, None], 2 * x + np.sin(x**2))
     >>> print(found.description)
-    y is a rising linear trend (99.8 % of the variance). The noise has a standard deviation of 0.722.
+    y is a rising linear trend (99.8 % of the variance). The noise has a standard deviation of 0.712.
     """
     if not (isinstance(budget, int | float) and budget > 0):
         raise ValueError(f"budget must be a positive number of seconds; got {budget!r}")
