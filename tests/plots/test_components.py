@@ -25,7 +25,7 @@ def test_panels_draw_the_data_and_the_means_of_the_components():
         at, mean = panel.lines[0].get_data()
         assert at[-1] == pytest.approx(6.0)
         np.testing.assert_allclose(mean, found.decompose(at[:, None])[k].mean)
-        assert panel.get_title(loc="left").startswith(component.words)
+        assert panel.get_title(loc="left").endswith(component.words)
 
 
 def test_components_of_several_columns_are_drawn_along_their_own():

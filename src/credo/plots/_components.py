@@ -50,7 +50,7 @@ def components(
     >>> found = search_kernel(x[:, None], 2 * x + np.sin(x**2))
     >>> panels = components(found, ax=Figure().subplots())
     >>> panels[1].get_title(loc="left")
-    'a rising linear trend (99.8 %)'
+    '99.8 %: a rising linear trend'
     """
     if not isinstance(result, KernelSearch):
         raise TypeError(f"components draws what credo.search_kernel returns; got a {type(result).__name__}")
@@ -73,6 +73,8 @@ def components(
             panels[0].lines[-1].set_markersize(1.8)
             key(panels[0], columns=4)
             panels[0].set_xlabel("")
+            for panel in panels[:-1]:
+                panel.tick_params(labelbottom=False)
         for i, component in enumerate(parts):
             _component(panels[i + single], result, i, component, float(ahead))
         return np.array(panels, dtype=object)
@@ -91,7 +93,7 @@ def _component(ax: Axes, result: KernelSearch, i: int, component: Component, ahe
         ax.axvline(result.model.X_train_[:, j].max(), color=MUTED, linewidth=0.7, dashes=(2, 2), zorder=1)
     ax.margins(x=0.0)
     share = f"{100 * component.share:.2g}" if component.share < 0.99 else f"{100 * component.share:.3g}"
-    ax.set_title(shorten(f"{component.words} ({share} %)", width=95), loc="left", fontsize=8.5, color=INK)
+    ax.set_title(shorten(f"{share} %: {component.words}", width=86), loc="left", fontsize=8.0, color=INK)
     last = i == len(result.components) - 1 or result.model.n_features_in_ > 1
     if last:
         name_axis(ax.xaxis, shorten(result.model._feature_names()[j]))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add, mul
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,8 @@ Terms = list[list[Kernel]]
 _MOST_FACTORS = 3
 # Periods are searched with this many frequencies for each that the data can tell apart, but no more in all.
 _OVERSAMPLING, _MOST_FREQUENCIES = 5, 50_000
+# Length scales above this share of the range of a column make a trend.
+LONG = 0.2
 # Fewer rows than this show no period.
 _FEW_ROWS = 12
 
@@ -134,8 +137,22 @@ def _product(term: Sequence[Kernel], columns: Sequence[Column]) -> Kernel:
     return reduce(mul, [first, *others])
 
 
-def _is(factor: Kernel, kind: type[Kernel]) -> bool:
+def _is(factor: Kernel, kind: type[Any]) -> bool:
     return isinstance(base(factor), kind)
+
+
+def is_line(term: Sequence[Kernel], column: Column) -> bool:
+    """Whether a term has a linear factor on the column, and no periodic one."""
+    lines = any(_is(factor, Linear) and column_of(factor) == column.index for factor in term)
+    return lines and not any(_is(factor, Periodic) for factor in term)
+
+
+def is_long(term: Sequence[Kernel], column: Column) -> bool:
+    """Whether a term is a stationary function of the column alone, with a long length scale."""
+    kernel = base(term[0])
+    if len(term) > 1 or column_of(term[0]) != column.index or not isinstance(kernel, Stationary):
+        return False
+    return float(kernel.params["lengthscale"]) > LONG * column.span
 
 
 def form(terms: Terms) -> tuple[tuple[str, ...], ...]:

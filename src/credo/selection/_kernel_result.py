@@ -94,7 +94,7 @@ class KernelSearch:
     def decompose(self, X: ArrayLike) -> list[Normal]:
         """The posterior distribution of each component at the rows of X, without noise.
 
-        The means of all components and a constant add up to ``model.predict(X)``.
+        Each averages zero over the training rows. Their means and a constant add up to ``model.predict(X)``.
         """
         rows = self.model._predict_rows(X)
         return [self._decomposition.component(component.kernel, rows) for component in self.components]
@@ -137,10 +137,13 @@ class _Decomposition:
         return cls(model.X_train_, factor, factor.solve(model.y_train_ - beta), by_constant, variance)
 
     def component(self, kernel: Kernel, rows: Array) -> Normal:
-        cross = kernel.cross(self.X, rows)
+        # Minus the average over the training rows, which no data tell from the constant.
+        cross, average = kernel.cross(self.X, rows), kernel.gram(self.X).mean(axis=0)
+        variance = kernel.diagonal(rows) - 2.0 * cross.mean(axis=0) + average.mean()
+        cross -= average[:, None]
         half = self.factor.half_solve(cross)
         # The second part is that of the unknown constant (Rasmussen & Williams 2.42).
-        variance = kernel.diagonal(rows) - np.einsum("ij,ij->j", half, half)
+        variance -= np.einsum("ij,ij->j", half, half)
         variance += (cross.T @ self.by_constant) ** 2 * self.constant_variance
         return Normal(cross.T @ self.alpha, np.sqrt(np.maximum(variance, 0.0)))
 

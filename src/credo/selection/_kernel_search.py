@@ -27,6 +27,8 @@ from credo.selection._kernel_moves import (
     changes,
     detrended,
     form,
+    is_line,
+    is_long,
     joined,
     likely_periods,
     terms_of,
@@ -42,6 +44,8 @@ _MOST_ROWS, _N_BLOCKS = 300, 6
 _TRIAL, _POLISH, _FINALISTS = 15, 50, 4
 # A round must raise the penalised evidence by this many nats.
 _MARGIN = 2.0
+# A line is added to a trend of at least this correlation with its column, unless it costs more nats than this.
+_MONOTONE, _NEGLIGIBLE = 0.85, 1.0
 # The most rounds.
 _MOST_ROUNDS = 12
 
@@ -184,7 +188,24 @@ class _Search:
                 finals = parallel_map(self._polish, _distinct(trials)[:_FINALISTS])
             self.steps += [self._step(number, trial) for trial in [*finals, *trials[len(finals) :]]]
             if not finals or not self._keep(max(finals, key=lambda final: final.score)):
-                return
+                break
+        self._continue_trends()
+
+    def _continue_trends(self) -> None:
+        """Add lines to long smooth terms that rise or fall, unless the evidence is against it.
+
+        Beyond the data a stationary term returns to its mean, and a line besides it is hardly more or less probable.
+        """
+        for column in self._columns:
+            x, terms = self._X[:, column.index], self.best.terms
+            long = [term for term in terms if is_long(term, column)]
+            if not long or any(is_line(term, column) for term in terms):
+                continue
+            if abs(np.corrcoef(x, self._mean_of(long))[0, 1]) > _MONOTONE:
+                with_line = self._climb((_POLISH, self.best.noise), [*terms, [column.line(column.middle)]])
+                self.steps.append(self._step(self.steps[-1].round + 1, with_line))
+                if with_line.log_evidence > self.best.log_evidence - _NEGLIGIBLE:
+                    self.best = with_line
 
     def _starts(self) -> list[Terms]:
         """The kernels to try next, without those of earlier rounds."""
@@ -218,13 +239,17 @@ class _Search:
 
     def _cycles(self) -> Array:
         """The posterior mean of all terms with a periodic factor."""
-        kernel, terms = self.best.kernel, self.best.terms
-        cyclic = [term for term in terms if any(isinstance(base(factor), Periodic) for factor in term)]
-        if not cyclic:
+        return self._mean_of(
+            [term for term in self.best.terms if any(isinstance(base(factor), Periodic) for factor in term)]
+        )
+
+    def _mean_of(self, terms: Terms) -> Array:
+        """The posterior mean of some terms of the best kernel."""
+        if not terms:
             return np.zeros(len(self._y))
-        C = kernel.gram(self._X)
+        C = self.best.kernel.gram(self._X)
         C[np.diag_indices_from(C)] += self.best.noise
-        return joined(cyclic, self._columns).gram(self._X) @ factorize(C).solve(self._y - self._y.mean())
+        return joined(terms, self._columns).gram(self._X) @ factorize(C).solve(self._y - self._y.mean())
 
     def _step(self, number: int, candidate: _Candidate) -> Step:
         return Step(number, candidate.kernel, candidate.log_evidence + self._unit, candidate.score + self._unit)

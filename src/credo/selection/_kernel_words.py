@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from credo.kernels import Kernel, Linear, Matern32, Periodic, RationalQuadratic
 from credo.kernels.stationary import Stationary
-from credo.selection._kernel_moves import base, column_of, terms_of
+from credo.selection._kernel_moves import LONG, base, column_of, terms_of
 
 Array = NDArray[np.float64]
 
@@ -25,8 +25,8 @@ _CYCLES = {"hourly": 1 / 24, "daily": 1.0, "weekly": 7.0, "monthly": 365.25 / 12
 _SAME = 0.015
 # Numbers in this range that have no other unit are years.
 _YEARS = 1500.0, 2200.0
-# Length scales relative to the range of the column: above, a trend; below, short-term.
-_LONG, _SHORT = 0.2, 0.03
+# Length scales below this share of the range of the column are short-term.
+_SHORT = 0.03
 # Correlation with x from which a smooth function rises or falls.
 _MONOTONE = 0.85
 
@@ -105,7 +105,7 @@ def _smooth_words(kernel: Stationary, axis: Axis, direction: str, growth: str) -
     share = float(kernel.params["lengthscale"]) / (axis.high - axis.low)
     over = _about(axis, kernel)
     kind = {Matern32: "irregular", RationalQuadratic: "multi-scale"}.get(type(kernel), "smooth")
-    if share > _LONG:
+    if share > LONG:
         text = " ".join(filter(None, ["an" if kind == "irregular" else "a", kind, direction, "trend"]))
         return text if share > 1 else f"{text} that bends over {over}"
     if share < _SHORT:
