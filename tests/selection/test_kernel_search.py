@@ -156,7 +156,7 @@ def test_an_interaction_names_both_columns():
     axes = [Axis.of("year", YEARS), Axis.of("dose", np.arange(10.0))]
     X = np.column_stack([YEARS, np.linspace(0, 9, 61)])
     text = words(Periodic(period=1.0).on(0) * RBF(4.0).on(1), axes, X, YEARS)
-    assert text == "a yearly cycle in year, which changes with dose (a smooth trend that bends over about 4)"
+    assert text == "a yearly cycle in year, which changes with dose (slow smooth variation over about 4)"
 
 
 def test_periodograms_of_irregular_rows_show_the_period():

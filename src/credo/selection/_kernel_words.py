@@ -105,9 +105,11 @@ def _smooth_words(kernel: Stationary, axis: Axis, direction: str, growth: str) -
     share = float(kernel.params["lengthscale"]) / (axis.high - axis.low)
     over = _about(axis, kernel)
     kind = {Matern32: "irregular", RationalQuadratic: "multi-scale"}.get(type(kernel), "smooth")
-    if share > LONG:
-        text = " ".join(filter(None, ["an" if kind == "irregular" else "a", kind, direction, "trend"]))
+    if share > LONG and direction:
+        text = f"{'an' if kind == 'irregular' else 'a'} {kind} {direction} trend"
         return text if share > 1 else f"{text} that bends over {over}"
+    if share > LONG:
+        return f"slow {kind} variation over {over}{growth}"
     if share < _SHORT:
         return f"{kind} short-term deviations that last {over}{growth}"
     return f"{kind} variation over {over}{growth}"
