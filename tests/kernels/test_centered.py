@@ -1,4 +1,4 @@
-"""The periodic kernel of functions that average zero, and linear functions that are zero elsewhere than at the origin."""
+"""The periodic kernel of functions that average zero, and linear functions that are zero at a given point."""
 
 import numpy as np
 import pytest
