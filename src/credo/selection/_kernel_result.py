@@ -107,7 +107,7 @@ class KernelSearch:
         parts = Table(
             "Components",
             {
-                "share of variance": [f"{100 * component.share:.3g} %" for component in self.components],
+                "share of variance": [_percent(component.share) for component in self.components],
                 "component": [component.words for component in self.components],
                 "kernel": [repr(component.kernel) for component in self.components],
             },
