@@ -48,7 +48,10 @@ class Saved:
 
     def with_array(self, number: int, array: Any) -> Saved:
         members = {**self.members, f"arrays/{number}.npy": npy(array)}
-        return Saved(members, self.state, {**self.arrays, number: np.asarray(array)})
+        changed = Saved(members, self.state, {**self.arrays, number: np.asarray(array)})
+        # The state is the same, so that its leaves and parts need not be listed again.
+        changed.__dict__.update({name: self.__dict__[name] for name in ("leaves", "parts") if name in self.__dict__})
+        return changed
 
     def content(self, **manifest: Any) -> bytes:
         """The file, with the checksums of an attacker who recomputed them."""

@@ -305,13 +305,16 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--systematic", action="store_true", help="every field in turn, in place of random changes")
+    parser.add_argument("--folder", type=Path, help="keep the saved models here, for the next run to begin with")
     parser.add_argument("--case", type=int, help="run one random case in this process and show its trace")
     options = parser.parse_args()
     from tests.contracts.estimators import classifiers, regressors
 
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        save_models(folder, [*special_models(), *table_models(), *regressors(), *classifiers()])
+        folder = options.folder or Path(name)
+        if not any(folder.glob("*.credo")):
+            folder.mkdir(exist_ok=True)
+            save_models(folder, [*special_models(), *table_models(), *regressors(), *classifiers()])
         if options.case is not None:
             what, forged = random_case(folder, options.case)
             print(what)

@@ -19,7 +19,7 @@ from credo.gp import GPClassifier, GPRegressor
 from credo.io import ModelFileError, Preparation, load
 from credo.io.files.state import field_types, is_a, parameter_types
 from credo.kernels import RBF, Periodic
-from credo.linear import LMSRegression, Ridge
+from credo.linear import BayesianLinearRegression, LMSRegression, Ridge
 
 X, y, labels = table()
 
@@ -87,6 +87,17 @@ def test_weights_that_compiled_updates_would_write_beyond(name, length, tmp_path
     model = LMSRegression().fit(X, y)
     with pytest.raises(ModelFileError, match=f"{name} has shape"):
         forged(model, tmp_path, **{name: np.zeros(length)})
+
+
+@pytest.mark.parametrize("name", ["q", "y_mean", "rss"])
+def test_a_summary_of_targets_that_no_targets_have(name, tmp_path):
+    """Updates would divide by a noise precision of zero."""
+    model = BayesianLinearRegression().fit(X, y)
+    found = model.posterior_.spectrum
+    object.__setattr__(found, name, getattr(found, name) * 0.0 + 1e300)
+    credo.save(model, tmp_path / "model.credo")
+    with pytest.raises(ModelFileError, match="must be smaller than the targets"):
+        load(tmp_path / "model.credo")
 
 
 def test_an_entry_of_another_type_is_named(tmp_path):

@@ -232,7 +232,7 @@ class BayesianLinearRegression(PosteriorModel):
             found, noise = _provisional(data, alpha), None
         else:
             found = maximize_precisions(terms, prior=alpha, noise=noise)
-        if not 0 < found.prior / found.noise < math.inf or not found.prior < math.inf:
+        if not found.noise > 0 or not 0 < found.prior / found.noise < math.inf or not found.prior < math.inf:
             raise ValueError(
                 f"the prior precision of the coefficients would be {found.prior:.3g}, and the noise precision "
                 f"{found.noise:.3g}, which overflow or underflow: change the units of X or y"
