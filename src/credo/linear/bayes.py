@@ -287,9 +287,9 @@ class BayesianLinearRegression(PosteriorModel):
 
     def _prior_mean(self, n_features: int) -> Array:
         mean = np.asarray(self.prior_mean, dtype=np.float64)
-        if mean.ndim > 1 or (mean.ndim == 1 and len(mean) != n_features) or not np.isfinite(mean).all():
+        if mean.ndim > 1 or (mean.ndim == 1 and len(mean) != n_features) or not (np.abs(mean) < 1e150).all():
             raise ValueError(
-                f"prior_mean must be a finite number or one for each of the {n_features} columns; "
+                f"prior_mean must be a number (below 1e150) or one for each of the {n_features} columns; "
                 f"got {self.prior_mean!r}"
             )
         return np.broadcast_to(mean, (n_features,))
