@@ -219,8 +219,8 @@ def _missing_codes(frame: Any) -> list[str]:
 def _trimmed(column: Any) -> tuple[NDArray[Any], bool]:
     """The words of a column, and whether any of them is another value than before; part by part, to save memory."""
     words, is_changed = np.empty(len(column), dtype=object), column.dtype.kind == "O" and str(column.dtype) != "str"
-    for start in range(0, len(column), _PART_CELLS // 10):
-        found = column.iloc[start : start + _PART_CELLS // 10].tolist()
+    for start in range(0, len(column), _PART_CELLS):
+        found = column.iloc[start : start + _PART_CELLS].tolist()
         words[start : start + len(found)] = part = [_word(value) for value in found]
         is_changed = is_changed or any(a is not b and a == a for a, b in zip(found, part, strict=True))
     return words, is_changed
