@@ -356,6 +356,7 @@ def test_constant_and_duplicated_columns(table):
             'noise_precision must be a positive number, "evidence" or "conjugate"',
         ),
         ({"noise_precision": "conjugate", "noise_prior": (0.0, 1.0)}, "noise_prior shape must be a positive"),
+        ({"prior_mean": {}}, "prior_mean must be a number"),
         ({"prior_mean": 1e300}, r"prior_mean must be a number \(below 1e150\)"),
     ],
 )

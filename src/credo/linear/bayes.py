@@ -286,7 +286,10 @@ class BayesianLinearRegression(PosteriorModel):
         return Gamma(0.5, (spread or 1.0) / 200)
 
     def _prior_mean(self, n_features: int) -> Array:
-        mean = np.asarray(self.prior_mean, dtype=np.float64)
+        try:
+            mean = np.asarray(self.prior_mean, dtype=np.float64)
+        except (TypeError, ValueError):
+            mean = np.array(np.nan)
         if mean.ndim > 1 or (mean.ndim == 1 and len(mean) != n_features) or not (np.abs(mean) < 1e150).all():
             raise ValueError(
                 f"prior_mean must be a number (below 1e150) or one for each of the {n_features} columns; "
