@@ -28,7 +28,7 @@ from sklearn.base import BaseEstimator, is_classifier
 
 from fuzz.forging import Saved, at_random, each_field
 
-# A worker may take so much address space, and a case so many seconds.
+# A worker may take so much address space, and a case so many seconds of the processor: a busy machine is no finding.
 MEMORY, SECONDS = 4 * 2**30, 20
 # Columns of a table to predict for that a forged model may ask for.
 _WIDEST = 400_000
@@ -164,7 +164,8 @@ def _work(folder: Path, numbers: Sequence[int], *, systematic: bool, seconds: fl
         forged = forged() if callable(forged) else forged
         print("case", number, what, flush=True)
         # Its default action ends the process, whatever compiled code is at.
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, 30 * SECONDS)
         try:
             make = partial(loaded, forged, target, through_a_file=number % _THROUGH_A_FILE == 0)
             found = outcome(make, rows_for(what.partition(",")[0]))
@@ -174,7 +175,8 @@ def _work(folder: Path, numbers: Sequence[int], *, systematic: bool, seconds: fl
             # Python's own complaint about a senseless value is safe, if unclear. Compiled code says this of an index.
             if isinstance(error, _PYTHON) and str(error) != "index is out of bounds":
                 found = f"unclear {found}"
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+            signal.setitimer(timer, 0)
         print("came", number, found.replace("\n", " "), flush=True)
 
 
