@@ -106,7 +106,13 @@ class Run:
     @property
     def has_model(self) -> bool:
         """Whether a model other than the baseline is finished that can be selected."""
-        return any(card.name in self.trials for card in self.cards if card.cost >= 0 and not card.reference)
+        return any(trial.error is None for trial in self._made)
+
+    @property
+    def _made(self) -> list[Trial]:
+        """The trials of models that can be selected."""
+        cards = [card for card in self.cards if card.cost >= 0 and not card.reference]
+        return [self.trials[card.name] for card in cards if card.name in self.trials]
 
     def model(self, card: Card) -> TableModel:
         """The card's estimator behind a preparation that reads cells as the whole table is read."""
@@ -115,7 +121,9 @@ class Run:
 
     def _fit(self, card: Card, waiting: list[str]) -> str | None:
         """Fit one model; returns None, or why it was not finished."""
-        deadline = None if card.cost < 0 or card.always else self._deadline
+        # If the first model failed, the next one is fitted whatever the time: a run without any model is of no use.
+        instead = bool(self._made) and not self.has_model and not card.reference
+        deadline = None if card.cost < 0 or card.always or instead else self._deadline
         if deadline is not None and monotonic() >= deadline:
             return ""
         if card.loops is not None and compiles(card.loops):
