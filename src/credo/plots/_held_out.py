@@ -10,12 +10,10 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from credo.metrics._calibration import pit_histogram
+from credo.metrics._residuals import residual_trend
 from credo.plots._data import Vector, limits, some, vector
 from credo.plots._labels import name_axis, name_date_axis, shorten
 from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, key
-
-# The trend of the residuals is drawn from this many rows on.
-_ROWS_FOR_A_TREND = 60
 
 
 def predicted_vs_actual(
@@ -104,11 +102,11 @@ def residuals(
     with canvas(ax) as ax:
         ax.axhline(0.0, color=MUTED, linewidth=0.8, zorder=1)
         ax.plot(mean[shown], left[shown], "o", markersize=3.2, color=ACCENT, alpha=0.5, markeredgewidth=0)
-        trend = _trend(mean[finite], left[finite])
+        trend = residual_trend(mean[finite], left[finite])
         if trend is not None:
-            x, average, low, high = trend
-            ax.fill_between(x, low, high, color=ACCENT, alpha=0.12, linewidth=0, label="middle 80 %")
-            ax.plot(x, average, color=INK, linewidth=1.4, label="mean")
+            x = trend.prediction
+            ax.fill_between(x, trend.low, trend.high, color=ACCENT, alpha=0.12, linewidth=0, label="middle 80 %")
+            ax.plot(x, trend.mean, color=INK, linewidth=1.4, label="mean")
             key(ax)
         bound = max(abs(end) for end in limits(left[shown], np.zeros(1)))
         ax.set(xlim=limits(mean[shown]), ylim=(-bound, bound))
@@ -159,20 +157,6 @@ def _room_for_bars(low: float, high: float, lower: Vector, upper: Vector) -> tup
     if not len(ends):
         return low, high
     return max(low - span, min(low, limits(ends)[0])), min(high + span, max(high, limits(ends)[1]))
-
-
-def _trend(mean: Vector, left: Vector) -> tuple[Vector, Vector, Vector, Vector] | None:
-    """Mean and 10 % and 90 % quantiles of the residuals in groups of neighbouring predictions."""
-    if len(mean) < _ROWS_FOR_A_TREND or np.ptp(mean) == 0:
-        return None
-    order = np.argsort(mean, kind="stable")
-    groups = np.array_split(order, min(12, len(mean) // 20))
-    x = np.array([np.median(mean[group]) for group in groups])
-    if len(np.unique(x)) < len(x):
-        return None
-    average = np.array([left[group].mean() for group in groups])
-    low, high = np.array([np.quantile(left[group], (0.1, 0.9)) for group in groups]).T
-    return x, average, low, high
 
 
 def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99, ax: Axes | None = None) -> Axes:
