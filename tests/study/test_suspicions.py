@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from credo.selection import Comparison, Score
 from credo.study import dataset
 from credo.study._dataset import copies
+from credo.study._study import absurd_notes
 
 
 def measured(n=40, seed=0):
@@ -59,3 +61,12 @@ def test_the_target_is_the_name_of_a_column():
     table = measured()
     with pytest.raises(TypeError, match="target must be a column's name"):
         dataset(table, table["y"])
+
+
+def test_errors_far_beyond_those_of_the_baseline_are_noted():
+    scores = [
+        Score(name, {"rmse": rmse}) for name, rmse in (("linear", 0.5), ("baseline", 2.0), ("kernel-ridge", 78e3))
+    ]
+    [note] = absurd_notes(Comparison(scores, {}))
+    assert "kernel-ridge (7.8e+04)" in note and "baseline (2)" in note and "linear" not in note
+    assert absurd_notes(Comparison(scores[:2], {})) == []

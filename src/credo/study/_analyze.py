@@ -12,7 +12,7 @@ from credo.study._catalogue import SUFFIXES, chosen_cards
 from credo.study._dataset import Dataset, Note, dataset
 from credo.study._display import display
 from credo.study._run import Report, Run
-from credo.study._study import Study, reference_notes, too_good_notes
+from credo.study._study import Study, absurd_notes, reference_notes, too_good_notes
 
 TIME = 60.0
 FOLDS = 5
@@ -143,6 +143,7 @@ def run(
         *(Note(text, important=True) for text in too_good_notes(found, selected, data.target)),
         *(Note(text, important=True) for text in reference_notes(found, selected)),
         *(Note(text, important=work.interrupted, on_board=True) for text in work.notes),
+        *(Note(text, on_board=True) for text in absurd_notes(found)),
         *(note for note in data.notes if not note.important),
         *map(Note, (text for text in found.notes if text not in work.notes)),
     ]

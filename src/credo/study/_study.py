@@ -22,6 +22,8 @@ from credo.study._write import inclusions
 
 # Held-out errors below this share of the baseline's (squared, or log losses) suggest a leak.
 _TOO_GOOD = 1e-3
+# A held-out RMSE of this many times the baseline's is noted.
+_ABSURD = 10.0
 # The most rows used by `explain`.
 _ROWS = 2000
 
@@ -256,6 +258,19 @@ def too_good_notes(comparison: Comparison, selected: str, target: str) -> list[s
     return [
         f"{selected} predicts held-out rows of {target!r} almost perfectly. Are the columns, or a sum or difference of "
         "them, another form of the target, or known only afterwards? If so, leave them out and run again."
+    ]
+
+
+def absurd_notes(comparison: Comparison) -> list[str]:
+    """A note about models whose held-out errors are many times those of the baseline."""
+    base = comparison[BASELINE].held_out.get("rmse", 0.0)
+    rmse = {score.name: score.held_out.get("rmse", 0.0) for score in comparison.scores}
+    bad = [f"{name} ({value:.4g})" for name, value in rmse.items() if value > _ABSURD * base > 0]
+    if not bad:
+        return []
+    return [
+        f"The held-out RMSE of {', '.join(bad)} is more than {_ABSURD:.0f} times that of the baseline ({base:.4g}): "
+        "some predictions are far outside the range of the target, as can happen where a model extrapolates."
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from credo.io.preparation.kinds import KINDS, Column, Form
 from credo.io.preparation.learn import Learner, learned_columns
 from credo.io.preparation.levels import Levels
 from credo.io.preparation.scale import bounds, center_and_scale, clip_notes, clipped, refuse_infinite, scaled
+from credo.io.preparation.time_order import time_columns
 from credo.io.preparation.unseen import Alternatives, representatives, terms
 from credo.io.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
 from credo.io.tables.text import signs_of
@@ -167,6 +169,11 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             weight=weight,
         )
         columns, encoders, forms = learned_columns(table, learner, forced)
+        measured = {encoder.name for encoder in encoders if isinstance(encoder, Numbers | Days)}
+        for time in time_columns(table, measured):
+            # Any value beyond the training rows is a forecast.
+            place = next(j for j, encoder in enumerate(encoders) if encoder.name == time.name)
+            encoders[place] = replace(encoders[place], margin=0.0)  # type: ignore[arg-type,type-var]
         if not encoders:
             left_out = " ".join(learner.notes)
             raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
@@ -219,7 +226,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         """Which rows lie outside the training data, and why.
 
         A number or a date is outside if it is beyond the range of the training rows by more than a tenth of the
-        range's width, and a category if its level was not seen in `fit`.
+        range's width, or by any amount in a column of times, as in `time_column`: that is a forecast. A category is
+        outside if its level was not seen in `fit`.
 
         Parameters
         ----------
@@ -235,7 +243,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         >>> preparation = Preparation().fit({"year": list(range(1871, 1971)), "flow": [1.0, 2.0] * 50})
         >>> found = preparation.outside({"year": [1900, 1972, 3000], "flow": [1.0, 1.5, 2.0]})
         >>> found.rows.tolist(), found.reasons[2]
-        ([False, False, True], 'year = 3000 (training: 1871 to 1970)')
+        ([False, True, True], 'year = 3000 (training: 1871 to 1970)')
         """
         table = self._table(X)
         found = {encoder.name: encoder.outside(table[encoder.name]) for encoder in self.encoders_}
