@@ -182,7 +182,7 @@ def bars(values: Vector) -> Bars:
 def confidence(y: ArrayLike, dist: Distribution) -> Confidence:
     """The mean probability of the predicted labels and the share of correct ones."""
     found = forecast(y, dist)
-    stated, right = found.table.max(axis=1), found.named == found.codes
+    stated, right = found.table.max(axis=1), found.predicted == found.codes
     spread = float(np.sqrt(np.sum(stated * (1 - stated))))
     excess = float(right.sum() - stated.sum())
     # With certain predictions there is no spread: z is 0 if all are right, infinite otherwise.

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from credo.metrics._calibration import pit_histogram
 from credo.metrics._residuals import residual_trend
-from credo.plots._data import Vector, limits, some, vector
+from credo.plots._data import Vector, limits, sample_rows, vector
 from credo.plots._labels import name_axis, name_date_axis, shorten
-from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, key
+from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, legend
 
 
 def predicted_vs_actual(
@@ -53,7 +53,7 @@ def predicted_vs_actual(
     """
     y = vector("y", y)
     mean, lower, upper = _predicted(y, prediction, interval, level)
-    shown = some(np.isfinite(y) & np.isfinite(mean), at_most=max_points)
+    shown = sample_rows(np.isfinite(y) & np.isfinite(mean), at_most=max_points)
     y, mean = y[shown], mean[shown]
     low, high = limits(y, mean)
     label = shorten(name)
@@ -64,7 +64,7 @@ def predicted_vs_actual(
         else:
             _bars(ax, y, mean, lower[shown], upper[shown], level=level)
             low, high = _room_for_bars(low, high, lower[shown], upper[shown])
-            key(ax)
+            legend(ax)
         ax.set(ylim=(low, high), xlim=limits(y))
         name_axis(ax.xaxis, f"actual {label}")
         name_axis(ax.yaxis, f"predicted {label}")
@@ -98,7 +98,7 @@ def residuals(
     mean, _, _ = _predicted(y, prediction, None, 0.95)
     left = y - mean
     finite = np.isfinite(left)
-    shown = some(finite, at_most=max_points)
+    shown = sample_rows(finite, at_most=max_points)
     with canvas(ax) as ax:
         ax.axhline(0.0, color=MUTED, linewidth=0.8, zorder=1)
         ax.plot(mean[shown], left[shown], "o", markersize=3.2, color=ACCENT, alpha=0.5, markeredgewidth=0)
@@ -107,7 +107,7 @@ def residuals(
             x = trend.prediction
             ax.fill_between(x, trend.low, trend.high, color=ACCENT, alpha=0.12, linewidth=0, label="middle 80 %")
             ax.plot(x, trend.mean, color=INK, linewidth=1.4, label="mean")
-            key(ax)
+            legend(ax)
         bound = max(abs(end) for end in limits(left[shown], np.zeros(1)))
         ax.set(xlim=limits(mean[shown]), ylim=(-bound, bound))
         name_axis(ax.xaxis, f"predicted {shorten(name)}")
@@ -203,7 +203,7 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
             )  # fmt: skip
         for end, text in ((low, f"{level * 100:g} % range if calibrated"), (high, None)):
             ax.axhline(end, color=MUTED, linewidth=0.9, dashes=(4, 2.5), label=text)
-        key(ax)
+        legend(ax)
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.08 * max(counts.max(), high, 1.0)))
         name_axis(ax.xaxis, "PIT: predictive probability below the actual value")
         name_axis(ax.yaxis, "rows")
@@ -264,7 +264,7 @@ def over_time(
         for start in blocks:
             ax.axvline(start, color=MUTED, linewidth=0.8, dashes=(4, 2.5), zorder=0)
         ax.margins(x=0.02)
-        key(ax, columns=4)
+        legend(ax, columns=4)
         name_axis(ax.yaxis, shorten(name))
         (name_date_axis if dates else name_axis)(ax.xaxis, "")
         return ax

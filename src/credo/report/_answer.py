@@ -144,4 +144,4 @@ def opening(comparison: Comparison, choice: Choice, target: str) -> list[str]:
     )
     others = [name for name in comparison.held_out if name not in comparison.references]
     ahead = any(comparison.gap(name, BASELINE).mean > 0 for name in others)
-    return [f"Nothing {'clearly ' if ahead else ''}beat guessing. {choice.reason}", " ".join([advice, *failed])]
+    return [f"No model {'clearly ' if ahead else ''}beat the baseline. {choice.reason}", " ".join([advice, *failed])]

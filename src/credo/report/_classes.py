@@ -123,7 +123,7 @@ def confusion_sentence(held: HeldOut, target: str) -> str:
     found = forecast(held.y, held.dist)
     names = class_names(found.classes, target)
     counts = np.zeros((len(names), len(names)), dtype=np.intp)
-    np.add.at(counts, (found.codes, found.named), 1)
+    np.add.at(counts, (found.codes, found.predicted), 1)
     recall = np.diag(counts) / np.maximum(counts.sum(axis=1), 1)
     wrong = counts - np.diag(np.diag(counts))
     if not wrong.any():
@@ -200,7 +200,7 @@ def class_figures(held: HeldOut, *, target: str) -> list[Figure]:
         figure(
             "confusion",
             "Which classes are confused?",
-            lambda ax: plots.confusion(held.y, found.classes[found.named], classes=labels, ax=ax),
+            lambda ax: plots.confusion(held.y, found.classes[found.predicted], classes=labels, ax=ax),
             confusion_sentence(held, target),
             "Confusion matrix of held-out rows: actual class (rows) by predicted class (columns), shaded by the share "
             "of the row. Correct predictions are on the diagonal.",

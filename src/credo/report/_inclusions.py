@@ -79,7 +79,7 @@ class Dependent:
 class Prior:
     """The prior over subsets, and the prior probability of each input."""
 
-    law: ModelPrior
+    subsets: ModelPrior
     shares: Vector
 
     @classmethod
@@ -91,9 +91,9 @@ class Prior:
         >>> Prior.of("beta-binomial", ["soil", "soil", "wind"]).shares.round(4)
         array([0.6667, 0.5   ])
         """
-        law = ModelPrior.of(inclusion, len(origins))
-        out = [float(ModelPrior(k, law.inclusion).log_prob(0)) for k in Counter(origins).values()]
-        return cls(law, -np.expm1(out))
+        subsets = ModelPrior.of(inclusion, len(origins))
+        out = [float(ModelPrior(k, subsets.inclusion).log_prob(0)) for k in Counter(origins).values()]
+        return cls(subsets, -np.expm1(out))
 
 
 @dataclass(frozen=True)

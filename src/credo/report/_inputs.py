@@ -211,7 +211,7 @@ def process_sentence(fact: Process, *, target: str, spread: float) -> str:
 def nonlinearity_figure(fact: Process) -> Figure:
     """How nonlinear a Gaussian process is along each column of the table."""
     return bar_figure(
-        "bends",
+        "nonlinearity",
         "Along which inputs is the function nonlinear?",
         fact.names,
         fact.nonlinearity,

@@ -22,7 +22,7 @@ from credo.io.files import replacing
 from credo.io.tables.columns import as_frame
 from credo.notices import collected
 from credo.plots import shorten
-from credo.report import _glance as glance
+from credo.report import _columns as columns_table
 from credo.report import _leaderboard as leaderboard
 from credo.report._answer import Choice
 from credo.report._effects import untransformed
@@ -122,8 +122,8 @@ def render(
         board_words=leaderboard.words(comparison, selected=selected) if varies else [],
         has_flags=any(cell.flag for row in board for cell in row.cells),
         has_evidence=leaderboard.has_evidence(comparison),
-        lines=[glance.target_line(target, values, classes=classes), *glance.lines(columns, frame)],
-        unlisted=max(0, len(columns) - glance.MAX_COLUMNS),
+        lines=[columns_table.target_line(target, values, classes=classes), *columns_table.lines(columns, frame)],
+        unlisted=max(0, len(columns) - columns_table.MAX_COLUMNS),
         notes=_without(alerts, of_table),
         run_notes=_without([*alerts, *of_table], of_run),
         in_order=any(len(held.rows) < len(values) for held in comparison.held_out.values()),

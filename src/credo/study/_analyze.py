@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -15,6 +16,8 @@ from credo.study._run import Report, Run
 from credo.study._study import Study, absurd_notes, reference_notes, too_good_notes
 
 TIME = 60.0
+# An option in a message, as n_draws or predictive="plugin".
+_OPTION = re.compile(r"\b[a-z]+_[a-z_]+\b|\b[a-z]+(?==[\w\"'])")
 FOLDS = 5
 
 
@@ -42,8 +45,8 @@ def analyze(
     models : sequence of str, optional
         Names of models; by default all that suit the table and fit into the time.
     time : float or None, default 60
-        Time budget in seconds for models and report together; None for no limit. Models are fitted in the order of
-        their cost, and those that don't fit into the budget are named in the notes.
+        Time budget in seconds, a quarter of it for scores and report; None for no limit. Models are fitted in the
+        order of their cost, and those that don't fit into the budget are named in the notes.
     folds : int, optional
         Number of folds; by default 5.
     task : {"regression", "classification"}, optional
@@ -146,8 +149,19 @@ def run(
         *(Note(text, on_board=True) for text in absurd_notes(found)),
         *(note for note in data.notes if not note.important),
         *map(Note, (text for text in found.notes if text not in work.notes)),
+        *map(Note, _option_notes(found.notes, fitted)),
     ]
     return Study(data, found, selected, reason, tuple(notes), seed)
+
+
+def _option_notes(notes: Sequence[str], models: Collection[str]) -> list[str]:
+    """Where a model's message advises to set one of its options, that a study sets these itself."""
+    advice = [_OPTION.search(note) for note in notes if note.startswith(tuple(f"{name}:" for name in models))]
+    options = dict.fromkeys(match[0].rstrip("=") for match in advice if match)
+    if not options:
+        return []
+    named = ", ".join(options)
+    return [f"Options of the models ({named}) can be set in Python only, where a model is fitted by itself."]
 
 
 def _otherwise(found: Any, select: str) -> str:

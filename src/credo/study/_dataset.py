@@ -137,7 +137,7 @@ def dataset(
         groups=groups,
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[
-            *(Note(text, important=True) for text in suspicions(made, groups)),
+            *(Note(text, important=True) for text in early_warnings(made, groups)),
             *map(Note, time_notes(time, in_order=in_order)),
             *map(Note, [*notes, *preparation.notes_, *target_notes(made), *copy_notes(groups)]),
         ],
@@ -182,7 +182,7 @@ def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
     return [f"{n_copies:,} {have} the same inputs as another row: such rows are held out together."]
 
 
-def suspicions(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
+def early_warnings(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
     """Warnings about leaking columns, too few rows and outliers of the target."""
     notes = [*leak_notes(data, groups), *outlier_notes(data)]
     if len(data.y) < _FEWEST:

@@ -182,7 +182,7 @@ class Study:
         """The fitted models that can be saved."""
         return {name: model for name, model in self.comparison.fitted.items() if name not in self.comparison.references}
 
-    def worth(self) -> str:
+    def performance(self) -> str:
         """The held-out performance of the selected model in one sentence, compared with the baseline."""
         score, base = self.comparison[self.selected].held_out, self.comparison[BASELINE].held_out
         n = len(self.comparison.held_out[self.selected].y)

@@ -133,7 +133,7 @@ def test_numbers_that_may_mean_missing_are_pointed_at(tmp_path):
     sheet = read(tmp_path, content)
     assert sheet.frame["x"].tolist() == [1, -999, 3, -999]
     assert sheet.notes == (
-        "Column 'x': -999 occurs 2 times, far from all other values; if it means missing, list it in na_words.",
+        "Column 'x': -999 occurs 2 times, far from all other values; if it means missing, list it in na_words (--na).",
     )
     assert read(tmp_path, content, na_words=["-999"]).frame.isna().sum().sum() == 3
 

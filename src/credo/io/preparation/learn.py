@@ -25,8 +25,8 @@ from credo.io.preparation.kinds import (
     truth_pair,
     truth_values,
 )
+from credo.io.preparation.level_order import in_order
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.scales import in_order
 from credo.io.tables.columns import EXACT, finite_columns, not_a_number
 from credo.io.tables.text import signs_of
 

@@ -19,7 +19,7 @@ from credo.io.preparation.encoders import Days, Encoder, Numbers, Outside, Texts
 from credo.io.preparation.kinds import KINDS, Column, Form
 from credo.io.preparation.learn import Learner, learned_columns
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.scale import bounds, center_and_scale, clip_notes, clipped, refuse_infinite, scaled
+from credo.io.preparation.standardize import bounds, center_and_scale, clip_notes, clipped, refuse_infinite, scaled
 from credo.io.preparation.time_order import time_columns
 from credo.io.preparation.unseen import Alternatives, representatives, terms
 from credo.io.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
@@ -173,7 +173,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         for time in time_columns(table, measured):
             # Any value beyond the training rows is a forecast.
             place = next(j for j, encoder in enumerate(encoders) if encoder.name == time.name)
-            encoders[place] = replace(encoders[place], margin=0.0)  # type: ignore[arg-type,type-var]
+            encoders[place] = replace(encoders[place], margin=0.0)  # type: ignore[arg-type]
         if not encoders:
             left_out = " ".join(learner.notes)
             raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
