@@ -18,7 +18,7 @@ from credo.metrics._calibration_test import FEW, SMALL, Calibration, Confidence,
 from credo.plots import shorten
 from credo.plots._probabilities import area
 from credo.report._figures import MAX_POINTS, Figure, figure
-from credo.report._inputs import sources, with_names
+from credo.report._inputs import with_names
 from credo.report._numbers import about, capital, count, listing, number, percent, several
 from credo.selection import Gap, HeldOut
 
@@ -212,8 +212,8 @@ def class_figures(held: HeldOut, *, target: str) -> list[Figure]:
 
 def regions_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str) -> list[Figure]:
     """The class probabilities over two numeric inputs, if the model has no others."""
-    columns = sources(model)
-    if columns is None or len(columns) != 2 or len(set(columns)) != 2:
+    columns = model.preparation_.sources()
+    if len(columns) != 2 or len(set(columns)) != 2:
         return []
     X = model.preparation_.transform(frame)
     if is_sparse(X) or min(len(np.unique(column)) for column in X.T) < 3:

@@ -133,7 +133,7 @@ def calibration_sentence(fact: Uniformity) -> str:
             f"biased: {whole_percent(share)} of the observations are {side} the median of their predictive "
             f"distributions, so predictions tend to be too {verdict}"
         )
-    if not signs and fact.bars.are_flat:
+    if not signs and fact.is_flat:
         return f"No sign of miscalibration in {several(fact.n, 'row')} ({test})."
     signs = signs or [f"the bars are less even than chance allows ({test})"]
     points = 100 * fact.distance
@@ -227,7 +227,7 @@ def held_out_figures(held: Predicted, *, target: str, baseline: float | None) ->
         figure(
             "calibration",
             "Are the intervals calibrated?",
-            lambda ax: plots.calibration(held.pit, bins=shape.bars.n, level=1 - ALARM, ax=ax),
+            lambda ax: plots.calibration(held.pit, bins=len(shape.bars.counts), level=1 - ALARM, ax=ax),
             calibration_sentence(shape),
             "Flat: calibrated. U-shaped: overconfident. Hump: underconfident. Slope: biased. With a calibrated model, "
             "all bars stay between the dashed lines in 99 % of cases.",

@@ -18,7 +18,6 @@ from credo.notices import collected
 from credo.penalized import LassoPath, lasso_path
 from credo.report._effects import untransformed
 from credo.report._inputs import dense
-from credo.report._inputs import origins as origins_of
 from credo.subsets import ModelPrior, Standard, dependence_of
 
 Vector = NDArray[np.float64]
@@ -150,7 +149,7 @@ def inclusions(models: Mapping[str, Any], frame: Any, y: Any) -> Inclusions | No
     name = next((name for name, each in inner.items() if hasattr(each, "inclusion_probabilities_")), None)
     if name is None:
         return None
-    estimator, every = inner[name], origins_of(models[name])
+    estimator, every = inner[name], models[name].preparation_.inputs()
     if len(set(every)) < 2:
         return None
     if estimator is not models[name].estimator_:

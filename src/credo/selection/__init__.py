@@ -25,16 +25,6 @@ from credo.selection._measures import MEASURES, Measure
 from credo.selection._select import BASELINE, Selection
 
 __all__ = [
-    "BASELINE",
-    "MEASURES",
-    "Comparison",
-    "Gap",
-    "HeldOut",
-    "Measure",
-    "Score",
-    "Selection",
-    "bic",
-    "compare",
-    "description_length",
-    "gap",
-]
+    "BASELINE", "MEASURES", "Comparison", "Gap", "HeldOut", "Measure", "Score", "Selection", "bic", "compare",
+    "description_length", "gap",
+]  # fmt: skip

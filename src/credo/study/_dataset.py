@@ -26,7 +26,7 @@ from credo.io import (
 from credo.io.errors import plural, quoted
 from credo.io.extras import pandas
 from credo.io.tables.columns import as_frame
-from credo.selection._folds import Split, forward, shuffled
+from credo.selection._folds import Split, forward, splits
 from credo.study._leaks import leaks
 from credo.study._size import Size, Times
 
@@ -88,10 +88,8 @@ class Dataset:
         """Training and held-out rows of each fold: blocks in time order, or shuffled."""
         if self.time is not None:
             return forward(self.time.order, min(folds, len(self.y) // 4)), []
-        labels = self.y if self.task == "classification" else None
-        tests, notes = shuffled(len(self.y), folds, np.random.default_rng(seed), groups=self.groups, classes=labels)
-        every = np.arange(len(self.y))
-        return [(np.setdiff1d(every, test), test) for test in tests], notes
+        rng, classes = np.random.default_rng(seed), self.task == "classification"
+        return splits(self.frame, self.y, folds, rng, groups=self.groups, classes=classes)
 
 
 def dataset(
