@@ -1,4 +1,4 @@
-"""What the figures are drawn from: arrays, and what a fitted model tells."""
+"""The data of the figures: arrays, and attributes of fitted models."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def _along(
     at = pool[chosen]
     strip.plot(at, np.interp(at, x, score), "D", color=ALERT, markersize=4.5, clip_on=False, zorder=4)
     if criterion == "improvement":
-        ax.axhline(incumbent(model), color=MUTED, linewidth=0.9, dashes=(1, 1.5), zorder=1, label="to beat")
+        ax.axhline(incumbent(model), color=MUTED, linewidth=0.9, dashes=(1, 1.5), zorder=1, label="best so far")
     for rank, place in enumerate(at, start=1):
         ax.axvline(
             place, color=ALERT, linewidth=0.9, dashes=(4, 2.5), zorder=1, clip_on=False,

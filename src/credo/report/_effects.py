@@ -268,7 +268,7 @@ class Weights:
             shown = f"{whole}; the {count(MAX_BARS)} largest are shown."
         return bar_figure(
             "weights",
-            "What moves the predictions?",
+            "Which inputs change the predictions?",
             [f"{shorten(self.names[i])} → {class_name(self.classes[i], target)}" for i in rows],
             self.values[rows],
             label="coefficient × standard deviation",

@@ -88,7 +88,7 @@ def error_sentence(rmse: float, baseline: float | None, *, clear: bool) -> str:
 
 
 def coverage_sentence(fact: Coverage, shape: Uniformity | None = None) -> str:
-    """Whether the 95 % intervals hold 95 % of the rows; `shape` tells whether those of other levels do."""
+    """Whether the 95 % intervals hold 95 % of the rows; with `shape`, also whether those of other levels are right."""
     share, wide = fact.inside / fact.n, shape is not None and shape.too_wide
     narrow = shape is not None and shape.too_narrow
     bounds = count(fact.low) if fact.low == fact.high else f"{count(fact.low)}–{count(fact.high)}"
@@ -264,7 +264,7 @@ def time_figure(held: Predicted, frame: Any, *, n_folds: int, target: str) -> li
     )
     made = figure(
         "time",
-        "How do the predictions do over time?",
+        "How good are the predictions over time?",
         lambda ax: plots.over_time(
             days[rows[order]], held.y[order], held.mean[order], interval=(held.interval[0][order],
             held.interval[1][order]), blocks=blocks, dates=dates is not None, name=target, ax=ax,

@@ -91,7 +91,7 @@ def _alternatives(group: Alternatives, fact: Inclusions) -> str:
 
 
 def _dependent(group: Dependent, fact: Inclusions) -> str:
-    """Linear combinations of each other: how many of them matter, and that the data can't tell which."""
+    """Linear combinations of each other: how many of them matter, and that the data don't determine which."""
     who, n = _listed(group.names, fact), len(group.names)
     given = f"given {listing([shorten(name) for name in group.given], at_most=_NAMED)}, " if group.given else ""
     if group.rank < n - 1:
@@ -103,8 +103,8 @@ def _dependent(group: Dependent, fact: Inclusions) -> str:
     share = f"({_share(group.share) if group.share >= CERTAIN else chance(group.share)})"
     matter = f"almost certainly matter{'s' if group.needed == 1 else ''} {share}"
     if group.needed == group.rank and group.share >= CERTAIN:
-        return f"{spelled(group.needed)} of {who} {matter}: {why}, so the data can't tell which"
-    blur = f"{_likelier(group, fact)}: {why}, so the data can hardly tell which"
+        return f"{spelled(group.needed)} of {who} {matter}: {why}, so the data don't determine which"
+    blur = f"{_likelier(group, fact)}: {why}, so the data hardly determine which"
     if group.share >= CERTAIN:
         return f"at least {spelled(group.needed)} of {who} {matter}{blur}"
     if group.share >= PROBABLE:

@@ -323,7 +323,7 @@ def joined(origins: Sequence[str], posterior: Any, copies: Sequence[Copies]) -> 
 
 
 def _dependent(values: Vector, counts: Counts, sums: Sequence[Sums]) -> list[Dependent]:
-    """Linear combinations that are worth a sentence: not if improbable, or if one is as probable as the group."""
+    """Linear combinations to report: probable ones, unless one input is as probable as the whole group."""
     found, names = [], counts.names
     for group in sums:
         places = [names.index(name) for name in group.names]

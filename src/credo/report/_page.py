@@ -227,8 +227,8 @@ def _unique(notes: Sequence[Any]) -> list[Any]:
 
 def _without(alerts: Sequence[Any], notes: Sequence[Any]) -> list[str]:
     """The texts of the notes that aren't among the alerts."""
-    told = {str(alert) for alert in alerts}
-    return [str(note) for note in _unique(notes) if str(note) not in told]
+    seen = {str(alert) for alert in alerts}
+    return [str(note) for note in _unique(notes) if str(note) not in seen]
 
 
 def _source(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -16,8 +16,6 @@ from credo.study._run import Report, Run
 from credo.study._study import Study, absurd_notes, reference_notes, too_good_notes
 
 TIME = 60.0
-# An option in a message, as n_draws or predictive="plugin".
-_OPTION = re.compile(r"\b[a-z]+_[a-z_]+\b|\b[a-z]+(?==[\w\"'])")
 FOLDS = 5
 
 
@@ -128,7 +126,7 @@ def run(
         raise ValueError(f"no model was finished. {' '.join(work.notes)}")
     references = tuple(card.name for card in cards if card.reference)
     found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
-    # Of a reference nobody expects intervals.
+    # That the reference and the baseline have no intervals is not worth a note.
     found = replace(found, notes=[note for note in found.notes if not note.startswith((*references, "baseline"))])
     fitted = found.fitted
     scores = [
@@ -154,14 +152,17 @@ def run(
     return Study(data, found, selected, reason, tuple(notes), seed)
 
 
-def _option_notes(notes: Sequence[str], models: Collection[str]) -> list[str]:
-    """Where a model's message advises to set one of its options, that a study sets these itself."""
-    advice = [_OPTION.search(note) for note in notes if note.startswith(tuple(f"{name}:" for name in models))]
-    options = dict.fromkeys(match[0].rstrip("=") for match in advice if match)
-    if not options:
+def _option_notes(notes: Sequence[str], models: Mapping[str, Any]) -> list[str]:
+    """Where a model's message advises to set one of its options, that this is done in Python."""
+    named: list[str] = []
+    for name, model in models.items():
+        text = " ".join(note for note in notes if note.startswith((f"{name}:", f"{name},")))
+        options = {key.rpartition("__")[2] for key in model.get_params()}
+        named += [word for word in re.findall(r"\w+_\w+|\w+(?==)", text) if word in options]
+    if not named:
         return []
-    named = ", ".join(options)
-    return [f"Options of the models ({named}) can be set in Python only, where a model is fitted by itself."]
+    listed = ", ".join(dict.fromkeys(named))
+    return [f"Options of the models ({listed}) can be set in Python only, where a model is fitted by itself."]
 
 
 def _otherwise(found: Any, select: str) -> str:

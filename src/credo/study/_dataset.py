@@ -109,7 +109,7 @@ def dataset(
         labels = None
     else:
         table, notes, source = as_frame(data), [], "table"
-        # "Row 3" is the third row, as in a file, whatever the frame calls it.
+        # Notes count rows from 1, as in a file, and don't use the labels of the index.
         labels, table = table.index, table.reset_index(drop=True)
     found = None if task else target_task(table, target)
     task = task or (found.name if found else "regression")
@@ -263,8 +263,8 @@ def outlier_notes(data: Dataset) -> list[str]:
     first = int(data.frame.index[rows[0]]) + 1
     return [
         f"{plural(len(rows), 'value')} of the target {data.target!r} {'is' if len(rows) == 1 else 'are'} far outside "
-        f"all others (row {first}: {data.y[rows[0]]:g}). Check them: a single wrong value can spoil every model and "
-        "score."
+        f"all others (row {first}: {data.y[rows[0]]:g}). Check them: a single wrong value can make every model and "
+        "score useless."
     ]
 
 

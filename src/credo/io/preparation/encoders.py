@@ -106,7 +106,7 @@ class _Measured:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Numbers(_Measured):
-    """A number as it is.
+    """A column of numbers, used unchanged.
 
     `words` gives the numbers of words such as yes and no; `absent` are words that count as missing. `sign` is that of
     the file, as % or $; empty if it had none, None if there was no file.
@@ -237,7 +237,7 @@ Encoder = Numbers | Days | Levels | Texts
 
 
 def runs(encoders: list[Encoder]) -> list[list[Encoder]]:
-    """The encoders of each block: texts by themselves, neighbours of other kinds together."""
+    """The encoders of each block: one for every text column, adjacent columns of other kinds together."""
     runs: list[list[Encoder]] = []
     for is_text, group in groupby(encoders, key=lambda encoder: isinstance(encoder, Texts)):
         run = list(group)

@@ -44,8 +44,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         Whether every column is scaled to mean 0 and standard deviation 1, so that one prior suits all coefficients.
         Columns of words are scaled but not centred, which keeps them sparse.
     clip : bool, default False
-        Whether numbers far outside the bulk of the training rows are set to a bound, so that one absurd value can't
-        dominate a fit or make a prediction explode. The bounds are the quantiles 0.1 % and 99.9 %, widened by their
+        Whether numbers far outside the bulk of the training rows are set to a bound, so that one extreme value
+        can't determine a fit or a prediction. The bounds are the quantiles 0.1 % and 99.9 %, widened by their
         distance or, if that is more, by eight standard deviations; `notes_` name the values. Dates are not clipped.
     kinds : mapping of column name to kind or Form, optional
         Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
