@@ -250,7 +250,7 @@ def test_the_prior_of_an_input_by_enumeration(setting):
     origins = ["soil", "wind", "soil", "rain"]
     found = Prior.of(setting, origins)
     subsets = [subset for k in range(5) for subset in combinations(range(4), k)]
-    weight = np.exp([float(found.law.log_prob(len(subset))) for subset in subsets])
+    weight = np.exp([float(found.subsets.log_prob(len(subset))) for subset in subsets])
     shares = [
         sum(w for w, subset in zip(weight, subsets, strict=True) if any(origins[j] == name for j in subset))
         for name in ("soil", "wind", "rain")
