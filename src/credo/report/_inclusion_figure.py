@@ -72,7 +72,11 @@ def _which(fact: Inclusions, *, among: str) -> str:
     parts += [] if certain or several else [f"none has an inclusion probability of {whole_percent(CERTAIN)} or more"]
     parts += [_dependent(group, fact) for group in fact.dependent]
     parts += [_alternatives(group, fact) for group in fact.alternatives]
-    parts += [f"{_listed(likely, fact)} probably matter{_s(likely)} ({_range(likely, fact)})"] if likely else []
+    parts += (
+        [f"{_listed(likely, fact)} probably matter{'s' * (len(likely) == 1)} ({_range(likely, fact)})"]
+        if likely
+        else []
+    )
     if uncertain:
         are = "is" if len(uncertain) == 1 else "are"
         parts.append(f"{_listed(uncertain, fact)} {are} uncertain ({_range(uncertain, fact)})")
@@ -203,10 +207,6 @@ def _with_copies(name: str, group: Copies | None) -> str:
     others = [shorten(other) for other in group.names[1:]]
     kind = f"{'near ' if group.nearly else ''}{'copy' if len(others) == 1 else 'copies'}"
     return f"{shorten(name)} (or its {kind} {listing(others, at_most=_NAMED)})"
-
-
-def _s(names: list[str]) -> str:
-    return "s" if len(names) == 1 else ""
 
 
 def inclusion_figure(found: Inclusions, *, best: str, linear: bool) -> Figure:

@@ -135,7 +135,10 @@ def run(
     ]
     found = replace(found, scores=scores, references=references)
     selected = found.selected if select is None else select
-    reason = found.reason if select is None else f"Selected: {select}, as requested. {_otherwise(found, select)}"
+    reason = found.reason
+    if select is not None:
+        other = "" if found.selected == select else f" By the held-out scores, {found.selected} would be selected."
+        reason = f"Selected: {select}, as requested.{other}"
     if selected not in fitted:
         raise ValueError(f"the model {selected!r} was not finished: {' '.join(work.notes) or found[selected].error}")
     notes = [
@@ -163,7 +166,3 @@ def _option_notes(notes: Sequence[str], models: Mapping[str, Any]) -> list[str]:
         return []
     listed = ", ".join(dict.fromkeys(named))
     return [f"Options of the models ({listed}) can be set in Python only, where a model is fitted by itself."]
-
-
-def _otherwise(found: Any, select: str) -> str:
-    return "" if found.selected == select else f"By the held-out scores, {found.selected} would be selected."
