@@ -132,11 +132,11 @@ def _inputs(fitted: Any) -> Any:
     columns = {
         "input": [names[i] for i in order],
         **({} if effect is None else {"effect": effect[order].tolist()}),
-        "relevance": np.asarray(relevance)[order].tolist(),
+        "nonlinearity": np.asarray(relevance)[order].tolist(),
         "length scale": (spread / np.asarray(relevance))[order].tolist(),
     }
     notes += [
-        "relevance: standard deviation / length scale of an input",
+        "nonlinearity: standard deviation / length scale of an input",
         "length scale: distance over which the function changes noticeably, in units of the input",
     ]
     return Table("Inputs by their effect on the predictions", columns, tuple(notes))
