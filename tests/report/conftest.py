@@ -28,6 +28,12 @@ class Preparation:
     frame: pd.DataFrame
     columns_: list[Column] = field(default_factory=list)
     notes_: tuple[str, ...] = ()
+    encoders_: tuple[Any, ...] = ()
+
+    def sources(self) -> list[str]:
+        return [str(name) for name in self.frame.columns]
+
+    inputs = sources
 
     def get_feature_names_out(self) -> np.ndarray:
         return np.array([str(name) for name in self.frame.columns], dtype=object)

@@ -234,7 +234,7 @@ def test_a_model_without_probabilities_has_its_line_and_the_page_says_why(frame,
     assert re.search(r"perceptron Perceptron — — \d\d[\d.]* % — ", words)
     assert "perceptron predicts labels without probabilities (it has no predict_dist)" in words
     alone = text(make_page(frame, y, {"perceptron": Perceptron(5)}))
-    assert "Nothing beat guessing." in alone and re.search(r"perceptron Perceptron — — \d\d", alone)
+    assert "No model beat the baseline" in alone and re.search(r"perceptron Perceptron — — \d\d", alone)
 
 
 def test_of_many_classes_the_most_frequent_are_drawn_in_the_same_colours_everywhere(make_page):

@@ -185,16 +185,16 @@ def test_the_sentence_has_four_kinds_of_inputs():
     text = say(made([0.95, 0.97, 0.94, 0.25, 0.2499, 0.1]))
     parts = (
         "x1 and x0 almost certainly",
-        "x2 probably does (94 %)",
+        "x2 probably matters (94 %)",
         "x3 is uncertain (25 %)",
         "x4 and x5 probably don't",
     )
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
-    assert say(made([0.99, *[0.1] * 12])).endswith("the other 12 probably don't (below 25 %).")
+    assert say(made([0.99, *[0.1] * 12])).endswith("the other 12 probably don't matter (below 25 %).")
     assert "x0, x1, x2, x3, x4, x5 and 3 more almost" in say(made([*[0.99] * 9, 0.1]))
     linear = say(made([0.5, 0.1]), linear=False)
-    assert "in linear models" in linear and "none almost certainly matters" in linear
+    assert "in linear models" in linear and "none has an inclusion probability of 95 % or more" in linear
     assert say(made([1.0, 0.99])).startswith("Both inputs") and say(made([1.0] * 3)).startswith("All three inputs")
     assert say(made([0.1, 0.2])).startswith("Neither of the two") and say(made([0.1] * 5)).startswith(
         "None of the five"
@@ -250,7 +250,7 @@ def test_the_prior_of_an_input_by_enumeration(setting):
     origins = ["soil", "wind", "soil", "rain"]
     found = Prior.of(setting, origins)
     subsets = [subset for k in range(5) for subset in combinations(range(4), k)]
-    weight = np.exp([float(found.law.log_prob(len(subset))) for subset in subsets])
+    weight = np.exp([float(found.subsets.log_prob(len(subset))) for subset in subsets])
     shares = [
         sum(w for w, subset in zip(weight, subsets, strict=True) if any(origins[j] == name for j in subset))
         for name in ("soil", "wind", "rain")

@@ -349,7 +349,7 @@ def test_every_small_picture_has_its_sentence_and_words_for_the_blind(farm, make
         assert len(re.search(r'<p class="said">(.+?)</p>', figure, flags=re.DOTALL)[1]) > 15
     assert text.index('id="figure-curve-0"') < text.index(">soil</h3>")
     # What moves the predictions comes first; how they bend is another matter.
-    assert text.index('id="figure-influences"') < text.index('id="figure-bends"')
+    assert text.index('id="figure-influences"') < text.index('id="figure-nonlinearity"')
     assert "strongly curved along this input" in text
     assert "relevance" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
     assert "figure-coefficients" not in text
@@ -360,7 +360,7 @@ def test_every_small_picture_has_its_sentence_and_words_for_the_blind(farm, make
 def test_models_without_length_scales_for_each_column_show_influences(farm, make_page):
     text = make_page(*farm, {"model": NadarayaWatson()})
     assert "Which inputs matter?" in text
-    assert "figure-bends" not in text
+    assert "figure-nonlinearity" not in text
     assert "<dt>Gaussian process</dt>" not in text
 
 

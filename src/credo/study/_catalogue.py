@@ -33,11 +33,11 @@ class Card:
     reference: bool = False
     transformation: str = "identity"
     standardize: bool = True
-    # Whether a model of the transformed target joins by itself where that is easier to predict.
+    # Whether a model of the transformed target is added by default where that is easier to predict.
     varied: bool = True
     # Whether it takes part where no models are named.
     by_default: bool = True
-    # Whether it is fitted before all others and whatever time is left, so that there is a model.
+    # Whether it is fitted first, even if no time is left, so that there is a model.
     always: bool = False
 
     def limit(self, size: Size) -> str | None:

@@ -243,4 +243,7 @@ def _late_notes(late: dict[str, str], time: float | None) -> list[str]:
         return [f"Stopped by Ctrl-C before these models were fitted: {', '.join(late)}."]
     each = ", ".join(f"{name} ({reason})" if reason else name for name, reason in late.items())
     unit = "second was" if time == 1 else "seconds were"
-    return [f"{time:g} {unit} not enough for: {each}. Allow more with time=… (--time SECONDS, or --time none)."]
+    return [
+        f"{time:g} {unit} not enough for: {each}. A quarter of the time is kept for scores and report. Allow more with "
+        "time=… (--time SECONDS, or --time none)."
+    ]

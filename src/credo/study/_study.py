@@ -22,6 +22,8 @@ from credo.study._write import inclusions
 
 # Held-out errors below this share of the baseline's (squared, or log losses) suggest a leak.
 _TOO_GOOD = 1e-3
+# A held-out RMSE of this many times the baseline's is noted.
+_ABSURD = 10.0
 # The most rows used by `explain`.
 _ROWS = 2000
 
@@ -180,7 +182,7 @@ class Study:
         """The fitted models that can be saved."""
         return {name: model for name, model in self.comparison.fitted.items() if name not in self.comparison.references}
 
-    def worth(self) -> str:
+    def performance(self) -> str:
         """The held-out performance of the selected model in one sentence, compared with the baseline."""
         score, base = self.comparison[self.selected].held_out, self.comparison[BASELINE].held_out
         n = len(self.comparison.held_out[self.selected].y)
@@ -256,6 +258,19 @@ def too_good_notes(comparison: Comparison, selected: str, target: str) -> list[s
     return [
         f"{selected} predicts held-out rows of {target!r} almost perfectly. Are the columns, or a sum or difference of "
         "them, another form of the target, or known only afterwards? If so, leave them out and run again."
+    ]
+
+
+def absurd_notes(comparison: Comparison) -> list[str]:
+    """A note about models whose held-out errors are many times those of the baseline."""
+    base = comparison[BASELINE].held_out.get("rmse", 0.0)
+    rmse = {score.name: score.held_out.get("rmse", 0.0) for score in comparison.scores}
+    bad = [f"{name} ({value:.4g})" for name, value in rmse.items() if value > _ABSURD * base > 0]
+    if not bad:
+        return []
+    return [
+        f"The held-out RMSE of {', '.join(bad)} is more than {_ABSURD:.0f} times that of the baseline ({base:.4g}): "
+        "some predictions are far outside the range of the target, as can happen where a model extrapolates."
     ]
 
 

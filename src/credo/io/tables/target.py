@@ -189,7 +189,7 @@ def _number_notes(y: NDArray[np.float64], name: str) -> list[str]:
         return [
             f"The target {name!r} has only two values, {shown(values[0])} and {shown(values[1])}, and is predicted as "
             "a number: a prediction is an average of the two. Intervals assume normally distributed errors, so they "
-            "extend beyond both values; use classification to get the probability of each."
+            "extend beyond both values; task='classification' (--task classification) gives the probability of each."
         ]
     return []
 

@@ -211,7 +211,7 @@ def _missing_codes(frame: Any) -> list[str]:
                 if len(others) and np.abs(others).max() < abs(code) / 5:
                     notes.append(
                         f"Column {frame.columns[part[k]]!r}: {code:.0f} occurs {matches[:, k].sum():,} times, far from "
-                        "all other values; if it means missing, list it in na_words."
+                        "all other values; if it means missing, list it in na_words (--na)."
                     )
     return notes
 
