@@ -17,14 +17,14 @@ VARIANTS = {
         {"noise_precision": "conjugate"},
         {"prior_precision": 1.0, "noise_precision": 1.0, "fit_intercept": False},
     ],
-    "GPRegressor": [{"mean": "zero", "n_restarts": 0}],
+    "GPRegressor": [{"mean": "zero"}],
     "KernelRidge": [{"alpha": "loo", "fit_intercept": True}],
     "NadarayaWatson": [{"bandwidth": 0.7}],
     "LMSRegression": [{"average": True}],
     "LinearRegression": [{"fit_intercept": False}],
     "GPClassifier": [
-        {"inference": "laplace", "link": "logit", "n_restarts": 0},
-        {"inference": "mcmc", "n_restarts": 0, "n_draws": 30},
+        {"inference": "laplace", "link": "logit"},
+        {"inference": "mcmc", "n_draws": 30},
     ],
     "LogisticRegression": [{"alpha": 1.0}],
     "KernelPerceptron": [{"solution": "pocket"}],
@@ -32,7 +32,7 @@ VARIANTS = {
     "SpikeSlabRegressor": [
         {"slab": "zellner-siow"},
         {"slab": "normal"},
-        {"search": "gibbs", "random_state": 0, "n_draws": 300},
+        {"search": "gibbs", "random_state": 0, "n_draws": 100},
     ],
     "TransformedTarget": [{"transformation": "yeo-johnson"}],
     "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
@@ -41,8 +41,13 @@ VARIANTS = {
 # The estimators that models of either task are made of in these tests, by class name.
 MEMBERS: dict[str, dict[type, dict]] = {}
 
-# What these keep doesn't depend on how fine their grids are; a hundred penalties for each of five folds take seconds.
-LIGHTER = {"SparseLogisticRegressionCV": {"n_alphas": 15}}
+# What these keep doesn't depend on how fine their grids are, nor on how often a search starts: that takes seconds.
+LIGHTER = {
+    "SparseLogisticRegressionCV": {"n_alphas": 15},
+    "LassoCV": {"n_alphas": 20},
+    "GPRegressor": {"n_restarts": 0},
+    "GPClassifier": {"n_restarts": 0},
+}
 
 
 def exported_classes() -> list[type]:
@@ -57,6 +62,12 @@ def exported_classes() -> list[type]:
             if inspect.isclass(member) and issubclass(member, BaseEstimator) and not name.startswith("Baseline"):
                 found[member.__qualname__] = member
     return [found[name] for name in sorted(found)]
+
+
+def brief(model: BaseEstimator) -> BaseEstimator:
+    """The model with a short search, for checks of what doesn't depend on where the search ends."""
+    short = {"max_evaluations": 15} if "max_evaluations" in model.get_params() else {}
+    return clone(model).set_params(**short)
 
 
 def regressors(*, variants: bool = True) -> list[Regressor]:

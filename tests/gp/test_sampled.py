@@ -1,5 +1,7 @@
 """Sampled hyperparameters: the posterior by a grid, predictions as its average, and honest reports."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from credo.estimator import FitWarning
 from credo.gp import GPRegressor
 from credo.kernels import RBF
 
-pytest.importorskip("nutpie")
+# Not `importorskip`: its import takes seconds, in every process that collects tests.
+pytestmark = pytest.mark.skipif(find_spec("nutpie") is None, reason="draws are nutpie's")
 
 
 @pytest.fixture(scope="module")

@@ -83,7 +83,7 @@ def test_levels_and_numbers_of_a_linear_model_are_on_one_scale():
     assert 0.75 * full < found.values[0] < full
 
 
-def test_columns_that_go_together_are_moved_together():
+def test_columns_that_go_together_are_moved_together(pictures):
     rng = np.random.default_rng(1)
     x, z = rng.normal(size=(2, 60))
     frame = pd.DataFrame({"x": x, "twin": x + 1e-4 * rng.normal(size=60), "z": z})
@@ -306,7 +306,7 @@ def test_influences_in_words():
     assert say([0.0, 0.0]) == "No input changes the predictions of gp."
 
 
-def test_bars_end_where_influences_do():
+def test_bars_end_where_influences_do(pictures):
     fact = Influence([["froude"], ["beam"], ["soil"]], np.array([0.0, 2.0, 0.0]), [True] * 3)
     shown = influence_figure(fact, best="lasso", target="y")
     assert ">beam<" in shown.svg and ">froude<" not in shown.svg
