@@ -66,8 +66,8 @@ def exported_classes() -> list[type]:
 
 def brief(model: BaseEstimator) -> BaseEstimator:
     """The model with a short search, for checks of what doesn't depend on where the search ends."""
-    short = {"max_evaluations": 15} if "max_evaluations" in model.get_params() else {}
-    return clone(model).set_params(**short)
+    short = {"max_evaluations": 15, "n_draws": 50}
+    return clone(model).set_params(**{name: short[name] for name in short.keys() & model.get_params().keys()})
 
 
 def regressors(*, variants: bool = True) -> list[Regressor]:
