@@ -66,7 +66,7 @@ def exported_classes() -> list[type]:
 
 def brief(model: BaseEstimator) -> BaseEstimator:
     """The model with a short search, for checks of what doesn't depend on where the search ends."""
-    short = {"max_evaluations": 15, "n_draws": 50}
+    short = {"max_evaluations": 5, "n_alphas": 5, "n_draws": 50, "transformation": "yeo-johnson"}
     return clone(model).set_params(**{name: short[name] for name in short.keys() & model.get_params().keys()})
 
 
