@@ -49,6 +49,9 @@ LIGHTER = {
     "GPClassifier": {"n_restarts": 0},
 }
 
+# Short searches for scikit-learn's checks, which fit a model some hundred times and hardly look where it ends.
+BRIEF = {"max_evaluations": 5, "n_alphas": 5, "n_draws": 50, "transformation": "yeo-johnson"}
+
 
 def exported_classes() -> list[type]:
     """Every public class of every package, each once."""
@@ -65,9 +68,8 @@ def exported_classes() -> list[type]:
 
 
 def brief(model: BaseEstimator) -> BaseEstimator:
-    """The model with a short search, for checks of what doesn't depend on where the search ends."""
-    short = {"max_evaluations": 5, "n_alphas": 5, "n_draws": 50, "transformation": "yeo-johnson"}
-    return clone(model).set_params(**{name: short[name] for name in short.keys() & model.get_params().keys()})
+    """The model with a short search."""
+    return clone(model).set_params(**{name: BRIEF[name] for name in BRIEF.keys() & model.get_params().keys()})
 
 
 def regressors(*, variants: bool = True) -> list[Regressor]:
