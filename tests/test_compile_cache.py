@@ -63,7 +63,7 @@ def test_a_folder_that_others_can_write_to_is_not_trusted(bare, tmp_path):
     folder.mkdir(parents=True)
     folder.chmod(0o777)
     matrix, path = run(bare | {"TMPDIR": str(temporary)})
-    assert (matrix, path) == ("[1.0, -1.0, 0.5]", "None")
+    assert (matrix, path) == ("[[2.0, 2.0], [2.0, 5.0]]", "None")
     assert not list(folder.iterdir())
 
 

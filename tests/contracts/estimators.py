@@ -50,7 +50,7 @@ LIGHTER = {
 }
 
 # Short searches for scikit-learn's checks, which fit a model some hundred times and hardly look where it ends.
-BRIEF = {"max_evaluations": 5, "n_alphas": 5, "n_draws": 50, "transformation": "yeo-johnson"}
+BRIEF = {"max_evaluations": 2, "n_alphas": 5, "cv": 2, "n_draws": 50, "transformation": "yeo-johnson"}
 
 
 def exported_classes() -> list[type]:
