@@ -206,7 +206,7 @@ def test_without_the_libraries_of_the_report_the_rest_is_written(run, data, tmp_
 def long_table(tmp_path):
     """A table on which least squares takes no time, and a process longer than any test waits."""
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(2000, 5)), columns=list("abcde"))
+    table = pd.DataFrame(rng.normal(size=(1200, 5)), columns=list("abcde"))
     table["a"] += 3 * table["b"]
     table.to_csv(tmp_path / "data.csv", index=False)
     return tmp_path / "data.csv"

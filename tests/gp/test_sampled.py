@@ -95,7 +95,7 @@ def test_units_reach_the_draws():
     x = rng.uniform(0, 4, size=(20, 1))
     y = 1000 * (np.sin(2 * x[:, 0]) + 0.2 * rng.normal(size=20))
     with pytest.warns(FitWarning, match="n_draws|chains"):
-        model = GPRegressor(hyperparameters="sample", n_restarts=0, n_draws=40).fit(x, y)
+        model = GPRegressor(RBF(1.0).fix("lengthscale"), hyperparameters="sample", n_restarts=0, n_draws=20).fit(x, y)
     noise = model.draws_.values[..., -1]
     assert 50**2 < np.median(noise) < 800**2
 
