@@ -17,11 +17,21 @@ GROUPS = {
 }
 
 
+def group_of(nodeid):
+    return next((name for name, pattern in GROUPS.items() if pattern.search(nodeid)), None)
+
+
 def pytest_collection_modifyitems(items):
-    order = {}
-    for item in items:
-        group = next((name for name, pattern in GROUPS.items() if pattern.search(item.nodeid)), None)
-        if group is not None:
-            item.add_marker(pytest.mark.xdist_group(group))
-        order[item] = [*GROUPS, None].index(group)
-    items.sort(key=order.__getitem__)
+    items.sort(key=lambda item: [*GROUPS, None].index(group_of(item.nodeid)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Not `xdist_group`, which pytest-xdist 3.8 ignores under pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Grouped(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group_of(nodeid) or nodeid
+
+    return Grouped(config, log)
