@@ -22,7 +22,10 @@ _MEMBERS = {
             Bernoulli BoxCox Categorical Distribution Empirical Identity Log Mixture MultivariateNormal Normal
             StudentT Transform Transformed YeoJohnson t_variance
         """,
-        "ensemble": "TransformedTarget choose_transform",
+        "ensemble": """
+            BaggingClassifier BaggingRegressor Committee Diagnosis ModelAverage TransformedTarget
+            choose_transform
+        """,
         "features": "Custom Fourier Polynomial Radial Sigmoid Step Words",
         "gp": "GPClassifier GPRegressor Minimizer Paths expected_improvement log_expected_improvement",
         "kernel_machines": "KernelPerceptron KernelRidge NadarayaWatson SoftNeighborsClassifier",

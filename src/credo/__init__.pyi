@@ -24,6 +24,8 @@ from credo import selection as selection
 from credo import sparse as sparse
 from credo import study as study
 from credo import subsets as subsets
+from credo.ensemble import BaggingClassifier as BaggingClassifier
+from credo.ensemble import BaggingRegressor as BaggingRegressor
 from credo.linear import BaselineClassifier as BaselineClassifier
 from credo.linear import BaselineRegressor as BaselineRegressor
 from credo.linear import BayesianLinearRegression as BayesianLinearRegression
@@ -31,8 +33,10 @@ from credo.linear import BayesianLogisticRegression as BayesianLogisticRegressio
 from credo.distributions import Bernoulli as Bernoulli
 from credo.distributions import BoxCox as BoxCox
 from credo.distributions import Categorical as Categorical
+from credo.ensemble import Committee as Committee
 from credo.kernels import Constant as Constant
 from credo.features import Custom as Custom
+from credo.ensemble import Diagnosis as Diagnosis
 from credo.distributions import Distribution as Distribution
 from credo.sparse import ElasticNet as ElasticNet
 from credo.distributions import Empirical as Empirical
@@ -58,6 +62,7 @@ from credo.kernels import Matern32 as Matern32
 from credo.kernels import Matern52 as Matern52
 from credo.gp import Minimizer as Minimizer
 from credo.distributions import Mixture as Mixture
+from credo.ensemble import ModelAverage as ModelAverage
 from credo.distributions import MultivariateNormal as MultivariateNormal
 from credo.kernel_machines import NadarayaWatson as NadarayaWatson
 from credo.distributions import Normal as Normal

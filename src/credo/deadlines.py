@@ -37,3 +37,8 @@ def check() -> None:
     deadline = _deadline.get()
     if deadline is not None and monotonic() > deadline:
         raise TimeUp
+
+
+def current() -> float | None:
+    """The deadline of this thread, to be set by `until` in the threads that work for it."""
+    return _deadline.get()

@@ -34,12 +34,20 @@ VARIANTS = {
         {"slab": "normal"},
         {"search": "gibbs", "random_state": 0, "n_draws": 100},
     ],
+    "ModelAverage": [{"weights": "stacking"}],
     "TransformedTarget": [{"transformation": "yeo-johnson"}],
     "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
 }
 
 # The estimators that models of either task are made of in these tests, by class name.
-MEMBERS: dict[str, dict[type, dict]] = {}
+_LINEAR = [("flat", credo.BayesianLinearRegression()), ("scaled", credo.BayesianLinearRegression())]
+_LOGISTIC = [(name, credo.BayesianLogisticRegression("evidence", predictive=name)) for name in ("quadrature", "probit")]
+MEMBERS: dict[str, dict[type, dict]] = {
+    "BaggingRegressor": {Regressor: {"estimator": credo.BayesianLinearRegression(), "n_estimators": 4}},
+    "BaggingClassifier": {Classifier: {"estimator": credo.BayesianLogisticRegression("evidence"), "n_estimators": 4}},
+    "Committee": {Regressor: {"estimators": _LINEAR}, Classifier: {"estimators": _LOGISTIC}},
+    "ModelAverage": {Regressor: {"estimators": _LINEAR}, Classifier: {"estimators": _LOGISTIC}},
+}
 
 # What these keep doesn't depend on how fine their grids are, nor on how often a search starts: that takes seconds.
 LIGHTER = {

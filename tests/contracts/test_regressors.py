@@ -155,6 +155,7 @@ def test_lives_in_pipelines_and_searches(model):
         "bandwidth": [1e3, "loo"],
         "prior_inclusion": [1e-100, 0.5],
         "estimator": [credo.BayesianLinearRegression(1e9), credo.BayesianLinearRegression()],
+        "estimators": [[("only", credo.BayesianLinearRegression(alpha))] for alpha in (1e9, "evidence")],
     }
     name = next(name for name in choices if hasattr(model, name))
     search = GridSearchCV(clone(model), {name: choices[name]}, cv=2).fit(X, y)

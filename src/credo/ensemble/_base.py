@@ -41,6 +41,10 @@ class Ensemble(Estimator):
         raise NotImplementedError
 
     @property
+    def _accepts_sparse(self) -> bool:  # type: ignore[override]
+        return all(get_tags(estimator).input_tags.sparse for estimator in self._estimators())
+
+    @property
     def _predicts_classes(self) -> bool:
         return is_classifier(self._estimators()[0])
 
@@ -139,6 +143,8 @@ def labelled_rows(
     """X unchanged, labels and weights; rows of weight zero are removed. Sets `classes_`, of which two are needed."""
     _require(owner, y)
     rows, labels, weight = _weighted(owner, X, labels_of(y), sample_weight)
+    if not len(labels):
+        raise ValueError(f"{type(owner).__name__} needs rows to learn from; got 0 samples (n_samples = 0)")
     owner.classes_ = np.unique(labels)
     if len(owner.classes_) < 2:
         every = f"but every label is {owner.classes_.tolist()[0]!r}"
@@ -176,7 +182,12 @@ def latent_dist(model: Any, X: Any) -> Distribution:
 
 
 def class_probabilities(model: Any, X: Any, classes: NDArray[Any]) -> Array:
-    """The probabilities of these classes under a fitted classifier that may not have seen all of them."""
+    """The probabilities of these classes under a fitted classifier that may not have seen all of them.
+
+    The label that a classifier without probabilities predicts has probability one.
+    """
+    if not hasattr(model, "predict_proba"):
+        return (np.asarray(model.predict(X))[:, None] == classes).astype(np.float64)
     table = np.asarray(model.predict_proba(X), dtype=np.float64)
     if len(model.classes_) == len(classes):
         return table

@@ -272,6 +272,11 @@ class GPRegressor(RegressorCore):
         check_is_fitted(self)
         return self._outputs(self._predictor().left_out(self.train_index_))
 
+    def _left_out(self, X: ArrayLike, y: ArrayLike) -> Distribution:
+        """As linear models have it; X and y must be the training rows."""
+        found: Distribution = self.loo()
+        return found
+
     def update(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Add rows at the same hyperparameters, by extending the Cholesky factor.
 

@@ -13,6 +13,7 @@ that is −∞ where it can't be evaluated; never a model.
 - `hyperparameters` maximizes an objective by L-BFGS from several starting points, first on a few rows, then on all.
 - `sample` draws from an objective by NUTS (extra ``mcmc``), from the overdispersed starting points of `scatter`, and
   returns `Draws` with convergence diagnostics.
+- `stacking_weights` finds the weights of a mixture that maximize the log density of held-out outcomes.
 - `penalties`, `best_penalty` and `residual_noise` are what ridge regression on columns and on kernels share.
 
 Optimizers (`scipy.optimize`) are used here and in `inference` only. What does not belong here: the models, what a
@@ -32,6 +33,7 @@ from credo.learning.evidence import (
 from credo.learning.peak import Peak, highest
 from credo.learning.penalty import best_penalty, penalties, residual_noise
 from credo.learning.sampling import sample, scatter
+from credo.learning.stacking import stacking_weights
 
 __all__ = [
     "Draws",
@@ -49,4 +51,5 @@ __all__ = [
     "residual_noise",
     "sample",
     "scatter",
+    "stacking_weights",
 ]

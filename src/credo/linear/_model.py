@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Distribution, t_variance
+from credo.distributions import Distribution, Normal, StudentT, t_variance
 from credo.estimator import Regressor, interval_level
 from credo.frames import Table
 from credo.linear._spectrum import Posterior
@@ -149,3 +149,20 @@ def _ends(estimate: Array, scale: Array, df: float, level: float) -> Array:
     # The upper tail's probability keeps its digits where 1 − tail would lose them; nan without degrees of freedom.
     half = stats.t.isf((1 - level) / 2, df if df > 0 else np.nan) * scale
     return np.column_stack([estimate - half, estimate + half])
+
+
+def left_out(y: Array, mean: Array, leverage: Array, noise_variance: float, df: float) -> Distribution | None:
+    """The prediction of each training target from all the others; None if one of them isn't determined by the others.
+
+    `leverage` is the variance of f at the row, noise being 1. Without the row the error is (y − mean)/(1 − leverage),
+    and the squared scale of its distribution is the noise variance over 1 − leverage. With finite `df`, the noise
+    variance is an estimate that loses the row's part as well. Hyperparameters are those of all rows.
+    """
+    rest = 1.0 - leverage
+    if not (rest > 1e-8).all() or not df > 1:
+        return None
+    error = (y - mean) / rest
+    if df == np.inf:
+        return Normal(y - error, np.sqrt(noise_variance / rest))
+    variance = np.maximum(df * noise_variance - (y - mean) * error, 0.0) / (df - 1)
+    return StudentT(df - 1, y - error, np.sqrt(variance / rest))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Normal
+from credo.distributions import Distribution, Normal
 from credo.estimator import (
     FLAT,
     JEFFREYS,
@@ -22,7 +22,7 @@ from credo.estimator import (
     positive_integer,
 )
 from credo.learning import EvidenceTerms, Gamma, Precisions, gamma_posterior, log_evidence, maximize_precisions
-from credo.linear._model import PosteriorModel
+from credo.linear._model import PosteriorModel, left_out
 from credo.linear._rows import Kept, same_intercept
 from credo.linear._spectrum import Posterior, Spectrum, spectrum
 from credo.linear.summary import RowSummary
@@ -209,6 +209,11 @@ class BayesianLinearRegression(PosteriorModel):
     def coef_cov_(self) -> Array:
         check_is_fitted(self)
         return self.posterior_.coef_cov()
+
+    def _left_out(self, X: ArrayLike, y: Array) -> Distribution | None:
+        rows, noise = self._predict_rows(X), self.posterior_.noise_variance
+        leverage = self.posterior_.latent_square(rows) / noise
+        return left_out(y, self.posterior_.mean(rows), leverage, noise, self.posterior_.df)
 
     def _notes(self) -> tuple[str, ...]:
         return (

@@ -12,9 +12,9 @@ from scipy import stats
 from scipy.linalg import lapack
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import StudentT, t_variance
+from credo.distributions import Distribution, StudentT, t_variance
 from credo.estimator import FitWarning, Result, check_positive, check_shapes, is_sparse
-from credo.linear._model import LinearModel
+from credo.linear._model import LinearModel, left_out
 from credo.linear._rows import BLOCK_ENTRIES, EPS, KEPT_ENTRIES, Kept, collinear, column_norms, flat_columns, graded_svd
 from credo.linear._spectrum import spectrum
 from credo.linear.summary import RowSummary, row_summary
@@ -232,6 +232,10 @@ class LinearRegression(LinearModel):
                 stacklevel=3,
             )
         return StudentT(self.dof_, self._mean(rows), self.noise_std_ * np.sqrt(square + (0.0 if latent else 1.0)))
+
+    def _left_out(self, X: ArrayLike, y: Array) -> Distribution | None:
+        rows = self._predict_rows(X)
+        return left_out(y, self._mean(rows), self.solution_.latent_square(rows)[0], self.noise_std_**2, self.dof_)
 
     def _covariance(self, rows: Array) -> Array:
         self._require_noise()

@@ -1,0 +1,135 @@
+"""Bagging of classifiers: the average of their probabilities, or their vote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.ensemble._bagging import OUT_OF_BAG, Bagging, average
+from credo.ensemble._base import class_probabilities, labelled_rows
+from credo.ensemble._bootstrap import Bag
+from credo.ensemble._diagnosis import ErrorSums
+from credo.estimator import Classifier, choice
+
+Array = NDArray[np.float64]
+
+
+class BaggingClassifier(Bagging, Classifier):
+    """The average of one classifier fitted to many bootstrap samples of the rows, or their majority vote.
+
+        p(c | x) = (1/M) Σ_m p_m(c | x),    or the share of members whose most probable class is c
+
+    Bagging makes a good classifier better and a bad one worse: if a member is right with probability 0.4 at some x,
+    independently of the others, the majority of many is always wrong there.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any, pipelines included.
+    n_estimators : int, default 50
+        M.
+    voting : {"soft", "hard"}, default "soft"
+        The average of the members' probabilities, or their majority vote. Members without probabilities vote.
+    n_jobs : int, optional
+        How many members are fitted at once, by joblib: in threads, or as `joblib.parallel_config` says. The result
+        doesn't depend on it.
+    random_state : int, Generator or None, default None
+
+    Attributes
+    ----------
+    classes_ : the labels
+    estimators_ : the fitted members
+    oob_probabilities_ : array of shape (n_samples, n_classes), for each row by the members whose sample doesn't contain
+        it; NaN if there is none
+    oob_score_, oob_log_score_ : accuracy and the mean log probability of the labels, out of bag
+    result_ : how the fits ended
+
+    Notes
+    -----
+    A sample that has only one class is drawn again. A member whose sample lacks a class gives it probability zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=200) > 0
+    >>> model = BaggingClassifier(DecisionTreeClassifier(), n_estimators=20, random_state=0).fit(X, y)
+    >>> found = model.diagnosis()
+    >>> bool(found.committee_error_rate < found.member_error_rate)
+    True
+    """
+
+    oob_probabilities_: Array
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        n_estimators: int = 50,
+        voting: str = "soft",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.voting = voting
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_arguments(self) -> None:
+        choice("voting", self.voting, ("soft", "hard"))
+
+    def _training(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, NDArray[Any], Array | None]:  # fmt: skip
+        return labelled_rows(self, X, y, sample_weight)
+
+    def _out_of_bag(
+        self, bags: Sequence[Bag], y: NDArray[Any], weight: Array | None, given: NDArray[np.intp], n_given: int
+    ) -> None:
+        codes, n_classes = np.searchsorted(self.classes_, y), len(self.classes_)
+        sums, total = ErrorSums(len(y), n_classes), np.zeros((len(y), n_classes))
+        for bag in bags:
+            table = self._vote(bag.predicted)
+            error = table.copy()
+            error[np.arange(len(table)), codes[bag.rows]] -= 1.0
+            sums.add(bag.rows, error, (table.argmax(axis=1) != codes[bag.rows]).astype(np.float64))
+            total[bag.rows] += table
+        wrong = (total.argmax(axis=1) != codes).astype(np.float64)
+        self.diagnosis_ = sums.diagnosis(weight, OUT_OF_BAG, wrong)
+        seen = sums.count > 0
+        share = np.ones(len(y))[seen] if weight is None else weight[seen]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            table = total / np.where(seen, sums.count, np.nan)[:, None]
+            log_probs = np.log(table[np.arange(len(y)), codes])[seen]
+        self.oob_probabilities_ = np.full((n_given, n_classes), np.nan)
+        self.oob_probabilities_[given] = table
+        self.oob_score_ = 1.0 - average(wrong[seen], share)
+        self.oob_log_score_ = average(log_probs, share)
+
+    def _scores(self) -> list[tuple[str, float]]:
+        return [("accuracy", self.oob_score_), ("log score", self.oob_log_score_)]
+
+    def _oob_points(self) -> Array:
+        return self.oob_probabilities_
+
+    def _errors(self, points: Array, y: NDArray[Any]) -> Array:
+        known = np.isfinite(points).all(axis=1)
+        wrong = self.classes_[np.where(known[:, None], points, 0.0).argmax(axis=1)] != y
+        return np.where(known, wrong.astype(np.float64), np.nan)
+
+    def _vote(self, table: Array) -> Array:
+        if self.voting == "soft":
+            return table
+        return (np.arange(table.shape[1]) == table.argmax(axis=1)[:, None]).astype(np.float64)
+
+    def _probabilities(self, rows: Any) -> Array:
+        total: Any = 0.0
+        for model in self.estimators_:
+            total = total + self._vote(class_probabilities(model, rows, self.classes_))
+        return total / len(self.estimators_)

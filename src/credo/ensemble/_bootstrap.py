@@ -1,0 +1,154 @@
+"""Bootstrap samples as counts of the rows, the fit of one member to such a sample, and its out-of-bag predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from credo.deadlines import TimeUp, until
+from credo.ensemble._base import class_probabilities
+from credo.ensemble._members import Attempt, attempt
+from credo.estimator import is_sparse, numeric
+from credo.metrics import NoDistribution, point, predictive
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# How often a sample that has a single class is drawn again.
+_DRAWS = 100
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """What samples are drawn from: the cumulative weights of the rows, in an order that the rows themselves define.
+
+    A sample is a set of points on the line of cumulative weights. Copies of a row are neighbours there and take as much
+    of the line as one row of their total weight: so k copies and a weight of k give the same sample, and the order of
+    the rows in the table doesn't matter.
+    """
+
+    order: Indices
+    ends: Array
+    size: int
+
+    @classmethod
+    def of(cls, X: Any, codes: NDArray[Any], weight: Array | None) -> Resampling:
+        """Samples have as many rows as the table, counted by weight."""
+        order = _order(X, codes)
+        ends = np.cumsum((np.ones(len(codes)) if weight is None else weight)[order])
+        return cls(order, ends, max(len(codes), round(float(ends[-1]))))
+
+    def counts(self, rng: np.random.Generator) -> Indices:
+        """How often each row is drawn."""
+        points = rng.random(self.size) * self.ends[-1]
+        places = np.minimum(np.searchsorted(self.ends, points, side="right"), len(self.order) - 1)
+        counts = np.zeros(len(self.order), dtype=np.intp)
+        counts[self.order] = np.bincount(places, minlength=len(self.order))
+        return counts
+
+
+def row_places(X: Any) -> Array | None:
+    """A number for each row, equal for equal rows and otherwise different; None where columns aren't numbers.
+
+    It is a fixed linear function of the row, so that an order by it doesn't depend on that of the table.
+    """
+    try:
+        rows = numeric(X)
+        rows = rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
+        direction = np.random.default_rng(0).normal(size=rows.shape[1])
+        with np.errstate(all="ignore"):
+            # Not by BLAS, whose sums may differ in the last digit between equal rows.
+            places = rows @ direction if is_sparse(rows) else np.einsum("ij,j->i", rows, direction)
+    except (ValueError, TypeError, IndexError):
+        return None
+    return np.asarray(places).ravel()
+
+
+def _order(X: Any, codes: NDArray[Any]) -> Indices:
+    places = row_places(X)
+    return np.arange(len(codes)) if places is None else np.lexsort((codes, places))
+
+
+@dataclass
+class Bag:
+    """A member, the rows that it wasn't fitted to, and what it predicts for them.
+
+    `predicted` are means or class probabilities; `std` and `log_prob` are None for classes and for members that predict
+    numbers only.
+    """
+
+    attempt: Attempt
+    rows: Indices
+    predicted: Array
+    std: Array | None = None
+    log_prob: Array | None = None
+
+
+def fit_bag(
+    name: str,
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    resampling: Resampling,
+    rng: np.random.Generator,
+    classes: NDArray[Any] | None,
+    deadline: float | None,
+) -> Bag | None:
+    """Fit a clone to a bootstrap sample and predict the other rows; None if the deadline has passed."""
+    with until(deadline):
+        try:
+            counts = resampling.counts(rng)
+            for _ in range(_DRAWS if classes is not None else 0):
+                if len(np.unique(y[counts > 0])) > 1:
+                    break
+                counts = resampling.counts(rng)
+            model = _seeded(clone(estimator), rng)
+            done = _fitted(name, model, X, y, counts)
+            out = np.flatnonzero(counts == 0)
+            if done.error is None:
+                try:
+                    return _predicted(done, X, y, out, classes)
+                # A member that can't predict is of no more use than one that can't be fitted.
+                except Exception as error:
+                    done = Attempt(name, error=error)
+            return Bag(done, out, np.empty(0))
+        except TimeUp:
+            return None
+
+
+def _fitted(name: str, model: Any, X: Any, y: NDArray[Any], counts: Indices) -> Attempt:
+    """Counts are weights where a weight of k is k copies; the steps of a pipeline would not all get them."""
+    rows = np.flatnonzero(counts)
+    weight = None
+    if has_fit_parameter(model, "sample_weight") and not isinstance(model, Pipeline):
+        weight = counts[rows].astype(np.float64)
+    else:
+        rows = np.repeat(rows, counts[rows])
+    return attempt(name, model, _safe_indexing(X, rows), y[rows], weight)
+
+
+def _predicted(done: Attempt, X: Any, y: NDArray[Any], out: Indices, classes: NDArray[Any] | None) -> Bag:
+    # Without any row left out, the first shows whether the member can predict.
+    rows = out if len(out) else np.zeros(1, dtype=np.intp)
+    part = _safe_indexing(X, rows)
+    n = len(out)
+    if classes is not None:
+        return Bag(done, out, class_probabilities(done.model, part, classes)[:n])
+    try:
+        dist = predictive(done.model, part)
+    except NoDistribution:
+        return Bag(done, out, np.asarray(done.model.predict(part), dtype=np.float64)[:n])
+    return Bag(done, out, point(dist)[:n], np.asarray(dist.std)[:n], dist.log_prob(y[rows])[:n])
+
+
+def _seeded(model: Any, rng: np.random.Generator) -> Any:
+    """The model with every `random_state` drawn anew, so that members differ also where their samples don't."""
+    names = sorted(key for key in model.get_params() if key == "random_state" or key.endswith("__random_state"))
+    return model.set_params(**{name: int(rng.integers(2**31)) for name in names}) if names else model

@@ -1,0 +1,115 @@
+"""Log scores of several models for rows that they weren't fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing, indexable
+
+from credo.ensemble._base import class_probabilities
+from credo.ensemble._bootstrap import row_places
+from credo.ensemble._members import Attempt, Pairs, attempt
+from credo.estimator import FitWarning
+from credo.metrics import predictive
+from credo.notices import warn
+from credo.selection._folds import Split, splits
+
+Array = NDArray[np.float64]
+
+
+def leave_one_out(models: Sequence[Any], X: Any, y: Array) -> Array | None:
+    """The log score of each row given all others, in closed form, (n_rows, n_models); None if a model has none.
+
+    The hyperparameters are those that were learned from all rows.
+    """
+    if not all(hasattr(model, "_left_out") for model in models):
+        return None
+    found = [model._left_out(X, y) for model in models]
+    return None if any(dist is None for dist in found) else np.column_stack([dist.log_prob(y) for dist in found])
+
+
+def by_folds(
+    pairs: Pairs,
+    X: Any,
+    y: NDArray[Any],
+    weight: Array | None,
+    *,
+    cv: Any,
+    rng: np.random.Generator,
+    classes: NDArray[Any] | None,
+) -> tuple[Array, NDArray[np.intp], list[Attempt], int]:
+    """The log scores of all held-out rows, those rows, the first failure of each model that failed, and the folds.
+
+    A model that fails in a fold has no column.
+    """
+    if len(y) < 2:
+        raise ValueError("stacking needs at least two rows, to predict some from the others; got n_samples = 1")
+    (X,) = indexable(X)
+    folds = _folds(X, y, cv, rng, classes)
+    scores: dict[str, list[Array]] = {name: [] for name, _ in pairs}
+    failed: dict[str, Attempt] = {}
+    for train, test in folds:
+        rows, part = _safe_indexing(X, train), _safe_indexing(X, test)
+        for name, estimator in pairs:
+            if name in failed:
+                continue
+            done = attempt(name, estimator, rows, y[train], None if weight is None else weight[train])
+            if done.error is None:
+                scores[name].append(_log_scores(done.model, part, y[test], classes))
+            else:
+                failed[name] = done
+    kept = [np.concatenate(values) for name, values in scores.items() if name not in failed]
+    tested = np.concatenate([test for _, test in folds])
+    table = np.column_stack(kept) if kept else np.empty((len(tested), 0))
+    return table, tested, list(failed.values()), len(folds)
+
+
+def held_out_points(
+    estimator: Any, X: Any, y: NDArray[Any], weight: Array | None, classes: NDArray[Any] | None, *, cv: int = 5
+) -> Array:
+    """The means of a regressor or the probabilities of a classifier for each row, from the other folds."""
+    (X,) = indexable(X)
+    found = np.full(len(y) if classes is None else (len(y), len(classes)), np.nan)
+    for train, test in _folds(X, y, cv, np.random.default_rng(0), classes):
+        done = attempt("", estimator, _safe_indexing(X, train), y[train], None if weight is None else weight[train])
+        if done.error is not None:
+            raise done.error
+        part = _safe_indexing(X, test)
+        found[test] = done.model.predict(part) if classes is None else class_probabilities(done.model, part, classes)
+    return found
+
+
+def _folds(X: Any, y: NDArray[Any], cv: Any, rng: np.random.Generator, classes: NDArray[Any] | None) -> list[Split]:
+    """Folds in which neither the order of the rows nor copies matter, each class spread over them evenly.
+
+    Rows of equal inputs share a fold, unless distinct rows are few.
+    """
+    codes = np.zeros(len(y), dtype=np.intp) if classes is None else np.searchsorted(classes, y)
+    places = row_places(X)
+    groups = np.arange(len(y)) if places is None else np.unique(places, return_inverse=True)[1].ravel()
+    n_groups = int(groups.max()) + 1
+    is_number = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
+    if not is_number or cv < 2 or n_groups < 2 * cv:
+        found, notes = splits(X, y, cv, rng, classes=classes is not None and int(np.bincount(codes).min()) > 1)
+        for note in notes:
+            warn(note, FitWarning, stacklevel=5)
+        return found
+    # The smallest class of a group, so that the order of its rows doesn't matter.
+    kind = np.full(n_groups, len(y))
+    np.minimum.at(kind, groups, codes)
+    order, fold = rng.permutation(n_groups), np.empty(n_groups, dtype=np.intp)
+    for one in np.unique(kind):
+        members = order[kind[order] == one]
+        fold[members] = np.arange(len(members)) % cv
+    return [(np.flatnonzero(fold[groups] != k), np.flatnonzero(fold[groups] == k)) for k in range(int(cv))]
+
+
+def _log_scores(model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any] | None) -> Array:
+    if classes is None:
+        return predictive(model, X).log_prob(y)
+    with np.errstate(divide="ignore"):
+        table = np.log(class_probabilities(model, X, classes))
+    return table[np.arange(len(y)), np.searchsorted(classes, y)]
