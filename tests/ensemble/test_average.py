@@ -120,7 +120,9 @@ def test_evidences_of_different_bases_are_refused_and_the_odd_one_is_named():
     X, y = waves()
     same = [("a", BayesianLinearRegression(1.0)), ("b", BayesianLinearRegression(2.0))]
     odd = ("other", BayesianLinearRegression(1.0, noise_precision=1.0, fit_intercept=False))
-    with pytest.raises(ValueError, match=r"evidence of other .* base is \(proper priors\), .*intercept: flat.*stacking"):
+    with pytest.raises(
+        ValueError, match=r"evidence of other .* base is \(proper priors\), .*intercept: flat.*stacking"
+    ):
         ModelAverage([*same, odd]).fit(X, y)
     with pytest.raises(ValueError, match=r"plain \(LinearRegression\) has no evidence: .*stacking"):
         ModelAverage([*same, ("plain", LinearRegression())]).fit(X, y)
@@ -132,7 +134,10 @@ def test_evidences_of_different_bases_are_refused_and_the_odd_one_is_named():
         ({"estimators": []}, "at least one"),
         ({"estimators": [BayesianLinearRegression()]}, r"list of \(name, estimator\) pairs"),
         ({"estimators": [("a", LinearRegression()), ("a", LinearRegression())]}, "'a' occurs more than once"),
-        ({"estimators": [("a", LinearRegression()), ("b", RidgeClassifier())]}, "'a' is a regressor and 'b' a classifier"),
+        (
+            {"estimators": [("a", LinearRegression()), ("b", RidgeClassifier())]},
+            "'a' is a regressor and 'b' a classifier",
+        ),
         ({"estimators": [("a", StandardScaler())]}, "pairs of a name and an estimator"),
         ({"prior": [0.5, 0.5]}, "2 probabilities for 1 estimators"),
         ({"prior": [0.5]}, "sum to one"),
@@ -208,7 +213,9 @@ def test_classifiers_average_probabilities_and_votes():
     with collected():
         stacked = ModelAverage(pairs, weights="stacking").fit(X, y)
     assert stacked.held_out_method_ == "5 folds" and stacked.weights_.sum() == pytest.approx(1.0)
-    averaged = ModelAverage([("a", BayesianLogisticRegression(1.0)), ("b", BayesianLogisticRegression(100.0))]).fit(X, y)
+    averaged = ModelAverage([("a", BayesianLogisticRegression(1.0)), ("b", BayesianLogisticRegression(100.0))]).fit(
+        X, y
+    )
     assert averaged.log_evidence_ < 0 and averaged.evidence_method_ == "laplace"
 
 

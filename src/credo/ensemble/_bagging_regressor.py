@@ -54,6 +54,11 @@ class BaggingRegressor(Bagging, Regressor):
     noise_std_ : standard deviation of the noise, if members predict no distribution, otherwise None
     result_ : how the fits ended
 
+    Notes
+    -----
+    The variance between members is that of a single member, of which their average has only a part. So intervals are
+    conservative for members that fit closely, such as fully grown trees.
+
     Examples
     --------
     >>> import numpy as np

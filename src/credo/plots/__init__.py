@@ -8,7 +8,8 @@ several threads. Colours are safe for colour-blind readers, and what is marked b
 Members
     held-out numbers      `predicted_vs_actual`, `residuals`, `over_time`, `calibration` (PIT histogram)
     held-out classes      `reliability`, `roc`, `confusion`
-    functions             `band` (a model of one input), `prior_draws` (a kernel), `next_points` (where to measure)
+    functions             `band` (a model of one input), `prior_draws` (a kernel), `next_points` (where to measure),
+                          `bagged_curves` (the members of an ensemble and their average)
     classifiers           `decision_regions` (two inputs), `sigmoid` (one input)
     coefficients          `coefficients`, `coefficient_path` (lasso), `weight_posterior` (two weights)
     hyperparameters       `evidence_surface`, `relevances`, `relevance_trace`
@@ -24,6 +25,7 @@ from importlib.util import find_spec
 if find_spec("matplotlib") is None:
     raise ImportError("credo.plots draws with matplotlib, which is not installed: pip install 'credo[plots]'")
 
+from credo.plots._bagged import bagged_curves
 from credo.plots._band import band, prior_draws
 from credo.plots._bars import bars, coefficients
 from credo.plots._components import components
@@ -44,8 +46,9 @@ from credo.plots._svg import svg
 from credo.plots._weights import weight_posterior
 
 __all__ = [
-    "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients", "components", "confusion",
-    "decision_regions", "evidence_surface", "inclusions", "model_scores", "next_points", "over_time",
+    "bagged_curves", "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients",
+    "components", "confusion", "decision_regions", "evidence_surface", "inclusions", "model_scores", "next_points",
+    "over_time",
     "predicted_vs_actual", "prior_draws", "relevance_trace", "relevances", "reliability", "residuals", "roc",
     "shorten", "sigmoid", "style", "svg", "top_models", "weight_posterior",
 ]  # fmt: skip
