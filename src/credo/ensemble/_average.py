@@ -17,6 +17,7 @@ from credo.ensemble._held_out import by_folds, leave_one_out
 from credo.ensemble._members import (
     Attempt,
     attempt,
+    check_members,
     dist_of,
     mean_probabilities,
     mixture_of,
@@ -75,8 +76,10 @@ class WeightedModels(Ensemble, _BaseComposition):
             raise ValueError("weights_, names_ and estimators_ must be of equal length")
         if (self.weights_ < 0).any() or abs(self.weights_.sum() - 1.0) > 1e-6:
             raise ValueError("weights_ must be probabilities that sum to one")
-        if not all(hasattr(model, "predict") for model in self.estimators_):
-            raise ValueError("estimators_ must be estimators")
+        check_members(self.estimators_, self.classes_ if self._predicts_classes else None)
+        if not self._predicts_classes:
+            for name, model in zip(self.names_, self.estimators_, strict=True):
+                require_distribution(name, model)
 
     def fit(
         self,

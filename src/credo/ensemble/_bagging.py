@@ -17,8 +17,8 @@ from credo.ensemble._base import pass_input_tags, take_columns
 from credo.ensemble._bootstrap import Bag, Resampling, fit_bag
 from credo.ensemble._diagnosis import Diagnosis
 from credo.ensemble._held_out import held_out_points
-from credo.ensemble._members import result_of, survivors
-from credo.estimator import Estimator, positive_integer
+from credo.ensemble._members import check_members, result_of, survivors
+from credo.estimator import Classifier, Estimator, positive_integer
 from credo.frames import Table
 from credo.linalg import one_blas_thread
 from credo.seeds import generator
@@ -53,8 +53,7 @@ class Bagging(Estimator):
 
     def _check_state(self) -> None:
         super()._check_state()
-        if not self.estimators_ or not all(hasattr(model, "predict") for model in self.estimators_):
-            raise ValueError("estimators_ must be estimators")
+        check_members(self.estimators_, self.classes_ if isinstance(self, Classifier) else None)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a clone of the estimator to each bootstrap sample.
@@ -105,9 +104,9 @@ class Bagging(Estimator):
         rows, target, weight = self._same_rows(X, y, sample_weight)
         classes = getattr(self, "classes_", None)
         single = held_out_points(self._inner(), rows, target, weight, classes)
-        out_of_bag = self._oob_points()
         used = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
-        return self.diagnosis_.beside(*(self._errors(table, target) for table in (single, out_of_bag[used])), weight)
+        committee = self._errors(self._oob_points()[used], target)
+        return self.diagnosis_.beside(self._errors(single, target), committee, weight)
 
     def _same_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Any, Any, Array | None]:
         """The rows of the fit, validated again."""

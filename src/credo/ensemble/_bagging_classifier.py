@@ -100,7 +100,7 @@ class BaggingClassifier(Bagging, Classifier):
             error[np.arange(len(table)), codes[bag.rows]] -= 1.0
             sums.add(bag.rows, error, (table.argmax(axis=1) != codes[bag.rows]).astype(np.float64))
             total[bag.rows] += table
-        wrong = (total.argmax(axis=1) != codes).astype(np.float64)
+        wrong: Array = (total.argmax(axis=1) != codes).astype(np.float64)
         self.diagnosis_ = sums.diagnosis(weight, OUT_OF_BAG, wrong)
         seen = sums.count > 0
         share = np.ones(len(y))[seen] if weight is None else weight[seen]
@@ -119,7 +119,7 @@ class BaggingClassifier(Bagging, Classifier):
         return self.oob_probabilities_
 
     def _errors(self, points: Array, y: NDArray[Any]) -> Array:
-        known = np.isfinite(points).all(axis=1)
+        known = ~np.isnan(points[:, 0])
         wrong = self.classes_[np.where(known[:, None], points, 0.0).argmax(axis=1)] != y
         return np.where(known, wrong.astype(np.float64), np.nan)
 

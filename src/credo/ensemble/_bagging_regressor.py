@@ -13,8 +13,8 @@ from credo.ensemble._bagging import OUT_OF_BAG, Bagging, average
 from credo.ensemble._base import target_rows
 from credo.ensemble._bootstrap import Bag
 from credo.ensemble._diagnosis import ErrorSums
-from credo.ensemble._members import dist_of, mixture_of, variance_parts
-from credo.estimator import Regressor
+from credo.ensemble._members import dist_of, mixture_of, require_distribution, variance_parts
+from credo.estimator import Regressor, check_positive
 from credo.metrics import point
 
 Array = NDArray[np.float64]
@@ -83,6 +83,14 @@ class BaggingRegressor(Bagging, Regressor):
         self.n_estimators = n_estimators
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if self.noise_std_ is None:
+            for i, model in enumerate(self.estimators_):
+                require_distribution(f"member {i}", model)
+        else:
+            check_positive(self, "noise_std_", zero=True)
 
     def variance_parts(self, X: Any) -> tuple[Array, Array]:
         """The variance of each row in two parts: the mean variance within members, and that between their means."""

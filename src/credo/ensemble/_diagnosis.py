@@ -125,7 +125,8 @@ class ErrorSums:
         pairs = np.where(several, (total - self.squares[used]) / np.where(several, m * (m - 1), 1.0), 0.0)
         average = float(share @ member)
         alone = float(share[several] @ member[several])
-        gains, rates = member - committee, (None, None)
+        gains = member - committee
+        rates: tuple[float | None, float | None] = None, None
         if committee_wrong is not None:
             wrong = self.wrong[used] / m
             gains = wrong - committee_wrong[used]
@@ -168,15 +169,13 @@ def diagnosis_of_classes(
     tables: Iterable[Array], codes: NDArray[np.intp], weight: Array | None, rows: str
 ) -> Diagnosis:
     """Of members that all predict all rows; `codes` are the columns of the right labels."""
-    every, sums, total = np.arange(len(codes)), None, None
-    for table in tables:
-        if sums is None:
-            sums, total = ErrorSums(len(codes), table.shape[1]), np.zeros(table.shape)
+    every, found = np.arange(len(codes)), list(tables)
+    sums = ErrorSums(len(codes), found[0].shape[1])
+    for table in found:
         error = table.copy()
         error[every, codes] -= 1.0
         sums.add(every, error, (table.argmax(axis=1) != codes).astype(np.float64))
-        total += table
-    assert sums is not None and total is not None
-    found = sums.diagnosis(weight, rows, (total.argmax(axis=1) != codes).astype(np.float64))
-    assert found is not None
-    return found
+    wrong = np.mean(found, axis=0).argmax(axis=1) != codes
+    diagnosis = sums.diagnosis(weight, rows, wrong.astype(np.float64))
+    assert diagnosis is not None
+    return diagnosis

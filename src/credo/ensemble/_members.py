@@ -143,6 +143,20 @@ def require_distribution(name: str, model: Any) -> None:
         )
 
 
+def check_members(models: Any, classes: NDArray[Any] | None) -> None:
+    """Raise a ValueError unless the members of a loaded ensemble are fitted to its task and its classes."""
+    if not isinstance(models, list) or not models or not all(hasattr(model, "predict") for model in models):
+        raise ValueError("estimators_ must be a list of estimators")
+    if any(is_classifier(model) != (classes is not None) for model in models):
+        raise ValueError("estimators_ must have the task of the ensemble")
+    if classes is None:
+        return
+    if classes.ndim != 1 or not np.array_equal(np.unique(classes), classes):
+        raise ValueError("classes_ must be different labels in order")
+    if not all(np.isin(model.classes_, classes).all() for model in models):
+        raise ValueError("estimators_ know classes that the ensemble doesn't have")
+
+
 def _by_message(said: Any) -> list[tuple[str, list[str]]]:
     """Each message with the names that it belongs to."""
     found: dict[str, list[str]] = {}
