@@ -152,7 +152,12 @@ def _mean_and_error(values: Array, weight: Array | None) -> tuple[float, float]:
     share = np.ones(len(values)) if weight is None else weight
     share = share / share.sum()
     mean = float(share @ values)
-    return mean, float(np.sqrt(np.sum((share * (values - mean)) ** 2))) if len(values) > 1 else float("nan")
+    if len(values) < 2:
+        return mean, float("nan")
+    # Values are squared errors already, whose squares might overflow.
+    spread = share * (values - mean)
+    size = float(np.abs(spread).max()) or 1.0
+    return mean, size * float(np.sqrt(np.sum((spread / size) ** 2)))
 
 
 def diagnosis_of_numbers(means: Iterable[Array], y: Array, weight: Array | None, rows: str) -> Diagnosis:
