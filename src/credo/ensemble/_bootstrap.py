@@ -61,6 +61,8 @@ def row_places(X: Any) -> Array | None:
     """
     try:
         rows = numeric(X)
+        if np.iscomplexobj(rows):
+            return None
         rows = rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
         direction = np.random.default_rng(0).normal(size=rows.shape[1])
         with np.errstate(all="ignore"):
