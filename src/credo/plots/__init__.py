@@ -48,7 +48,6 @@ from credo.plots._weights import weight_posterior
 __all__ = [
     "bagged_curves", "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients",
     "components", "confusion", "decision_regions", "evidence_surface", "inclusions", "model_scores", "next_points",
-    "over_time",
-    "predicted_vs_actual", "prior_draws", "relevance_trace", "relevances", "reliability", "residuals", "roc",
-    "shorten", "sigmoid", "style", "svg", "top_models", "weight_posterior",
+    "over_time", "predicted_vs_actual", "prior_draws", "relevance_trace", "relevances", "reliability", "residuals",
+    "roc", "shorten", "sigmoid", "style", "svg", "top_models", "weight_posterior",
 ]  # fmt: skip
