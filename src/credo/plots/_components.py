@@ -12,7 +12,7 @@ from credo.estimator import nonnegative
 from credo.plots._band import band
 from credo.plots._data import rows_for
 from credo.plots._labels import name_axis, shorten
-from credo.plots._style import ACCENT, INK, MUTED, canvas, key, tidy
+from credo.plots._style import ACCENT, INK, MUTED, canvas, legend, tidy
 from credo.selection import Component, KernelSearch
 
 _N_POINTS = 600
@@ -71,7 +71,7 @@ def components(
             x = _grid(result, 0, nonnegative("ahead", ahead))[:, 0]
             band(x, model, name=name, ax=panels[0])
             panels[0].lines[-1].set_markersize(1.8)
-            key(panels[0], columns=4)
+            legend(panels[0], columns=4)
             panels[0].set_xlabel("")
             for panel in panels[:-1]:
                 panel.tick_params(labelbottom=False)
