@@ -31,8 +31,14 @@ Path = tuple[Any, ...]
 class Saved:
     """The members of a model file, taken apart: the state as a tree, the arrays by their numbers."""
 
-    def __init__(self, members: dict[str, bytes], state: Any, arrays: dict[int, np.ndarray]) -> None:
-        self.members, self.state, self.arrays = members, state, arrays
+    def __init__(
+        self,
+        members: dict[str, bytes],
+        state: Any,
+        arrays: dict[int, np.ndarray],
+        changed: frozenset[int] = frozenset(),
+    ) -> None:
+        self.members, self.state, self.arrays, self.changed = members, state, arrays, changed
 
     @classmethod
     def of(cls, content: bytes) -> Saved:
@@ -44,11 +50,15 @@ class Saved:
         return cls(members, json.loads(members["state.json"]), arrays)
 
     def with_state(self, state: Any) -> Saved:
-        return Saved(self.members, state, self.arrays)
+        return Saved(self.members, state, self.arrays, self.changed)
 
     def with_array(self, number: int, array: Any) -> Saved:
         members = {**self.members, f"arrays/{number}.npy": npy(array)}
-        return Saved(members, self.state, {**self.arrays, number: np.asarray(array)})
+        arrays = {**self.arrays, number: np.asarray(array)}
+        forged = Saved(members, self.state, arrays, self.changed | {number})
+        # The state is the same, so that its leaves and parts need not be listed again.
+        forged.__dict__.update({name: self.__dict__[name] for name in ("leaves", "parts") if name in self.__dict__})
+        return forged
 
     def content(self, **manifest: Any) -> bytes:
         """The file, with the checksums of an attacker who recomputed them."""

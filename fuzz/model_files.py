@@ -28,7 +28,7 @@ from sklearn.base import BaseEstimator, is_classifier
 
 from fuzz.forging import Saved, at_random, each_field
 
-# A worker may take so much address space, and a case so many seconds.
+# A worker may take so much address space, and a case so many seconds of the processor: a busy machine is no finding.
 MEMORY, SECONDS = 4 * 2**30, 20
 # Columns of a table to predict for that a forged model may ask for.
 _WIDEST = 400_000
@@ -36,7 +36,7 @@ _WIDEST = 400_000
 FINE = {"answer", "refused", "error"}
 _PYTHON = (AttributeError, TypeError, LookupError, ArithmeticError, AssertionError)
 # One forged model of so many goes through a file, the others straight to the decoder, which is several times as fast.
-_THROUGH_A_FILE = 8
+_THROUGH_A_FILE = 32
 
 
 def outcome(make: Callable[[], Any], X: Any) -> str:
@@ -64,7 +64,12 @@ def loaded(forged: Saved | bytes, path: Path, *, through_a_file: bool = True) ->
 
     if isinstance(forged, Saved):
         if not through_a_file:
-            model = Decoder(lambda number: forged.members[f"arrays/{number}.npy"]).decode(forged.state)
+            decoder = Decoder(lambda number: forged.members[f"arrays/{number}.npy"])
+            # Only arrays that were changed are read from their bytes.
+            decoder._arrays |= {
+                number: forged.arrays[number].copy() for number in forged.arrays.keys() - forged.changed
+            }
+            model = decoder.decode(forged.state)
             if not isinstance(model, BaseEstimator):
                 raise ModelFileError("its state is not a model")
             return model
@@ -159,7 +164,8 @@ def _work(folder: Path, numbers: Sequence[int], *, systematic: bool, seconds: fl
         forged = forged() if callable(forged) else forged
         print("case", number, what, flush=True)
         # Its default action ends the process, whatever compiled code is at.
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, 30 * SECONDS)
         try:
             make = partial(loaded, forged, target, through_a_file=number % _THROUGH_A_FILE == 0)
             found = outcome(make, rows_for(what.partition(",")[0]))
@@ -169,7 +175,8 @@ def _work(folder: Path, numbers: Sequence[int], *, systematic: bool, seconds: fl
             # Python's own complaint about a senseless value is safe, if unclear. Compiled code says this of an index.
             if isinstance(error, _PYTHON) and str(error) != "index is out of bounds":
                 found = f"unclear {found}"
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+            signal.setitimer(timer, 0)
         print("came", number, found.replace("\n", " "), flush=True)
 
 
@@ -305,13 +312,16 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--systematic", action="store_true", help="every field in turn, in place of random changes")
+    parser.add_argument("--folder", type=Path, help="keep the saved models here, for the next run to begin with")
     parser.add_argument("--case", type=int, help="run one random case in this process and show its trace")
     options = parser.parse_args()
     from tests.contracts.estimators import classifiers, regressors
 
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        save_models(folder, [*special_models(), *table_models(), *regressors(), *classifiers()])
+        folder = options.folder or Path(name)
+        if not any(folder.glob("*.credo")):
+            folder.mkdir(exist_ok=True)
+            save_models(folder, [*special_models(), *table_models(), *regressors(), *classifiers()])
         if options.case is not None:
             what, forged = random_case(folder, options.case)
             print(what)

@@ -1,4 +1,4 @@
-"""Compiled estimators on machines where numba finds no folder for its cache."""
+"""numba's cache of compiled code: on machines without a folder for it, and shared by several processes."""
 
 import os
 import shutil
@@ -6,18 +6,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 import credo
+from credo._jit import njit
 
+# All compiled functions are made by the same decorator; this one compiles quickly.
 SCRIPT = """
 import numpy as np
-from credo.linalg import update_jit as _jit
-from credo.sparse import Lasso
-X = np.random.default_rng(0).normal(size=(30, 3))
-print(Lasso(alpha=0.01).fit(X, X @ [1.0, -1.0, 0.5]).coef_.round(1).tolist())
-import credo.learning.coordinate._jit as loops
-print(loops.gram_descent.stats.cache_path)
+from credo.linalg.update_jit import update
+U = np.eye(2)
+update(U, np.array([[1.0, 2.0]]))
+print((U.T @ U).round(9).tolist())
+print(update.stats.cache_path)
 """
 
 
@@ -47,11 +49,11 @@ def run(environment):
 def test_code_is_kept_among_temporary_files_that_nobody_else_can_touch(bare, tmp_path):
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    coefficients, path = run(bare | {"TMPDIR": str(temporary)})
-    assert coefficients == "[1.0, -1.0, 0.5]"
+    matrix, path = run(bare | {"TMPDIR": str(temporary)})
+    assert matrix == "[[2.0, 2.0], [2.0, 5.0]]"
     (folder,) = temporary.glob("credo-numba-*")
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert path.startswith(str(folder)) and any(Path(path).glob("*gram_descent*.nbi"))
+    assert path.startswith(str(folder)) and any(Path(path).glob("*update*.nbi"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders without a place to write are made by POSIX means")
@@ -60,6 +62,53 @@ def test_a_folder_that_others_can_write_to_is_not_trusted(bare, tmp_path):
     folder = temporary / f"credo-numba-{os.getuid()}"
     folder.mkdir(parents=True)
     folder.chmod(0o777)
-    coefficients, path = run(bare | {"TMPDIR": str(temporary)})
-    assert (coefficients, path) == ("[1.0, -1.0, 0.5]", "None")
+    matrix, path = run(bare | {"TMPDIR": str(temporary)})
+    assert (matrix, path) == ("[[2.0, 2.0], [2.0, 5.0]]", "None")
     assert not list(folder.iterdir())
+
+
+@njit(cache=True)
+def doubled(x):
+    return x + x
+
+
+def fresh():
+    """The function as another process finds it, with nothing compiled."""
+    return njit(cache=True)(doubled.py_func)
+
+
+@pytest.fixture
+def cached(tmp_path, monkeypatch):
+    """The index and the data files of a function compiled for an integer and for a float, in this order."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    function = fresh()
+    function(1)
+    function(1.5)
+    (index,) = tmp_path.rglob("*.nbi")
+    return index, sorted(tmp_path.rglob("*.nbc"))
+
+
+def test_cached_code_is_loaded(cached):
+    function = fresh()
+    assert function(1.5) == 3.0
+    assert list(function.stats.cache_hits.values()) == [1]
+
+
+def test_an_index_that_names_the_code_of_other_types_is_found_out(cached):
+    """Two processes that compile at once for different types choose the same number for their data."""
+    _, (integer, real) = cached
+    real.write_bytes(integer.read_bytes())
+    for hits in (0, 1):
+        function = fresh()
+        assert function(1.5) == 3.0
+        assert sum(function.stats.cache_hits.values()) == hits
+
+
+@pytest.mark.parametrize("part", ["index", "data"])
+def test_a_damaged_cache_is_compiled_again(cached, part):
+    index, (_, real) = cached
+    damaged = index if part == "index" else real
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    function = fresh()
+    assert function(1.5) == 3.0
+    assert not function.stats.cache_hits

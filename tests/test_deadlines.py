@@ -30,23 +30,23 @@ def test_parallel_work_has_the_deadline():
 
 
 RNG = np.random.default_rng(0)
-X = RNG.normal(size=(60, 8))
-Y = X[:, 0] + RNG.normal(size=60)
+X = RNG.normal(size=(40, 5))
+Y = X[:, 0] + RNG.normal(size=40)
 
 
 @pytest.mark.parametrize(
     ("model", "y"),
     [
-        (credo.GPRegressor(random_state=0), Y),
-        (credo.GPClassifier(random_state=0), Y > 0),
-        (credo.LassoCV(), Y),
+        (credo.GPRegressor(n_restarts=0), Y),
+        (credo.GPClassifier(n_restarts=0), Y > 0),
+        (credo.LassoCV(n_alphas=20), Y),
         (credo.Lasso(0.1), Y),
-        (credo.SparseLogisticRegressionCV(), Y > 0),
+        (credo.SparseLogisticRegressionCV(n_alphas=10), Y > 0),
         (credo.LogisticRegression(1.0), Y > 0),
         (credo.BayesianLogisticRegression("evidence"), Y > 0),
-        (credo.SpikeSlabRegressor(search="gibbs", random_state=0), Y),
+        (credo.SpikeSlabRegressor(search="gibbs", n_draws=200, random_state=0), Y),
         (credo.SpikeSlabClassifier(random_state=0), Y > 0),
-        (credo.SpikeSlabClassifier(search="gibbs", random_state=0), Y > 0),
+        (credo.SpikeSlabClassifier(search="gibbs", n_draws=200, random_state=0), Y > 0),
         (credo.NadarayaWatson(), Y),
         (credo.SoftNeighborsClassifier(), Y > 0),
     ],

@@ -14,7 +14,7 @@ from credo.sparse import Lasso
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
-N_FORKS = 60
+N_FORKS = 30
 
 
 def child_of_a_fork(work, *, seconds=20):

@@ -57,6 +57,7 @@ from credo.mixtures import GaussianMixture as GaussianMixture
 from credo.distributions import Identity as Identity
 from credo.kernel_machines import KernelPerceptron as KernelPerceptron
 from credo.kernel_machines import KernelRidge as KernelRidge
+from credo.selection import KernelSearch as KernelSearch
 from credo.linear import LMSRegression as LMSRegression
 from credo.sparse import Lasso as Lasso
 from credo.sparse import LassoCV as LassoCV
@@ -107,6 +108,7 @@ from credo.ensemble import TransformedTarget as TransformedTarget
 from credo.kernels import White as White
 from credo.features import Words as Words
 from credo.distributions import YeoJohnson as YeoJohnson
+from credo.kernels import ZeroMeanPeriodic as ZeroMeanPeriodic
 from credo.metrics import accuracy as accuracy
 from credo.study import analyze as analyze
 from credo.mixtures import average_densities as average_densities
@@ -135,6 +137,7 @@ from credo.linear import ridge_path as ridge_path
 from credo.metrics import rmse as rmse
 from credo.io import save as save
 from credo.metrics import scorer as scorer
+from credo.selection import search_kernel as search_kernel
 from credo.sparse import soft_threshold as soft_threshold
 from credo.linear import summarize as summarize
 from credo.distributions import t_variance as t_variance

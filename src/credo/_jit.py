@@ -1,4 +1,4 @@
-"""numba's `njit` for machines on which neither the package's folder nor a home can be written to.
+"""numba's `njit` with a cache that several processes can share, and that read-only machines can do without.
 
 numba refuses to compile a function at all where it finds no folder for its cache, as in a container with a read-only
 file system. The compiled code is then kept in a folder of temporary files that belongs to this user alone (cached code
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.caching import IndexDataCacheFile
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -21,7 +22,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compiled(function: Callable[..., Any]) -> Any:
         try:
-            return numba.njit(**options)(function)
+            return _checked(numba.njit(**options)(function))
         except RuntimeError as error:
             if "cannot cache" not in str(error):
                 raise
@@ -30,13 +31,46 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         before = config.CACHE_DIR
         try:
             config.CACHE_DIR = folder
-            return numba.njit(**options | {"cache": bool(folder)})(function)
+            return _checked(numba.njit(**options | {"cache": bool(folder)})(function))
         except RuntimeError:
             return numba.njit(**options | {"cache": False})(function)
         finally:
             config.CACHE_DIR = before
 
     return compiled
+
+
+class _CheckedFile(IndexDataCacheFile):
+    """numba's cached code of a function; what isn't the code asked for is compiled again.
+
+    numba numbers data files by an index that it reads and writes without a lock. Two processes that compile one
+    function for different types may take the same number, and a process that is killed between index and data leaves
+    the code of an earlier source. So each data file says what it is the code of.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        super().save(key, (key, self._source_stamp, data))
+
+    def load(self, key: Any) -> Any:
+        try:
+            found = super().load(key)
+        except Exception:
+            # Whatever unpickling another file's content raises.
+            return None
+        return found[2] if isinstance(found, tuple) and found[:2] == (key, self._source_stamp) else None
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except Exception:
+            return {}
+
+
+def _checked(function: Any) -> Any:
+    """The function with its cache checked; it has none where numba is told not to compile, or not to keep the code."""
+    if found := getattr(getattr(function, "_cache", None), "_cache_file", None):
+        found.__class__ = _CheckedFile
+    return function
 
 
 @cache

@@ -154,6 +154,8 @@ def test_options_say_how_to_read_the_table(run, tmp_path, frame, without_report)
     record = json.loads(result.stdout)
     assert (record["rows"], record["columns"]) == (80, 3)
     assert record["leaderboard"][0]["rmse"] < 10
+    bare = run("fit", path, "--target", "column_4", "--no-header", "--models", "linear", "--out", tmp_path / "bare")
+    assert "header" not in bare.stderr and "column_4" in bare.stderr
 
 
 @pytest.mark.parametrize(
@@ -200,24 +202,11 @@ def test_without_the_libraries_of_the_report_the_rest_is_written(run, data, tmp_
     assert "Report " not in result.stdout
 
 
-def test_a_process_of_its_own_keeps_stdout_for_json(spawn, data, tmp_path):
-    process = spawn(
-        *("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path, "--cv", 2, "--json"),
-        FORCE_COLOR="1",
-        NO_COLOR="1",
-    )
-    stdout, stderr = process.communicate(timeout=120)
-    assert process.returncode == 0, stderr
-    assert json.loads(stdout)["selected"] == "linear"
-    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", stderr)
-    assert names(tmp_path) == OUTPUTS | {"houses.csv"}
-
-
 @pytest.fixture
 def long_table(tmp_path):
     """A table on which least squares takes no time, and a process longer than any test waits."""
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(2000, 5)), columns=list("abcde"))
+    table = pd.DataFrame(rng.normal(size=(1200, 5)), columns=list("abcde"))
     table["a"] += 3 * table["b"]
     table.to_csv(tmp_path / "data.csv", index=False)
     return tmp_path / "data.csv"
@@ -230,14 +219,17 @@ def _interrupted(process, while_fitting):
     return process.communicate(timeout=60)
 
 
-def test_ctrl_c_writes_the_models_that_are_finished(spawn, long_table, tmp_path):
+def test_ctrl_c_writes_the_models_that_are_finished_and_keeps_stdout_for_json(spawn, long_table, tmp_path):
     out = tmp_path / "out"
     process = spawn(
         *("fit", long_table, "--target", "a", "--models", "linear,gp", "--time", "none"),
         *("--folds", 2, "--out", out, "--json"),
+        FORCE_COLOR="1",
+        NO_COLOR="1",
     )
     stdout, stderr = _interrupted(process, "gp")
     assert process.returncode == 0, stderr
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", stderr)
     assert "Traceback" not in stderr
     assert "Stopped by Ctrl-C before these models were fitted: gp" in stderr
     record = json.loads(stdout)

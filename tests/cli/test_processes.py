@@ -58,7 +58,7 @@ def test_a_process_comes_back_from_its_file(run, grown):
     shown = run("show", folder / "model.credo").stdout
     assert "name             gp\n" in shown
     assert re.search(r"^noise sd         \d", shown, re.MULTILINE)
-    lines = [line.split() for line in shown[shown.index("effect  wiggliness  length scale") :].splitlines()[1:5]]
+    lines = [line.split() for line in shown[shown.index("effect  nonlinearity  length scale") :].splitlines()[1:5]]
     # Sorted by how far an input moves the predictions, which for the bump of height 3·10⁵ is some 10⁵.
     effects = [float(line[1]) for line in lines]
     assert lines[0][0] == "warmth" and effects == sorted(effects, reverse=True)

@@ -17,14 +17,14 @@ VARIANTS = {
         {"noise_precision": "conjugate"},
         {"prior_precision": 1.0, "noise_precision": 1.0, "fit_intercept": False},
     ],
-    "GPRegressor": [{"mean": "zero", "n_restarts": 0}],
+    "GPRegressor": [{"mean": "zero"}],
     "KernelRidge": [{"alpha": "loo", "fit_intercept": True}],
     "NadarayaWatson": [{"bandwidth": 0.7}],
     "LMSRegression": [{"average": True}],
     "LinearRegression": [{"fit_intercept": False}],
     "GPClassifier": [
-        {"inference": "laplace", "link": "logit", "n_restarts": 0},
-        {"inference": "mcmc", "n_restarts": 0, "n_draws": 30},
+        {"inference": "laplace", "link": "logit"},
+        {"inference": "mcmc", "n_draws": 30},
     ],
     "LogisticRegression": [{"alpha": 1.0}],
     "KernelPerceptron": [{"solution": "pocket"}],
@@ -32,7 +32,7 @@ VARIANTS = {
     "SpikeSlabRegressor": [
         {"slab": "zellner-siow"},
         {"slab": "normal"},
-        {"search": "gibbs", "random_state": 0, "n_draws": 300},
+        {"search": "gibbs", "random_state": 0, "n_draws": 100},
     ],
     "ModelAverage": [{"weights": "stacking"}],
     "TransformedTarget": [{"transformation": "yeo-johnson"}],
@@ -78,6 +78,11 @@ def exported_classes() -> list[type]:
             if inspect.isclass(member) and issubclass(member, BaseEstimator) and not name.startswith("Baseline"):
                 found[member.__qualname__] = member
     return [found[name] for name in sorted(found)]
+
+
+def brief(model: BaseEstimator) -> BaseEstimator:
+    """The model with a short search."""
+    return clone(model).set_params(**{name: BRIEF[name] for name in BRIEF.keys() & model.get_params().keys()})
 
 
 def regressors(*, variants: bool = True) -> list[Regressor]:

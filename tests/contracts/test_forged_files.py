@@ -19,16 +19,17 @@ from credo.gp import GPClassifier, GPRegressor
 from credo.io import ModelFileError, Preparation, load
 from credo.io.files.state import field_types, is_a, parameter_types
 from credo.kernels import RBF, Periodic
-from credo.linear import LMSRegression, Ridge
+from credo.linear import BayesianLinearRegression, LMSRegression, Ridge
+from credo.subsets import SpikeSlabRegressor
 
 X, y, labels = table()
 
 
-@pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [46, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_field_of_every_model(step, tmp_path):
     """One setting of each class, and special kernels and inference.
 
-    The quick run takes every 23rd field, and only the whole one compiles code that checks its indices.
+    The quick run takes every 46th field, and only the whole one compiles code that checks its indices.
     """
     kinds, models = set(), [*special_models(), *table_models()]
     for model in [*regressors(), *classifiers()]:
@@ -37,7 +38,7 @@ def test_every_field_of_every_model(step, tmp_path):
             models.append(model)
     save_models(tmp_path, models)
     n, findings, counts = run(tmp_path, range(0, 10**6, step), systematic=True, cache=tmp_path if step == 1 else None)
-    assert n > 500 and counts["refused"] > 150 and counts["answer"] > 150
+    assert n > 250 and counts["refused"] > 75 and counts["answer"] > 75
     assert [(what, found) for _, what, found in findings if not _overflows(what, found)] == []
 
 
@@ -87,6 +88,34 @@ def test_weights_that_compiled_updates_would_write_beyond(name, length, tmp_path
     model = LMSRegression().fit(X, y)
     with pytest.raises(ModelFileError, match=f"{name} has shape"):
         forged(model, tmp_path, **{name: np.zeros(length)})
+
+
+@pytest.mark.parametrize("name", ["q", "y_mean", "rss"])
+def test_a_summary_of_targets_that_no_targets_have(name, tmp_path):
+    """Updates would divide by a noise precision of zero."""
+    model = BayesianLinearRegression().fit(X, y)
+    found = model.posterior_.spectrum
+    object.__setattr__(found, name, getattr(found, name) * 0.0 + 1e300)
+    credo.save(model, tmp_path / "model.credo")
+    with pytest.raises(ModelFileError, match="must be smaller than the targets"):
+        load(tmp_path / "model.credo")
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e300])
+def test_units_whose_squares_leave_double_precision(value, tmp_path):
+    model = GPRegressor(RBF(1.0), hyperparameters="fixed").fit(X, y)
+    with pytest.raises(ModelFileError, match="scale_ is so large or small that its square overflows or underflows"):
+        forged(model, tmp_path, scale_=np.array([value]))
+    with pytest.raises(ModelFileError, match="noise_std_ is so large or small"):
+        forged(LMSRegression().fit(X, y), tmp_path, noise_std_=value)
+
+
+def test_columns_of_a_subset_model_that_are_named_twice(tmp_path):
+    model = SpikeSlabRegressor(slab="g").fit(X, y)
+    model.design_.kept[:] = 0
+    credo.save(model, tmp_path / "model.credo")
+    with pytest.raises(ModelFileError, match="kept must be in order, each column once"):
+        load(tmp_path / "model.credo")
 
 
 def test_an_entry_of_another_type_is_named(tmp_path):

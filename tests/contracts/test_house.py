@@ -1,6 +1,7 @@
 """Rules of the source tree that no linter checks: where some operations may be used, sizes of files, docstrings."""
 
 import ast
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -13,7 +14,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 PACKAGES = sorted(path.parent for path in SOURCE.glob("*/__init__.py"))
 UNNAMES = {"utils", "helpers", "misc", "common"}
 
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """The syntax tree of every file."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 
 
 def package_of(path: Path) -> str:
@@ -39,7 +44,7 @@ def words(tree: ast.AST) -> set[str]:
 
 def test_some_operations_are_used_in_one_package_only():
     found = []
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         names, package = imported(tree), package_of(path)
         roots, used = {name.split(".")[0] for name in names}, words(tree)
         rules = {
@@ -57,7 +62,7 @@ def test_some_operations_are_used_in_one_package_only():
 
 def test_files_and_functions_stay_small():
     found = []
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         name = path.relative_to(SOURCE)
         length = len(path.read_text(encoding="utf-8").splitlines())
         found += [f"{name} has {length} lines; split files above 400"] if length > 400 else []

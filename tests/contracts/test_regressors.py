@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.contracts.estimators import fitted, regressors
+from sklearn.utils.estimator_checks import check_estimator
+from tests.contracts.estimators import brief, fitted, regressors
 
 import credo
 from credo.distributions import Distribution
@@ -48,9 +48,9 @@ def test_discovery_finds_what_is_there():
 
 
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@parametrize_with_checks(regressors(variants=False))
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+@each_default
+def test_scikit_learn_contract(model):
+    check_estimator(brief(model), on_skip=None)
 
 
 @each
@@ -165,10 +165,8 @@ def test_lives_in_pipelines_and_searches(model):
         "estimators": [[("only", credo.BayesianLinearRegression(alpha))] for alpha in (1e9, "evidence")],
     }
     name = next(name for name in choices if hasattr(model, name))
-    search = GridSearchCV(clone(model), {name: choices[name]}, cv=3).fit(X, y)
+    search = GridSearchCV(clone(model), {name: choices[name]}, cv=2).fit(X, y)
     assert search.best_params_[name] == choices[name][1]
-    scores = cross_val_score(pipeline, X, y, cv=3, scoring=credo.scorer("log_score"))
-    assert (scores > -2).all() or not knows_offsets(model)
 
 
 @each_default

@@ -39,7 +39,7 @@ def test_the_limit_is_a_positive_integer(limit):
         GPRegressor(max_evaluations=limit).fit(*table(10))
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+@pytest.mark.parametrize("kernel", ["rbf", pytest.param("matern52", marks=pytest.mark.slow)])
 def test_a_column_that_determines_the_target_does_not_keep_the_search_going(kernel):
     """y = exp(x₀) without noise: the evidence grows until rounding errors exceed any further gain."""
     X, _ = table(700, n_features=6)

@@ -29,7 +29,7 @@ def frozen(n_dims):
     return GPRegressor(Matern52(np.full(n_dims, 0.4)), noise=1e-8, hyperparameters="fixed")
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_branin(seed):
     search = Minimizer(BRANIN, random_state=seed)
     best = search.minimize(branin, 34)
@@ -47,7 +47,7 @@ def test_hartmann_beats_random_search():
     assert np.median(drawn) + 3.86278 > 0.2
 
 
-@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("seed", [0, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_noisy_function(seed):
     """sin 3x + x/2 has its minimum −2.3229 at −2.674, and one on the border that plain EI gets stuck in."""
     rng = np.random.default_rng(seed)

@@ -1,5 +1,7 @@
 """Sampled hyperparameters: the posterior by a grid, predictions as its average, and honest reports."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from credo.estimator import FitWarning
 from credo.gp import GPRegressor
 from credo.kernels import RBF
 
-pytest.importorskip("nutpie")
+# Not `importorskip`: its import takes seconds, in every process that collects tests.
+pytestmark = pytest.mark.skipif(find_spec("nutpie") is None, reason="draws are nutpie's")
 
 
 @pytest.fixture(scope="module")
@@ -18,24 +21,26 @@ def fitted():
     x = rng.uniform(0, 4, size=(25, 1))
     y = np.sin(2 * x[:, 0]) + 0.2 * rng.normal(size=25)
     kernel = RBF(1.0, variance=1.0).fix("variance")
-    return GPRegressor(kernel, hyperparameters="sample", standardize=False, n_restarts=0).fit(x, y), x, y
+    return GPRegressor(kernel, hyperparameters="sample", standardize=False, n_restarts=0, n_draws=300).fit(x, y), x, y
 
 
-def grid(model):
+@pytest.fixture(scope="module")
+def grid(fitted):
     """The posterior of (ln lengthscale, ln noise) on a grid: vectors and weights."""
+    model = fitted[0]
     objective = model._objective()
-    axes = [np.linspace(c - 2.5, c + 2.5, 41) for c in model.theta_]
+    axes = [np.linspace(c - 2.5, c + 2.5, 25) for c in model.theta_]
     vectors = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
     logs = np.array([objective.log_posterior(vector)[0] for vector in vectors])
     weights = np.exp(logs - logs.max())
     return vectors, weights / weights.sum()
 
 
-def test_draws_are_the_posterior(fitted):
+def test_draws_are_the_posterior(fitted, grid):
     model, _, _ = fitted
     assert model.result_.converged, model.result_.message
     assert (model.draws_.r_hat < 1.01).all() and (model.draws_.ess_bulk > 400).all()
-    vectors, weights = grid(model)
+    vectors, weights = grid
     draws = np.log(model.draws_.values.reshape(-1, 2))
     truth = weights @ vectors
     spread = np.sqrt(weights @ (vectors - truth) ** 2)
@@ -43,10 +48,10 @@ def test_draws_are_the_posterior(fitted):
     np.testing.assert_allclose(draws.std(axis=0), spread, rtol=0.15)
 
 
-def test_predictions_average_over_the_posterior(fitted):
+def test_predictions_average_over_the_posterior(fitted, grid):
     model, x, y = fitted
     new = np.array([[0.5], [2.0], [7.0]])
-    vectors, weights = grid(model)
+    vectors, weights = grid
     keep = weights > 1e-4
     first = second = 0.0
     for vector, weight in zip(vectors[keep], weights[keep] / weights[keep].sum(), strict=True):
@@ -80,7 +85,7 @@ def test_there_is_no_evidence_and_a_summary_with_diagnostics(fitted):
     assert not hasattr(model, "log_evidence_")
     text = str(model.summary())
     assert "R-hat" in text and "noise variance" in text and "lengthscale" in text
-    assert model.draws_.to_arviz().posterior["noise"].shape == (4, 500)
+    assert model.draws_.to_arviz().posterior["noise"].shape == (4, 300)
     with pytest.raises(ValueError, match='hyperparameters="optimize"'):
         model.update(x, y)
 
@@ -90,7 +95,7 @@ def test_units_reach_the_draws():
     x = rng.uniform(0, 4, size=(20, 1))
     y = 1000 * (np.sin(2 * x[:, 0]) + 0.2 * rng.normal(size=20))
     with pytest.warns(FitWarning, match="n_draws|chains"):
-        model = GPRegressor(hyperparameters="sample", n_restarts=0, n_draws=40).fit(x, y)
+        model = GPRegressor(RBF(1.0).fix("lengthscale"), hyperparameters="sample", n_restarts=0, n_draws=20).fit(x, y)
     noise = model.draws_.values[..., -1]
     assert 50**2 < np.median(noise) < 800**2
 

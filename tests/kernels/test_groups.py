@@ -101,6 +101,14 @@ def test_files_keep_groups_and_those_without_are_read(tmp_path):
     assert RBF.from_fields({"tree": RBF(2.0).tree}) == RBF(2.0)
 
 
+def test_a_file_with_groups_that_are_none(tmp_path):
+    model = GPRegressor(RBF(groups=[0, 1, 1, 1, 1]), hyperparameters="fixed").fit(X, X[:, 0])
+    model.kernel_.groups = (0, "a", 1, 1, 1)
+    credo.save(model, tmp_path / "m.credo")
+    with pytest.raises(credo.io.ModelFileError, match="groups must have one entry for each column"):
+        credo.load(tmp_path / "m.credo")
+
+
 def test_kernel_machines_take_groups():
     scales = NadarayaWatson(RBF([0.7, 1.3, 2.0], groups=GROUPS), bandwidth=1.0).fit(X, X[:, 0]).predict(X)
     each = NadarayaWatson(RBF([0.7, 1.3, 2.0, 2.0, 2.0]), bandwidth=1.0).fit(X, X[:, 0]).predict(X)

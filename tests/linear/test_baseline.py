@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 import credo
 from credo.linear import BaselineClassifier, BaselineRegressor, LinearRegression
 
 
-@parametrize_with_checks([BaselineRegressor(), BaselineClassifier()])
-def test_scikit_learn_s_checks(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("model", [BaselineRegressor(), BaselineClassifier()], ids=repr)
+def test_scikit_learn_s_checks(model):
+    check_estimator(model, on_skip=None)
 
 
 @pytest.mark.parametrize("latent", [False, True])

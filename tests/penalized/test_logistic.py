@@ -42,8 +42,7 @@ SHAPES = [(80, 15, 2), (40, 200, 2), (80, 15, 3), (60, 100, 4)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", [np.array, sparse.csc_array, sparse.csr_matrix])
-@pytest.mark.parametrize("alpha", [0.1, 0.01])
+@pytest.mark.parametrize(("kind", "alpha"), [(np.array, 0.1), (sparse.csc_array, 0.01), (sparse.csr_matrix, 0.1)])
 def test_the_weights_are_optimal_and_the_gap_is_met(shape, kind, alpha):
     X, y = table(*shape)
     model = SparseLogisticRegression(alpha=alpha).fit(kind(X), y)

@@ -49,8 +49,8 @@ def fitted():
         "labels": labels,
         "lasso": LassoCV().fit(X, y),
         "subsets": SpikeSlabRegressor(random_state=0).fit(X, y),
-        "process": GPRegressor(RBF(lengthscale=np.ones(2)), random_state=0).fit(two, y),
-        "line": GPRegressor(random_state=0).fit(X.iloc[:, :1], y),
+        "process": GPRegressor(RBF(lengthscale=np.ones(2)), n_restarts=0).fit(two, y),
+        "line": GPRegressor(n_restarts=0).fit(X.iloc[:, :1], y),
         "linear": BayesianLinearRegression().fit(two, y),
         "logistic": LogisticRegression(alpha=1.0).fit(two, labels),
         "bayes": BayesianLogisticRegression().fit(two, labels),
@@ -103,19 +103,18 @@ def test_every_figure_is_drawn_here():
     assert set(DRAWINGS) | WITHOUT_NAMES == set(plots.__all__)
 
 
-# Names of data and of columns go through the same functions in every figure: three of them try all names.
-CASES = [
-    (member, name) for member in DRAWINGS for name in (NAMES if member in ("band", "bars", "sigmoid") else NAMES[:1])
-]
+# Names of data and of columns go through the same functions in every figure: one of them tries all names.
+CASES = [(member, name) for member in DRAWINGS for name in (NAMES if member == "band" else NAMES[:1])]
 
 
 @pytest.mark.parametrize(("member", "name"), CASES, ids=[f"{m}-{NAMES.index(name)}" for m, name in CASES])
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_a_figure_can_be_drawn_whatever_the_names_are(member, name, fitted):
     draw = DRAWINGS[member]
-    figure = Figure(layout="constrained")
-    draw(fitted, name, figure.subplots())
-    figure.savefig(io.BytesIO(), format="png", dpi=20)
+    if member in ("band", "bars", "confusion"):
+        figure = Figure(layout="constrained")
+        draw(fitted, name, figure.subplots())
+        figure.savefig(io.BytesIO(), format="png", dpi=20)
     text = plots.svg(lambda ax: draw(fitted, name, ax), prefix="p", label=name)
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e\u2066-\u2069]", text)
 

@@ -81,7 +81,7 @@ def test_improvement_is_drawn_and_its_largest_is_suggested(ax, line):
     np.testing.assert_allclose(score, expected_improvement(line, x[:, None]))
     values = expected_improvement(line, POOL)
     np.testing.assert_allclose(marks(strip), [[POOL[np.argmax(values), 0], values.max()]])
-    (best,) = [part for part in ax.lines if part.get_label() == "to beat"]
+    (best,) = [part for part in ax.lines if part.get_label() == "best so far"]
     assert best.get_ydata()[0] == pytest.approx(line.predict(line.X_train_).min())
     assert (strip.get_ylabel(), ax.get_ylabel()) == ("expected\nimprovement", "cost")
 

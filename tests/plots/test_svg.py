@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from credo.plots import calibration, coefficients, predicted_vs_actual, shorten, svg
 from credo.plots._labels import name_axis
-from credo.plots._style import canvas, key
+from credo.plots._style import canvas, legend
 
 HOSTILE = '<script>alert(1)</script> & "quotes" \'id="x"\' ]]> $\\frac{1}{2}$ #0072b2'
 
@@ -144,7 +144,7 @@ def test_a_legend_shows_dollar_signs_as_they_are():
     def draw(ax):
         with canvas(ax) as ax:
             ax.plot([0, 1], [0, 1], label="$5_$10")
-            key(ax)
+            legend(ax)
 
     assert ">$5_$10<" in svg(draw, prefix="legend", label="legend")
 

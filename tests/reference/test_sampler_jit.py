@@ -171,11 +171,11 @@ def test_run_rounds(name, inclusion):
     starts, betas, strides = ((6,), (), (1, 2)), np.array([1.0, 0.4, 0.0]), np.array([3, 2, 2])
     made, slab, prior = chain(X, y, name, inclusion, starts=starts, **SLABS[name])
     ladder = gibbs.Ladder(betas, strides, np.arange(3), 0.1, np.zeros((2, 2)))
-    uniforms = np.random.default_rng(2).random((60, 10))
-    steps, entering = np.zeros((60, 7, 2)), np.zeros((8, 2))
-    record = gibbs.Record(np.ones((180, 3)), np.empty((180, 7), dtype=np.int64), np.zeros(7), steps, entering)
+    uniforms = np.random.default_rng(2).random((24, 10))
+    steps, entering = np.zeros((24, 7, 2)), np.zeros((8, 2))
+    record = gibbs.Record(np.ones((72, 3)), np.empty((72, 7), dtype=np.int64), np.zeros(7), steps, entering)
     arguments = made.columns, made.target, made.replicas, ladder, record, uniforms, 0
-    assert gibbs.run_rounds(*arguments) == (60, 180)
+    assert gibbs.run_rounds(*arguments) == (24, 72)
     visited, weights, included, last = plain.run_rounds(X, y, starts, slab, prior, betas, strides, 0.1, uniforms)
     assert [tuple(sorted(row[row >= 0].tolist())) for row in record.models] == visited
     np.testing.assert_allclose(record.trace[:, 2], weights, rtol=1e-7)
@@ -185,7 +185,7 @@ def test_run_rounds(name, inclusion):
     np.testing.assert_allclose(steps[:, :3, 0].ravel(), joint, atol=1e-6)
     assert entering[:, 0].sum() == pytest.approx(np.exp(steps[:, 5:, 1]).sum())
     assert [tuple(np.flatnonzero(made.replicas.inside[i]).tolist()) for i in ladder.holder] == last
-    assert (ladder.rejected[:, 1] == 30).all() and (ladder.rejected[:, 0] < 29).all()
+    assert (ladder.rejected[:, 1] == 12).all() and (ladder.rejected[:, 0] < 12).all()
 
 
 def test_rows_of_inner_products_are_replaced_when_not_all_are_stored(monkeypatch):

@@ -1,11 +1,13 @@
 """Small substitutes for a prepared table and its models, and pages of real ones."""
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from credo.distributions import Normal
 from credo.io import Preparation as TablePreparation
@@ -28,6 +30,12 @@ class Preparation:
     frame: pd.DataFrame
     columns_: list[Column] = field(default_factory=list)
     notes_: tuple[str, ...] = ()
+    encoders_: tuple[Any, ...] = ()
+
+    def sources(self) -> list[str]:
+        return [str(name) for name in self.frame.columns]
+
+    inputs = sources
 
     def get_feature_names_out(self) -> np.ndarray:
         return np.array([str(name) for name in self.frame.columns], dtype=object)
@@ -155,3 +163,20 @@ def make_real() -> Any:
 @pytest.fixture(scope="session")
 def make_page() -> Any:
     return lambda *args, **options: render(**real(*args, **options))
+
+
+@pytest.fixture
+def pictures() -> None:
+    """For tests that look at the pictures of a page."""
+
+
+@pytest.fixture(autouse=True)
+def drawn_but_not_rendered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw the figures of pages without rendering them, which takes most of the time of a page."""
+
+    def svg(draw: Any, *, prefix: str, label: str, size: tuple[float, float] = (4.7, 3.0)) -> str:
+        draw(Figure(figsize=size).subplots())
+        return f'<svg role="img" aria-label="{escape(label, quote=True)}" id="{prefix}"></svg>'
+
+    if "pictures" not in request.fixturenames:
+        monkeypatch.setattr("credo.plots.svg", svg)

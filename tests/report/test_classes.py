@@ -174,7 +174,7 @@ def test_coefficients_of_a_bayesian_model_speak_of_log_odds(frame, make_page):
     assert "Change in the log odds of bloom = 1 when" in text(page)
 
 
-def test_a_page_of_three_classes_draws_every_class(frame, make_page):
+def test_a_page_of_three_classes_draws_every_class(frame, make_page, pictures):
     y = np.array(["low", "middle", "high"])[np.digitize(frame["warmth"], [-0.5, 0.5])]
     page = make_page(frame, y, {"log": LogisticRegression(1.0)})
     assert 'id="figure-roc"' not in page and 'id="figure-confusion"' in page
@@ -187,7 +187,7 @@ def test_a_page_of_three_classes_draws_every_class(frame, make_page):
     assert "class probabilities" in text(page)
 
 
-def test_two_measured_inputs_have_their_plane(frame, make_page):
+def test_two_measured_inputs_have_their_plane(frame, make_page, pictures):
     y = np.where(frame["warmth"] + frame["rain"] > 0, "wet <b>", "dry")
     page = make_page(frame[["warmth", "rain"]], y, {"lda": LinearDiscriminant()})
     assert 'id="figure-regions"' in page
@@ -234,10 +234,10 @@ def test_a_model_without_probabilities_has_its_line_and_the_page_says_why(frame,
     assert re.search(r"perceptron Perceptron — — \d\d[\d.]* % — ", words)
     assert "perceptron predicts labels without probabilities (it has no predict_dist)" in words
     alone = text(make_page(frame, y, {"perceptron": Perceptron(5)}))
-    assert "Nothing beat guessing." in alone and re.search(r"perceptron Perceptron — — \d\d", alone)
+    assert "No model beat the baseline" in alone and re.search(r"perceptron Perceptron — — \d\d", alone)
 
 
-def test_of_many_classes_the_most_frequent_are_drawn_in_the_same_colours_everywhere(make_page):
+def test_of_many_classes_the_most_frequent_are_drawn_in_the_same_colours_everywhere(make_page, pictures):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=300), "z": rng.normal(size=300)})
     y = np.array([f"c{place}" for place in np.digitize(frame["x"], np.linspace(-1.5, 1.5, 9))])

@@ -108,7 +108,7 @@ def test_spike_and_slab_has_its_own_intervals():
     assert zero.any() and (found.estimate[zero] == 0).all()
 
 
-def test_coefficients_of_a_log_target_are_factors():
+def test_coefficients_of_a_log_target_are_factors(pictures):
     rng = np.random.default_rng(4)
     frame = pd.DataFrame({"size": rng.normal(size=300), "age": rng.normal(size=300)})
     price = np.exp(3 + np.log(1.5) * frame["size"].to_numpy() + 0.1 * rng.normal(size=300))

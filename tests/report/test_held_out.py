@@ -6,14 +6,14 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from credo import plots
-from credo.metrics._calibration_test import Coverage, bars, uniformity
+from credo.metrics._calibration import pit_histogram
+from credo.metrics._calibration_test import Coverage, uniformity
 from credo.report._held_out import (
     Predicted,
     agreement_sentence,
     calibration_sentence,
     coverage_sentence,
     error_sentence,
-    pattern,
     residual_sentence,
 )
 
@@ -29,7 +29,7 @@ def calibration(scale=1.0, shift=0.0, n=300):
 
 
 def residuals(left, mean, useful=True):
-    return residual_sentence(pattern(mean + left, mean), left, useful=useful)
+    return residual_sentence(mean + left, mean, useful=useful)
 
 
 def test_coverage_counts_rows_and_gives_the_binomial_range(make_held_out):
@@ -82,7 +82,7 @@ def test_signs_of_departures_from_uniform(scale, shift, bias, spread):
     fact = uniformity(stats.norm.cdf(stats.norm.ppf(np.linspace(0.001, 0.999, 999)) * scale + shift))
     assert np.sign(round(fact.bias, 6)) == bias
     assert np.sign(np.trunc(fact.spread)) == spread
-    assert fact.bars.p < 1e-6 and fact.bars.outside > 0
+    assert fact.bars.p < 1e-6 and fact.bars.outside.any()
     assert (fact.too_narrow, fact.too_wide) == (spread > 0, spread < 0)
 
 
@@ -129,28 +129,41 @@ def test_figure_and_sentence_see_the_same_odd_bar():
     uniform = (np.arange(n) + 0.5) / n
     pit = np.where(uniform > 0.94, 0.15, uniform)
     fact = uniformity(pit)
-    counts, _ = np.histogram(pit, bins=fact.bars.n, range=(0, 1))
-    low, high = stats.binom.interval(1 - 0.01 / fact.bars.n, n, 1 / fact.bars.n)
-    assert fact.bars.outside == np.sum((counts < low) | (counts > high)) > 0
-    drawn = plots.calibration(pit, bins=fact.bars.n, level=0.99, ax=Figure().subplots())
+    k = len(fact.bars.counts)
+    counts, _ = np.histogram(pit, bins=k, range=(0, 1))
+    low, high = stats.binom.interval(1 - 0.01 / k, n, 1 / k)
+    assert fact.bars.outside.sum() == np.sum((counts < low) | (counts > high)) > 0
+    drawn = plots.calibration(pit, bins=k, level=0.99, ax=Figure().subplots())
     assert sorted(line.get_ydata()[0] for line in drawn.lines) == [low, high]
     assert "No sign" not in calibration_sentence(fact)
-
-
-def test_patterns_are_rank_correlations():
-    rng = np.random.default_rng(3)
-    y, mean = rng.normal(size=(2, 80))
-    fact = pattern(y, mean)
-    assert fact.level.rho == pytest.approx(stats.spearmanr(y - mean, mean).statistic)
-    assert fact.size.p == pytest.approx(stats.spearmanr(np.abs(y - mean), mean).pvalue)
 
 
 def test_errors_that_grow_as_the_intervals_do_are_no_pattern():
     rng = np.random.default_rng(5)
     mean = rng.uniform(1, 10, size=400)
     y = mean + mean * rng.normal(size=400)
-    assert pattern(y, mean).size.p < 1e-6
-    assert pattern(y, mean, mean).size.p > 0.01
+    assert "Errors grow" in residual_sentence(y, mean, useful=True)
+    assert "Errors grow" not in residual_sentence(y, mean, mean, useful=True)
+
+
+def test_the_residual_sentence_agrees_with_the_mean_that_is_drawn():
+    rng = np.random.default_rng(6)
+    # Three quarters of the targets are zero: ranks of residuals fall with the prediction, and their means rise.
+    mean = rng.uniform(0.2, 2.0, size=3000)
+    y = np.where(rng.uniform(size=3000) < 0.25, 4 * mean + 3 * (mean - 1.1), 0.0)
+    assert stats.spearmanr(y - mean, mean).statistic < -0.3
+    # Above at the left end, below at the right one, and curved between them: not "above at both ends".
+    x = np.sort(rng.normal(size=600))
+    bent = np.where(x < 0, 2 * x**2, -0.5 * x) + 0.3 * rng.normal(size=600)
+    for values, predicted, words in ((y, mean, "too close to the mean"), (x + bent, x, "too extreme")):
+        ax = plots.residuals(values, predicted, ax=Figure().subplots())
+        drawn = next(line for line in ax.lines if line.get_label() == "mean").get_ydata()
+        assert words in residual_sentence(values, predicted, useful=True)
+        assert (drawn[0] < 0 < drawn[-1]) == (words == "too close to the mean")
+    one_end = np.where(x > 1, -2 * (x - 1), 0.0) + 0.3 * rng.normal(size=600)
+    assert "highest predictions are too high" in residual_sentence(x + one_end, x, useful=True)
+    middle = np.exp(-20 * x**2) + 0.3 * rng.normal(size=600)
+    assert "Predictions near" in residual_sentence(x + middle, x, useful=True)
 
 
 def test_residual_sentences():
@@ -180,4 +193,4 @@ def test_calibrated_models_are_seldom_accused():
     # Up to five dependent tests at the 1 % level; 200 trials at 4 % give at most 17 with probability 0.999.
     assert (accused <= 17).all()
     # All bars of a calibrated model are inside with probability 0.99: of 600, more than 15 with probability 0.0004.
-    assert sum(bars(rng.uniform(size=200)).outside > 0 for _ in range(600)) <= 15
+    assert sum(pit_histogram(rng.uniform(size=200)).outside.any() for _ in range(600)) <= 15

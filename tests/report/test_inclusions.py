@@ -75,7 +75,7 @@ def figure(found):
 
 
 @pytest.mark.parametrize("y", [Y, LABELS], ids=["numbers", "classes"])
-def test_copies_are_one_input_that_is_included_if_any_of_them_is(y):
+def test_copies_are_one_input_that_is_included_if_any_of_them_is(y, pictures):
     found, estimator = found_in(X.assign(a_copy=X["a"], a_third=32 + 1.8 * X["a"]), y)
     assert found.names == ["a", "b", "c"] and found.n_of(found.names) == 5
     assert found.values[0] == pytest.approx(estimator.inclusion_of([0, 3, 4]), abs=1e-9)
@@ -185,16 +185,16 @@ def test_the_sentence_has_four_kinds_of_inputs():
     text = say(made([0.95, 0.97, 0.94, 0.25, 0.2499, 0.1]))
     parts = (
         "x1 and x0 almost certainly",
-        "x2 probably does (94 %)",
+        "x2 probably matters (94 %)",
         "x3 is uncertain (25 %)",
         "x4 and x5 probably don't",
     )
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
-    assert say(made([0.99, *[0.1] * 12])).endswith("the other 12 probably don't (below 25 %).")
+    assert say(made([0.99, *[0.1] * 12])).endswith("the other 12 probably don't matter (below 25 %).")
     assert "x0, x1, x2, x3, x4, x5 and 3 more almost" in say(made([*[0.99] * 9, 0.1]))
     linear = say(made([0.5, 0.1]), linear=False)
-    assert "in linear models" in linear and "none almost certainly matters" in linear
+    assert "in linear models" in linear and "none has an inclusion probability of 95 % or more" in linear
     assert say(made([1.0, 0.99])).startswith("Both inputs") and say(made([1.0] * 3)).startswith("All three inputs")
     assert say(made([0.1, 0.2])).startswith("Neither of the two") and say(made([0.1] * 5)).startswith(
         "None of the five"
@@ -203,7 +203,7 @@ def test_the_sentence_has_four_kinds_of_inputs():
     assert "none of the other 1,998 has a high inclusion probability" in say(wide)
 
 
-def test_probabilities_are_not_rounded_across_a_boundary():
+def test_probabilities_are_not_rounded_across_a_boundary(pictures):
     assert "x1 is uncertain (74.9 %)" in say(made([0.99, 0.7496, 0.1]))
     shown = figure(made([0.9496, 0.247, 0.25, 0.43])).svg
     assert all(f">{text}<" in shown for text in ("94.9 %", "24.7 %", "25 %", "43 %")) and ">95 %<" not in shown
@@ -221,7 +221,7 @@ def test_groups_are_named_once():
     assert "three of x0, x1, x2, x3 and x4 almost certainly matter (98 %): some of them are linear combinations" in text
 
 
-def test_the_figure_joins_groups_and_counts_copies():
+def test_the_figure_joins_groups_and_counts_copies(pictures):
     found = made([0.7, 0.6, 0.3, 0.1], [Alternatives(["x0", "x2"], 0.98, 0.02)])
     shown = figure(found)
     places = [shown.svg.index(f">x{i}<") for i in (0, 2, 1, 3)]
@@ -250,7 +250,7 @@ def test_the_prior_of_an_input_by_enumeration(setting):
     origins = ["soil", "wind", "soil", "rain"]
     found = Prior.of(setting, origins)
     subsets = [subset for k in range(5) for subset in combinations(range(4), k)]
-    weight = np.exp([float(found.law.log_prob(len(subset))) for subset in subsets])
+    weight = np.exp([float(found.subsets.log_prob(len(subset))) for subset in subsets])
     shares = [
         sum(w for w, subset in zip(weight, subsets, strict=True) if any(origins[j] == name for j in subset))
         for name in ("soil", "wind", "rain")
@@ -287,7 +287,7 @@ def farm():
     return frame, y.to_numpy()
 
 
-def test_columns_levels_copies_and_the_lasso(farm):
+def test_columns_levels_copies_and_the_lasso(farm, pictures):
     frame, y = farm
     model = fitted(SpikeSlabRegressor("beta-binomial", slab="g"), frame, y)
     linear = fitted(LinearRegression(), frame, y)
@@ -307,7 +307,7 @@ def test_columns_levels_copies_and_the_lasso(farm):
 
 
 @pytest.mark.parametrize("alternatives", [[], [Alternatives(["x0", "x1"], 0.98, 0.02)]])
-def test_the_lasso_beside_the_bars(alternatives):
+def test_the_lasso_beside_the_bars(alternatives, pictures):
     path = LassoPath(np.array([2.0, 0.02]), np.array([[0.0, 1.0], [0.0, 0.0]]), np.zeros(2))
     found = made([0.7, 0.3], alternatives, path=path)
     assert ">not by 1 %<" in figure(found).svg

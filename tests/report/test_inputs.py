@@ -83,7 +83,7 @@ def test_levels_and_numbers_of_a_linear_model_are_on_one_scale():
     assert 0.75 * full < found.values[0] < full
 
 
-def test_columns_that_go_together_are_moved_together():
+def test_columns_that_go_together_are_moved_together(pictures):
     rng = np.random.default_rng(1)
     x, z = rng.normal(size=(2, 60))
     frame = pd.DataFrame({"x": x, "twin": x + 1e-4 * rng.normal(size=60), "z": z})
@@ -306,7 +306,7 @@ def test_influences_in_words():
     assert say([0.0, 0.0]) == "No input changes the predictions of gp."
 
 
-def test_bars_end_where_influences_do():
+def test_bars_end_where_influences_do(pictures):
     fact = Influence([["froude"], ["beam"], ["soil"]], np.array([0.0, 2.0, 0.0]), [True] * 3)
     shown = influence_figure(fact, best="lasso", target="y")
     assert ">beam<" in shown.svg and ">froude<" not in shown.svg
@@ -349,7 +349,7 @@ def test_every_small_picture_has_its_sentence_and_words_for_the_blind(farm, make
         assert len(re.search(r'<p class="said">(.+?)</p>', figure, flags=re.DOTALL)[1]) > 15
     assert text.index('id="figure-curve-0"') < text.index(">soil</h3>")
     # What moves the predictions comes first; how they bend is another matter.
-    assert text.index('id="figure-influences"') < text.index('id="figure-bends"')
+    assert text.index('id="figure-influences"') < text.index('id="figure-nonlinearity"')
     assert "strongly curved along this input" in text
     assert "relevance" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
     assert "figure-coefficients" not in text
@@ -360,7 +360,7 @@ def test_every_small_picture_has_its_sentence_and_words_for_the_blind(farm, make
 def test_models_without_length_scales_for_each_column_show_influences(farm, make_page):
     text = make_page(*farm, {"model": NadarayaWatson()})
     assert "Which inputs matter?" in text
-    assert "figure-bends" not in text
+    assert "figure-nonlinearity" not in text
     assert "<dt>Gaussian process</dt>" not in text
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from credo.io import Preparation
-from credo.report import _glance as glance
+from credo.report import _columns as columns_table
 from credo.report import _leaderboard as leaderboard
 from credo.report import render
 from credo.report._held_out import Predicted
@@ -57,7 +57,7 @@ def test_columns_of_every_kind():
         }
     )
     preparation = Preparation().fit(frame)
-    found = {line.name: line for line in glance.lines(preparation.columns_, frame)}
+    found = {line.name: line for line in columns_table.lines(preparation.columns_, frame)}
     assert found["weight"].values == "1 to 4, median 2.5"
     assert found["weight"].path.count("z") == 18
     assert found["eyes"].values == "brown: 50 %, blue: 30 %, grey: 10 %, 1 more"
@@ -72,11 +72,11 @@ def test_columns_of_every_kind():
 
 @pytest.mark.parametrize("values", [[], [np.nan], [2.0, 2.0], [1e308, -1e308], [1e16, 1e16 + 2]])
 def test_histograms_of_nothing(values):
-    assert glance.histogram(np.array(values)) == ""
+    assert columns_table.histogram(np.array(values)) == ""
 
 
 def test_histogram_heights_are_shares_of_the_fullest_bin():
-    path = glance.histogram(np.concatenate([np.zeros(10), np.ones(5)]))
+    path = columns_table.histogram(np.concatenate([np.zeros(10), np.ones(5)]))
     assert path.count("z") == 2
     assert "v-22.0" in path
     assert "v-11.0" in path

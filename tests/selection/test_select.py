@@ -35,7 +35,7 @@ def test_nothing_that_is_worse_than_guessing_is_selected(truth):
     signal, y = truth
     found = select([guess(y), normal("wrong", y, -signal, 6.0), normal("wild", y, 10 * signal, 30.0)])
     assert found.name == BASELINE
-    assert "always guessing the mean" in found.reason
+    assert "always predicts the mean" in found.reason
 
 
 def test_a_better_log_score_does_not_excuse_an_error_worse_than_guessing(truth):

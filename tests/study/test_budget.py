@@ -65,6 +65,14 @@ def test_a_slow_model_is_left_out_and_named(analyze, replaced, n):
     assert note.text in str(study)
 
 
+def test_another_model_is_fitted_where_the_first_one_fails_and_no_time_is_left(analyze):
+    """Least squares can't be used with as many columns as rows."""
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.normal(size=(24, 30)), columns=[f"x{j}" for j in range(30)]).assign(y=rng.normal(size=24))
+    study = analyze(wide, "y", models=["linear", "ridge", "bayes"], time=0.001)
+    assert names(study) == {"baseline", "linear", "ridge"}
+
+
 def test_cheap_models_are_fitted_before_costly_ones():
     order = []
     models = ["gp", "polynomial", "linear"]

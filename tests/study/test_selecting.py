@@ -24,6 +24,10 @@ def test_another_model_can_be_selected(analyze, houses, study):
     np.testing.assert_allclose(found.predict(houses)["mean"], found["polynomial"].predict(houses))
 
 
+def test_a_fitted_model_prints_in_a_line(study):
+    assert repr(study["linear"]) == "TableModel(estimator=LinearRegression(), target='price')"
+
+
 def test_selecting_what_would_be_selected_anyway(analyze, houses):
     assert "would be" not in analyze(houses, "price", models=["linear", "polynomial"], select="linear").reason
 

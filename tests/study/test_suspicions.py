@@ -4,8 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from credo.linear import LogisticRegression
+from credo.penalized import LassoCV
+from credo.selection import Comparison, Score
 from credo.study import dataset
+from credo.study._analyze import _option_notes
 from credo.study._dataset import copies
+from credo.study._study import absurd_notes
 
 
 def measured(n=40, seed=0):
@@ -59,3 +64,21 @@ def test_the_target_is_the_name_of_a_column():
     table = measured()
     with pytest.raises(TypeError, match="target must be a column's name"):
         dataset(table, table["y"])
+
+
+def test_errors_far_beyond_those_of_the_baseline_are_noted():
+    scores = [
+        Score(name, {"rmse": rmse}) for name, rmse in (("linear", 0.5), ("baseline", 2.0), ("kernel-ridge", 78e3))
+    ]
+    [note] = absurd_notes(Comparison(scores, {}))
+    assert "kernel-ridge (7.8e+04)" in note and "baseline (2)" in note and "linear" not in note
+    assert absurd_notes(Comparison(scores[:2], {})) == []
+
+
+def test_options_that_a_message_names_are_said_to_be_python_s():
+    models = {"logistic": LogisticRegression(), "lasso": LassoCV()}
+    notes = ["logistic: did not converge: increase max_iter", "lasso, in 2 of 5 folds: drop a_b, or set alphas=…"]
+    assert _option_notes(notes, models) == [
+        "Options of the models (max_iter, alphas) can be set in Python only, where a model is fitted by itself."
+    ]
+    assert _option_notes(["lasso: the columns a_b and c_d are equal", "2 folds"], models) == []

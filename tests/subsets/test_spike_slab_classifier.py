@@ -1,6 +1,6 @@
 """Subsets for two classes: Laplace's evidence, enumeration, sampling, predictions and files."""
 
-from itertools import combinations
+from itertools import combinations, cycle
 
 import numpy as np
 import pandas as pd
@@ -185,8 +185,14 @@ def test_sums_of_other_columns_are_told():
 
 
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@pytest.mark.parametrize("inclusion", [0.5, 0.05, "beta-binomial"], ids=str)
-@pytest.mark.parametrize("kind", ["near copies", "separable", "rare", "noise", "few rows", "weights"])
+@pytest.mark.parametrize(
+    ("kind", "inclusion"),
+    zip(
+        ["near copies", "separable", "rare", "noise", "few rows", "weights", "near copies"],
+        cycle([0.5, 0.05, "beta-binomial"]),
+        strict=False,
+    ),
+)
 def test_the_sampler_errs_as_it_says(kind, inclusion):
     """Each of eight inclusion probabilities within four of its standard errors of the exact one."""
     rng = np.random.default_rng(8)

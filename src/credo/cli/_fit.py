@@ -64,7 +64,8 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | N
     default="60",
     callback=seconds,
     show_default=True,
-    help="Time budget for the whole run, or 'none' for no limit. Cheap models are fitted first.",
+    help="Time budget for the whole run, or 'none' for no limit. Cheap models are fitted first; a quarter of "
+    "the time is kept for the report.",
 )
 @click.option("--select", metavar="NAME", help="Select this model, regardless of the scores.")
 @click.option(
@@ -162,7 +163,7 @@ def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> No
     screen.say()
     screen.leaderboard(study.comparison, study.selected)
     screen.say()
-    screen.say(f"{study.reason} {study.worth()}")
+    screen.say(f"{study.reason} {study.performance()}")
     screen.say()
     titles = {REPORT: "Report", MODEL: "Model", LEADERBOARD: "Leaderboard", HELD_OUT: "Held out"}
     for name, title in (titles | {INCLUSIONS: "Inclusions"}).items():

@@ -44,16 +44,15 @@ _READING = (
         help="Words for missing values, separated by commas, instead of NA, NaN, null …",
     ),
     click.option("--encoding", metavar="NAME", help="File encoding. [default: detected]"),
+    click.option("--header/--no-header", default=None, help="Whether the first row holds names. [default: detected]"),
     click.option("--sheet", metavar="NAME", help="Sheet of an Excel workbook. [default: the first]"),
 )
 
-READING = ("separator", "decimal", "na_words", "encoding", "sheet")
+READING = ("separator", "decimal", "na_words", "encoding", "header", "sheet")
 
 
-def reading_arguments(
-    separator: str | None, decimal: str | None, na_words: str | None, encoding: str | None, sheet: str | None
-) -> dict[str, Any]:
+def reading_arguments(*, separator: str | None, na_words: str | None, **others: Any) -> dict[str, Any]:
     """The reading options as arguments of `credo.io.read_table`."""
     words = None if na_words is None else [word.strip() for word in na_words.split(",")]
     separator = {"tab": "\t", "\\t": "\t", "space": " "}.get(separator or "", separator)
-    return {"separator": separator, "decimal": decimal, "na_words": words, "encoding": encoding, "sheet": sheet}
+    return {"separator": separator, "na_words": words, **others}

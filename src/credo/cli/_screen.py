@@ -80,8 +80,8 @@ class Screen:
                 yield
             finally:
                 # Warnings of other kinds are for programmers.
-                told = [warning for warning in caught if issubclass(warning.category, UserWarning)]
-                for message in dict.fromkeys(str(warning.message) for warning in told):
+                shown = [warning for warning in caught if issubclass(warning.category, UserWarning)]
+                for message in dict.fromkeys(str(warning.message) for warning in shown):
                     self.note(f"Note: {message}")
 
 

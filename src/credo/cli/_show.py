@@ -117,9 +117,9 @@ def _inputs(fitted: Any) -> Any:
     from credo.metrics import final_step
 
     estimator = getattr(fitted, "estimator_", fitted)
-    bends = getattr(final_step(estimator), "relevance_", None)
+    relevance = getattr(final_step(estimator), "relevance_", None)
     preparation = getattr(fitted, "preparation_", None)
-    if bends is None or preparation is None or estimator is not final_step(estimator):
+    if relevance is None or preparation is None or estimator is not final_step(estimator):
         return None
     spread = np.asarray(preparation.scale_ if preparation.standardize else 1.0)
     # A classifier merges equal rows; their weights are their numbers.
@@ -127,16 +127,16 @@ def _inputs(fitted: Any) -> Any:
     center = np.average(estimator.X_train_, axis=0, weights=weight)
     spread = spread * np.sqrt(np.average((estimator.X_train_ - center) ** 2, axis=0, weights=weight))
     effect, notes = _effects(estimator, preparation.sources())
-    order = np.argsort(-(np.asarray(bends) if effect is None else effect), kind="stable")
+    order = np.argsort(-(np.asarray(relevance) if effect is None else effect), kind="stable")
     names = [str(name) for name in preparation.get_feature_names_out()]
     columns = {
         "input": [names[i] for i in order],
         **({} if effect is None else {"effect": effect[order].tolist()}),
-        "wiggliness": np.asarray(bends)[order].tolist(),
-        "length scale": (spread / np.asarray(bends))[order].tolist(),
+        "nonlinearity": np.asarray(relevance)[order].tolist(),
+        "length scale": (spread / np.asarray(relevance))[order].tolist(),
     }
     notes += [
-        "wiggliness: standard deviation / length scale of an input",
+        "nonlinearity: standard deviation / length scale of an input",
         "length scale: distance over which the function changes noticeably, in units of the input",
     ]
     return Table("Inputs by their effect on the predictions", columns, tuple(notes))

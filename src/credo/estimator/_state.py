@@ -70,9 +70,14 @@ def check_places(owner: Any, name: str, stop: int) -> None:
         raise ValueError(f"{name} must contain whole numbers from 0 to {stop - 1}")
 
 
-def check_positive(owner: Any, *names: str, zero: bool = False) -> None:
-    """Raise a ValueError unless the attributes contain positive numbers only, or with `zero` non-negative ones."""
+def check_positive(owner: Any, *names: str, zero: bool = False, square: bool = False) -> None:
+    """Raise a ValueError unless the attributes contain positive numbers only, or with `zero` non-negative ones.
+
+    With `square`, their squares must be within the range of double precision too.
+    """
     for name in names:
         values = np.asarray(getattr(owner, name), dtype=np.float64)
         if not ((values >= 0) if zero else (values > 0)).all():
             raise ValueError(f"{name} must be {'at least 0' if zero else 'positive'}")
+        if square and not ((values < 1e150) & ((values > 1e-150) | (values == 0))).all():
+            raise ValueError(f"{name} is so large or small that its square overflows or underflows")

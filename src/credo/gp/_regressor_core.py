@@ -79,7 +79,8 @@ class RegressorCore(Regressor, GaussianProcess):
         if np.isinf(self.y_train_).any() or np.isnan(self.y_train_).all(axis=0).any():
             raise ValueError("y_train_ holds values that aren't finite")
         check_places(self, "train_index_", sizes["n"])
-        check_positive(self, "weight_", "scale_")
+        check_positive(self, "weight_")
+        check_positive(self, "scale_", square=True)
         check_positive(self, "train_noise_", "noise_levels_", zero=True)
         if self.draws_ is not None:
             check_shapes(self, {"p": len(self.theta_), "k": len(self.noise_levels_)}, thetas_="k p")

@@ -27,26 +27,7 @@ from credo.io.preparation.levels import Levels as Levels
 from credo.io.tables import Sheet, Task, read_table, split_target, target_task, without_lone_classes
 
 __all__ = [
-    "Column",
-    "ColumnError",
-    "Form",
-    "Manifest",
-    "ModelFileError",
-    "Outside",
-    "Preparation",
-    "Sheet",
-    "TableError",
-    "TableModel",
-    "TableWarning",
-    "Task",
-    "TimeColumn",
-    "describe",
-    "load",
-    "read_table",
-    "replacing",
-    "save",
-    "split_target",
-    "target_task",
-    "time_column",
-    "without_lone_classes",
-]
+    "Column", "ColumnError", "Form", "Manifest", "ModelFileError", "Outside", "Preparation", "Sheet", "TableError",
+    "TableModel", "TableWarning", "Task", "TimeColumn", "describe", "load", "read_table", "replacing", "save",
+    "split_target", "target_task", "time_column", "without_lone_classes",
+]  # fmt: skip

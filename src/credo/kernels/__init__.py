@@ -6,7 +6,8 @@ A kernel never forms an n×n×p tensor of derivatives. It receives the weights W
 rows itself, in compiled loops over one triangle. A sum of kernels passes W to its terms, a product passes W∘K of the
 other factors, exp passes W∘K.
 
-Members: the stationary `RBF`, `Exponential`, `Matern32`, `Matern52`, `RationalQuadratic`; `Periodic`; `Linear` and
+Members: the stationary `RBF`, `Exponential`, `Matern32`, `Matern52`, `RationalQuadratic`; `Periodic`,
+`ZeroMeanPeriodic`; `Linear` and
 `Polynomial`; `Constant`, `White`, `Categorical`; the compositions `Sum`, `Product`, `Exp`, `Columns` that `+`, `*`,
 `.exp()` and `.on()` make; `from_function` and `check_kernel` for your own. Kernels are immutable, print in natural
 units, and keep their parameters in a `ParameterTree`. `spectra` turns those that have random features into functions
@@ -19,7 +20,7 @@ from credo.kernels._kernel import Columns, Constant, Exp, Kernel, Product, Sum
 from credo.kernels.dot import Linear, Polynomial
 from credo.kernels.function import Function, KernelCheck, check_kernel, from_function
 from credo.kernels.function import require_kernel as require_kernel
-from credo.kernels.periodic import Periodic
+from credo.kernels.periodic import Periodic, ZeroMeanPeriodic
 from credo.kernels.simple import Categorical, White
 from credo.kernels.stationary import RBF, Exponential, Matern32, Matern52, RationalQuadratic
 
@@ -42,6 +43,7 @@ __all__ = [
     "RationalQuadratic",
     "Sum",
     "White",
+    "ZeroMeanPeriodic",
     "check_kernel",
     "from_function",
 ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from itertools import combinations_with_replacement
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,25 +25,47 @@ _MANY_MONOMIALS = 500
 
 
 class Linear(Kernel):
-    """Σ_d variance_d x_d x′_d: linear functions through the origin; `variance` may have one entry for each column.
+    """Σ_d variance_d (x_d − c)(x′_d − c): linear functions that are zero at c; `variance` may have an entry a column.
 
-    Equivalent to `BayesianLinearRegression` with prior precision 1/variance and no intercept.
+    Equivalent to `BayesianLinearRegression` with prior precision 1/variance and no intercept, of the columns minus c.
 
+    Parameters
+    ----------
+    variance : float or array, default 1.0
+    center : float, default 0.0
+        c, which isn't learned. A product ``Linear(center=c) * k`` has functions whose amplitude grows with the distance
+        from c.
+
+    Examples
+    --------
     >>> Linear(variance=2.0).gram([[1.0], [3.0]])
     array([[ 2.,  6.],
            [ 6., 18.]])
     """
 
     _vectors_allowed = ("variance",)
+    _fields = ("center", "tree")
 
-    def __init__(self, variance: float | ArrayLike = 1.0) -> None:
+    def __init__(self, variance: float | ArrayLike = 1.0, *, center: float = 0.0) -> None:
+        self.center = float(center)
+        if not math.isfinite(self.center):
+            raise ValueError(f"center must be a finite number; got {center!r}")
         self.tree = ParameterTree({"variance": Parameter(variance)})
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """The kernel that `to_fields` described; files of earlier versions have no center."""
+        return super().from_fields({"center": 0.0, **fields})
+
+    def _check_fields(self) -> None:
+        super()._check_fields()
+        Linear(center=self.center)
 
     def _root(self, X: Array) -> Array:
         variance = self.params["variance"]
         if np.ndim(variance) and len(variance) != X.shape[1]:
             raise ValueError(f"the kernel has {len(variance)} variances, but X has {X.shape[1]} columns")
-        return X * np.sqrt(variance)
+        return (X - self.center) * np.sqrt(variance)
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:
         root = self._root(X)
@@ -55,22 +79,26 @@ class Linear(Kernel):
         return np.einsum("ij,ij->i", root, root)
 
     def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
-        return self._by_variance(np.einsum("ij,ij->j", X, W @ Z))
+        return self._by_variance(np.einsum("ij,ij->j", X - self.center, W @ (Z - self.center)))
 
     def _pullback_diagonal(self, X: Array, w: Array) -> Array:
-        return self._by_variance(w @ X**2)
+        return self._by_variance(w @ (X - self.center) ** 2)
 
     def _by_variance(self, by_column: Array) -> Array:
         return by_column if np.ndim(self.params["variance"]) else by_column.sum(keepdims=True)
 
     def _pullback_inputs(self, X: Array, W: Array) -> Array:
-        return 2.0 * (W @ X) * self.params["variance"]
+        return 2.0 * (W @ (X - self.center)) * self.params["variance"]
 
     def _spectrum(self, center: Array) -> list[Term]:
         return [Term(1.0, maps=(Finite(len(center), self._root),))]
 
+    def _key(self) -> tuple[float, ParameterTree]:
+        return self.center, self.tree
+
     def __repr__(self) -> str:
-        return f"Linear(variance={number_text(self.params['variance'])})"
+        center = f", center={self.center:.6g}" if self.center else ""
+        return f"Linear(variance={number_text(self.params['variance'])}{center})"
 
 
 class Polynomial(Kernel):

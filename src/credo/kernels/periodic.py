@@ -6,13 +6,15 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import i0e, i1e
 
 from credo.kernels import _jit
 from credo.kernels._contract import VARIANCE_WIDTH
 from credo.kernels._jit import SET
 from credo.kernels._kernel import Kernel
+from credo.kernels._triangles import combine, triangle_total
 from credo.kernels.spectra import Term, Waves
-from credo.kernels.spectra.distributions import harmonics
+from credo.kernels.spectra.distributions import SpectralDistribution, harmonics
 from credo.linalg import parallel_rows
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
@@ -21,6 +23,8 @@ Array = NDArray[np.float64]
 
 # Between points less than this share of a period apart, no path is told from noise.
 _SHORTEST = 1e-12
+# From this length scale on, functions that average zero are sines up to rounding errors.
+_LONGEST = 1e3
 
 
 class Periodic(Kernel):
@@ -106,11 +110,14 @@ class Periodic(Kernel):
         waves = [
             Waves(
                 partial(_angle, d, center[d], 2.0 * np.pi / period[d]),
-                harmonics(1.0 / max(lengthscale[d], _SHORTEST) ** 2),
+                self._harmonics(1.0 / max(lengthscale[d], _SHORTEST) ** 2),
             )
             for d in range(len(center))
         ]
         return [Term(float(self.params["variance"]), tuple(waves))]
+
+    def _harmonics(self, concentration: float) -> SpectralDistribution:
+        return harmonics(concentration)
 
     @property
     def _binding(self) -> int:  # type: ignore[override]
@@ -120,7 +127,59 @@ class Periodic(Kernel):
         variance = float(self.params["variance"])
         front = "" if variance == 1.0 else f"{variance:.6g} * "
         values = ", ".join(f"{name}={number_text(self.params[name])}" for name in ("lengthscale", "period"))
-        return f"{front}Periodic({values})"
+        return f"{front}{type(self).__name__}({values})"
+
+
+class ZeroMeanPeriodic(Periodic):
+    """The periodic kernel of functions that average zero over a period, so that a sum has its level elsewhere.
+
+    variance · Π_d (p_d − c_d)/(1 − c_d) with p_d = exp(−2 sin²(π(x_d − x′_d)/period_d)/ℓ_d²) and its mean over a period
+    c = e^(−κ) I₀(κ), κ = 1/ℓ² (Lloyd et al. 2014). As ℓ grows it tends to cos(2π(x − x′)/period), and draws to sines.
+
+    >>> ZeroMeanPeriodic(period=4.0).gram([[0.0], [1.0], [2.0], [3.0]]).round(2)
+    array([[ 1.  , -0.18, -0.62, -0.18],
+           [-0.18,  1.  , -0.18, -0.62],
+           [-0.62, -0.18,  1.  , -0.18],
+           [-0.18, -0.62, -0.18,  1.  ]])
+    """
+
+    def _check_columns(self, X: Array) -> None:
+        if X.shape[1] != 1:
+            raise ValueError(f"a ZeroMeanPeriodic kernel is one of a single column, as in .on(0); got {X.shape[1]}")
+
+    def _mean(self) -> tuple[float, float]:
+        """c, and its derivative by the length scale."""
+        lengthscale = min(max(float(np.ravel(self.params["lengthscale"])[0]), _SHORTEST), _LONGEST)
+        kappa = 1.0 / lengthscale**2
+        return float(i0e(kappa)), 2.0 * float(i0e(kappa) - i1e(kappa)) / lengthscale**3
+
+    def _evaluate(self, X: Array, Z: Array, mode: int, triangle: bool, K: Array) -> None:
+        self._check_columns(X)
+        own = np.empty_like(K)
+        super()._evaluate(X, Z, SET, triangle, own)
+        # The other triangle may hold anything, and is never read.
+        with np.errstate(all="ignore"):
+            own -= float(self.params["variance"]) * self._mean()[0]
+            own /= 1.0 - self._mean()[0]
+        combine(K, own, mode)
+
+    def _sum_derivatives(self, X: Array, Z: Array, W: Array, *, triangle: bool) -> Array:
+        self._check_columns(X)
+        c, slope = self._mean()
+        sums = super()._sum_derivatives(X, Z, W, triangle=triangle) / (1.0 - c)
+        total = (triangle_total(W) if triangle else float(W.sum())) / (1.0 - c)
+        # d/dℓ (p − c)/(1 − c) = p′/(1 − c) − c′(1 − p)/(1 − c)²
+        sums[0] -= float(self.params["variance"]) * slope / (1.0 - c) * (total - sums[-1])
+        sums[-1] -= c * total
+        return sums
+
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
+        self._check_columns(X)
+        plain = Periodic(**dict(self.params))
+        return plain._pullback_inputs(X, W) / (1.0 - self._mean()[0])
+
+    def _harmonics(self, concentration: float) -> SpectralDistribution:
+        return harmonics(max(concentration, _LONGEST**-2), constant=False)
 
 
 def _angle(column: int, center: float, speed: float, X: Array) -> Array:

@@ -69,6 +69,10 @@ class Stationary(Kernel):
         """The kernel that `to_fields` described; files of earlier versions have no groups."""
         return super().from_fields({"groups": None, **fields})
 
+    def _check_state(self) -> None:
+        if self.groups is not None:
+            Groups.of(self.groups)
+
     @property
     def _shape(self) -> float:
         return 1.0

@@ -53,8 +53,13 @@ class Spectrum:
     centered: bool
 
     def _check_state(self) -> None:
-        check_shapes(self, V="d r", s="r", q="r", x_mean="d", y_mean="", rss="", weight="")
+        check_shapes(self, V="d r", s="r", q="r", x_mean="d", y_mean="", y_square="", rss="", weight="")
         check_positive(self, "weight")
+        check_positive(self, "rss", "y_square", zero=True)
+        # Parts of the targets: their sum of squares is no smaller.
+        parts = [*np.abs(self.q), self.rss**0.5, abs(self.y_mean) * self.weight**0.5]
+        if max(parts) > 1.001 * (self.weight * self.y_square) ** 0.5 + 1e-150:
+            raise ValueError("q, rss and y_mean must be smaller than the targets")
 
     @property
     def dof(self) -> float:

@@ -237,7 +237,7 @@ class BayesianLinearRegression(PosteriorModel):
             found, noise = _provisional(data, alpha), None
         else:
             found = maximize_precisions(terms, prior=alpha, noise=noise)
-        if not 0 < found.prior / found.noise < math.inf or not found.prior < math.inf:
+        if not found.noise > 0 or not 0 < found.prior / found.noise < math.inf or not found.prior < math.inf:
             raise ValueError(
                 f"the prior precision of the coefficients would be {found.prior:.3g}, and the noise precision "
                 f"{found.noise:.3g}, which overflow or underflow: change the units of X or y"
@@ -291,10 +291,13 @@ class BayesianLinearRegression(PosteriorModel):
         return Gamma(0.5, (spread or 1.0) / 200)
 
     def _prior_mean(self, n_features: int) -> Array:
-        mean = np.asarray(self.prior_mean, dtype=np.float64)
-        if mean.ndim > 1 or (mean.ndim == 1 and len(mean) != n_features) or not np.isfinite(mean).all():
+        try:
+            mean = np.asarray(self.prior_mean, dtype=np.float64)
+        except (TypeError, ValueError):
+            mean = np.array(np.nan)
+        if mean.ndim > 1 or (mean.ndim == 1 and len(mean) != n_features) or not (np.abs(mean) < 1e150).all():
             raise ValueError(
-                f"prior_mean must be a finite number or one for each of the {n_features} columns; "
+                f"prior_mean must be a number (below 1e150) or one for each of the {n_features} columns; "
                 f"got {self.prior_mean!r}"
             )
         return np.broadcast_to(mean, (n_features,))

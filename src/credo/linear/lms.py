@@ -14,6 +14,7 @@ from credo.estimator import (
     ConvergenceWarning,
     Regressor,
     Result,
+    check_positive,
     check_shapes,
     choice,
     interval_level,
@@ -191,6 +192,8 @@ class LMSRegression(Regressor):
         super()._check_state()
         sizes = {"d": self.n_features_in_}
         check_shapes(self, sizes, x_mean_="d", x_scale_="d", coef_="d", last_="d+1", average_="d+1")
+        if not np.isnan(self.noise_std_):
+            check_positive(self, "noise_std_", zero=True, square=True)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model; a sample weight of k is equivalent to k copies of the row."""
@@ -300,7 +303,7 @@ class LMSRegression(Regressor):
     def _pass(self, state: _State, batch: _Batch, order: Order) -> _State:
         """One pass of the LMS rule."""
         last, average = state.last.copy(), state.average.copy()
-        track = np.array([state.n_seen, state.noise**2])
+        track = np.array([state.n_seen, state.noise**2], dtype=np.float64)
         automatic, power = self._is_automatic(), batch.power
         limit = np.inf if automatic else _DIVERGED * float(np.fmax(np.abs(batch.y).max(), state.noise))
         step, decay = (1.0 / power, 2 / 3) if automatic else (float(self.step), 0.0)

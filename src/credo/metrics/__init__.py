@@ -30,24 +30,7 @@ from credo.metrics._scorer import Scorer, scorer
 from credo.metrics._scores import crps, log_score, rmse
 
 __all__ = [
-    "Forecast",
-    "Influence",
-    "NoDistribution",
-    "Scorer",
-    "accuracy",
-    "brier",
-    "calibration_curve",
-    "calibration_error",
-    "coverage",
-    "crps",
-    "final_step",
-    "forecast",
-    "groups",
-    "influence",
-    "log_score",
-    "pit",
-    "point",
-    "predictive",
-    "rmse",
-    "scorer",
-]
+    "Forecast", "Influence", "NoDistribution", "Scorer", "accuracy", "brier", "calibration_curve",
+    "calibration_error", "coverage", "crps", "final_step", "forecast", "groups", "influence", "log_score", "pit",
+    "point", "predictive", "rmse", "scorer",
+]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom
+from scipy.stats import binom, chisquare
 
 from credo.distributions import Distribution
 from credo.estimator import interval_level
@@ -125,6 +125,11 @@ class PitHistogram(NamedTuple):
     def outside(self) -> NDArray[np.bool_]:
         """The bars that are outside the range."""
         return (self.counts < self.low) | (self.counts > self.high)
+
+    @property
+    def p(self) -> float:
+        """The p-value of the chi-square test of a flat histogram."""
+        return float(chisquare(self.counts).pvalue)
 
 
 def pit_histogram(values: NDArray[np.float64], *, bins: int | None = None, level: float = 0.99) -> PitHistogram:

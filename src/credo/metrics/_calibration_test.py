@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from scipy.stats import binom, chisquare, kstest
+from scipy.stats import binom, kstest
 
 from credo.distributions import Distribution
-from credo.metrics._calibration import pit_histogram
+from credo.metrics._calibration import PitHistogram, pit_histogram
 from credo.metrics._classes import forecast, groups
 
 Vector = NDArray[np.float64]
@@ -37,24 +37,6 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class Bars:
-    """A histogram of PIT values, and how many of its bars are outside the range for a calibrated model.
-
-    All bars of a calibrated model are inside with probability 0.99 or more. `p` is the p-value of the chi-square test
-    of a flat histogram.
-    """
-
-    n: int
-    outside: int
-    p: float
-
-    @property
-    def are_flat(self) -> bool:
-        """Whether chance explains the differences."""
-        return self.outside == 0 and self.p >= ALARM
-
-
-@dataclass(frozen=True)
 class Uniformity:
     """How far PIT values are from uniform.
 
@@ -62,7 +44,7 @@ class Uniformity:
     variance of their normal scores: positive means more observations in the tails than expected. `middle` is the
     standardized number of values in the middle half, `central` their share, and `coverage` counts those inside the
     central 95 %; if there is a bias, the middle is that of the values. `above` is the share above ½, and `distance` the
-    Kolmogorov distance, the largest difference between a stated and an observed probability.
+    Kolmogorov distance, the largest difference between a stated and an observed probability. `bars` is the histogram.
     """
 
     n: int
@@ -73,7 +55,12 @@ class Uniformity:
     central: float
     distance: float
     coverage: Coverage
-    bars: Bars
+    bars: PitHistogram
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether chance explains the differences between the bars."""
+        return not self.bars.outside.any() and self.bars.p >= ALARM
 
     @property
     def too_wide(self) -> bool:
@@ -169,20 +156,14 @@ def uniformity(pit: Vector) -> Uniformity:
         central=central,
         distance=float(kstest(values, "uniform").statistic),
         coverage=coverage_test(off <= _NEARLY_ALL),
-        bars=bars(values),
+        bars=pit_histogram(values, level=1 - ALARM),
     )
-
-
-def bars(values: Vector) -> Bars:
-    """Test of the PIT histogram against a flat one."""
-    drawn = pit_histogram(values, level=1 - ALARM)
-    return Bars(len(drawn.counts), int(drawn.outside.sum()), float(chisquare(drawn.counts).pvalue))
 
 
 def confidence(y: ArrayLike, dist: Distribution) -> Confidence:
     """The mean probability of the predicted labels and the share of correct ones."""
     found = forecast(y, dist)
-    stated, right = found.table.max(axis=1), found.named == found.codes
+    stated, right = found.table.max(axis=1), found.predicted == found.codes
     spread = float(np.sqrt(np.sum(stated * (1 - stated))))
     excess = float(right.sum() - stated.sum())
     # With certain predictions there is no spread: z is 0 if all are right, infinite otherwise.

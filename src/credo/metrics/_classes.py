@@ -31,7 +31,7 @@ class Forecast:
         return self.table[np.arange(len(self.codes)), self.codes]
 
     @property
-    def named(self) -> NDArray[np.intp]:
+    def predicted(self) -> NDArray[np.intp]:
         """The most probable class of each row; the first if several are equal."""
         return self.table.argmax(axis=1)
 
@@ -43,7 +43,7 @@ class Forecast:
         """
         if len(self.classes) == 2:
             return self.table[:, 1], self.codes == 1
-        return self.table.max(axis=1), self.named == self.codes
+        return self.table.max(axis=1), self.predicted == self.codes
 
 
 def forecast(y: ArrayLike, dist: Distribution) -> Forecast:
@@ -113,7 +113,7 @@ def accuracy(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | Non
     0.667
     """
     found = forecast(y, dist)
-    return average(found.named == found.codes, sample_weight)
+    return average(found.predicted == found.codes, sample_weight)
 
 
 def calibration_error(y: ArrayLike, dist: Distribution) -> float:

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from credo.distributions import Normal
 from credo.estimator import interval_level, positive_integer
 from credo.kernels import Kernel
-from credo.plots._data import Vector, columns, name_of, observations, predictive, rows_for, single_column, vector
+from credo.plots._data import Vector, feature_names, name_of, observations, predictive, rows_for, single_column, vector
 from credo.plots._labels import name_axis, shorten
-from credo.plots._style import ACCENT, INK, MUTED, canvas, key
+from credo.plots._style import ACCENT, INK, MUTED, canvas, legend
 
 
 def band(
@@ -94,7 +94,7 @@ def band(
             places = single_column("the data's x", data[0])
             values = single_column("the data's y", data[1], length=len(places))
             ax.plot(places, values, "o", color=INK, markersize=3.5, markeredgewidth=0, zorder=3, label="data")
-        key(ax, columns=3 if len(ax.get_legend_handles_labels()[1]) > 4 else 4)
+        legend(ax, columns=3 if len(ax.get_legend_handles_labels()[1]) > 4 else 4)
         ax.margins(x=0.0)
         name_axis(ax.xaxis, shorten(own or column))
         name_axis(ax.yaxis, shorten(name or (data and name_of(data[1])) or "y"))
@@ -110,7 +110,7 @@ def _functions(model: Any, x: Vector, n: int, random_state: Any) -> NDArray[np.f
 
 
 def _only_column(model: Any) -> str:
-    names = columns(model)
+    names = feature_names(model)
     if len(names) != 1:
         raise ValueError(
             f"band draws a model along its one column; this {type(model).__name__} has {len(names)}. Evaluate it "
@@ -188,7 +188,7 @@ def prior_draws(
         ax.plot(x, lines[0], color=ACCENT, linewidth=1.8, zorder=3, label=text)
         ax.plot(x, lines[1:].T, color=ACCENT, linewidth=0.9, alpha=0.6, zorder=2)
         ax.fill_between(x, lower, upper, color=ACCENT, alpha=0.1, linewidth=0, label=f"{level * 100:g} % band")
-        key(ax, columns=1 if len(text) > 48 else 2)
+        legend(ax, columns=1 if len(text) > 48 else 2)
         ax.margins(x=0.0)
         name_axis(ax.xaxis, "x")
         name_axis(ax.yaxis, "f(x)")

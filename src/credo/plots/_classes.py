@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from numpy.typing import ArrayLike, NDArray
 
-from credo.plots._data import columns, some
+from credo.plots._data import feature_names, sample_rows
 from credo.plots._labels import shorten
 from credo.plots._style import ACCENT, ALERT
 
@@ -165,7 +165,7 @@ def labelled(
     model: Any, X: ArrayLike | None, y: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.intp] | None]:
     """Rows and the indices of their labels in `classes_`, as given or as the classifier keeps them."""
-    names = columns(model)
+    names = feature_names(model)
     if X is None:
         if y is not None:
             raise ValueError("labels need their rows: give X with y")
@@ -226,7 +226,7 @@ def points(
     name: str | None = None,
 ) -> None:
     """Observations, each with the mark of its class; of many, a random sample, which is always the same."""
-    shown = some(np.ones(len(positions), dtype=bool), at_most=max_points)
+    shown = sample_rows(np.ones(len(positions), dtype=bool), at_most=max_points)
     size = 5.0 if len(shown) < 80 else 4.2 if len(shown) < 300 else 3.2
     for place, label in enumerate(classes):
         rows = shown[codes[shown] == place]

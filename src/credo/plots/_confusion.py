@@ -63,7 +63,7 @@ def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None
 
 
 def _order(actual: list[Any], guessed: list[Any], predicted: Any) -> list[Any]:
-    """The labels of a distribution's classes, and whatever else occurs, in order."""
+    """All labels, those of the distribution's classes included, in order."""
     own = getattr(predicted, "classes", ())
     return ordered([*actual, *guessed, *np.asarray(own).tolist()])
 

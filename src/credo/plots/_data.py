@@ -1,4 +1,4 @@
-"""What the figures are drawn from: arrays, and what a fitted model tells."""
+"""The data of the figures: arrays, and attributes of fitted models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def name_of(values: Any) -> str | None:
     return None if name is None or callable(name) or name == "" else str(name)
 
 
-def some(finite: NDArray[np.bool_], *, at_most: int) -> NDArray[np.intp]:
+def sample_rows(finite: NDArray[np.bool_], *, at_most: int) -> NDArray[np.intp]:
     """The indices of finite rows, or of a random sample of them, which is always the same."""
     indices = np.flatnonzero(finite)
     if not len(indices):
@@ -62,7 +62,7 @@ def grid_rows(across: Vector, up: Vector) -> NDArray[np.float64]:
     return np.column_stack([part.ravel() for part in np.meshgrid(across, up)])
 
 
-def columns(model: Any) -> list[str]:
+def feature_names(model: Any) -> list[str]:
     """The names of a fitted model's columns, or x0, x1, …; a single one is x."""
     check_is_fitted(model)
     names = getattr(model, "feature_names_in_", None)
@@ -97,21 +97,21 @@ def predictive(model: Any, X: NDArray[np.float64], *, latent: bool = False) -> A
     return model.predict_dist(rows, latent=True) if latent else model.predict_dist(rows)
 
 
-def two(argument: str, pair: Sequence[int | str], known: Sequence[str], *, what: str) -> list[int]:
+def pair_of(argument: str, pair: Sequence[int | str], known: Sequence[str], *, what: str) -> list[int]:
     """The indices of two different members, given by name or index in `argument`.
 
-    >>> two("columns", ("b", 0), ["a", "b", "c"], what="column")
+    >>> pair_of("columns", ("b", 0), ["a", "b", "c"], what="column")
     [1, 0]
     """
     if isinstance(pair, str) or len(pair) != 2:
         raise ValueError(f"{argument} must be two {what}s, by name or place; got {pair!r}")
-    places = [place_of(each, known, what) for each in pair]
+    places = [index_of(each, known, what) for each in pair]
     if places[0] == places[1]:
         raise ValueError(f"{argument} must be two different {what}s; got {pair!r}")
     return places
 
 
-def place_of(each: int | str, known: Sequence[str], what: str) -> int:
+def index_of(each: int | str, known: Sequence[str], what: str) -> int:
     """The index of a member that is given by its name or index."""
     if isinstance(each, str) and each in known:
         return list(known).index(each)

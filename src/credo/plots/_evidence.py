@@ -15,9 +15,9 @@ from scipy.interpolate import RectBivariateSpline
 from credo.estimator import positive_integer
 from credo.linalg import NotPositiveDefiniteError
 from credo.params import Bijector, Parameter, Positive
-from credo.plots._data import Vector, columns
+from credo.plots._data import Vector, feature_names
 from credo.plots._labels import name_axis, name_log_axis, shorten
-from credo.plots._style import ACCENT, ALERT, INK, canvas, key
+from credo.plots._style import ACCENT, ALERT, INK, canvas, legend
 
 # Contours, in nats below the maximum.
 _LEVELS = (1.0, 3.0, 10.0, 30.0, 100.0)
@@ -92,7 +92,7 @@ def evidence_surface(
         _contours(ax, across, up, below)
         ax.plot(across.fitted, up.fitted, "o", color=INK, markersize=5, zorder=4, label="fitted")
         _other_maxima(ax, across, up, below)
-        key(ax, columns=3)
+        legend(ax, columns=3)
         return ax
 
 
@@ -157,7 +157,7 @@ def _label(model: Any, name: str) -> str:
         owner, kind = "", "noise variance"
     kind = {"lengthscale": "length scale"}.get(kind, kind)
     if entry:
-        owners = model.kernel_.owners(path.removeprefix("kernel."), columns(model)) or ()
+        owners = model.kernel_.owners(path.removeprefix("kernel."), feature_names(model)) or ()
         kind += f" of {owners[int(entry)]}" if int(entry) < len(owners) else f" {entry}"
     if np.size(getattr(model, "scale_", 1.0)) > 1 and kind.endswith("variance"):
         kind += " (y standardised)"

@@ -10,12 +10,10 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from credo.metrics._calibration import pit_histogram
-from credo.plots._data import Vector, limits, some, vector
+from credo.metrics._residuals import residual_trend
+from credo.plots._data import Vector, limits, sample_rows, vector
 from credo.plots._labels import name_axis, name_date_axis, shorten
-from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, key
-
-# The trend of the residuals is drawn from this many rows on.
-_ROWS_FOR_A_TREND = 60
+from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, legend
 
 
 def predicted_vs_actual(
@@ -55,7 +53,7 @@ def predicted_vs_actual(
     """
     y = vector("y", y)
     mean, lower, upper = _predicted(y, prediction, interval, level)
-    shown = some(np.isfinite(y) & np.isfinite(mean), at_most=max_points)
+    shown = sample_rows(np.isfinite(y) & np.isfinite(mean), at_most=max_points)
     y, mean = y[shown], mean[shown]
     low, high = limits(y, mean)
     label = shorten(name)
@@ -66,7 +64,7 @@ def predicted_vs_actual(
         else:
             _bars(ax, y, mean, lower[shown], upper[shown], level=level)
             low, high = _room_for_bars(low, high, lower[shown], upper[shown])
-            key(ax)
+            legend(ax)
         ax.set(ylim=(low, high), xlim=limits(y))
         name_axis(ax.xaxis, f"actual {label}")
         name_axis(ax.yaxis, f"predicted {label}")
@@ -100,16 +98,16 @@ def residuals(
     mean, _, _ = _predicted(y, prediction, None, 0.95)
     left = y - mean
     finite = np.isfinite(left)
-    shown = some(finite, at_most=max_points)
+    shown = sample_rows(finite, at_most=max_points)
     with canvas(ax) as ax:
         ax.axhline(0.0, color=MUTED, linewidth=0.8, zorder=1)
         ax.plot(mean[shown], left[shown], "o", markersize=3.2, color=ACCENT, alpha=0.5, markeredgewidth=0)
-        trend = _trend(mean[finite], left[finite])
+        trend = residual_trend(mean[finite], left[finite])
         if trend is not None:
-            x, average, low, high = trend
-            ax.fill_between(x, low, high, color=ACCENT, alpha=0.12, linewidth=0, label="middle 80 %")
-            ax.plot(x, average, color=INK, linewidth=1.4, label="mean")
-            key(ax)
+            x = trend.prediction
+            ax.fill_between(x, trend.low, trend.high, color=ACCENT, alpha=0.12, linewidth=0, label="middle 80 %")
+            ax.plot(x, trend.mean, color=INK, linewidth=1.4, label="mean")
+            legend(ax)
         bound = max(abs(end) for end in limits(left[shown], np.zeros(1)))
         ax.set(xlim=limits(mean[shown]), ylim=(-bound, bound))
         name_axis(ax.xaxis, f"predicted {shorten(name)}")
@@ -161,20 +159,6 @@ def _room_for_bars(low: float, high: float, lower: Vector, upper: Vector) -> tup
     return max(low - span, min(low, limits(ends)[0])), min(high + span, max(high, limits(ends)[1]))
 
 
-def _trend(mean: Vector, left: Vector) -> tuple[Vector, Vector, Vector, Vector] | None:
-    """Mean and 10 % and 90 % quantiles of the residuals in groups of neighbouring predictions."""
-    if len(mean) < _ROWS_FOR_A_TREND or np.ptp(mean) == 0:
-        return None
-    order = np.argsort(mean, kind="stable")
-    groups = np.array_split(order, min(12, len(mean) // 20))
-    x = np.array([np.median(mean[group]) for group in groups])
-    if len(np.unique(x)) < len(x):
-        return None
-    average = np.array([left[group].mean() for group in groups])
-    low, high = np.array([np.quantile(left[group], (0.1, 0.9)) for group in groups]).T
-    return x, average, low, high
-
-
 def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99, ax: Axes | None = None) -> Axes:
     """Histogram of PIT values F(y), with the range of the bars of a calibrated model.
 
@@ -219,7 +203,7 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
             )  # fmt: skip
         for end, text in ((low, f"{level * 100:g} % range if calibrated"), (high, None)):
             ax.axhline(end, color=MUTED, linewidth=0.9, dashes=(4, 2.5), label=text)
-        key(ax)
+        legend(ax)
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.08 * max(counts.max(), high, 1.0)))
         name_axis(ax.xaxis, "PIT: predictive probability below the actual value")
         name_axis(ax.yaxis, "rows")
@@ -280,7 +264,7 @@ def over_time(
         for start in blocks:
             ax.axvline(start, color=MUTED, linewidth=0.8, dashes=(4, 2.5), zorder=0)
         ax.margins(x=0.02)
-        key(ax, columns=4)
+        legend(ax, columns=4)
         name_axis(ax.yaxis, shorten(name))
         (name_date_axis if dates else name_axis)(ax.xaxis, "")
         return ax

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from credo.estimator import positive_integer
 from credo.penalized import LassoPath
 from credo.plots._bars import draw_bars, name_rows, remark
-from credo.plots._data import columns, place_of
-from credo.plots._data import columns as columns_of
+from credo.plots._data import feature_names, index_of
 from credo.plots._labels import RoomyTicks, name_axis, name_log_axis, probability_text, shorten
 from credo.plots._models import posterior_of
-from credo.plots._style import ACCENT, ALERT, MUTED, RULE, canvas, key, tidy
+from credo.plots._style import ACCENT, ALERT, MUTED, RULE, canvas, legend, tidy
 from credo.subsets import ModelPrior
 
 # The shares of the width for the bars and for the panel of a path.
@@ -57,7 +56,7 @@ def inclusions(model: Any, *, path: LassoPath | None = None, max_rows: int = 20,
     ['x1', 'x2', 'x0']
     """
     posterior_of(model)
-    names = columns(model)
+    names = feature_names(model)
     inclusion = np.asarray(model.inclusion_probabilities_)
     if path is not None and len(path.coefs) != len(names):
         raise ValueError(f"the path has {len(path.coefs)} columns and the model {len(names)}: they must be the same")
@@ -79,7 +78,7 @@ def inclusions(model: Any, *, path: LassoPath | None = None, max_rows: int = 20,
         if path is not None:
             ax.xaxis.label.set_x(0.5 * LEFT / _END)
             draw_entrances(ax, path, rows)
-        key(ax)
+        legend(ax)
         return ax
 
 
@@ -114,7 +113,7 @@ def draw_entrances(ax: Axes, path: LassoPath, rows: NDArray[np.intp]) -> None:
         zorder=3, label=f"not by {100 * last:.2g} %",
     )  # fmt: skip
     if not inside.all():
-        key(panel)
+        legend(panel)
     name_log_axis(panel.xaxis, "enters the lasso at α / α max")
 
 
@@ -162,13 +161,13 @@ def coefficient_density(
     ['x1', 'x2']
     """
     posterior_of(model)
-    names = columns_of(model)
+    names = feature_names(model)
     if columns is None:
         likely = np.argsort(-np.asarray(model.inclusion_probabilities_), kind="stable")
         places = sorted(likely[: positive_integer("max_panels", max_panels)].tolist())
     else:
         chosen = [columns] if isinstance(columns, int | str) else columns
-        places = [place_of(each, names, "column") for each in chosen]
+        places = [index_of(each, names, "column") for each in chosen]
     if not places:
         raise ValueError("there is nothing to draw: columns is empty")
     across = min(len(places), 4 if len(places) > 6 else 3)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from credo.estimator import positive_integer
 from credo.plots._bars import name_rows, remark
-from credo.plots._data import Vector, columns
+from credo.plots._data import Vector, feature_names
 from credo.plots._labels import PlainTicks, name_axis, name_log_axis
-from credo.plots._style import ACCENT, INK, RULE, canvas, key, tidy
+from credo.plots._style import ACCENT, INK, RULE, canvas, legend, tidy
 
 # Points of the line.
 _POINTS = 400
@@ -68,7 +68,7 @@ def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
             label="best of its size (the number)",
         )  # fmt: skip
         _number_sizes(ax, sizes, places, heights)
-        key(ax, columns=None)
+        legend(ax, columns=None)
         count = f"all {len(scores):,} models" if whole else f"the {len(scores):,} models kept"
         name_log_axis(ax.xaxis, f"{count}, most probable first")
         if not whole:
@@ -79,7 +79,7 @@ def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
 
 def posterior_of(model: Any) -> Any:
     """The posterior over models of a fitted model."""
-    columns(model)
+    feature_names(model)
     if not hasattr(model, "posterior_") or not hasattr(model, "inclusion_probabilities_"):
         raise TypeError(
             f"this figure is of a posterior over subsets, as SpikeSlabRegressor has it; a {type(model).__name__} has "
@@ -185,7 +185,7 @@ def top_models(model: Any, *, n: int = 12, max_rows: int = 20, ax: Axes | None =
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['x1', 'x2', 'x0']
     """
-    posterior, names = posterior_of(model), columns(model)
+    posterior, names = posterior_of(model), feature_names(model)
     models = posterior.models[: positive_integer("n", n)]
     share = posterior.probability[: len(models)]
     seen = sorted({j for subset in models for j in subset}, key=lambda j: (-posterior.inclusion[j], j))

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from credo.estimator import choice, positive_integer
 from credo.gp.acquisition import expected_improvement, incumbent
 from credo.plots._band import band
-from credo.plots._data import Vector, columns, grid_rows, limits, observations, predictive, rows_for
+from credo.plots._data import Vector, feature_names, grid_rows, limits, observations, predictive, rows_for
 from credo.plots._labels import name_axis, shorten
-from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, key, strip_below
+from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, legend, strip_below
 
 _CRITERIA = ("variance", "improvement")
 _TITLES = {"variance": "sd of f", "improvement": "expected\nimprovement"}
@@ -62,7 +62,7 @@ def next_points(
     >>> ax.child_axes[0].get_ylabel()
     'sd of f'
     """
-    names = columns(model)
+    names = feature_names(model)
     choice("criterion", criterion, _CRITERIA)
     if len(names) > 2:
         raise ValueError(
@@ -121,7 +121,7 @@ def _along(
     belief = predictive(model, x[:, None], latent=True)
     band(x, belief, data=(places, targets), name=label, ax=ax)
     ax.lines[-1].set_clip_on(False)
-    column = columns(model)[0]
+    column = feature_names(model)[0]
     name_axis(ax.xaxis, shorten(column))
     low, high = limits(*belief.interval(0.95), targets)
     score = _score(model, x[:, None], criterion)
@@ -133,7 +133,7 @@ def _along(
     at = pool[chosen]
     strip.plot(at, np.interp(at, x, score), "D", color=ALERT, markersize=4.5, clip_on=False, zorder=4)
     if criterion == "improvement":
-        ax.axhline(incumbent(model), color=MUTED, linewidth=0.9, dashes=(1, 1.5), zorder=1, label="to beat")
+        ax.axhline(incumbent(model), color=MUTED, linewidth=0.9, dashes=(1, 1.5), zorder=1, label="best so far")
     for rank, place in enumerate(at, start=1):
         ax.axvline(
             place, color=ALERT, linewidth=0.9, dashes=(4, 2.5), zorder=1, clip_on=False,
@@ -141,7 +141,7 @@ def _along(
         )  # fmt: skip
         if len(at) > 1:
             _number(ax, rank, (place, high))
-    key(ax, columns=5)
+    legend(ax, columns=5)
 
 
 def _map(
@@ -172,7 +172,7 @@ def _map(
     if len(chosen) > 1:
         for rank, place in enumerate(pool[chosen], start=1):
             _number(ax, rank, place)
-    key(ax, columns=3)
+    legend(ax, columns=3)
     name_axis(ax.xaxis, shorten(names[0]))
     name_axis(ax.yaxis, shorten(names[1]))
 

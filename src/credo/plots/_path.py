@@ -16,7 +16,7 @@ from credo.plots._bars import remark
 from credo.plots._classes import N_COLORS, color, dash
 from credo.plots._data import Vector, limits
 from credo.plots._labels import End, label_ends, name_axis, name_log_axis, room_for_labels
-from credo.plots._style import INK, MUTED, RULE, canvas, key
+from credo.plots._style import INK, MUTED, RULE, canvas, legend
 
 Array = NDArray[np.float64]
 
@@ -184,4 +184,4 @@ def _marks(ax: Axes, model: Any, alphas: Vector, across: Vector, coefs: Array) -
         x = alpha if across is alphas else np.interp(np.log(alpha), logs, across[::-1])
         words = f"{text} ({left} weight{'' if left == 1 else 's'})"
         ax.axvline(x, color=INK, linewidth=1.0, dashes=dashes, zorder=2, label=words)
-    key(ax, columns=None)
+    legend(ax, columns=None)

@@ -15,7 +15,7 @@ from credo.estimator import interval_level, positive_integer
 from credo.plots._classes import Forecast, color, dash, forecast, shown, title
 from credo.plots._data import Vector
 from credo.plots._labels import name_axis, shorten
-from credo.plots._style import ACCENT, ALERT, MUTED, canvas, key, strip_below
+from credo.plots._style import ACCENT, ALERT, MUTED, canvas, legend, strip_below
 
 
 def reliability(
@@ -79,7 +79,7 @@ def reliability(
         )  # fmt: skip
         strip.set(xlim=(0.0, 1.0), ylim=(0.0, counts.max()), ylabel="rows")
         strip.yaxis.set_major_locator(FixedLocator([0, int(counts.max())]))
-        key(ax, gap=0.6)
+        legend(ax, gap=0.6)
         ax.set_xlim(0.0, 1.0)
         name_axis(ax.xaxis, across)
         name_axis(ax.yaxis, up)

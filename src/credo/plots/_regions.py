@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from credo.estimator import positive_integer
 from credo.plots._bars import remark
 from credo.plots._classes import color, labelled, palette, points, title
-from credo.plots._data import Vector, grid_rows, limits, name_of, rows_for, two
-from credo.plots._data import columns as columns_of
+from credo.plots._data import Vector, feature_names, grid_rows, limits, name_of, pair_of, rows_for
 from credo.plots._labels import name_axis, shorten
-from credo.plots._style import INK, MUTED, canvas, key
+from credo.plots._style import INK, MUTED, canvas, legend
 
 Array = NDArray[np.float64]
 
@@ -89,7 +88,7 @@ def decision_regions(
         else:
             _mixed(ax, ground, table)
         _boundary(ax, ground, scores)
-        key(ax, columns=None)
+        legend(ax, columns=None)
         name_axis(ax.xaxis, ground.names[0])
         name_axis(ax.yaxis, ground.names[1])
         if ground.fixed:
@@ -206,11 +205,11 @@ def plane(
     """The plane of two columns over the range of the rows, with the others at their medians."""
     if n < 2:
         raise ValueError(f"n must be at least 2, for a plane of n × n points; got {n}")
-    own = columns_of(model)
+    own = feature_names(model)
     if columns is None and len(own) != 2:
         say = "sigmoid draws those" if len(own) == 1 else "say which two by columns=, the others are held at medians"
         raise ValueError(f"decision regions lie in a plane of two columns, and the model has {len(own)}: {say}")
-    drawn = [0, 1] if columns is None else two("columns", columns, own, what="column")
+    drawn = [0, 1] if columns is None else pair_of("columns", columns, own, what="column")
     titles = _titles(own, drawn, names)
     across, up = (np.linspace(*limits(rows[:, place]), n) for place in drawn)
     center = np.median(rows, axis=0)

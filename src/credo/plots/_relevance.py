@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from credo.estimator import positive_integer
 from credo.plots._bars import FAINT, bars
-from credo.plots._data import columns
+from credo.plots._data import feature_names
 from credo.plots._labels import End, label_ends, name_axis, name_log_axis
 from credo.plots._style import ACCENT, INK, MUTED, canvas
 
@@ -41,7 +41,7 @@ def relevances(model: Any, *, max_rows: int = 20, ax: Axes | None = None) -> Axe
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['x1', 'x0']
     """
-    names = columns(model)
+    names = feature_names(model)
     values = _relevance(model, "relevance_", len(names))
     return bars(names, values, label=_MEANING, max_rows=max_rows, ax=ax)
 
@@ -58,7 +58,7 @@ def relevance_trace(model: Any, *, max_labels: int = 10, ax: Axes | None = None)
         How many lines are labelled, those that end highest.
     ax : matplotlib Axes, optional
     """
-    names = columns(model)
+    names = feature_names(model)
     trace = _relevance(model, "relevance_trace_", len(names))
     if not (trace > 0).all():
         raise ValueError("relevance_trace_ must be positive to be drawn on a log axis")

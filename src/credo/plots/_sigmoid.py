@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from credo.estimator import interval_level
 from credo.plots._classes import labelled, points, title
-from credo.plots._data import Vector, columns, limits, name_of, rows_for
+from credo.plots._data import Vector, feature_names, limits, name_of, rows_for
 from credo.plots._labels import name_axis, shorten
-from credo.plots._style import ACCENT, INK, MUTED, canvas, key
+from credo.plots._style import ACCENT, INK, MUTED, canvas, legend
 
 _POINTS = 400
 # Observations are drawn outside the scale of probabilities, where they don't hide the curve.
@@ -89,7 +89,7 @@ def sigmoid(
             points(
                 ax, np.column_stack([rows[:, 0], away]), codes, model.classes_, max_points=max_points, name=name_of(y)
             )
-        key(ax, columns=None)
+        legend(ax, columns=None)
         ax.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
         ax.spines["left"].set_bounds(0.0, 1.0)
         name_axis(ax.xaxis, shorten(column if name is None else name))
@@ -110,7 +110,7 @@ def crossings(x: Vector, probability: Vector) -> Vector:
 
 
 def _only_column(model: Any) -> str:
-    names = columns(model)
+    names = feature_names(model)
     kind = type(model).__name__
     if len(names) != 1:
         raise ValueError(

@@ -100,7 +100,7 @@ def tidy(ax: Axes) -> None:
     ax.tick_params(length=2.5, width=0.6, color=MUTED, labelcolor=INK)
 
 
-def key(ax: Axes, *, columns: int | None = 2, gap: float = 0.2) -> None:
+def legend(ax: Axes, *, columns: int | None = 2, gap: float = 0.2) -> None:
     """A frameless legend above the axes; without `columns`, in one line if it fits. `gap` is in letters."""
     if columns is None:
         texts = ax.get_legend_handles_labels()[1]
@@ -115,10 +115,10 @@ def key(ax: Axes, *, columns: int | None = 2, gap: float = 0.2) -> None:
     for child in [child for child in ax.child_axes if child.get_label() == _ROOM]:
         child.remove()
     # A title is placed above the children of the axes, but would overlap the legend.
-    ax.inset_axes((0.0, 1.0, 1.0, 0.0), label=_ROOM, visible=False).set_axes_locator(partial(_key_box, ax))
+    ax.inset_axes((0.0, 1.0, 1.0, 0.0), label=_ROOM, visible=False).set_axes_locator(partial(_legend_box, ax))
 
 
-def _key_box(ax: Axes, _: Axes, renderer: Any) -> Bbox:
+def _legend_box(ax: Axes, _: Axes, renderer: Any) -> Bbox:
     """The position of the legend in figure coordinates, or that of the axes if it was removed."""
     legend = ax.get_legend()
     if legend is None:

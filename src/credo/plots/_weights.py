@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.stats import f as fisher
 
 from credo.estimator import interval_level
-from credo.plots._data import Vector, columns, grid_rows, two
+from credo.plots._data import Vector, feature_names, grid_rows, pair_of
 from credo.plots._labels import name_axis, shorten
-from credo.plots._style import ACCENT, INK, MUTED, canvas, key
+from credo.plots._style import ACCENT, INK, MUTED, canvas, legend
 
 Array = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def weight_posterior(
             _exact(ax, log_posterior, inner_first)
         ax.axhline(0.0, color=MUTED, linewidth=0.7, zorder=0)
         ax.axvline(0.0, color=MUTED, linewidth=0.7, zorder=0)
-        key(ax, columns=None)
+        legend(ax, columns=None)
         name_axis(ax.xaxis, f"weight of {shorten(titles[0])}")
         name_axis(ax.yaxis, f"weight of {shorten(titles[1])}")
         return ax
@@ -90,7 +90,7 @@ def weight_posterior(
 def two_weights(model: Any, pair: Sequence[int | str]) -> tuple[Vector, Array, list[str]]:
     """The mode, the covariance and the names of two weights."""
     known = _names(model)
-    chosen = two("pair", pair, known, what="weight")
+    chosen = pair_of("pair", pair, known, what="weight")
     coef = np.ravel(np.asarray(model.coef_, dtype=np.float64))
     cov = np.asarray(model.coef_cov_, dtype=np.float64)[np.ix_(chosen, chosen)]
     if not np.isfinite(cov).all():
@@ -109,7 +109,7 @@ def ellipse(mode: Vector, cov: Array, level: float, *, df: float = np.inf) -> Ar
 
 
 def _names(model: Any) -> list[str]:
-    features = columns(model)
+    features = feature_names(model)
     if not (hasattr(model, "coef_") and hasattr(model, "coef_cov_")):
         raise TypeError(
             f"weight_posterior needs coef_ and coef_cov_, as BayesianLogisticRegression has them; a "

@@ -12,7 +12,7 @@ from credo.report._curves import Curve, Predict, curves, latent, line, typical
 from credo.report._effects import Effects, NonZero, effects, non_zero, untransformed
 from credo.report._inclusion_figure import inclusion_sentence
 from credo.report._inclusions import Inclusions, inclusions
-from credo.report._inputs import Process, influence, process, sources
+from credo.report._inputs import Process, influence, process
 from credo.report._numbers import capital, several, spelled
 from credo.selection import BASELINE, Comparison
 
@@ -113,7 +113,7 @@ def inputs(
         own = attempt("Coefficients", lambda: effects(known, frame), None)
     gp = process(best, model)
     noise = getattr(final_step(model.estimator_), "noise_std_", None) if gp is None else gp.noise
-    only, row, drawn, along = set(sources(model) or ()), None, list[Curve](), None
+    only, row, drawn, along = set(model.preparation_.sources()), None, list[Curve](), None
     if len(only) == 1 and predict is latent:
         along = attempt("The curve", lambda: line(model, frame, next(iter(only))), None)
     if along is None and moved is not None:

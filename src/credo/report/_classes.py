@@ -18,7 +18,7 @@ from credo.metrics._calibration_test import FEW, SMALL, Calibration, Confidence,
 from credo.plots import shorten
 from credo.plots._probabilities import area
 from credo.report._figures import MAX_POINTS, Figure, figure
-from credo.report._inputs import sources, with_names
+from credo.report._inputs import with_names
 from credo.report._numbers import about, capital, count, listing, number, percent, several
 from credo.selection import Gap, HeldOut
 
@@ -123,7 +123,7 @@ def confusion_sentence(held: HeldOut, target: str) -> str:
     found = forecast(held.y, held.dist)
     names = class_names(found.classes, target)
     counts = np.zeros((len(names), len(names)), dtype=np.intp)
-    np.add.at(counts, (found.codes, found.named), 1)
+    np.add.at(counts, (found.codes, found.predicted), 1)
     recall = np.diag(counts) / np.maximum(counts.sum(axis=1), 1)
     wrong = counts - np.diag(np.diag(counts))
     if not wrong.any():
@@ -200,7 +200,7 @@ def class_figures(held: HeldOut, *, target: str) -> list[Figure]:
         figure(
             "confusion",
             "Which classes are confused?",
-            lambda ax: plots.confusion(held.y, found.classes[found.named], classes=labels, ax=ax),
+            lambda ax: plots.confusion(held.y, found.classes[found.predicted], classes=labels, ax=ax),
             confusion_sentence(held, target),
             "Confusion matrix of held-out rows: actual class (rows) by predicted class (columns), shaded by the share "
             "of the row. Correct predictions are on the diagonal.",
@@ -212,8 +212,8 @@ def class_figures(held: HeldOut, *, target: str) -> list[Figure]:
 
 def regions_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str) -> list[Figure]:
     """The class probabilities over two numeric inputs, if the model has no others."""
-    columns = sources(model)
-    if columns is None or len(columns) != 2 or len(set(columns)) != 2:
+    columns = model.preparation_.sources()
+    if len(columns) != 2 or len(set(columns)) != 2:
         return []
     X = model.preparation_.transform(frame)
     if is_sparse(X) or min(len(np.unique(column)) for column in X.T) < 3:

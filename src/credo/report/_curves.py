@@ -255,20 +255,15 @@ def _levels(model: Any, counts: Any, column: str, kind: str) -> list[Any]:
     levels = counts.sort_values(ascending=False, kind="stable").index[:_FEW].tolist()
     if kind != "categorical":
         return sorted(levels)
-    order = [str(level) for level in getattr(_encoder(model, column), "order", ())]
+    order = [str(level) for level in getattr(model.preparation_.encoder(column), "order", ())]
     return sorted(
         levels, key=lambda level: (order.index(str(level)) if str(level) in order else len(order), str(level))
     )
 
 
-def _encoder(model: Any, column: str) -> Any:
-    encoders = getattr(model.preparation_, "encoders_", ())
-    return next((encoder for encoder in encoders if encoder.name == column), None)
-
-
 def _axis(model: Any, frame: Any, column: str) -> tuple[str, Vector, bool]:
     """Name and values of a prepared column before scaling, and whether they are days since 1970."""
-    preparation, encoder = model.preparation_, _encoder(model, column)
+    preparation, encoder = model.preparation_, model.preparation_.encoder(column)
     start = sum(len(other.names()) for other in preparation.encoders_[: preparation.encoders_.index(encoder)])
     values = dense(preparation.transform(frame)[:, [start]])[:, 0]
     if preparation.standardize:

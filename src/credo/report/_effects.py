@@ -16,7 +16,7 @@ from credo.estimator import is_sparse
 from credo.plots import shorten
 from credo.report._classes import class_name
 from credo.report._figures import MAX_BARS, SIZE, Figure, bar_figure, figure
-from credo.report._inputs import feature_names, sources
+from credo.report._inputs import feature_names
 from credo.report._numbers import about, capital, count, listing, number, several, spelled
 
 Vector = NDArray[np.float64]
@@ -73,7 +73,7 @@ def effects(models: Mapping[str, Any], frame: Any) -> Effects | None:
         # A date has the name of its column, without the day that it is counted from.
         days = {
             encoder.names()[0]: encoder.name
-            for encoder in getattr(model.preparation_, "encoders_", ())
+            for encoder in model.preparation_.encoders_
             if hasattr(encoder, "origin") and encoder.value
         }
         names = [days.get(feature, feature) for feature in feature_names(model)]
@@ -268,7 +268,7 @@ class Weights:
             shown = f"{whole}; the {count(MAX_BARS)} largest are shown."
         return bar_figure(
             "weights",
-            "What moves the predictions?",
+            "Which inputs change the predictions?",
             [f"{shorten(self.names[i])} → {class_name(self.classes[i], target)}" for i in rows],
             self.values[rows],
             label="coefficient × standard deviation",
@@ -295,7 +295,7 @@ def _words(model: Any) -> tuple[list[str], list[bool]]:
     """The names of the prepared columns, and which are words of a text; these alone if there is no other text."""
     names = feature_names(model)
     texts = [column.name for column in model.preparation_.columns_ if column.kind == "text"]
-    are_words = [origin in texts for origin in sources(model) or names]
+    are_words = [origin in texts for origin in model.preparation_.sources()]
     prefix = f"{texts[0]}: " if len(texts) == 1 else ""
     return [name.removeprefix(prefix) if w else name for name, w in zip(names, are_words, strict=True)], are_words
 

@@ -15,6 +15,7 @@ from credo import plots
 from credo.io.preparation import time_column
 from credo.metrics import pit, point
 from credo.metrics._calibration_test import ALARM, ALARM_Z, Coverage, Uniformity, coverage_test, uniformity
+from credo.metrics._residuals import TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
 from credo.report._figures import MAX_POINTS, Figure, figure
 from credo.report._numbers import about, capital, count, number, p_value, percent, several, whole_percent
@@ -22,7 +23,7 @@ from credo.selection import Gap, HeldOut, gap
 
 Vector = NDArray[np.float64]
 
-# With fewer rows, neither calibration nor a pattern can be judged.
+# With fewer rows, calibration can't be judged.
 _FEW = 20
 # How many rows the figure over time shows.
 _MAX_TIMES = 1000
@@ -72,50 +73,6 @@ class Predicted:
         return gap((self.y - baseline.mean) ** 2, (self.y - self.mean) ** 2)
 
 
-@dataclass(frozen=True)
-class Correlation:
-    """Spearman's rank correlation with its p-value."""
-
-    rho: float = 0.0
-    p: float = 1.0
-
-    def __str__(self) -> str:
-        return f"Spearman ρ = {number(self.rho, digits=2)}, {p_value(self.p)}"
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """Rank correlations of residuals with the prediction (`level`), its distance from the median and their size."""
-
-    n: int
-    level: Correlation
-    bend: Correlation
-    size: Correlation
-
-
-def pattern(y: Vector, mean: Vector, std: Vector | float = 1.0) -> Pattern:
-    """Rank correlations that would be zero if there were nothing left to explain.
-
-    The size of a residual is measured in predictive standard deviations.
-    """
-    residual = y - mean
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.abs(residual) / std
-    return Pattern(
-        len(residual),
-        level=_correlation(residual, mean),
-        bend=_correlation(residual, np.abs(mean - np.median(mean))),
-        size=_correlation(size, mean) if np.isfinite(size).all() else Correlation(),
-    )
-
-
-def _correlation(a: Vector, b: Vector) -> Correlation:
-    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        return Correlation()
-    result = spearmanr(a, b)
-    return Correlation(float(result.statistic), float(result.pvalue))
-
-
 def error_sentence(rmse: float, baseline: float | None, *, clear: bool) -> str:
     """The RMSE beside that of the baseline; `clear` if chance doesn't explain the difference."""
     text = f"RMSE on held-out rows: {number(rmse)}"
@@ -131,7 +88,7 @@ def error_sentence(rmse: float, baseline: float | None, *, clear: bool) -> str:
 
 
 def coverage_sentence(fact: Coverage, shape: Uniformity | None = None) -> str:
-    """Whether the 95 % intervals hold 95 % of the rows; `shape` tells whether those of other levels do."""
+    """Whether the 95 % intervals hold 95 % of the rows; with `shape`, also whether those of other levels are right."""
     share, wide = fact.inside / fact.n, shape is not None and shape.too_wide
     narrow = shape is not None and shape.too_narrow
     bounds = count(fact.low) if fact.low == fact.high else f"{count(fact.low)}–{count(fact.high)}"
@@ -176,7 +133,7 @@ def calibration_sentence(fact: Uniformity) -> str:
             f"biased: {whole_percent(share)} of the observations are {side} the median of their predictive "
             f"distributions, so predictions tend to be too {verdict}"
         )
-    if not signs and fact.bars.are_flat:
+    if not signs and fact.is_flat:
         return f"No sign of miscalibration in {several(fact.n, 'row')} ({test})."
     signs = signs or [f"the bars are less even than chance allows ({test})"]
     points = 100 * fact.distance
@@ -201,29 +158,54 @@ def _width(fact: Uniformity) -> str:
     )
 
 
-def residual_sentence(fact: Pattern, residual: Vector, *, useful: bool) -> str:
-    """The patterns in the residuals for which there is evidence.
+def residual_sentence(y: Vector, mean: Vector, std: Vector | float = 1.0, *, useful: bool) -> str:
+    """The patterns in the residuals for which there is evidence, from the groups of rows that the figure shows.
 
     The mean of the training folds is low where that of the held-out fold is high, so a model that predicts next to
-    nothing (not `useful`) shows a falling trend without being wrong; then the trend is left out.
+    nothing (not `useful`) shows a falling trend without being wrong; then trends are left out.
     """
+    residual = y - mean
     size = np.abs(residual)
     half = f"Half of the errors are below {number(float(np.median(size)))}; the largest is {number(float(size.max()))}."
-    if fact.n < _FEW:
-        return f"{several(fact.n, 'row')} are too few to show a pattern. {half}"
-    signs = []
-    if useful and fact.level.p < ALARM:
-        way, verdict = ("rise", "too close to the mean") if fact.level.rho > 0 else ("fall", "too extreme")
-        signs.append(f"residuals {way} with the prediction ({fact.level}): predictions are {verdict}")
-    if fact.bend.p < ALARM:
-        side = "above" if fact.bend.rho > 0 else "below"
-        ends = f"at both ends the actual values are {side} the predictions"
-        signs.append(f"{ends} ({fact.bend}): the model misses some curvature")
-    if fact.size.p < ALARM:
-        way = "grow" if fact.size.rho > 0 else "shrink"
-        signs.append(f"errors {way} with the prediction more than the intervals do ({fact.size})")
-    signs = signs or ["no clear trend: mean and spread of the residuals don't change with the prediction"]
+    trend = residual_trend(mean, residual)
+    if trend is None:
+        few = f"{several(len(y), 'row')} are too few" if len(y) < TREND_ROWS else "The distinct predictions are too few"
+        return f"{few} to show a pattern. {half}"
+    signs = _mean_signs(trend, useful=useful)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = size / std
+    if np.isfinite(relative).all() and np.ptp(relative) > 0:
+        rho, p = spearmanr(relative, mean)
+        if p < ALARM:
+            test = f"Spearman ρ = {number(float(rho), digits=2)}, {p_value(float(p))}"
+            signs.append(
+                f"errors {'grow' if rho > 0 else 'shrink'} with the prediction more than the intervals do ({test})"
+            )
+    signs = signs or ["no clear trend: the residuals change with the prediction by no more than chance explains"]
     return f"{'. '.join(map(capital, signs))}. {half}"
+
+
+def _mean_signs(trend: ResidualTrend, *, useful: bool) -> list[str]:
+    """Where the drawn mean of the residuals is clearly not zero: at both ends, along the line, or somewhere."""
+    p, (first, last) = trend.p, trend.mean[[0, -1]].tolist()
+    low, high = (number(abs(end), digits=2) for end in (first, last))
+    clear = p[0] < ALARM / 2, p[-1] < ALARM / 2
+    if all(clear) and first * last > 0:
+        ends = f"at both ends the actual values are {'above' if first > 0 else 'below'} the predictions"
+        return [f"{ends}, by {low} and {high} on average: the model misses some curvature"]
+    slope, p_slope = trend.slope
+    if useful and p_slope < ALARM and first * last < 0 and (last > first) == (slope > 0):
+        way, verdict = ("rises", "too close to the mean") if slope > 0 else ("falls", "too extreme")
+        ends = f"from {number(first, digits=2)} to {number(last, digits=2)}"
+        return [f"the mean residual {way} with the prediction, {ends}: predictions are {verdict}"]
+    if useful and any(clear):
+        where, end, by = ("lowest", first, low) if clear[0] else ("highest", last, high)
+        return [f"the {where} predictions are too {'low' if end > 0 else 'high'}, by {by} on average"]
+    worst = int(np.argmin(p))
+    if useful and p[worst] < ALARM / len(p):
+        near, by = (number(float(part[worst])) for part in (trend.prediction, np.abs(trend.mean)))
+        return [f"predictions near {near} are too {'low' if trend.mean[worst] > 0 else 'high'}, by {by} on average"]
+    return []
 
 
 def held_out_figures(held: Predicted, *, target: str, baseline: float | None) -> list[Figure]:
@@ -245,7 +227,7 @@ def held_out_figures(held: Predicted, *, target: str, baseline: float | None) ->
         figure(
             "calibration",
             "Are the intervals calibrated?",
-            lambda ax: plots.calibration(held.pit, bins=shape.bars.n, level=1 - ALARM, ax=ax),
+            lambda ax: plots.calibration(held.pit, bins=len(shape.bars.counts), level=1 - ALARM, ax=ax),
             calibration_sentence(shape),
             "Flat: calibrated. U-shaped: overconfident. Hump: underconfident. Slope: biased. With a calibrated model, "
             "all bars stay between the dashed lines in 99 % of cases.",
@@ -254,7 +236,7 @@ def held_out_figures(held: Predicted, *, target: str, baseline: float | None) ->
             "residuals",
             "Do the residuals show a pattern?",
             lambda ax: plots.residuals(held.y, held.mean, ax=ax, **options),
-            residual_sentence(pattern(held.y, held.mean, held.std), residual, useful=(r2 or 0.0) > 0.05),
+            residual_sentence(held.y, held.mean, held.std, useful=(r2 or 0.0) > 0.05),
             f"Residuals of a good model scatter evenly around zero.{some}",
         ),
     ]
@@ -282,7 +264,7 @@ def time_figure(held: Predicted, frame: Any, *, n_folds: int, target: str) -> li
     )
     made = figure(
         "time",
-        "How do the predictions do over time?",
+        "How good are the predictions over time?",
         lambda ax: plots.over_time(
             days[rows[order]], held.y[order], held.mean[order], interval=(held.interval[0][order],
             held.interval[1][order]), blocks=blocks, dates=dates is not None, name=target, ax=ax,

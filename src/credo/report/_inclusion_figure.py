@@ -69,10 +69,14 @@ def _which(fact: Inclusions, *, among: str) -> str:
         return f"{none} is likely to matter{among} (each below {below})."
     one, several = len(certain) == 1, any(group.share >= CERTAIN for group in fact.dependent) or fact.alternatives
     parts = [f"{_listed(certain, fact)} almost certainly matter{'s' * one} {above}"] if certain else []
-    parts += [] if certain or several else ["none almost certainly matters"]
+    parts += [] if certain or several else [f"none has an inclusion probability of {whole_percent(CERTAIN)} or more"]
     parts += [_dependent(group, fact) for group in fact.dependent]
     parts += [_alternatives(group, fact) for group in fact.alternatives]
-    parts += [f"{_listed(likely, fact)} probably {_do(likely)} ({_range(likely, fact)})"] if likely else []
+    parts += (
+        [f"{_listed(likely, fact)} probably matter{'s' * (len(likely) == 1)} ({_range(likely, fact)})"]
+        if likely
+        else []
+    )
     if uncertain:
         are = "is" if len(uncertain) == 1 else "are"
         parts.append(f"{_listed(uncertain, fact)} {are} uncertain ({_range(uncertain, fact)})")
@@ -91,7 +95,7 @@ def _alternatives(group: Alternatives, fact: Inclusions) -> str:
 
 
 def _dependent(group: Dependent, fact: Inclusions) -> str:
-    """Linear combinations of each other: how many of them matter, and that the data can't tell which."""
+    """Linear combinations of each other: how many of them matter, and that the data don't determine which."""
     who, n = _listed(group.names, fact), len(group.names)
     given = f"given {listing([shorten(name) for name in group.given], at_most=_NAMED)}, " if group.given else ""
     if group.rank < n - 1:
@@ -103,8 +107,8 @@ def _dependent(group: Dependent, fact: Inclusions) -> str:
     share = f"({_share(group.share) if group.share >= CERTAIN else chance(group.share)})"
     matter = f"almost certainly matter{'s' if group.needed == 1 else ''} {share}"
     if group.needed == group.rank and group.share >= CERTAIN:
-        return f"{spelled(group.needed)} of {who} {matter}: {why}, so the data can't tell which"
-    blur = f"{_likelier(group, fact)}: {why}, so the data can hardly tell which"
+        return f"{spelled(group.needed)} of {who} {matter}: {why}, so the data don't determine which"
+    blur = f"{_likelier(group, fact)}: {why}, so the data hardly determine which"
     if group.share >= CERTAIN:
         return f"at least {spelled(group.needed)} of {who} {matter}{blur}"
     if group.share >= PROBABLE:
@@ -124,19 +128,21 @@ def _likelier(group: Alternatives | Dependent, fact: Inclusions) -> str:
 def _improbable(names: list[str], fact: Inclusions) -> str:
     below = f"below {whole_percent(IMPROBABLE)})"
     if len(names) <= _NAMED_OUT:
-        return f"{_listed(names, fact)} probably {_do(names)}n't ({below}"
+        return f"{_listed(names, fact)} probably {'does' if len(names) == 1 else 'do'}n't matter ({below}"
     there_are_others = len(names) < len(fact.names)
     rest = f"{'other ' * there_are_others}{spelled(fact.n_of(names))}"
     if fact.wide:
         return f"none of the {rest} has a high inclusion probability (each {below}"
-    return f"{'the ' * there_are_others}{rest} probably don't ({below}"
+    return f"{'the ' * there_are_others}{rest} probably don't matter ({below}"
 
 
 def prior_text(prior: Prior) -> str:
     """The prior over subsets in words."""
-    if not isinstance(prior.law.inclusion, tuple):
-        return f"each input is included with probability {whole_percent(prior.law.mean)}, independently of the others"
-    if prior.law.inclusion == (1.0, 1.0):
+    if not isinstance(prior.subsets.inclusion, tuple):
+        return (
+            f"each input is included with probability {whole_percent(prior.subsets.mean)}, independently of the others"
+        )
+    if prior.subsets.inclusion == (1.0, 1.0):
         return "every number of included inputs is equally probable"
     expected = float(prior.shares.sum())
     if expected <= _FEW:
@@ -201,10 +207,6 @@ def _with_copies(name: str, group: Copies | None) -> str:
     others = [shorten(other) for other in group.names[1:]]
     kind = f"{'near ' if group.nearly else ''}{'copy' if len(others) == 1 else 'copies'}"
     return f"{shorten(name)} (or its {kind} {listing(others, at_most=_NAMED)})"
-
-
-def _do(names: list[str]) -> str:
-    return "does" if len(names) == 1 else "do"
 
 
 def inclusion_figure(found: Inclusions, *, best: str, linear: bool) -> Figure:

@@ -18,7 +18,6 @@ from credo.notices import collected
 from credo.penalized import LassoPath, lasso_path
 from credo.report._effects import untransformed
 from credo.report._inputs import dense
-from credo.report._inputs import origins as origins_of
 from credo.subsets import ModelPrior, Standard, dependence_of
 
 Vector = NDArray[np.float64]
@@ -79,7 +78,7 @@ class Dependent:
 class Prior:
     """The prior over subsets, and the prior probability of each input."""
 
-    law: ModelPrior
+    subsets: ModelPrior
     shares: Vector
 
     @classmethod
@@ -91,9 +90,9 @@ class Prior:
         >>> Prior.of("beta-binomial", ["soil", "soil", "wind"]).shares.round(4)
         array([0.6667, 0.5   ])
         """
-        law = ModelPrior.of(inclusion, len(origins))
-        out = [float(ModelPrior(k, law.inclusion).log_prob(0)) for k in Counter(origins).values()]
-        return cls(law, -np.expm1(out))
+        subsets = ModelPrior.of(inclusion, len(origins))
+        out = [float(ModelPrior(k, subsets.inclusion).log_prob(0)) for k in Counter(origins).values()]
+        return cls(subsets, -np.expm1(out))
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def inclusions(models: Mapping[str, Any], frame: Any, y: Any) -> Inclusions | No
     name = next((name for name, each in inner.items() if hasattr(each, "inclusion_probabilities_")), None)
     if name is None:
         return None
-    estimator, every = inner[name], origins_of(models[name])
+    estimator, every = inner[name], models[name].preparation_.inputs()
     if len(set(every)) < 2:
         return None
     if estimator is not models[name].estimator_:
@@ -324,7 +323,7 @@ def joined(origins: Sequence[str], posterior: Any, copies: Sequence[Copies]) -> 
 
 
 def _dependent(values: Vector, counts: Counts, sums: Sequence[Sums]) -> list[Dependent]:
-    """Linear combinations that are worth a sentence: not if improbable, or if one is as probable as the group."""
+    """Linear combinations to report: probable ones, unless one input is as probable as the whole group."""
     found, names = [], counts.names
     for group in sums:
         places = [names.index(name) for name in group.names]

@@ -32,21 +32,9 @@ _SMOOTHNESS = {
 }
 
 
-def sources(model: Any) -> list[str] | None:
-    """For each prepared column, the column of the table that it was made of; None if that isn't known."""
-    known = getattr(model.preparation_, "sources", None)
-    return None if known is None else known()
-
-
 def feature_names(model: Any) -> list[str]:
     """The names of the prepared columns."""
     return [str(name) for name in model.preparation_.get_feature_names_out()]
-
-
-def origins(model: Any) -> list[str]:
-    """For each prepared column the input that it is a part of: a column of the table, or a word of its text."""
-    known = getattr(model.preparation_, "inputs", None)
-    return feature_names(model) if known is None else known()
 
 
 def named_rows(model: Any, frame: Any) -> Any:
@@ -73,8 +61,8 @@ def influence(model: Any, frame: Any, *, spread: float) -> Influence | None:
 
     `spread` is the standard deviation of the target, or infinite for classes.
     """
-    columns = sources(model)
-    if columns is None or len(set(columns)) > _MAX_COLUMNS or len(frame) < 2:
+    columns = model.preparation_.sources()
+    if len(set(columns)) > _MAX_COLUMNS or len(frame) < 2:
         return None
     estimator = model.estimator_
     predict = getattr(estimator, "predict_proba", estimator.predict)
@@ -188,12 +176,12 @@ def process(name: str, model: Any) -> Process | None:
     noise = getattr(estimator, "noise_variance_", None)
     if noise is None or not hasattr(estimator, "kernel_"):
         return None
-    columns = sources(model) or feature_names(model)
-    names = [str(column) for column in dict.fromkeys(columns)]
+    columns = model.preparation_.sources()
+    names = list(dict.fromkeys(columns))
     each = np.asarray(getattr(estimator, "relevance_", np.empty(0)), dtype=np.float64)
     grouped = None
     if len(each) == len(columns):
-        grouped = np.sqrt(np.bincount([names.index(str(c)) for c in columns], each**2, minlength=len(names)))
+        grouped = np.sqrt(np.bincount([names.index(c) for c in columns], each**2, minlength=len(names)))
     std = float(np.sqrt(np.mean(np.asarray(noise, dtype=np.float64))))
     return Process(name, type(estimator.kernel_).__name__, std, names, grouped)
 
@@ -211,7 +199,7 @@ def process_sentence(fact: Process, *, target: str, spread: float) -> str:
 def nonlinearity_figure(fact: Process) -> Figure:
     """How nonlinear a Gaussian process is along each column of the table."""
     return bar_figure(
-        "bends",
+        "nonlinearity",
         "Along which inputs is the function nonlinear?",
         fact.names,
         fact.nonlinearity,

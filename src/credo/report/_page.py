@@ -23,7 +23,7 @@ from credo.io.files import replacing
 from credo.io.tables.columns import as_frame
 from credo.notices import collected
 from credo.plots import shorten
-from credo.report import _glance as glance
+from credo.report import _columns as columns_table
 from credo.report import _leaderboard as leaderboard
 from credo.report._answer import Choice
 from credo.report._effects import untransformed
@@ -124,8 +124,8 @@ def render(
         board_words=leaderboard.words(comparison, selected=selected) if varies else [],
         has_flags=any(cell.flag for row in board for cell in row.cells),
         has_evidence=leaderboard.has_evidence(comparison),
-        lines=[glance.target_line(target, values, classes=classes), *glance.lines(columns, frame)],
-        unlisted=max(0, len(columns) - glance.MAX_COLUMNS),
+        lines=[columns_table.target_line(target, values, classes=classes), *columns_table.lines(columns, frame)],
+        unlisted=max(0, len(columns) - columns_table.MAX_COLUMNS),
         notes=_without(alerts, of_table),
         run_notes=_without([*alerts, *of_table], of_run),
         in_order=any(len(held.rows) < len(values) for held in comparison.held_out.values()),
@@ -235,8 +235,8 @@ def _unique(notes: Sequence[Any]) -> list[Any]:
 
 def _without(alerts: Sequence[Any], notes: Sequence[Any]) -> list[str]:
     """The texts of the notes that aren't among the alerts."""
-    told = {str(alert) for alert in alerts}
-    return [str(note) for note in _unique(notes) if str(note) not in told]
+    seen = {str(alert) for alert in alerts}
+    return [str(note) for note in _unique(notes) if str(note) not in seen]
 
 
 def _source(name: str) -> str:

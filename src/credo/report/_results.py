@@ -224,7 +224,7 @@ def _which_figures(
     made, question, moved = [], {}, found.influence
     if found.inclusions is not None:
         made.append(inclusion_figure(found.inclusions, best=best, linear=found.linear))
-        last = "How large are the effects?" if found.effects is not None else "What moves the predictions?"
+        last = "How large are the effects?" if found.effects is not None else "Which inputs change the predictions?"
         question = {"question": last}
     # Without inclusion probabilities, the last figure says which coefficients aren't zero.
     note = "" if found.inclusions is not None or found.non_zero is None else f" {found.non_zero}"

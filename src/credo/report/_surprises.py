@@ -62,14 +62,14 @@ def least_probable(held: HeldOut, frame: Any) -> Listing:
         return Listing()
     found = forecast(held.y, held.dist)
     picked = np.argsort(found.actual, kind="stable")[:_LISTED]
-    picked = picked[found.named[picked] != found.codes[picked]]
+    picked = picked[found.predicted[picked] != found.codes[picked]]
     labels = [shorten(label) for label in found.classes.tolist()]
 
     def cells(i: int) -> tuple[str, ...]:
         shares = (found.actual[i], found.table[i].max())
         return (
             labels[found.codes[i]],
-            labels[found.named[i]],
+            labels[found.predicted[i]],
             *("< 0.01 %" if p < 1e-4 else percent(float(p)) for p in shares),
         )
 

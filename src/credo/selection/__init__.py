@@ -12,7 +12,7 @@ see the same folds. A model that fails is reported with its error and doesn't st
 fitted model. `MEASURES` has the names and formats of the leaderboard's columns.
 
 Members: `compare`, `Comparison`, `Score`, `HeldOut`, `Selection`, `gap`, `Gap`, `Measure`, `MEASURES`, `bic`,
-`description_length`.
+`description_length`; `search_kernel` (sums and products of kernels by evidence), `KernelSearch`, `Component`, `Step`.
 
 Not here: the scores themselves (`credo.metrics`), averaging of models (`credo.ensemble`), figures.
 """
@@ -21,6 +21,8 @@ from credo.selection._compare import compare
 from credo.selection._comparison import Comparison, HeldOut, Score
 from credo.selection._criteria import bic, description_length
 from credo.selection._gap import Gap, gap
+from credo.selection._kernel_result import Component, KernelSearch, Step
+from credo.selection._kernel_search import search_kernel
 from credo.selection._measures import MEASURES, Measure
 from credo.selection._select import BASELINE, Selection
 
@@ -28,13 +30,17 @@ __all__ = [
     "BASELINE",
     "MEASURES",
     "Comparison",
+    "Component",
     "Gap",
     "HeldOut",
+    "KernelSearch",
     "Measure",
     "Score",
     "Selection",
+    "Step",
     "bic",
     "compare",
     "description_length",
     "gap",
+    "search_kernel",
 ]

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from credo.metrics import final_step
-
-
-class _Likelihood(NamedTuple):
-    maximum: float
-    n_parameters: float
-    n_observations: float
 
 
 def bic(model: Any) -> float:
@@ -33,8 +27,13 @@ def bic(model: Any) -> float:
     >>> round(bic(model), 2)
     -0.04
     """
-    found = _likelihood(model)
-    return -2.0 * found.maximum + found.n_parameters * math.log(found.n_observations)
+    fitted = final_step(model)
+    if not has_likelihood(fitted):
+        raise TypeError(
+            f"{type(fitted).__name__} has no log_likelihood_ with n_parameters_ and n_observations_: use a "
+            "maximum likelihood model, such as LinearRegression or LogisticRegression"
+        )
+    return -2.0 * float(fitted.log_likelihood_) + float(fitted.n_parameters_) * math.log(fitted.n_observations_)
 
 
 def description_length(model: Any) -> float:
@@ -61,18 +60,4 @@ def description_length(model: Any) -> float:
 
 def has_likelihood(model: Any) -> bool:
     """Whether a fitted model has a likelihood and counts of parameters and observations."""
-    try:
-        _likelihood(model)
-    except TypeError:
-        return False
-    return True
-
-
-def _likelihood(model: Any) -> _Likelihood:
-    fitted = final_step(model)
-    if not hasattr(fitted, "log_likelihood_"):
-        raise TypeError(
-            f"{type(fitted).__name__} has no log_likelihood_ with n_parameters_ and n_observations_: use a "
-            "maximum likelihood model, such as LinearRegression or LogisticRegression"
-        )
-    return _Likelihood(float(fitted.log_likelihood_), float(fitted.n_parameters_), float(fitted.n_observations_))
+    return hasattr(final_step(model), "log_likelihood_")

@@ -91,7 +91,7 @@ class Candidate:
         """Squared error of each row, or 1 where the label is wrong."""
         if self.is_classifier:
             found = forecast(self.y, self.dist)
-            return (found.named != found.codes).astype(np.float64)
+            return (found.predicted != found.codes).astype(np.float64)
         # The mean of a transformed target may be so large that its square overflows.
         with np.errstate(over="ignore"):
             return (self.y - point(self.dist)) ** 2
@@ -165,9 +165,9 @@ def select(candidates: Sequence[Candidate]) -> Selection:
         guess = "the class frequencies" if baseline.is_classifier else "the mean"
         error = "accuracy is lower" if baseline.is_classifier else "RMSE is no smaller"
         likelier = [c for c in others if c.log_score.mean() > baseline.log_score.mean()]
-        why = f"No model predicts better than always guessing {guess}."
+        why = f"No model predicts better than the baseline, which always predicts {guess}."
         if likelier:
-            why = f"No model beats always guessing {guess}: where the {measure} is better, the {error}."
+            why = f"No model beats the baseline ({guess}): where the {measure} is better, the {error}."
         return Selection(BASELINE, [BASELINE], why)
     leader, notes = _leader(eligible)
     if notes:
@@ -177,7 +177,7 @@ def select(candidates: Sequence[Candidate]) -> Selection:
     chosen, passed_over = _calibrated(tied, eligible, leader)
     names = [c.name for c in tied]
     if chosen.name == BASELINE:
-        return Selection(BASELINE, names, "No model is clearly better than guessing, on these rows.", notes)
+        return Selection(BASELINE, names, "No model is clearly better than the baseline on these rows.", notes)
     if passed_over:
         why = (
             f"{passed_over.name} has the better {measure}, but {passed_over.fault}; {chosen.name} is the best model "
@@ -189,7 +189,7 @@ def select(candidates: Sequence[Candidate]) -> Selection:
         why = "It is the only model."
     elif len(better) == 1 < len(others):
         error = "accuracy" if chosen.is_classifier else "RMSE"
-        why = f"It is the only model that beats guessing by both {measure} and {error}."
+        why = f"It is the only model that beats the baseline by both {measure} and {error}."
     elif notes:
         why = f"The scores disagree, and it has the best {'Brier score' if chosen.is_classifier else 'CRPS'}."
     elif len(tied) == 1:

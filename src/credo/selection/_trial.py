@@ -49,7 +49,6 @@ class Trial:
     error: str | None = None
     fitted: Any = None
     seconds: float = 0.0
-    elapsed: float = 0.0
     parts: list[Part] = field(default_factory=list)
     measured: list[Mapping[str, NDArray[np.float64]]] = field(default_factory=list)
     plain: list[tuple[NDArray[np.intp], NDArray[Any]]] = field(default_factory=list)
@@ -65,7 +64,6 @@ class Trial:
         self._step("on all rows", None, None)
 
     def _step(self, where: str, train: NDArray[np.intp] | None, test: NDArray[np.intp] | None) -> bool:
-        start = perf_counter()
         with collected() as caught:
             try:
                 self._fit(train, test)
@@ -73,7 +71,6 @@ class Trial:
             except Exception as error:
                 self.error = f"{_sentence(error)} ({where})"
         self.n_fits += 1
-        self.elapsed += perf_counter() - start
         self.warned.append(list(dict.fromkeys(str(notice) for notice in caught)))
         return self.error is None
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -42,8 +43,8 @@ def analyze(
     models : sequence of str, optional
         Names of models; by default all that suit the table and fit into the time.
     time : float or None, default 60
-        Time budget in seconds for models and report together; None for no limit. Models are fitted in the order of
-        their cost, and those that don't fit into the budget are named in the notes.
+        Time budget in seconds, a quarter of it for scores and report; None for no limit. Models are fitted in the
+        order of their cost, and those that don't fit into the budget are named in the notes.
     folds : int, optional
         Number of folds; by default 5.
     task : {"regression", "classification"}, optional
@@ -130,7 +131,10 @@ def run(
     ]
     found = replace(found, scores=scores)
     selected = found.selected if select is None else select
-    reason = found.reason if select is None else f"Selected: {select}, as requested. {_otherwise(found, select)}"
+    reason = found.reason
+    if select is not None:
+        other = "" if found.selected == select else f" By the held-out scores, {found.selected} would be selected."
+        reason = f"Selected: {select}, as requested.{other}"
     if selected not in fitted:
         raise ValueError(f"the model {selected!r} was not finished: {' '.join(work.notes) or found[selected].error}")
     notes = [
@@ -138,11 +142,22 @@ def run(
         *(Note(text, important=True) for text in found.selection.notes if select is None),
         *(Note(text, important=True) for text in too_good_notes(found, selected, data.target)),
         *(Note(text, important=work.interrupted, on_board=True) for text in work.notes),
+        *(Note(text, on_board=True) for text in absurd_notes(found)),
         *(note for note in data.notes if not note.important),
         *map(Note, (text for text in found.notes if text not in work.notes)),
+        *map(Note, _option_notes(found.notes, fitted)),
     ]
     return Study(data, found, selected, reason, tuple(notes), seed)
 
 
-def _otherwise(found: Any, select: str) -> str:
-    return "" if found.selected == select else f"By the held-out scores, {found.selected} would be selected."
+def _option_notes(notes: Sequence[str], models: Mapping[str, Any]) -> list[str]:
+    """Where a model's message advises to set one of its options, that this is done in Python."""
+    named: list[str] = []
+    for name, model in models.items():
+        text = " ".join(note for note in notes if note.startswith((f"{name}:", f"{name},")))
+        options = {key.rpartition("__")[2] for key in model.get_params()}
+        named += [word for word in re.findall(r"\w+_\w+|\w+(?==)", text) if word in options]
+    if not named:
+        return []
+    listed = ", ".join(dict.fromkeys(named))
+    return [f"Options of the models ({listed}) can be set in Python only, where a model is fitted by itself."]

@@ -39,7 +39,7 @@ class Card:
     transformable: bool = True
     # Whether it takes part where no models are named.
     by_default: bool = True
-    # Whether it is fitted before all others and whatever time is left, so that there is a model.
+    # Whether it is fitted first, even if no time is left, so that there is a model.
     always: bool = False
 
     def limit(self, size: Size) -> str | None:

@@ -26,7 +26,7 @@ from credo.io import (
 from credo.io.errors import plural, quoted
 from credo.io.extras import pandas
 from credo.io.tables.columns import as_frame
-from credo.selection._folds import Split, forward, shuffled
+from credo.selection._folds import Split, forward, splits
 from credo.study._leaks import leaks
 from credo.study._size import Size, Times
 
@@ -88,10 +88,8 @@ class Dataset:
         """Training and held-out rows of each fold: blocks in time order, or shuffled."""
         if self.time is not None:
             return forward(self.time.order, min(folds, len(self.y) // 4)), []
-        labels = self.y if self.task == "classification" else None
-        tests, notes = shuffled(len(self.y), folds, np.random.default_rng(seed), groups=self.groups, classes=labels)
-        every = np.arange(len(self.y))
-        return [(np.setdiff1d(every, test), test) for test in tests], notes
+        rng, classes = np.random.default_rng(seed), self.task == "classification"
+        return splits(self.frame, self.y, folds, rng, groups=self.groups, classes=classes)
 
 
 def dataset(
@@ -111,7 +109,7 @@ def dataset(
         labels = None
     else:
         table, notes, source = as_frame(data), [], "table"
-        # "Row 3" is the third row, as in a file, whatever the frame calls it.
+        # Notes count rows from 1, as in a file, and don't use the labels of the index.
         labels, table = table.index, table.reset_index(drop=True)
     found = None if task else target_task(table, target)
     task = task or (found.name if found else "regression")
@@ -137,7 +135,7 @@ def dataset(
         groups=groups,
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[
-            *(Note(text, important=True) for text in suspicions(made, groups)),
+            *(Note(text, important=True) for text in early_warnings(made, groups)),
             *map(Note, time_notes(time, in_order=in_order)),
             *map(Note, [*notes, *preparation.notes_, *target_notes(made), *copy_notes(groups)]),
         ],
@@ -182,7 +180,7 @@ def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
     return [f"{n_copies:,} {have} the same inputs as another row: such rows are held out together."]
 
 
-def suspicions(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
+def early_warnings(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
     """Warnings about leaking columns, too few rows and outliers of the target."""
     notes = [*leak_notes(data, groups), *outlier_notes(data)]
     if len(data.y) < _FEWEST:
@@ -265,8 +263,8 @@ def outlier_notes(data: Dataset) -> list[str]:
     first = int(data.frame.index[rows[0]]) + 1
     return [
         f"{plural(len(rows), 'value')} of the target {data.target!r} {'is' if len(rows) == 1 else 'are'} far outside "
-        f"all others (row {first}: {data.y[rows[0]]:g}). Check them: a single wrong value can spoil every model and "
-        "score."
+        f"all others (row {first}: {data.y[rows[0]]:g}). Check them: a single wrong value can make every model and "
+        "score useless."
     ]
 
 

@@ -84,7 +84,7 @@ def _regressors(size: Size) -> dict[str, Any]:
         "lms": LMSRegression(),
         "nadaraya-watson": NadarayaWatson(),
         "kernel-ridge": KernelRidge(alpha="loo", fit_intercept=True),
-        # A kernel by its name has a length scale for each column of the table, whatever a fold makes of it.
+        # A kernel given by name gets one length scale for each column in `fit`; folds may differ in their columns.
         "gp": GPRegressor(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
         "gp-matern": GPRegressor("matern52" if size.has_lengthscales else Matern52(), n_restarts=RESTARTS),
         "gp-time": GPRegressor(None if size.times is None else _in_time(size), mean="linear", n_restarts=1),

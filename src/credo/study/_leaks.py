@@ -13,6 +13,8 @@ from credo.io.tables.columns import finite_columns, numbers, present_mask, words
 # A column that alone explains this share of the variance, or of the labels beyond the commonest, is named.
 DETERMINES = 0.99
 _ROWS = 4000
+# Columns of numbers are sorted together, so many cells at a time.
+_CELLS = 1_000_000
 # With fewer rows, nothing is reported.
 _FEWEST = 20
 
@@ -31,13 +33,15 @@ def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
     table = np.eye(len(np.unique(y)))[np.unique(y[picked], return_inverse=True)[1].ravel()] if classes else y[picked]
     target = np.asarray(table, dtype=np.float64)
     names, values = finite_columns(frame, frame.columns.tolist())
-    plain = dict(zip(names, values[picked].T, strict=True))
-    found = {}
+    shares: dict[str, float | None] = {}
+    step = max(1, _CELLS // target.size)
+    for start in range(0, len(names), step):
+        part = slice(start, start + step)
+        shares |= zip(names[part], _of_numbers(values[picked, part], target), strict=True)
     for name in frame.columns:
-        share = _of_numbers(plain[name], target) if name in plain else _of_column(frame[name].iloc[picked], target)
-        if share is not None and share >= DETERMINES:
-            found[str(name)] = share
-    return found
+        if name not in shares:
+            shares[name] = _of_column(frame[name].iloc[picked], target)
+    return {str(name): share for name in frame.columns if (share := shares[name]) is not None and share >= DETERMINES}
 
 
 def _of_column(column: Any, target: NDArray[np.float64]) -> float | None:
@@ -49,15 +53,21 @@ def _of_column(column: Any, target: NDArray[np.float64]) -> float | None:
         known = np.unique(words(column, present)[present].astype(str), return_inverse=True)[1].ravel()
         # Names that hardly repeat can't be learned from.
         return _explained(known, target[present]) if 2 * (known.max() + 1) < len(known) else None
-    return _of_numbers(values[present], target[present])
+    return _of_numbers(values[present, None], target[present])[0]
 
 
-def _of_numbers(values: NDArray[np.float64], target: NDArray[np.float64]) -> float | None:
-    distinct, codes = np.unique(values, return_inverse=True)
-    if len(distinct) < 2:
-        return None
-    smooth = _smooth(values, target)
-    return max(smooth, _explained(codes.ravel(), target)) if 2 * len(distinct) < len(codes) else smooth
+def _of_numbers(values: NDArray[np.float64], target: NDArray[np.float64]) -> list[float | None]:
+    """The share for each column of values; None for a constant."""
+    n = len(values)
+    # Rows of equal value in a random order: a table is often sorted by its target.
+    order = np.lexsort((np.broadcast_to(_random(n)[:, None], values.shape), values), axis=0)
+    distinct = 1 + np.count_nonzero(np.diff(np.take_along_axis(values, order, axis=0), axis=0), axis=0)
+    shares: list[float | None] = []
+    for column, n_distinct, smooth in zip(values.T, distinct, _smooth(order, target), strict=True):
+        if 2 * n_distinct < n:
+            smooth = max(smooth, _explained(np.unique(column, return_inverse=True)[1].ravel(), target))
+        shares.append(float(smooth) if n_distinct > 1 else None)
+    return shares
 
 
 def _explained(codes: NDArray[np.intp], target: NDArray[np.float64]) -> float:
@@ -67,15 +77,13 @@ def _explained(codes: NDArray[np.intp], target: NDArray[np.float64]) -> float:
     sums = np.column_stack([np.bincount(codes, weights=column)[codes] for column in table.T])
     with np.errstate(invalid="ignore", divide="ignore"):
         others = np.where(counts[:, None] > 1, (sums - table) / (counts[:, None] - 1), table.mean(axis=0))
-    return _score(others, table)
+    return float(_score(others[:, None], table[:, None])[0])
 
 
-def _smooth(values: NDArray[np.float64], target: NDArray[np.float64]) -> float:
-    """The share explained by the two neighbours when sorted by the column."""
-    # Rows of equal value in a random order: a table is often sorted by its target.
-    order = np.lexsort((_random(len(values)), values))
+def _smooth(order: NDArray[np.intp], target: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share explained by the two neighbours when sorted by each column."""
     table = target.reshape(len(target), -1)[order]
-    before, after = np.vstack([table[1:2], table[:-1]]), np.vstack([table[1:], table[-2:-1]])
+    before, after = np.concatenate([table[1:2], table[:-1]]), np.concatenate([table[1:], table[-2:-1]])
     return _score((before + after) / 2, table)
 
 
@@ -84,10 +92,12 @@ def _random(n: int) -> NDArray[np.float64]:
     return np.random.default_rng(0).random(n)
 
 
-def _score(predicted: NDArray[np.float64], table: NDArray[np.float64]) -> float:
-    if table.shape[1] == 1:
-        spread = float(np.sum((table - table.mean()) ** 2))
-        return 1 - float(np.sum((table - predicted) ** 2)) / spread if spread > 0 else 0.0
-    wrong = float(np.mean(predicted.argmax(axis=1) != table.argmax(axis=1)))
-    guess = 1 - float(table.mean(axis=0).max())
-    return 1 - wrong / guess if guess > 0 else 0.0
+def _score(predicted: NDArray[np.float64], table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share explained for each column; rows, columns and parts of the target are the axes of both tables."""
+    if table.shape[2] == 1:
+        left = np.sum((table - predicted) ** 2, axis=(0, 2))
+        guess = np.sum((table - table.mean(axis=0)) ** 2, axis=(0, 2))
+    else:
+        left = np.mean(predicted.argmax(axis=2) != table.argmax(axis=2), axis=0)
+        guess = 1 - table.mean(axis=0).max(axis=1)
+    return np.where(guess > 0, 1 - left / np.where(guess > 0, guess, 1.0), 0.0)

@@ -116,7 +116,9 @@ class Run:
 
     def _fit(self, card: Card, waiting: list[str]) -> str | None:
         """Fit one model; returns None, or why it was not finished."""
-        deadline = None if card.cost < 0 or card.always else self._deadline
+        # If the first model failed, the next one is fitted whatever the time: a run without any model is of no use.
+        instead = bool(self._made) and not self.has_model and not card.reference
+        deadline = None if card.cost < 0 or card.always or instead else self._deadline
         if deadline is not None and monotonic() >= deadline:
             return ""
         if card.name == AVERAGE:
@@ -256,4 +258,7 @@ def _late_notes(late: dict[str, str], time: float | None) -> list[str]:
         return [f"Stopped by Ctrl-C before these models were fitted: {', '.join(late)}."]
     each = ", ".join(f"{name} ({reason})" if reason else name for name, reason in late.items())
     unit = "second was" if time == 1 else "seconds were"
-    return [f"{time:g} {unit} not enough for: {each}. Allow more with time=… (--time SECONDS, or --time none)."]
+    return [
+        f"{time:g} {unit} not enough for: {each}. A quarter of the time is kept for scores and report. Allow more with "
+        "time=… (--time SECONDS, or --time none)."
+    ]

@@ -22,6 +22,8 @@ from credo.study._write import inclusions
 
 # Held-out errors below this share of the baseline's (squared, or log losses) suggest a leak.
 _TOO_GOOD = 1e-3
+# A held-out RMSE of this many times the baseline's is noted.
+_ABSURD = 10.0
 # The most rows used by `explain`.
 _ROWS = 2000
 

@@ -62,6 +62,8 @@ class Design:
     def _check_state(self) -> None:
         check_shapes(self, X="m r", y="m", kept="r", unit="r", x_mean="r", least="r", yy="", y_mean="", n="")
         check_places(self, "kept", self.n_features)
+        if (np.diff(self.kept) <= 0).any():
+            raise ValueError("kept must be in order, each column once")
         check_positive(self, "n", "yy", "unit", "n_rows")
 
     @classmethod

@@ -3,19 +3,17 @@
 import json
 import re
 from dataclasses import dataclass, field
-from importlib import import_module
 from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.contracts.estimators import fitted, regressors
 
-import credo
 from credo import params
-from credo.estimator import Regressor
 from credo.features import Polynomial
 from credo.io import ModelFileError, TableModel, load, save
 from credo.linear import BayesianLinearRegression
@@ -40,17 +38,10 @@ def table():
     )
 
 
-def fitted_models():
-    members = [
-        getattr(import_module(f"credo.{room}"), name) for room, names in credo._MEMBERS.items() for name in names
-    ]
-    kinds = [
-        kind for kind in members if isinstance(kind, type) and issubclass(kind, Regressor) and kind is not Regressor
-    ]
-    assert len(kinds) >= 4
-    pipeline = make_pipeline(Polynomial(degree=2), BayesianLinearRegression())
-    tables = [TableModel(None, BayesianLinearRegression(), "growth"), TableModel(None, pipeline, "growth")]
-    return [*(kind().fit(X, Y) for kind in kinds), *(model.fit(table()) for model in tables)]
+TABLE_MODELS = [
+    TableModel(None, BayesianLinearRegression(), "growth"),
+    TableModel(None, make_pipeline(Polynomial(degree=2), BayesianLinearRegression()), "growth"),
+]
 
 
 def names_in(node):
@@ -66,8 +57,9 @@ def names_in(node):
             yield from names_in(content)
 
 
-@pytest.mark.parametrize("model", fitted_models(), ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("model", [*regressors(variants=False), *TABLE_MODELS], ids=repr)
 def test_files_name_rooms_and_never_private_modules(model, tmp_path):
+    model = clone(model).fit(table()) if isinstance(model, TableModel) else fitted(model, X, Y)
     save(model, tmp_path / "model.credo")
     with ZipFile(tmp_path / "model.credo") as archive:
         state = json.loads(archive.read("state.json"))

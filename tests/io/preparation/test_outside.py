@@ -44,10 +44,12 @@ def test_far_values_and_unseen_levels_are_outside():
     assert "5 rows of 5 are outside" in found.note()
 
 
-def test_a_little_beyond_is_inside():
-    # One hundredth beyond the end of the range, and missing values.
-    rows = pd.concat([row(year=1971), row(day="2020-04-10"), row(gap=1.01), row(gap=None)])
-    assert not fitted().outside(rows).rows.any()
+def test_a_little_beyond_is_inside_but_not_in_time():
+    # One hundredth beyond the end of the range, and a missing value.
+    assert not fitted().outside(pd.concat([row(gap=1.01), row(gap=None)])).rows.any()
+    later = fitted().outside(pd.concat([row(year=1971), row(year=1870), row(day="2020-04-10")]))
+    assert later.reasons[:2] == [f"year = {year} (training: 1871 to 1970)" for year in (1971, 1870)]
+    assert later.rows.all()
 
 
 def test_several_reasons_share_a_row():

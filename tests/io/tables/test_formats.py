@@ -130,7 +130,7 @@ def test_excel_sheets_titles_and_formulas(tmp_path):
     path = workbook(tmp_path / "book.xlsx", first=titled, second=[["x"], [1], [2]])
     sheet = read_table(path)
     assert sheet.frame.shape == (3, 2)
-    assert "Read the first of 2 sheets, 'first'; sheet= chooses another." in sheet.notes
+    assert "Read the first of 2 sheets, 'first'; sheet= (--sheet) chooses another." in sheet.notes
     assert "Skipped 1 row above the table." in sheet.notes
     assert read_table(path, sheet="second").frame["x"].tolist() == [1, 2]
     with pytest.raises(TableError, match=r"has no sheet 'secnd' \(did you mean 'second'\?\)"):

@@ -97,7 +97,7 @@ def test_floats_are_read_to_the_last_bit(tmp_path):
         ("x;y\n1'234.5;1\n999;2\n", [1234.5, 999.0], "with apostrophes between thousands"),
         ("x,y\n12%,1\n7.5 %,2\n", [12.0, 7.5], "without the sign '%' (12 % is 12)"),
         ("x,y\n$12,1\n$7.5,2\n", [12.0, 7.5], "without the sign '$'"),
-        ("x;y\n1,234;a\n2,345;b\n", [1.234, 2.345], "decimal='.' if it separates thousands"),
+        ("x;y\n1,234;a\n2,345;b\n", [1.234, 2.345], "--decimal .) reads it as a thousands separator"),
         ("x;y\n1,234,567;a\n2,345,678;b\n", [1234567, 2345678], "with commas between thousands"),
         ("x;y\n−1.5;a\n2.5;b\n", [-1.5, 2.5], None),
         ("x,y\n1,a\n?,b\n3,c\n", [1, np.nan, 3], "1 value that isn't a number ('?') treated as missing"),
@@ -133,7 +133,7 @@ def test_numbers_that_may_mean_missing_are_pointed_at(tmp_path):
     sheet = read(tmp_path, content)
     assert sheet.frame["x"].tolist() == [1, -999, 3, -999]
     assert sheet.notes == (
-        "Column 'x': -999 occurs 2 times, far from all other values; if it means missing, list it in na_words.",
+        "Column 'x': -999 occurs 2 times, far from all other values; if it means missing, list it in na_words (--na).",
     )
     assert read(tmp_path, content, na_words=["-999"]).frame.isna().sum().sum() == 3
 
@@ -171,7 +171,7 @@ def test_notes_about_names(tmp_path):
         "Columns without a name (number 3) were given one.",
         "Column names that occur more than once were numbered: 'a'.",
     )
-    assert "so columns were numbered; use header=True" in read(tmp_path, "1,2\n3,4\n").notes[0]
+    assert "so columns were numbered; header=True" in read(tmp_path, "1,2\n3,4\n").notes[0]
     assert "Skipped 1 comment line at the top." in read(tmp_path, "#c\na,b\n1,2\n").notes
 
 

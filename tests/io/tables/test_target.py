@@ -27,7 +27,7 @@ def test_a_constant_target_is_noted():
 def test_a_target_of_two_values_is_a_number_and_the_note_says_what_that_means():
     notes = split_target(pd.DataFrame({"x": range(12), "y": [0, 1, 1] * 4}), "y")[2]
     assert "has only two values, 0 and 1, and is predicted as a number" in notes[0]
-    assert "use classification" in notes[0]
+    assert "--task classification" in notes[0]
     assert "Intervals" in notes[0]
     assert split_target(pd.DataFrame({"x": range(12), "y": [0, 1, 2] * 4}), "y")[2] == []
 

@@ -1,7 +1,7 @@
 """The zip around a model: written member by member, read only within bounds.
 
-Members never touch the disk under their own names, are stored uncompressed, and are bounded in number and
-size before any of them is read.
+Members are never extracted to disk, are stored uncompressed, and their number and size are checked before any of them
+is read.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ except ImportError:
     # Windows doesn't let a file be removed that a process has open.
     flock = None  # type: ignore[assignment]
 
-# A temporary file that nobody has written to for so many seconds may be one of a process that was killed.
+# A temporary file that was not written to for this many seconds may be left from a process that was killed.
 _OLD = 60.0
 
 

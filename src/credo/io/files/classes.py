@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import is_dataclass
+from functools import cache
 from importlib import import_module
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -97,6 +98,7 @@ def class_name(kind: type) -> str:
     )
 
 
+@cache
 def class_named(name: str) -> type:
     """The class of that name, if a model file may name it."""
     if name in _SKLEARN:

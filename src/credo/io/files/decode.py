@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from io import BytesIO
 from math import prod
 from typing import Any, Literal
@@ -134,7 +135,7 @@ class Decoder:
         self.met_sklearn |= name.startswith("sklearn.")
         if parameters.get("memory") is not None:
             raise ModelFileError("it names a cache folder, which Credo never writes")
-        unknown = parameters.keys() - set(kind._get_param_names())  # type: ignore[attr-defined]
+        unknown = parameters.keys() - _parameters(kind)
         if unknown:
             raise ModelFileError(f"its {name} has parameters that this version doesn't know: {sorted(unknown)}")
         estimator = kind(**{key: self.decode(node) for key, node in parameters.items()})
@@ -213,6 +214,11 @@ def _dataclass(kind: Any, values: dict[str, Any], *, name: str) -> Any:
         if not known[field].init:
             object.__setattr__(made, field, value)
     return made
+
+
+@cache
+def _parameters(kind: Any) -> frozenset[str]:
+    return frozenset(kind._get_param_names())
 
 
 def _is_property(kind: type, name: str) -> bool:

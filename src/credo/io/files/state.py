@@ -59,9 +59,9 @@ def parameter_types(kind: Any) -> dict[str, Any]:
 
 def is_a(value: Any, hint: Any) -> bool:
     """Whether a value has an annotated type; true for types that can't be checked."""
-    origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
+    origin, inner = get_origin(hint), get_args(hint)
     if hint is None or hint is type(None):
         return value is None
     if origin in (Union, types.UnionType):

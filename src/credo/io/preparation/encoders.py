@@ -18,9 +18,6 @@ from credo.notices import warn
 
 Array = NDArray[np.float64]
 
-# How far beyond the range a value may lie, as a share of the range's width.
-_MARGIN = 0.1
-
 
 @dataclass(frozen=True, eq=False)
 class Outside:
@@ -54,7 +51,8 @@ class Outside:
 class _Measured:
     """A number for each row, the median `fill` where it is missing, and an indicator of missing values.
 
-    `value` and `indicator` say which of the two columns are made; `low` and `high` are the range of the fitted rows.
+    `value` and `indicator` say which of the two columns are made; `low` and `high` are the range of the fitted rows. A
+    value is outside if it is beyond them by more than the share `margin` of their distance.
     """
 
     name: str
@@ -64,6 +62,7 @@ class _Measured:
     had_missing: bool = False
     low: float = np.nan
     high: float = np.nan
+    margin: float = 0.1
 
     @property
     def title(self) -> str:
@@ -85,10 +84,10 @@ class _Measured:
         return np.column_stack([filled] * self.value + [missing.astype(float)] * self.indicator)
 
     def outside(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
-        """The rows that lie beyond the range by more than a tenth of its width, and a phrase for each."""
+        """The rows that lie beyond the range by more than the margin, and a phrase for each."""
         if not self.value or not self.low < self.high:
             return np.empty(0, dtype=np.intp), []
-        values, margin = self.values(column), _MARGIN * (self.high - self.low)
+        values, margin = self.values(column), self.margin * (self.high - self.low)
         rows = np.flatnonzero(np.isfinite(values) & ((values < self.low - margin) | (values > self.high + margin)))
         training = f"(training: {self.text(self.low)} to {self.text(self.high)})"
         return rows, [f"{self.name} = {self.text(values[i])} {training}" for i in rows]
@@ -107,7 +106,7 @@ class _Measured:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Numbers(_Measured):
-    """A number as it is.
+    """A column of numbers, used unchanged.
 
     `words` gives the numbers of words such as yes and no; `absent` are words that count as missing. `sign` is that of
     the file, as % or $; empty if it had none, None if there was no file.
@@ -238,7 +237,7 @@ Encoder = Numbers | Days | Levels | Texts
 
 
 def runs(encoders: list[Encoder]) -> list[list[Encoder]]:
-    """The encoders of each block: texts by themselves, neighbours of other kinds together."""
+    """The encoders of each block: one for every text column, adjacent columns of other kinds together."""
     runs: list[list[Encoder]] = []
     for is_text, group in groupby(encoders, key=lambda encoder: isinstance(encoder, Texts)):
         run = list(group)

@@ -25,8 +25,8 @@ from credo.io.preparation.kinds import (
     truth_pair,
     truth_values,
 )
+from credo.io.preparation.level_order import in_order
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.scales import in_order
 from credo.io.tables.columns import EXACT, finite_columns, not_a_number
 from credo.io.tables.text import signs_of
 
@@ -217,11 +217,11 @@ class Learner:
         value = len(np.unique(known)) > 1 or not missing.any()
         shared = self._shared(name, missing)
         if missing.any():
-            told = f"'{name} is missing'" if shared is None else f"{shared!r} (the same rows)"
+            indicator = f"'{name} is missing'" if shared is None else f"{shared!r} (the same rows)"
             count = f"{int(missing.sum()):,} of {plural(len(values), 'value')} {_are(int(missing.sum()))} missing"
-            stand_in = f"replaced by the median {shown(fill)}, and marked in {told}"
-            one_value = f"the others are all {shown(known[0])}, so only {told} is used"
-            self.notes.append(f"Column {name!r}: {count}; {stand_in if value else one_value}.")
+            replaced = f"replaced by the median {shown(fill)}, and marked in {indicator}"
+            one_value = f"the others are all {shown(known[0])}, so only {indicator} is used"
+            self.notes.append(f"Column {name!r}: {count}; {replaced if value else one_value}.")
         had_missing = bool(missing.any())
         return {
             "name": name,

@@ -137,6 +137,11 @@ class TableModel(FittedState, BaseEstimator):
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """In a line: the preparation, which may hold the form of every column, is left out."""
+        named = "" if self.target is None else f", target={self.target!r}"
+        return f"TableModel(estimator={' '.join(repr(self.estimator).split())[:N_CHAR_MAX]}{named})"
+
     def _check_state(self) -> None:
         """Raise a ValueError where state that came from a file can't be that of a fit."""
         width = getattr(self.estimator_, "n_features_in_", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,11 +84,16 @@ def time_column(frame: Any) -> TimeColumn | None:
     ('year', False)
     """
     table = as_frame(frame)
+    # A single series before panel data, and dates before numbers.
+    return min(time_columns(table), key=lambda time: (time.repeated, time.origin is None), default=None)
+
+
+def time_columns(table: Any, among: Collection[str] | None = None) -> list[TimeColumn]:
+    """All columns that say when each row was observed, or those among some names."""
     types = zip(table.columns.tolist(), table.dtypes, strict=True)
     named = [name for name, dtype in types if _may_be_time(name, is_number=dtype.kind in "iuf")]
-    found = [time for name in named if (time := _time(profile(name, table[name]))) is not None]
-    # A single series before panel data, and dates before numbers.
-    return min(found, key=lambda time: (time.repeated, time.origin is None), default=None)
+    named = named if among is None else [name for name in named if name in among]
+    return [time for name in named if (time := _time(profile(name, table[name]))) is not None]
 
 
 def _may_be_time(name: str, *, is_number: bool) -> bool:

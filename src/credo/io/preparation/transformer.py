@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,8 @@ from credo.io.preparation.encoders import Days, Encoder, Numbers, Outside, Texts
 from credo.io.preparation.kinds import KINDS, Column, Form
 from credo.io.preparation.learn import Learner, learned_columns
 from credo.io.preparation.levels import Levels
-from credo.io.preparation.scale import bounds, center_and_scale, clip_notes, clipped, refuse_infinite, scaled
+from credo.io.preparation.standardize import bounds, center_and_scale, clip_notes, clipped, refuse_infinite, scaled
+from credo.io.preparation.time_order import time_columns
 from credo.io.preparation.unseen import Alternatives, representatives, terms
 from credo.io.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
 from credo.io.tables.text import signs_of
@@ -42,8 +44,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         Whether every column is scaled to mean 0 and standard deviation 1, so that one prior suits all coefficients.
         Columns of words are scaled but not centred, which keeps them sparse.
     clip : bool, default False
-        Whether numbers far outside the bulk of the training rows are set to a bound, so that one absurd value can't
-        dominate a fit or make a prediction explode. The bounds are the quantiles 0.1 % and 99.9 %, widened by their
+        Whether numbers far outside the bulk of the training rows are set to a bound, so that one extreme value
+        can't determine a fit or a prediction. The bounds are the quantiles 0.1 % and 99.9 %, widened by their
         distance or, if that is more, by eight standard deviations; `notes_` name the values. Dates are not clipped.
     kinds : mapping of column name to kind or Form, optional
         Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
@@ -167,6 +169,11 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             weight=weight,
         )
         columns, encoders, forms = learned_columns(table, learner, forced)
+        measured = {encoder.name for encoder in encoders if isinstance(encoder, Numbers | Days)}
+        for time in time_columns(table, measured):
+            # Any value beyond the training rows is a forecast.
+            place = next(j for j, encoder in enumerate(encoders) if encoder.name == time.name)
+            encoders[place] = replace(encoders[place], margin=0.0)  # type: ignore[arg-type]
         if not encoders:
             left_out = " ".join(learner.notes)
             raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
@@ -219,7 +226,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         """Which rows lie outside the training data, and why.
 
         A number or a date is outside if it is beyond the range of the training rows by more than a tenth of the
-        range's width, and a category if its level was not seen in `fit`.
+        range's width, or by any amount in a column of times, as in `time_column`: that is a forecast. A category is
+        outside if its level was not seen in `fit`.
 
         Parameters
         ----------
@@ -235,7 +243,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         >>> preparation = Preparation().fit({"year": list(range(1871, 1971)), "flow": [1.0, 2.0] * 50})
         >>> found = preparation.outside({"year": [1900, 1972, 3000], "flow": [1.0, 1.5, 2.0]})
         >>> found.rows.tolist(), found.reasons[2]
-        ([False, False, True], 'year = 3000 (training: 1871 to 1970)')
+        ([False, True, True], 'year = 3000 (training: 1871 to 1970)')
         """
         table = self._table(X)
         found = {encoder.name: encoder.outside(table[encoder.name]) for encoder in self.encoders_}

@@ -23,7 +23,7 @@ _SCALED = ("estimate", "sd", "lower", "upper")
 
 
 def in_original_units(model: Any, preparation: Preparation, *, level: float) -> Table:
-    """The model's summary table, with weights per unit of each prepared column."""
+    """The model's summary table, with coefficients per unit of each prepared column."""
     estimator = final_step(model)
     if not hasattr(estimator, "summary"):
         raise AttributeError(f"{type(estimator).__name__} has no summary")
@@ -54,7 +54,7 @@ def in_original_units(model: Any, preparation: Preparation, *, level: float) -> 
 
 
 def _of_classes(table: Table, estimator: Any, preparation: Preparation) -> Table:
-    """The weights of each class's score by themselves; of an intercept that moves along, only its place is known."""
+    """Coefficients of classes in the units of the columns; of a changed intercept only the estimate is known."""
     coef = np.asarray(estimator.coef_)
     n_scores, n_names = coef.shape
     with_level = len(table) == n_scores * (n_names + 1)
@@ -74,7 +74,7 @@ def _of_classes(table: Table, estimator: Any, preparation: Preparation) -> Table
 
 
 def _known(columns: dict[str, list[Any]]) -> list[str]:
-    """The columns in the weights' units that hold numbers: a model that knows no spread has None for each."""
+    """The columns of the summary to rescale; a model without standard deviations has None in theirs."""
     return [name for name in _SCALED if name in columns and None not in columns[name]]
 
 
@@ -89,7 +89,7 @@ def _last_names(model: Any, names: list[str]) -> list[str]:
 
 
 def _named(table: Table, names: list[str]) -> Table:
-    """Names in place of x0, x1, …, which is what an estimator calls columns behind a step that drops their names."""
+    """Column names in place of x0, x1, …, which an estimator uses where an earlier step has dropped the names."""
     parameters = list(table.columns.get("parameter", ()))
     plain = {f"x{j}": name for j, name in enumerate(names)}
     # Of more than two classes each has its own, as in "oak: x3".
@@ -113,7 +113,7 @@ def _move_intercept(
             dist = estimator.predict_dist(rows, latent=True)
             (lower,), (upper,) = dist.interval(level)
             below = float(dist.cdf(0.0)[0])
-            # Interval and sd are the same multiples of a scale in every row of the table.
+            # The ratio of sd to the width of the interval is the same in every row of the table.
             if columns["upper"][0] is None:
                 sd = float(dist.std[0])
             else:

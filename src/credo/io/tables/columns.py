@@ -97,7 +97,7 @@ def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
 def finite_columns(table: Any, names: Collection[str]) -> tuple[list[str], NDArray[np.float64]]:
     """Of the named columns those that hold only finite numbers by their type, and their values, a column each.
 
-    All at once, because a wide table has thousands of columns, and pandas takes long to get at each.
+    All at once, because a wide table has thousands of columns, and pandas is slow to access each.
     """
     types, names = zip(table.columns.tolist(), table.dtypes, strict=True), set(names)
     plain = [name for name, kind in types if name in names and isinstance(kind, np.dtype) and kind.kind in "iuf"]

@@ -94,7 +94,9 @@ def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool
     if header is None:
         header = _has_header(rows)
         if not header:
-            notes.append("The first row looks like data, so columns were numbered; use header=True if it holds names.")
+            notes.append(
+                "The first row looks like data, so columns were numbered; header=True (--header) reads it as names."
+            )
     if decimal is None:
         decimal, doubt = _decimal(rows[1:] if header else rows, separator)
         notes += doubt
@@ -142,7 +144,7 @@ def _ragged(found: int, width: int, *, line: int, dialect: Dialect) -> str:
     if dialect.separator == "," and found == 2 * width:
         hint = "decimal commas can't be distinguished from comma separators unless the numbers are quoted"
     else:
-        hint = "correct the line, or set the separator"
+        hint = "correct the line, or set the separator (--separator)"
     return (
         f"line {line} has {plural(found, 'field')} where the table has {plural(width, 'column')} "
         f"(separator: {_NAMES.get(dialect.separator, repr(dialect.separator))}); {hint}"
@@ -189,7 +191,8 @@ def _decimal(rows: list[list[str]], separator: str) -> tuple[str, list[str]]:
     if comma > point:
         return ",", []
     if either and not point and separator != "," and not any(map(_THOUSANDS.fullmatch, fields)):
-        note = f"Numbers like {either[0]!r} were read with a decimal comma; use decimal='.' if it separates thousands."
+        other = "decimal='.' (--decimal .) reads it as a thousands separator"
+        note = f"Numbers like {either[0]!r} were read with a decimal comma; {other}."
         return ",", [note]
     return ".", []
 

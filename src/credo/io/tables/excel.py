@@ -10,7 +10,7 @@ from zipfile import BadZipFile, ZipFile
 
 from credo.io.errors import TableError, nearest, plural, quoted
 from credo.io.extras import openpyxl
-from credo.io.tables.source import CELL, too_many_cells
+from credo.io.tables.source import CELL, too_large, too_many_cells
 
 SEPARATOR = "\t"
 _CHUNK = 2**20
@@ -59,10 +59,7 @@ def _check_size(handle: IO[bytes], *, name: str, max_bytes: int) -> None:
                 while chunk := part.read(_CHUNK):
                     size += len(chunk)
                     if size > max_bytes:
-                        raise TableError(
-                            f"{name!r} holds more than {max_bytes:,} bytes when unpacked; raise the limit with "
-                            "max_bytes="
-                        )
+                        raise too_large(name, f"more than {max_bytes:,} bytes when unpacked")
                     # openpyxl forgets a row or a shared text once it is read.
                     rest = max(chunk.rfind(b"</row>"), chunk.rfind(b"</si>"))
                     marks = _marks(chunk[rest:]) if rest >= 0 else marks + _marks(chunk)
@@ -93,7 +90,7 @@ def _chosen(names: list[str], sheet: str | None, *, name: str) -> tuple[str, lis
     if not names:
         raise TableError(f"{name!r} has no worksheet")
     if sheet is None:
-        notes = [f"Read the first of {len(names)} sheets, {names[0]!r}; sheet= chooses another."]
+        notes = [f"Read the first of {len(names)} sheets, {names[0]!r}; sheet= (--sheet) chooses another."]
         return names[0], notes if len(names) > 1 else []
     if sheet not in names:
         near = nearest(sheet, names, most=1)
@@ -123,7 +120,7 @@ def _text(rows: list[list[str]], *, name: str, max_bytes: int) -> str:
     for row in rows:
         writer.writerow(row)
         if text.tell() > max_bytes:
-            raise TableError(f"{name!r} holds more than {max_bytes:,} characters; raise the limit with max_bytes=")
+            raise too_large(name, f"more than {max_bytes:,} characters")
     return text.getvalue()
 
 

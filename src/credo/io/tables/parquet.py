@@ -7,7 +7,7 @@ from typing import IO, Any
 from credo.io.errors import TableError, quoted
 from credo.io.extras import arrow, pandas, parquet
 from credo.io.tables.columns import unique_names
-from credo.io.tables.source import CELL
+from credo.io.tables.source import CELL, too_large
 
 # Rows of text that are decoded at a time while their size is counted.
 _ROWS = 65_536
@@ -53,7 +53,7 @@ def _check_declared(opened: Any, *, name: str, max_bytes: int) -> None:
     declared = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     size = max(declared, meta.num_rows * sum(_width(field.type) for field in opened.schema_arrow))
     if size > max_bytes:
-        raise TableError(_too_large(f"about {size:,}", name))
+        raise too_large(name, f"about {size:,} bytes")
 
 
 def _check_texts(handle: IO[bytes], schema: Any, *, name: str, max_bytes: int) -> None:
@@ -68,7 +68,7 @@ def _check_texts(handle: IO[bytes], schema: Any, *, name: str, max_bytes: int) -
                 lengths = pc.binary_length(column.dictionary)
                 size += pc.sum(lengths.take(column.indices).cast("int64")).as_py() or 0
             if size > max_bytes:
-                raise TableError(_too_large(f"more than {max_bytes:,}", name))
+                raise too_large(name, f"more than {max_bytes:,} bytes")
 
 
 def _without_binary(table: Any) -> tuple[Any, list[str]]:
@@ -84,10 +84,6 @@ def _without_binary(table: Any) -> tuple[Any, list[str]]:
             left_out.append(field.name)
             table = table.remove_column(j)
     return table, left_out[::-1]
-
-
-def _too_large(size: str, name: str) -> str:
-    return f"{name!r} holds {size} bytes; raise the limit with max_bytes="
 
 
 def _width(kind: Any) -> int:

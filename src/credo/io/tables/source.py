@@ -73,18 +73,20 @@ def begins_with(handle: IO[bytes], magic: bytes) -> bool:
 
 def _bounded(content: bytes, *, name: str, max_bytes: int, when: str = "") -> bytes:
     if len(content) > max_bytes:
-        raise TableError(
-            f"{name!r} holds more than {max_bytes:,} bytes{when}; raise the limit with max_bytes=, or use part of the "
-            "rows"
-        )
+        raise too_large(name, f"more than {max_bytes:,} bytes{when}")
     return content
+
+
+def too_large(name: str, size: str) -> TableError:
+    """The error about a file or a table that takes more memory than is allowed."""
+    return TableError(f"{name!r} holds {size}; raise the limit with max_bytes= in Python, or use part of the rows")
 
 
 def too_many_cells(place: str, max_cells: int) -> str:
     """The sentence about a table that takes more memory than is allowed."""
     return (
         f"{place} has more cells than the {max_cells:,} that max_bytes={CELL * max_cells:,} allows ({CELL} bytes "
-        "each); raise the limit, or use part of the rows"
+        "each); raise the limit in Python, or use part of the rows"
     )
 
 
@@ -111,8 +113,8 @@ def decode(content: bytes, *, name: str, encoding: str | None = None) -> tuple[s
     except UnicodeDecodeError:
         # cp1252 is what Windows writes; it leaves five bytes undefined, latin-1 none.
         found = "latin-1" if any(byte in content for byte in b"\x81\x8d\x8f\x90\x9d") else "cp1252"
-        note = f"The file is not in UTF-8; it was read as {found}. If characters look wrong, set the encoding."
-        return content.decode(found), [note]
+        wrong = "if characters look wrong, set the encoding (--encoding)"
+        return content.decode(found), [f"The file is not in UTF-8; it was read as {found}: {wrong}."]
 
 
 def _decoded(content: bytes, *, name: str, encoding: str) -> str:

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from credo.io.errors import ColumnError, plural, quoted, shown
 from credo.io.extras import pandas
-from credo.io.tables.columns import EXACT, as_frame, column_named, not_a_number, numbers, present_mask, words
+from credo.io.tables.columns import (
+    EXACT,
+    as_frame,
+    column_named,
+    finite_columns,
+    not_a_number,
+    numbers,
+    present_mask,
+    words,
+)
 
 # With fewer rows, a target may have only two values by chance.
 ROWS_OF_TWO = 10
@@ -113,7 +122,10 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
     rest = table.drop(columns=name)[present].copy()
     if rest.shape[1] == 0:
         raise ColumnError(f"the table has no column besides its target {name!r}, so there is nothing to predict from")
-    copies = [other for other, column in rest.items() if _equals(column, y)]
+    # Most columns of a wide table differ from the target in the first row, and need not be looked at one by one.
+    names, first = finite_columns(rest.iloc[:1], rest.columns.tolist())
+    others = {name for name, value in zip(names, first[0], strict=True) if y.dtype.kind != "U" and value != y[0]}
+    copies = [name for name in rest.columns if name not in others and _equals(rest[name], y)]
     if copies and len(np.unique(y)) > 1:
         notes.append(
             f"Equal to the target in every row: {quoted(copies)}. Leave out columns that aren't known when predicting."
@@ -177,7 +189,7 @@ def _number_notes(y: NDArray[np.float64], name: str) -> list[str]:
         return [
             f"The target {name!r} has only two values, {shown(values[0])} and {shown(values[1])}, and is predicted as "
             "a number: a prediction is an average of the two. Intervals assume normally distributed errors, so they "
-            "extend beyond both values; use classification to get the probability of each."
+            "extend beyond both values; task='classification' (--task classification) gives the probability of each."
         ]
     return []
 

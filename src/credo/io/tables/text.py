@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from io import BytesIO
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from credo.io.errors import TableError, plural, quoted
 from credo.io.extras import pandas
@@ -109,11 +109,10 @@ def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], n
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
     exact = {} if version >= (3, 1) else {"float_precision": "round_trip"}
     try:
-        content = text.encode()
 
         def parts(words: list[str]) -> list[Any]:
             reader = pd.read_csv(
-                BytesIO(content),
+                _Reader(text),
                 sep=r"\s+" if dialect.separator == " " else dialect.separator,
                 decimal=dialect.decimal,
                 header=0 if dialect.header else None,
@@ -140,15 +139,31 @@ def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], n
     return found[0] if len(found) == 1 else pd.concat(found, ignore_index=True)
 
 
+class _Reader:
+    """A text as a file for pandas: without a copy, which `StringIO` would make at four bytes a character."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+
+    def read(self, size: int = -1) -> str:
+        start, self._at = self._at, len(self._text) if size < 0 else self._at + size
+        return self._text[start : self._at]
+
+    def __iter__(self) -> _Reader:
+        # pandas takes an object for a file if it has this.
+        return self
+
+
 def _mixed(parts: list[Any], names: list[str]) -> list[str]:
     """The columns that look like numbers in some parts only; they are read again as text in all parts."""
     kinds = {"i": "number", "f": "number", "b": "truth", "u": "large"}
     found = []
-    for name in names:
-        columns = (part[name] for part in parts)
-        seen = {kinds.get(column.dtype.kind, "word") for column in columns if column.notna().any()}
-        if len(seen) > 1:
-            found.append(name)
+    # A wide table has thousands of columns, and pandas is slow to access each: types first, all at once.
+    seen = [[kinds.get(dtype.kind, "word") for dtype in part.dtypes] for part in parts]
+    for name, those in zip(names, zip(*seen, strict=True), strict=True):
+        if len(set(those)) > 1:
+            held = {kind for kind, part in zip(those, parts, strict=True) if part[name].notna().any()}
+            found += [name] if len(held) > 1 else []
     return found
 
 
@@ -170,9 +185,11 @@ def _words_to_numbers(frame: Any, *, decimal: str, skip: Collection[str]) -> tup
     for name, dtype in frame.dtypes.items():
         if dtype.kind in "biuf":
             continue
-        words = np.array([_word(value) for value in frame[name].tolist()], dtype=object)
+        words, is_changed = _trimmed(frame[name])
         reading = None if name in skip else read_numbers(words, name=name, decimal=decimal)
-        frame[name] = words if reading is None else reading.values
+        # What is written again takes memory again, all columns together as much as the table.
+        if reading is not None or is_changed:
+            frame[name] = words if reading is None else reading.values
         if reading is not None:
             notes += reading.notes
             signs |= {name: reading.sign} if reading.sign else {}
@@ -194,9 +211,19 @@ def _missing_codes(frame: Any) -> list[str]:
                 if len(others) and np.abs(others).max() < abs(code) / 5:
                     notes.append(
                         f"Column {frame.columns[part[k]]!r}: {code:.0f} occurs {matches[:, k].sum():,} times, far from "
-                        "all other values; if it means missing, list it in na_words."
+                        "all other values; if it means missing, list it in na_words (--na)."
                     )
     return notes
+
+
+def _trimmed(column: Any) -> tuple[NDArray[Any], bool]:
+    """The words of a column, and whether any of them is another value than before; part by part, to save memory."""
+    words, is_changed = np.empty(len(column), dtype=object), column.dtype.kind == "O" and str(column.dtype) != "str"
+    for start in range(0, len(column), _PART_CELLS):
+        found = column.iloc[start : start + _PART_CELLS].tolist()
+        words[start : start + len(found)] = part = [_word(value) for value in found]
+        is_changed = is_changed or any(a is not b and a == a for a, b in zip(found, part, strict=True))
+    return words, is_changed
 
 
 def _word(value: Any) -> str | None:

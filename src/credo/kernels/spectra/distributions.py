@@ -54,13 +54,17 @@ def gamma_mixture(n_columns: int, shape: float) -> SpectralDistribution:
     return SpectralDistribution(n_columns + 1, partial(_mixture, partial(_gamma, shape)))
 
 
-def harmonics(concentration: float) -> SpectralDistribution:
-    """Whole numbers j with probability e^(−κ) I_j(κ), for exp(κ(cos t − 1)) (Abramowitz & Stegun 9.6.34)."""
+def harmonics(concentration: float, *, constant: bool = True) -> SpectralDistribution:
+    """Whole numbers j with probability e^(−κ) I_j(κ), for exp(κ(cos t − 1)) (Abramowitz & Stegun 9.6.34).
+
+    Without `constant`, j = 0 has probability zero.
+    """
     if concentration > _CONCENTRATED:
         return SpectralDistribution(1, partial(_rounded_normal, min(math.sqrt(concentration), _MAX_FREQUENCY)))
     most = math.ceil(9.0 * math.sqrt(concentration)) + 15
     orders = np.arange(-most, most + 1.0)
     weights = ive(np.abs(orders), concentration)
+    weights[most] *= constant
     kept = weights > _NEGLIGIBLE * weights.max()
     orders, weights = orders[kept], weights[kept] / weights[kept].sum()
     return SpectralDistribution(1, partial(_quantile, orders, np.cumsum(weights)), (orders, weights))

@@ -66,8 +66,10 @@ class Term:
         frequencies = np.array(list(product(*(values for values, _ in grids))))
         probabilities = np.array([math.prod(each) for each in product(*(weights for _, weights in grids))])
         # The distributions are symmetric: the combinations read backwards are the opposite ones, the same waves.
-        half = len(probabilities) // 2
-        return frequencies[: half + 1], np.append(2.0 * probabilities[:half], probabilities[half])
+        # Of an odd number the one in the middle is its own opposite.
+        half, middle = divmod(len(probabilities), 2)
+        own = probabilities[half : half + middle]
+        return frequencies[: half + middle], np.append(2.0 * probabilities[:half], own)
 
 
 def _through(first: Map, then: Map, X: Array) -> Array:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from credo.io import Preparation
-from credo.io.preparation.scales import in_order
+from credo.io.preparation.level_order import in_order
 
 SCALES = [
     "1. < HS Grad|2. HS Grad|3. Some College|4. College Grad|5. Advanced Degree",

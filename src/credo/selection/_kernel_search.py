@@ -1,0 +1,280 @@
+"""Greedy search for a kernel made of sums and products of base kernels (Duvenaud et al. 2013)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.deadlines import TimeUp, check, until
+from credo.gp import GPRegressor
+from credo.gp._objective import GaussianObjective
+from credo.kernels import Constant, Kernel, Periodic
+from credo.learning.hyperparameters import maximize
+from credo.linalg import factorize, one_blas_thread, parallel_map
+from credo.notices import collected
+from credo.seeds import generator
+from credo.selection._kernel_moves import (
+    Column,
+    Terms,
+    base,
+    changes,
+    detrended,
+    form,
+    is_line,
+    is_long,
+    joined,
+    likely_periods,
+    terms_of,
+)
+from credo.selection._kernel_result import KernelSearch, Step, result_of
+
+Array = NDArray[np.float64]
+Progress = Callable[[str, float, float], None]
+
+# The search uses at most this many rows: of one column, consecutive ones in so many blocks.
+_MOST_ROWS, _N_BLOCKS = 300, 6
+# Evaluations of the evidence for every kernel that is tried, and for the best few of each round.
+_TRIAL, _POLISH, _FINALISTS = 15, 50, 4
+# A round must raise the penalised evidence by this many nats.
+_MARGIN = 2.0
+# A line is added to a trend of at least this correlation with its column, unless it costs more nats than this.
+_MONOTONE, _NEGLIGIBLE = 0.85, 1.0
+# The most rounds.
+_MOST_ROUNDS = 12
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A kernel in units of standardised targets, its noise variance, log evidence, and the same minus a penalty."""
+
+    terms: Terms
+    kernel: Kernel
+    noise: float
+    log_evidence: float
+    score: float
+
+
+def search_kernel(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    budget: float = 60.0,
+    progress: Progress | None = None,
+    random_state: Any = None,
+) -> KernelSearch:
+    """Find a kernel for a table: sums and products of base kernels, chosen greedily by evidence.
+
+    Starting from noise alone, each round tries every kernel that is one step away: another term (linear, smooth, rough,
+    smooth at several scales, or periodic, on one column), another factor of a term, a factor exchanged or removed. The
+    best one by
+
+        ln p(y | X, θ̂) − (k/2) ln n
+
+    is kept, until none is better by two nats. A period counts as three parameters in k, because its standard error
+    falls with n to the power of 3/2. Candidates for periods come from Lomb–Scargle periodograms. A table of more than
+    300 rows is searched on a part of them, and the result is fitted on all rows.
+
+    Parameters
+    ----------
+    X : array or frame of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    budget : float, default 60
+        Seconds for the search. The best kernel so far is used where they are up; its fit on all rows isn't counted.
+    progress : callable(text, seconds, budget), optional
+        Called before each round and each comparison of its best kernels.
+    random_state : int, Generator or None, default None
+        Chooses the rows of a large table of several columns.
+
+    Returns
+    -------
+    KernelSearch
+
+    References
+    ----------
+    Duvenaud, Lloyd, Grosse, Tenenbaum & Ghahramani (2013), Structure discovery in nonparametric regression through
+    compositional kernel search, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import search_kernel
+    >>> x = np.arange(30.0)
+    >>> found = search_kernel(x[:, None], 2 * x + np.sin(x**2))
+    >>> print(found.description)
+    y is a rising linear trend (99.8 % of the variance). The noise has a standard deviation of 0.712.
+    """
+    if not (isinstance(budget, int | float) and budget > 0):
+        raise ValueError(f"budget must be a positive number of seconds; got {budget!r}")
+    with collected():
+        # Validates the table, and is the model without any structure.
+        noise_only = GPRegressor(Constant(1.0).fix(), n_restarts=0).fit(X, y)
+    if noise_only.y_train_.ndim != 1:
+        raise ValueError("search_kernel needs a single target: call it for each column of y")
+    begin = monotonic()
+    search = _Search(noise_only, begin, float(budget), progress, generator(random_state))
+    try:
+        with until(begin + budget):
+            search.run()
+    except TimeUp:
+        # Of a deadline that the caller has set, it isn't handled here.
+        check()
+        search.stop()
+    model = noise_only
+    if search.best.terms:
+        search.tell("fit on all rows")
+        with collected():
+            model = GPRegressor(search.best.kernel, n_restarts=0, max_evaluations=_POLISH).fit(X, y)
+    return result_of(model, tuple(search.steps), seconds=monotonic() - begin, out_of_time=search.out_of_time)
+
+
+class _Search:
+    """The state of a search: the best candidate, and the steps so far."""
+
+    def __init__(
+        self, model: GPRegressor, begin: float, budget: float, progress: Progress | None, rng: np.random.Generator
+    ) -> None:
+        self._begin, self._budget, self._progress = begin, budget, progress
+        self.out_of_time = False
+        table = model._table()
+        objective = table.objective(Constant(1.0), "learn", fixed=False, hyperpriors=True)
+        n = objective.n_rows
+        rows = _searched_rows(objective.observations.X, rng) if n > _MOST_ROWS else np.arange(n)
+        self._objective = objective.subset(rows)
+        self._X, self._y = self._objective.observations.X, self._objective.observations.Y[:, 0]
+        every = (Column.of(self._X, self._y, j) for j in range(self._X.shape[1]))
+        self._columns = [column for column in every if column.spread > 0]
+        self._seen: set[Any] = set()
+        self._tried: list[_Candidate] = []
+        # ln p of y from that of standardised targets; the flat mean takes one dimension.
+        self._unit = -(len(rows) - 1) * math.log(float(table.scale[0]))
+        variance = float(np.var(self._y)) or 1.0
+        self.best = self._climb((_TRIAL, 0.9 * variance), [])
+        self.steps = [self._step(0, self.best)]
+
+    def tell(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress(text, monotonic() - self._begin, self._budget)
+
+    def stop(self) -> None:
+        """Keep the best kernel of the round that the deadline has ended."""
+        self.out_of_time = True
+        self._keep(max(self._tried, key=lambda trial: trial.score, default=self.best))
+
+    def _keep(self, candidate: _Candidate) -> bool:
+        """Whether a candidate is better by the margin, and the best from now on."""
+        better = candidate.score > self.best.score + _MARGIN
+        self.best = candidate if better else self.best
+        return better
+
+    def run(self) -> None:
+        """Rounds until none improves."""
+        if not np.ptp(self._y):
+            return
+        for number in range(1, _MOST_ROUNDS + 1):
+            starts = self._starts()
+            self._tried.clear()
+            self.tell(f"round {number}: {len(starts)} kernels, best so far {self.best.kernel!r}")
+            with one_blas_thread(), collected():
+                trials = parallel_map(partial(self._climb, (_TRIAL, self.best.noise)), starts)
+                trials.sort(key=lambda trial: -trial.score)
+                self.tell(f"round {number}: the best {_FINALISTS} of {len(starts)}")
+                finals = parallel_map(self._polish, _distinct(trials)[:_FINALISTS])
+            self.steps += [self._step(number, trial) for trial in [*finals, *trials[len(finals) :]]]
+            if not finals or not self._keep(max(finals, key=lambda final: final.score)):
+                break
+        self._continue_trends()
+
+    def _continue_trends(self) -> None:
+        """Add lines to long smooth terms that rise or fall, unless the evidence is against it.
+
+        Beyond the data a stationary term returns to its mean, and a line besides it is hardly more or less probable.
+        """
+        for column in self._columns:
+            x, terms = self._X[:, column.index], self.best.terms
+            long = [term for term in terms if is_long(term, column)]
+            if not long or any(is_line(term, column) for term in terms):
+                continue
+            if abs(np.corrcoef(x, self._mean_of(long))[0, 1]) > _MONOTONE:
+                with_line = self._climb((_POLISH, self.best.noise), [*terms, [column.line(column.middle)]])
+                self.steps.append(self._step(self.steps[-1].round + 1, with_line))
+                if with_line.log_evidence > self.best.log_evidence - _NEGLIGIBLE:
+                    self.best = with_line
+
+    def _starts(self) -> list[Terms]:
+        """The kernels to try next, without those of earlier rounds."""
+        rest = self._y - self._cycles()
+        periods = {
+            column.index: likely_periods(x := self._X[:, column.index], detrended(x, rest)) for column in self._columns
+        }
+        found = list(changes(self.best.terms, self._columns, periods, noise=self.best.noise))
+        fresh = [terms for terms in found if _key(terms) not in self._seen]
+        self._seen |= {_key(terms) for terms in fresh}
+        return fresh
+
+    def _climb(self, effort: tuple[int, float], terms: Terms) -> _Candidate:
+        """The kernel after a number of evaluations, which start with a noise variance."""
+        max_evaluations, noise = effort
+        objective = replace(self._objective, kernel=joined(terms, self._columns), noise=noise)
+        end = maximize(objective, objective.tree.flatten(), tolerance=1e-7, max_evaluations=max_evaluations)
+        candidate = self._candidate(objective, end.vector, end.value)
+        self._tried.append(candidate)
+        return candidate
+
+    def _polish(self, trial: _Candidate) -> _Candidate:
+        return self._climb((_POLISH, trial.noise), trial.terms)
+
+    def _candidate(self, objective: GaussianObjective, vector: Array, value: float) -> _Candidate:
+        kernel, noise = objective.kernel_at(vector), float(objective.noise_at(vector)[0])
+        own = objective.evidence(vector, gradient=False)[0] if math.isfinite(value) else -math.inf
+        n = len(self._y)
+        n_parameters = sum(3 if name.endswith("period") else 1 for name in kernel.names)
+        return _Candidate(terms_of(kernel), kernel, noise, own, own - 0.5 * n_parameters * math.log(n))
+
+    def _cycles(self) -> Array:
+        """The posterior mean of all terms with a periodic factor."""
+        return self._mean_of(
+            [term for term in self.best.terms if any(isinstance(base(factor), Periodic) for factor in term)]
+        )
+
+    def _mean_of(self, terms: Terms) -> Array:
+        """The posterior mean of some terms of the best kernel."""
+        if not terms:
+            return np.zeros(len(self._y))
+        C = self.best.kernel.gram(self._X)
+        C[np.diag_indices_from(C)] += self.best.noise
+        return joined(terms, self._columns).gram(self._X) @ factorize(C).solve(self._y - self._y.mean())
+
+    def _step(self, number: int, candidate: _Candidate) -> Step:
+        return Step(number, candidate.kernel, candidate.log_evidence + self._unit, candidate.score + self._unit)
+
+
+def _searched_rows(X: Array, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Of one column, blocks of neighbours, which keep short distances and long ones; of several, random rows."""
+    n, n_columns = X.shape
+    if n_columns > 1:
+        return np.sort(rng.permutation(n)[:_MOST_ROWS])
+    size = _MOST_ROWS // _N_BLOCKS
+    starts = np.linspace(0, n - size, _N_BLOCKS).astype(int)
+    chosen = np.unique((starts[:, None] + np.arange(size)).ravel())
+    return np.sort(np.argsort(X[:, 0], kind="stable")[chosen])
+
+
+def _key(terms: Terms) -> Any:
+    """Kernels of the same form and, to a few per cent, the same periods."""
+    periods = [base(factor).params.get("period") for term in terms for factor in term]
+    return form(terms), tuple(sorted(round(20 * math.log(float(period))) for period in periods if period))
+
+
+def _distinct(trials: Sequence[_Candidate]) -> list[_Candidate]:
+    """Of those with the same form and periods, the first."""
+    first: dict[Any, _Candidate] = {}
+    for trial in trials:
+        first.setdefault(_key(trial.terms), trial)
+    return list(first.values())

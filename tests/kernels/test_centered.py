@@ -1,0 +1,40 @@
+"""The periodic kernel of functions that average zero, and linear functions that are zero at a given point."""
+
+import numpy as np
+import pytest
+
+from credo.kernels import Linear, Periodic, ZeroMeanPeriodic
+
+X = np.random.default_rng(0).normal(size=(8, 1))
+
+
+@pytest.mark.parametrize("lengthscale", [0.2, 1.0, 20.0])
+def test_functions_average_zero_over_a_period(lengthscale):
+    grid = np.linspace(0.0, 3.0, 400, endpoint=False)[:, None]
+    kernel = ZeroMeanPeriodic(lengthscale, period=3.0, variance=2.0)
+    np.testing.assert_allclose(kernel.cross(X, grid).mean(axis=1), 0.0, atol=1e-10)
+    np.testing.assert_allclose(kernel.diagonal(X), 2.0)
+    # The plain kernel minus its mean, by summation instead of Bessel functions.
+    plain = Periodic(lengthscale, period=3.0)
+    c = plain.cross(X[:1], grid).mean()
+    np.testing.assert_allclose(kernel.gram(X), 2.0 * (plain.gram(X) - c) / (1 - c), atol=1e-9)
+
+
+def test_long_length_scales_make_sines():
+    kernel = ZeroMeanPeriodic(100.0, period=3.0)
+    np.testing.assert_allclose(kernel.gram(X), np.cos(2 * np.pi * (X - X.T) / 3.0), atol=1e-4)
+
+
+def test_several_columns_are_refused():
+    with pytest.raises(ValueError, match=r"single column, as in .on\(0\); got 2"):
+        ZeroMeanPeriodic().gram(np.ones((3, 2)))
+
+
+def test_a_center_shifts_the_columns():
+    kernel = Linear(2.0, center=1.5)
+    np.testing.assert_allclose(kernel.gram(X), Linear(2.0).gram(X - 1.5))
+    assert kernel != Linear(2.0) and repr(kernel) == "Linear(variance=2, center=1.5)"
+    # Files of earlier versions have no center.
+    assert Linear.from_fields({"tree": Linear(2.0).tree}) == Linear(2.0)
+    with pytest.raises(ValueError, match="center must be a finite number; got nan"):
+        Linear(center=np.nan)
