@@ -43,7 +43,7 @@ _MEMBERS = {
             scorer
         """,
         "mixtures": "GaussianMixture StudentTMixture average_densities",
-        "selection": "bic compare description_length",
+        "selection": "KernelSearch bic compare description_length search_kernel",
         "sparse": """
             ElasticNet Lasso LassoCV LassoPath Selection SparseLogisticRegression SparseLogisticRegressionCV
             SpikeSlabClassifier SpikeSlabRegressor forward_selection hard_threshold lasso_path soft_threshold

@@ -34,36 +34,29 @@ VARIANTS = {
         {"slab": "normal"},
         {"search": "gibbs", "random_state": 0, "n_draws": 100},
     ],
-    "ModelAverage": [{"weights": "stacking"}],
     "TransformedTarget": [{"transformation": "yeo-johnson"}],
-    "DecisionTreeClassifier": [{"pruning": 0.05, "min_leaf": 5.0}],
+    "DecisionTreeClassifier": [{"pruning": 0.05, "min_leaf": 5.0, "prior_strength": 5.0}],
     "DecisionTreeRegressor": [{"pruning": 0.0}],
-    "AdaBoostClassifier": [{"calibrate": False}],
+    "AdaBoostClassifier": [
+        {"estimator": credo.DecisionTreeClassifier(max_depth=1, pruning=0.0, prior_strength=1e-3), "n_rounds": 15},
+    ],
     "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
-    "MixtureOfExpertsRegressor": [{"n_experts": 2}],
-    "MixtureOfExpertsClassifier": [{"n_experts": 2, "gate": "hierarchical"}],
 }
 
 # The estimators that models of either task are made of in these tests, by class name.
-_LINEAR = [("flat", credo.BayesianLinearRegression()), ("scaled", credo.BayesianLinearRegression())]
-_LOGISTIC = [(name, credo.BayesianLogisticRegression("evidence", predictive=name)) for name in ("quadrature", "probit")]
-MEMBERS: dict[str, dict[type, dict]] = {
-    "BaggingRegressor": {Regressor: {"estimator": credo.BayesianLinearRegression(), "n_estimators": 4}},
-    "BaggingClassifier": {Classifier: {"estimator": credo.BayesianLogisticRegression("evidence"), "n_estimators": 4}},
-    "Committee": {Regressor: {"estimators": _LINEAR}, Classifier: {"estimators": _LOGISTIC}},
-    "ModelAverage": {Regressor: {"estimators": _LINEAR}, Classifier: {"estimators": _LOGISTIC}},
-    "Conformal": {
-        Regressor: {"estimator": credo.BayesianLinearRegression(), "cv": 5},
-        Classifier: {"estimator": credo.BayesianLogisticRegression("evidence"), "cv": 3},
-    },
-}
+MEMBERS: dict[str, dict[type, dict]] = {}
 
-# What these keep doesn't depend on how fine their grids are; a hundred penalties for each of five folds take seconds.
+# What these keep doesn't depend on how fine their grids are, nor on how often a search starts: that takes seconds.
 LIGHTER = {
     "SparseLogisticRegressionCV": {"n_alphas": 15},
-    "MixtureOfExpertsRegressor": {"max_experts": 2, "n_restarts": 0, "tol": 1e-3},
-    "MixtureOfExpertsClassifier": {"max_experts": 2, "n_restarts": 0, "tol": 1e-3},
+    "LassoCV": {"n_alphas": 20},
+    "AdaBoostClassifier": {"n_rounds": 20},
+    "GPRegressor": {"n_restarts": 0},
+    "GPClassifier": {"n_restarts": 0},
 }
+
+# Short searches for scikit-learn's checks, which fit a model some hundred times and hardly look where it ends.
+BRIEF = {"max_evaluations": 2, "n_alphas": 5, "cv": 2, "n_draws": 50, "transformation": "yeo-johnson"}
 
 
 def exported_classes() -> list[type]:

@@ -74,14 +74,9 @@ def test_discovery_finds_what_is_there():
     assert {"KernelPerceptron", "SoftNeighborsClassifier"} <= names
 
 
-def one_start(model):
-    """Without further starts of a search, and with a short one: longer ones show nothing else, in many more seconds."""
-    return model.set_params(n_restarts=0, max_evaluations=15) if "max_evaluations" in model.get_params() else model
-
-
-@parametrize_with_checks([one_start(model) for model in classifiers(variants=False)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+@each_default
+def test_scikit_learn_contract(model):
+    check_estimator(brief(model), on_skip=None)
 
 
 @each

@@ -14,6 +14,7 @@ Members
     trees, boosting       `tree`, `adaboost_rounds` (several Axes)
     coefficients          `coefficients`, `coefficient_path` (lasso), `weight_posterior` (two weights)
     hyperparameters       `evidence_surface`, `relevances`, `relevance_trace`
+    kernel search         `components` (several Axes)
     combined models       `expert_regions` (mixture of experts), `weights_by_rows` (averaged models)
     posterior of subsets  `inclusions`, `model_scores`, `top_models`, `coefficient_density` (several Axes)
     anything              `bars`, `style` (a context), `svg` (a figure as text for a web page), `shorten` (long names)
@@ -31,6 +32,7 @@ from credo.plots._bagged import bagged_curves
 from credo.plots._band import band, prior_draws
 from credo.plots._bars import bars, coefficients
 from credo.plots._boosting import adaboost_rounds, losses
+from credo.plots._components import components
 from credo.plots._confusion import confusion
 from credo.plots._evidence import evidence_surface
 from credo.plots._experts import expert_regions
@@ -51,8 +53,8 @@ from credo.plots._weights import weight_posterior
 
 __all__ = [
     "adaboost_rounds", "bagged_curves", "band", "bars", "calibration", "coefficient_density",
-    "coefficient_path", "coefficients", "confusion", "decision_regions", "evidence_surface", "expert_regions",
-    "inclusions", "losses", "model_scores", "next_points", "over_time", "predicted_vs_actual", "prior_draws",
+    "coefficient_path", "coefficients", "components", "confusion", "decision_regions", "evidence_surface",
+    "expert_regions",    "inclusions", "losses", "model_scores", "next_points", "over_time", "predicted_vs_actual", "prior_draws",
     "relevance_trace", "relevances", "reliability", "residuals", "roc", "shorten", "sigmoid", "style", "svg",
     "top_models", "tree", "weight_posterior", "weights_by_rows",
 ]  # fmt: skip

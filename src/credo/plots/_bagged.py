@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from credo.estimator import interval_level
-from credo.plots._data import columns, limits, name_of, predictive, rows_for, single_column
+from credo.plots._data import feature_names, limits, name_of, predictive, rows_for, single_column
 from credo.plots._labels import name_axis, shorten
-from credo.plots._style import ACCENT, INK, MUTED, canvas, key
+from credo.plots._style import ACCENT, INK, MUTED, canvas, legend
 
 # More members than this make the figure darker, not clearer.
 _MOST = 100
@@ -51,7 +51,7 @@ def bagged_curves(
             f"bagged_curves draws a fitted ensemble of regressors, such as BaggingRegressor; got a "
             f"{type(model).__name__}"
         )
-    names = columns(model)
+    names = feature_names(model)
     if len(names) != 1:
         raise ValueError(f"bagged_curves draws along one column; this {type(model).__name__} has {len(names)}")
     x = single_column("X", X)
@@ -74,7 +74,7 @@ def bagged_curves(
         ax.plot(grid, dist.mean, color=ACCENT, linewidth=1.8, zorder=4, label="average")
         if targets is not None:
             ax.plot(x, targets, "o", color=INK, markersize=3.0, markeredgewidth=0, zorder=3, label="data")
-        key(ax, columns=4)
+        legend(ax, columns=4)
         for line in ax.get_legend().get_lines()[:1]:  # type: ignore[union-attr]
             line.set_alpha(1.0)
         ax.margins(x=0.0)

@@ -143,4 +143,4 @@ def opening(comparison: Comparison, choice: Choice, target: str) -> list[str]:
         "notes for outliers, or add rows or columns that are related to it."
     )
     ahead = any(comparison.gap(name, BASELINE).mean > 0 for name in comparison.held_out)
-    return [f"Nothing {'clearly ' if ahead else ''}beat guessing. {choice.reason}", " ".join([advice, *failed])]
+    return [f"No model {'clearly ' if ahead else ''}beat the baseline. {choice.reason}", " ".join([advice, *failed])]

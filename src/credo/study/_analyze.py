@@ -13,7 +13,7 @@ from credo.study._catalogue import SUFFIXES, chosen_cards
 from credo.study._dataset import Dataset, Note, dataset
 from credo.study._display import display
 from credo.study._run import Report, Run
-from credo.study._study import Study, too_good_notes
+from credo.study._study import Study, absurd_notes, too_good_notes
 
 TIME = 60.0
 FOLDS = 5

@@ -107,7 +107,12 @@ class Run:
     @property
     def has_model(self) -> bool:
         """Whether a model other than the baseline is finished."""
-        return any(card.name in self.trials for card in self.cards if card.cost >= 0)
+        return any(trial.error is None for trial in self._made)
+
+    @property
+    def _made(self) -> list[Trial]:
+        """The trials of all models but the baseline."""
+        return [self.trials[card.name] for card in self.cards if card.cost >= 0 and card.name in self.trials]
 
     def model(self, card: Card) -> TableModel:
         """The card's estimator behind a preparation that reads cells as the whole table is read."""

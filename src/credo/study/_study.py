@@ -178,7 +178,7 @@ class Study:
         """Save the selected model, or another by its name, as a file for `credo.load` and `credo predict`."""
         save(self[self.selected if name is None else name], path)
 
-    def worth(self) -> str:
+    def performance(self) -> str:
         """The held-out performance of the selected model in one sentence, compared with the baseline."""
         score, base = self.comparison[self.selected].held_out, self.comparison[BASELINE].held_out
         n = len(self.comparison.held_out[self.selected].y)
@@ -254,4 +254,17 @@ def too_good_notes(comparison: Comparison, selected: str, target: str) -> list[s
     return [
         f"{selected} predicts held-out rows of {target!r} almost perfectly. Are the columns, or a sum or difference of "
         "them, another form of the target, or known only afterwards? If so, leave them out and run again."
+    ]
+
+
+def absurd_notes(comparison: Comparison) -> list[str]:
+    """A note about models whose held-out errors are many times those of the baseline."""
+    base = comparison[BASELINE].held_out.get("rmse", 0.0)
+    rmse = {score.name: score.held_out.get("rmse", 0.0) for score in comparison.scores}
+    bad = [f"{name} ({value:.4g})" for name, value in rmse.items() if value > _ABSURD * base > 0]
+    if not bad:
+        return []
+    return [
+        f"The held-out RMSE of {', '.join(bad)} is more than {_ABSURD:.0f} times that of the baseline ({base:.4g}): "
+        "some predictions are far outside the range of the target, as can happen where a model extrapolates."
     ]
