@@ -34,23 +34,37 @@ VARIANTS = {
         {"slab": "normal"},
         {"search": "gibbs", "random_state": 0, "n_draws": 100},
     ],
-    "TransformedTarget": [{"transformation": "yeo-johnson"}],
-    "DecisionTreeClassifier": [{"pruning": 0.05, "min_leaf": 5.0, "prior_strength": 5.0}],
+    "ModelAverage": [{"weights": "stacking"}],
+    "DecisionTreeClassifier": [{"pruning": 0.05, "min_leaf": 5.0}],
     "DecisionTreeRegressor": [{"pruning": 0.0}],
-    "AdaBoostClassifier": [
-        {"estimator": credo.DecisionTreeClassifier(max_depth=1, pruning=0.0, prior_strength=1e-3), "n_rounds": 15},
-    ],
+    "AdaBoostClassifier": [{"calibrate": False}],
+    "MixtureOfExpertsRegressor": [{"n_experts": 2}],
+    "MixtureOfExpertsClassifier": [{"n_experts": 2, "gate": "hierarchical"}],
+    "TransformedTarget": [{"transformation": "yeo-johnson"}],
     "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
 }
 
 # The estimators that models of either task are made of in these tests, by class name.
-MEMBERS: dict[str, dict[type, dict]] = {}
+_LINEAR = [("flat", credo.BayesianLinearRegression()), ("scaled", credo.BayesianLinearRegression())]
+_LOGISTIC = [(name, credo.BayesianLogisticRegression("evidence", predictive=name)) for name in ("quadrature", "probit")]
+_DISCRIMINANT = [("plain", credo.LinearDiscriminant()), ("shrunk", credo.LinearDiscriminant(shrinkage="auto"))]
+MEMBERS: dict[str, dict[type, dict]] = {
+    "BaggingRegressor": {Regressor: {"estimator": credo.BayesianLinearRegression(), "n_estimators": 3}},
+    "BaggingClassifier": {Classifier: {"estimator": credo.BayesianLogisticRegression("evidence"), "n_estimators": 3}},
+    "Committee": {Regressor: {"estimators": _LINEAR}, Classifier: {"estimators": _DISCRIMINANT}},
+    "ModelAverage": {Regressor: {"estimators": _LINEAR}, Classifier: {"estimators": _LOGISTIC}},
+    "Conformal": {
+        Regressor: {"estimator": credo.BayesianLinearRegression(), "cv": 5},
+        Classifier: {"estimator": credo.BayesianLogisticRegression("evidence"), "cv": 3},
+    },
+}
 
 # What these keep doesn't depend on how fine their grids are, nor on how often a search starts: that takes seconds.
 LIGHTER = {
+    "MixtureOfExpertsRegressor": {"max_experts": 2, "n_restarts": 0, "tol": 1e-3},
+    "MixtureOfExpertsClassifier": {"max_experts": 2, "n_restarts": 0, "tol": 1e-3},
     "SparseLogisticRegressionCV": {"n_alphas": 15},
     "LassoCV": {"n_alphas": 20},
-    "AdaBoostClassifier": {"n_rounds": 20},
     "GPRegressor": {"n_restarts": 0},
     "GPClassifier": {"n_restarts": 0},
 }

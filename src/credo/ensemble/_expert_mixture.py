@@ -168,6 +168,15 @@ class MixtureOfExperts(Estimator):
         return (slopes if self.rotation_ is None else slopes @ self.rotation_.T) / self.scale_
 
 
+def rounding_variance(y: Array, weight: Array) -> float:
+    """δ²/12 if y was rounded to multiples of δ, judged by its ties; zero if half of the targets or more are distinct.
+
+    Without it, an expert for each of a few whole numbers would have no noise, and a density without bound.
+    """
+    gaps = np.diff(np.unique(y))
+    return float(np.median(gaps)) ** 2 / 12 if len(gaps) and 2 * len(gaps) < weight.sum() else 0.0
+
+
 def check_members(members: Any, n_experts: int) -> None:
     if not isinstance(members, list) or len(members) != n_experts or not all(hasattr(m, "predict") for m in members):
         raise ValueError(f"experts_ must be a list of {n_experts} fitted estimators")

@@ -52,7 +52,8 @@ class LinearExperts:
         q(w | σ²) = N(m, σ² A⁻¹),    q(1/σ²) = Gamma(a, b)                                (Bishop 10.2, for regression)
 
     ρ is at the maximum of the bound, and the same for all experts, so that one with few rows has the slopes of the
-    others to expect. `precision` is ρ of the slopes; `roots` are R with A⁻¹ = RᵀR.
+    others to expect. `precision` is ρ of the slopes; `roots` are R with A⁻¹ = RᵀR. `rounding` is the variance of the
+    error with which targets were rounded, below which no noise can fall.
     """
 
     mean: Array
@@ -61,35 +62,36 @@ class LinearExperts:
     rate: Array
     precision: float
     penalty: float
+    rounding: float
 
     def _check_state(self) -> None:
-        check_shapes(self, mean="k q", roots="k q q", shape="k", rate="k", precision="", penalty="")
+        check_shapes(self, mean="k q", roots="k q q", shape="k", rate="k", precision="", penalty="", rounding="")
         check_positive(self, "shape", "rate", "precision")
         if not (self.shape > 1).all():
             raise ValueError("shape must be above one, so that predictions have a variance")
 
     @classmethod
-    def start(cls, n_experts: int, width: int) -> LinearExperts:
+    def start(cls, n_experts: int, width: int, *, rounding: float = 0.0) -> LinearExperts:
         """Before any rows."""
         one, identity = np.ones(n_experts), np.tile(np.eye(width), (n_experts, 1, 1))
-        return cls(np.zeros((n_experts, width)), identity, 2 * one, one, 0.1, 0.0)
+        return cls(np.zeros((n_experts, width)), identity, 2 * one, one, 0.1, 0.0, rounding)
 
     def fitted(self, phi: Array, y: Array, mass: Array) -> LinearExperts:
         """The posterior of each expert, then ρ."""
         old, (c, d) = self.precision, SLOPE_PRIOR
-        parts = [_linear_expert(phi, y, mass[:, j], old) for j in range(mass.shape[1])]
+        parts = [_linear_expert(phi, y, mass[:, j], old, self.rounding) for j in range(mass.shape[1])]
         mean, roots, shape, rate, sizes, penalties = (np.array(each) for each in zip(*parts, strict=True))
         half, size = 0.5 * mean[:, :-1].size, 0.5 * float(sizes.sum())
         new = (half + c) / (size + d)
         # What the bound gains from the new ρ, and the log prior of ln ρ.
         gain = half * math.log(new / old) - (new - old) * size + c * math.log(new) - d * new
-        return LinearExperts(mean, roots, shape, rate, new, float(penalties.sum()) - gain)
+        return LinearExperts(mean, roots, shape, rate, new, float(penalties.sum()) - gain, self.rounding)
 
     def log_terms(self, phi: Array, y: Array) -> Array:
         """E_q ln N(y | wᵀφ, σ²)."""
         return np.column_stack(
             [
-                _expected(phi, y, m, R, a, b)
+                _expected(phi, y, m, R, a, b, self.rounding)
                 for m, R, a, b in zip(self.mean, self.roots, self.shape, self.rate, strict=True)
             ]
         )
@@ -108,7 +110,9 @@ class LinearExperts:
         return found
 
 
-def _linear_expert(phi: Array, y: Array, mass: Array, rho: float) -> tuple[Array, Array, float, float, float, float]:
+def _linear_expert(
+    phi: Array, y: Array, mass: Array, rho: float, rounding: float
+) -> tuple[Array, Array, float, float, float, float]:
     """Mean, root, shape, rate, E‖w‖²/σ² of the slopes, and penalty Σ r E ln p − ln Z of one expert, Z its evidence."""
     a0, b0 = NOISE_PRIOR
     width = phi.shape[1]
@@ -119,16 +123,16 @@ def _linear_expert(phi: Array, y: Array, mass: Array, rho: float) -> tuple[Array
     m = factor.solve(weighted.T @ y)
     R = factor.half_solve(np.eye(width))
     a = a0 + 0.5 * float(mass.sum())
-    b = b0 + 0.5 * float(mass @ np.square(y - phi @ m) + prior @ m**2)
+    b = b0 + 0.5 * float(mass @ (np.square(y - phi @ m) + rounding) + prior @ m**2)
     log_z = 0.5 * float(np.log(prior).sum()) - 0.5 * factor.logdet - 0.5 * float(mass.sum()) * math.log(2 * math.pi)
     log_z += a0 * math.log(b0) - a * math.log(b) + float(gammaln(a) - gammaln(a0))
     size = a / b * float(m[:-1] @ m[:-1]) + float(np.square(R[:, :-1]).sum())
-    return m, R, a, b, size, float(mass @ _expected(phi, y, m, R, a, b)) - log_z
+    return m, R, a, b, size, float(mass @ _expected(phi, y, m, R, a, b, rounding)) - log_z
 
 
-def _expected(phi: Array, y: Array, m: Array, R: Array, a: float, b: float) -> Array:
-    """E_q ln N(y | wᵀφ, σ²)."""
-    spread = a / b * np.square(y - phi @ m) + np.square(phi @ R.T).sum(axis=1)
+def _expected(phi: Array, y: Array, m: Array, R: Array, a: float, b: float, rounding: float) -> Array:
+    """E_q ln N(y | wᵀφ, σ²), also over the rounding error of y."""
+    spread = a / b * (np.square(y - phi @ m) + rounding) + np.square(phi @ R.T).sum(axis=1)
     return np.asarray(-0.5 * (math.log(2 * math.pi * b) - digamma(a) + spread))
 
 
@@ -147,8 +151,8 @@ class LogitExperts:
         prior[-1] = LOGIT_INTERCEPT * (2.0 if n_classes == 2 else 1.0)
         return cls(np.zeros((n_experts, n_classes, width)), prior)
 
-    def fitted(self, phi: Array, y: Array, mass: Array, *, n_steps: int = 2) -> LogitExperts:
-        """A few Newton steps for each expert."""
+    def fitted(self, phi: Array, y: Array, mass: Array, *, n_steps: int = 1) -> LogitExperts:
+        """One Newton step for each expert, or more."""
         labels = np.eye(self.theta.shape[1])[y.astype(np.intp)]
         theta = np.array(
             [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Mixture, StudentT
 from credo.ensemble._expert_em import Fit, Task
-from credo.ensemble._expert_mixture import MixtureOfExperts, center_and_scale, check_members
+from credo.ensemble._expert_mixture import MixtureOfExperts, center_and_scale, check_members, rounding_variance
 from credo.ensemble._experts import LEAST_SHARE, LinearExperts, LogitExperts
 from credo.estimator import Classifier, Regressor, check_positive, check_shapes, merge_equal_rows, positive
 from credo.frames import Table
@@ -28,7 +29,8 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
         p(y | x) = Σ_j g_j(x) p_j(y | x),    g(x) = softmax(Vφ(x))                  (Jacobs et al. 1991; Bishop 14.5.3)
 
     Experts have the posterior of a Bayesian linear regression given their share of the rows, so that one with few rows
-    predicts with wide intervals. The predictive distribution is a mixture: bimodal where the data are.
+    predicts with wide intervals. The predictive distribution is a mixture: bimodal where the data are. Targets with
+    many ties, such as ratings, count as rounded: no expert has less noise than their rounding error.
 
     Parameters
     ----------
@@ -128,7 +130,8 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
         center, scale = center_and_scale(target[:, None], weight)
         self.y_center_, self.y_scale_ = float(center[0]), float(scale[0])
         z = (target - self.y_center_) / self.y_scale_
-        task, fit = self._learn(rows, z, weight, z[:, None], LinearExperts.start)
+        start = partial(LinearExperts.start, rounding=rounding_variance(z, weight))
+        task, fit = self._learn(rows, z, weight, z[:, None], start)
         if self.expert is None:
             self.experts_ = fit.experts
             self._finish(task, fit, -float(weight.sum()) * np.log(self.y_scale_))

@@ -54,7 +54,8 @@ from credo.plots._weights import weight_posterior
 __all__ = [
     "adaboost_rounds", "bagged_curves", "band", "bars", "calibration", "coefficient_density",
     "coefficient_path", "coefficients", "components", "confusion", "decision_regions", "evidence_surface",
-    "expert_regions",    "inclusions", "losses", "model_scores", "next_points", "over_time", "predicted_vs_actual", "prior_draws",
+    "expert_regions", "inclusions", "losses", "model_scores", "next_points", "over_time", "predicted_vs_actual",
+    "prior_draws",
     "relevance_trace", "relevances", "reliability", "residuals", "roc", "shorten", "sigmoid", "style", "svg",
     "top_models", "tree", "weight_posterior", "weights_by_rows",
 ]  # fmt: skip

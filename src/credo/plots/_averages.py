@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from credo.plots._classes import color, dash, shape
 from credo.plots._data import vector
 from credo.plots._labels import name_axis, shorten
-from credo.plots._style import canvas, key
+from credo.plots._style import canvas, legend
 
 
 def weights_by_rows(
@@ -53,7 +53,7 @@ def weights_by_rows(
         ax.set(xscale="log", ylim=(-0.03, 1.03))
         ax.set_xticks(rows, [f"{size:g}" for size in rows])
         ax.minorticks_off()
-        key(ax, columns=None)
+        legend(ax, columns=None)
         name_axis(ax.xaxis, "rows")
         name_axis(ax.yaxis, "weight")
         return ax

@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from credo.estimator import positive_integer
 from credo.plots._bars import remark
 from credo.plots._classes import color, palette, shape
-from credo.plots._data import columns as columns_of
-from credo.plots._data import limits, name_of, rows_for, some
+from credo.plots._data import feature_names, limits, name_of, rows_for, sample_rows
 from credo.plots._labels import name_axis, shorten
 from credo.plots._regions import mixture, plane
-from credo.plots._style import INK, canvas, key
+from credo.plots._style import INK, canvas, legend
 
 Array = NDArray[np.float64]
 
@@ -74,14 +73,14 @@ def expert_regions(
             "expert_regions draws a mixture of experts, such as MixtureOfExpertsRegressor; "
             f"got a {type(model).__name__}"
         )
-    own, target = columns_of(model), np.asarray(y)
+    own, target = feature_names(model), np.asarray(y)
     rows = np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(own) or len(target) != len(rows):
         raise ValueError(
             f"X must have the model's {len(own)} columns and y a value for each row; got shapes {rows.shape} and "
             f"{target.shape}"
         )
-    shown = some(np.asarray(np.isfinite(rows).all(axis=1)), at_most=max_points)
+    shown = sample_rows(np.asarray(np.isfinite(rows).all(axis=1)), at_most=max_points)
     rows, target = rows[shown], target[shown]
     shares = model.responsibilities(rows_for(model, rows), target)
     with canvas(ax, size=(5.6, 3.6)) as ax:
@@ -96,7 +95,7 @@ def expert_regions(
             labels = ground.names
         for axis, label in zip((ax.xaxis, ax.yaxis), labels, strict=True):
             name_axis(axis, shorten(label))
-        key(ax, columns=None)
+        legend(ax, columns=None)
         if len(own) > 2:
             remark(ax, ground.fixed)
         return ax

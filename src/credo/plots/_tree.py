@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import positive_integer
 from credo.plots._classes import color
-from credo.plots._data import columns
+from credo.plots._data import feature_names
 from credo.plots._labels import shorten
 from credo.plots._style import ACCENT, INK, MUTED, canvas
 
@@ -110,7 +110,7 @@ def _draw(ax: Axes, model: Any, node: int, spot: _Spot, size: float) -> None:
         if nodes.left[node] >= 0:
             text += f"\n… {_leaves_below(nodes, node)} leaves"
     else:
-        name = shorten(columns(model)[nodes.feature[node]], width=letters)
+        name = shorten(feature_names(model)[nodes.feature[node]], width=letters)
         gaps = nodes.missing_left[node] and model.had_missing_[nodes.feature[node]]
         missing = "\nor missing" if gaps else ""
         text, face = f"{name} ≤ {nodes.threshold[node]:.4g}{missing}", "white"

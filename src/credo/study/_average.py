@@ -45,7 +45,7 @@ def average(name: str, trials: Sequence[Trial]) -> Trial:
     found.fitted = _model(trials, _weights(table), table[order], np.sort(np.concatenate([r for r, _ in found.parts])))
     found.n_fits = len(scores) + 1
     found.model = TableModel(found.fitted.preparation, found.fitted.estimator, found.fitted.target)
-    found.seconds = found.elapsed = found.fitted._fit_seconds = perf_counter() - start
+    found.seconds = found.fitted._fit_seconds = perf_counter() - start
     return found
 
 

@@ -122,7 +122,7 @@ class Run:
     def _fit(self, card: Card, waiting: list[str]) -> str | None:
         """Fit one model; returns None, or why it was not finished."""
         # If the first model failed, the next one is fitted whatever the time: a run without any model is of no use.
-        instead = bool(self._made) and not self.has_model and not card.reference
+        instead = bool(self._made) and not self.has_model
         deadline = None if card.cost < 0 or card.always or instead else self._deadline
         if deadline is not None and monotonic() >= deadline:
             return ""

@@ -67,9 +67,9 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
     array([1., 3.])
     >>> print(model.rules())
     x0 ≤ 3.5
-    │  1 ± 0.14 (3 rows)
+    │  1.003 ± 0.13 (3 rows)
     x0 > 3.5
-    │  3 ± 0.14 (3 rows)
+    │  2.997 ± 0.13 (3 rows)
     """
 
     prior_: NormalPrior
