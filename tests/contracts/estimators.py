@@ -65,6 +65,7 @@ LIGHTER = {
     "MixtureOfExpertsClassifier": {"max_experts": 2, "n_restarts": 0, "tol": 1e-3},
     "SparseLogisticRegressionCV": {"n_alphas": 15},
     "LassoCV": {"n_alphas": 20},
+    "AdaBoostClassifier": {"n_rounds": 20},
     "GPRegressor": {"n_restarts": 0},
     "GPClassifier": {"n_restarts": 0},
 }

@@ -10,6 +10,7 @@ import credo
 from credo.distributions import Mixture, StudentT
 from credo.ensemble import Gate, MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from credo.ensemble._expert_em import Task, climb, step
+from credo.ensemble._expert_mixture import rounding_variance
 from credo.ensemble._experts import INTERCEPT, NOISE_PRIOR, LinearExperts, LogitExperts
 from credo.ensemble._gate import softmax_steps
 from credo.estimator import ConvergenceWarning
@@ -216,6 +217,19 @@ def test_an_expert_with_few_rows_is_unsure():
     model = MixtureOfExpertsRegressor(2, **QUICK).fit(X, y)
     near, far = model.predict_dist([[-0.5], [8.0]]).std
     assert np.isfinite(far) and far > 5 * near
+
+
+def test_ratings_have_no_density_without_bound():
+    """N(0, δ²/12) has the density 1.38/δ at its centre, and δ is one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 1))
+    y = np.round(5 + 0.8 * X[:, 0] + 0.3 * rng.normal(size=120))
+    model = MixtureOfExpertsRegressor(4, **QUICK).fit(X, y)
+    assert (np.diff(model.bound_) >= 0).all()
+    assert model.predict_dist(X).log_prob(y).max() < np.log(1.4)
+    # Copies, whether by rows or by weights, are ties.
+    assert rounding_variance(np.array([0.0, 3.0]), np.array([5.0, 1.0])) == pytest.approx(0.75)
+    assert rounding_variance(np.arange(5.0), np.ones(5)) == 0.0 == rounding_variance(np.ones(5), np.ones(5))
 
 
 def test_more_columns_than_rows():

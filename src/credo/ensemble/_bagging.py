@@ -153,7 +153,7 @@ class Bagging(Estimator):
         return list(bags)
 
     def _inner(self) -> Any:
-        return self.estimator
+        raise NotImplementedError
 
     def _check_arguments(self) -> None:
         """Raise an error for wrong constructor arguments."""

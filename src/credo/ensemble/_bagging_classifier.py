@@ -13,6 +13,7 @@ from credo.ensemble._base import class_probabilities, labelled_rows
 from credo.ensemble._bootstrap import Bag
 from credo.ensemble._diagnosis import ErrorSums
 from credo.estimator import Classifier, choice
+from credo.trees import DecisionTreeClassifier
 
 Array = NDArray[np.float64]
 
@@ -27,8 +28,8 @@ class BaggingClassifier(Bagging, Classifier):
 
     Parameters
     ----------
-    estimator : classifier
-        Any, pipelines included.
+    estimator : classifier, optional
+        Any, pipelines included; by default a tree that isn't pruned, `DecisionTreeClassifier(pruning=0.0)`.
     n_estimators : int, default 50
         M.
     voting : {"soft", "hard"}, default "soft"
@@ -54,11 +55,10 @@ class BaggingClassifier(Bagging, Classifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.tree import DecisionTreeClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))
     >>> y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=200) > 0
-    >>> model = BaggingClassifier(DecisionTreeClassifier(), n_estimators=20, random_state=0).fit(X, y)
+    >>> model = BaggingClassifier(n_estimators=20, random_state=0).fit(X, y)
     >>> found = model.diagnosis()
     >>> bool(found.committee_error_rate < found.member_error_rate)
     True
@@ -68,7 +68,7 @@ class BaggingClassifier(Bagging, Classifier):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Any = None,
         *,
         n_estimators: int = 50,
         voting: str = "soft",
@@ -83,6 +83,9 @@ class BaggingClassifier(Bagging, Classifier):
 
     def _check_arguments(self) -> None:
         choice("voting", self.voting, ("soft", "hard"))
+
+    def _inner(self) -> Any:
+        return DecisionTreeClassifier(pruning=0.0) if self.estimator is None else self.estimator
 
     def _training(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None

@@ -16,6 +16,7 @@ from credo.ensemble._diagnosis import ErrorSums
 from credo.ensemble._members import dist_of, mixture_of, require_distribution, variance_parts
 from credo.estimator import Regressor, check_positive
 from credo.metrics import point
+from credo.trees import DecisionTreeRegressor
 
 Array = NDArray[np.float64]
 
@@ -35,9 +36,10 @@ class BaggingRegressor(Bagging, Regressor):
 
     Parameters
     ----------
-    estimator : regressor
-        Any, pipelines included. If it predicts no distribution, its errors are taken as normal, with a standard
-        deviation that is estimated from the errors out of bag.
+    estimator : regressor, optional
+        Any, pipelines included; by default a tree that isn't pruned, `DecisionTreeRegressor(pruning=0.0)`. If it
+        predicts no distribution, its errors are taken as normal, with a standard deviation that is estimated from the
+        errors out of bag.
     n_estimators : int, default 50
         M.
     n_jobs : int, optional
@@ -62,11 +64,10 @@ class BaggingRegressor(Bagging, Regressor):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.tree import DecisionTreeRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, size=(200, 1))
     >>> y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=200)
-    >>> model = BaggingRegressor(DecisionTreeRegressor(), n_estimators=20, random_state=0).fit(X, y)
+    >>> model = BaggingRegressor(n_estimators=20, random_state=0).fit(X, y)
     >>> found = model.diagnosis()
     >>> bool(found.committee_error < found.member_error)
     True
@@ -77,7 +78,7 @@ class BaggingRegressor(Bagging, Regressor):
     noise_std_: float | None  # type: ignore[assignment]
 
     def __init__(
-        self, estimator: Any, *, n_estimators: int = 50, n_jobs: int | None = None, random_state: Any = None
+        self, estimator: Any = None, *, n_estimators: int = 50, n_jobs: int | None = None, random_state: Any = None
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -96,6 +97,9 @@ class BaggingRegressor(Bagging, Regressor):
         """The variance of each row in two parts: the mean variance within members, and that between their means."""
         parts = self._parts(self._predict_rows(X), latent=False)
         return variance_parts(parts, np.full(len(parts), 1.0 / len(parts)))
+
+    def _inner(self) -> Any:
+        return DecisionTreeRegressor(pruning=0.0) if self.estimator is None else self.estimator
 
     def _training(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Any, Array, Array | None]:
         return target_rows(self, X, y, sample_weight)
