@@ -18,10 +18,10 @@ from collections import Counter
 from functools import cache
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from tests.contracts.estimators import classifiers, regressors
 
-from credo.estimator import FitWarning, Regressor
+from credo.estimator import FitWarning
 from credo.linalg import NotPositiveDefiniteError
 
 # What the interpreter, NumPy or LAPACK would say; an error in words says what to do instead.
@@ -122,7 +122,7 @@ def problem(seed):
     everyone = models()
     model = clone(everyone[int(rng.integers(len(everyone)))])
     X = table(rng)
-    y = targets(rng, X) if isinstance(model, Regressor) else labels(rng, X)
+    y = targets(rng, X) if is_regressor(model) else labels(rng, X)
     if rng.random() < 0.15:
         # Each row with every label, or with several targets.
         X, y = np.vstack([X, X]), np.concatenate([y, np.roll(y, 1)])
@@ -168,7 +168,7 @@ def attempt(seed):
 
 def _checked(model, X):
     """What isn't finite in the answers of a fitted model."""
-    if isinstance(model, Regressor):
+    if is_regressor(model):
         parts = {"predict": model.predict(X)}
         dist = model.predict_dist(X)
         # A Student-t of one degree of freedom or fewer has neither mean nor standard deviation, but quantiles.

@@ -35,9 +35,11 @@ VARIANTS = {
         {"search": "gibbs", "random_state": 0, "n_draws": 100},
     ],
     "ModelAverage": [{"weights": "stacking"}],
-    "DecisionTreeClassifier": [{"pruning": 0.05, "min_leaf": 5.0}],
+    "DecisionTreeClassifier": [{"pruning": 0.05, "min_leaf": 5.0, "prior_strength": 5.0}],
     "DecisionTreeRegressor": [{"pruning": 0.0}],
-    "AdaBoostClassifier": [{"calibrate": False}],
+    "AdaBoostClassifier": [
+        {"estimator": credo.DecisionTreeClassifier(max_depth=1, pruning=0.0, prior_strength=1e-3), "n_rounds": 15},
+    ],
     "MixtureOfExpertsRegressor": [{"n_experts": 2}],
     "MixtureOfExpertsClassifier": [{"n_experts": 2, "gate": "hierarchical"}],
     "TransformedTarget": [{"transformation": "yeo-johnson"}],

@@ -162,7 +162,9 @@ def test_lives_in_pipelines_and_searches(model):
         "learning_rate": [1e-9, 0.1],
         "prior_inclusion": [1e-100, 0.5],
         "prior_strength": [1e6, None],
+        "n_experts": [8, 1],
         "estimator": [credo.BayesianLinearRegression(1e9), credo.BayesianLinearRegression()],
+        "estimators": [[("only", credo.BayesianLinearRegression(alpha))] for alpha in (1e9, "evidence")],
     }
     name = next(name for name in choices if hasattr(model, name))
     search = GridSearchCV(clone(model), {name: choices[name]}, cv=2).fit(X, y)

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+import credo
 import credo.plots as plots
 from credo.distributions import Categorical, Normal
-from credo.ensemble import AdaBoostClassifier
+from credo.ensemble import AdaBoostClassifier, BaggingRegressor, MixtureOfExpertsRegressor
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LogisticRegression
@@ -56,6 +57,9 @@ def fitted():
         "bayes": BayesianLogisticRegression().fit(two, labels),
         "curve": BayesianLogisticRegression().fit(X.iloc[:, :1], labels),
         "tree": DecisionTreeClassifier().fit(two, labels),
+        "bagged": BaggingRegressor(BayesianLinearRegression(), n_estimators=3, random_state=0).fit(X.iloc[:, :1], y),
+        "experts": MixtureOfExpertsRegressor(2, n_restarts=0, tol=1e-2, random_state=0).fit(two, y),
+        "search": credo.search_kernel(X.iloc[:30, :1], y[:30], budget=2, random_state=0),
         "boosted": AdaBoostClassifier(n_rounds=3, calibrate=False).fit(two, labels),
         "classes": GPClassifier(hyperparameters="fixed").fit(two, labels),
     }
@@ -72,6 +76,7 @@ def classes(n):
 
 DRAWINGS = {
     "adaboost_rounds": lambda m, name, ax: plots.adaboost_rounds(m["boosted"], m["two"], m["labels"], n=20, ax=ax),
+    "bagged_curves": lambda m, name, ax: plots.bagged_curves(m["bagged"], m["X"].iloc[:, :1], m["y"], ax=ax),
     "band": lambda m, name, ax: plots.band(np.arange(3.0), Normal(np.zeros(3), np.ones(3)), name=name, ax=ax),
     "bars": lambda m, name, ax: plots.bars(NAMES, np.arange(len(NAMES)) + 1.0, label=name, ax=ax),
     "coefficient_density": lambda m, name, ax: plots.coefficient_density(m["subsets"], ax=ax),
@@ -79,8 +84,10 @@ DRAWINGS = {
     "coefficients": lambda m, name, ax: plots.coefficients(
         NAMES, np.ones(len(NAMES)), lower=np.zeros(len(NAMES)), upper=np.full(len(NAMES), 2.0), label=name, ax=ax
     ),
+    "components": lambda m, name, ax: plots.components(m["search"], ax=ax),
     "confusion": lambda m, name, ax: plots.confusion(classes(20), classes(20)[::-1], ax=ax),
     "decision_regions": lambda m, name, ax: plots.decision_regions(m["logistic"], m["two"], m["labels"], n=20, ax=ax),
+    "expert_regions": lambda m, name, ax: plots.expert_regions(m["experts"], m["two"], m["y"], ax=ax),
     "inclusions": lambda m, name, ax: plots.inclusions(m["subsets"], ax=ax),
     "next_points": lambda m, name, ax: plots.next_points(m["line"], m["X"].iloc[:, :1], name=name, ax=ax),
     "over_time": lambda m, name, ax: plots.over_time(
@@ -95,6 +102,7 @@ DRAWINGS = {
     "sigmoid": lambda m, name, ax: plots.sigmoid(m["curve"], m["X"].iloc[:, 0], m["labels"], name=name, ax=ax),
     "top_models": lambda m, name, ax: plots.top_models(m["subsets"], ax=ax),
     "tree": lambda m, name, ax: plots.tree(m["tree"], ax=ax),
+    "weights_by_rows": lambda m, name, ax: plots.weights_by_rows([1, 2], [[0.5, 0.5]] * 2, NAMES[:2], ax=ax),
     "weight_posterior": lambda m, name, ax: plots.weight_posterior(m["linear"], ax=ax),
 }
 

@@ -23,6 +23,8 @@ Indices = NDArray[np.intp]
 
 # How often a sample that has a single class is drawn again.
 _DRAWS = 100
+# The most rows of a bootstrap sample.
+_LARGEST = 2e7
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class Resampling:
         """Samples have as many rows as the table, counted by weight."""
         order = _order(X, codes)
         ends = np.cumsum((np.ones(len(codes)) if weight is None else weight)[order])
+        if ends[-1] > _LARGEST:
+            raise ValueError(
+                f"the weights sum to {ends[-1]:.3g}, and a bootstrap sample would have as many rows: rescale the "
+                "weights so that they sum to the number of observations"
+            )
         return cls(order, ends, max(len(codes), round(float(ends[-1]))))
 
     def counts(self, rng: np.random.Generator) -> Indices:

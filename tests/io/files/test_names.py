@@ -16,6 +16,7 @@ from tests.contracts.estimators import fitted, regressors
 from credo import params
 from credo.features import Polynomial
 from credo.io import ModelFileError, TableModel, load, save
+from credo.io.files.classes import class_named
 from credo.linear import BayesianLinearRegression
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -79,6 +80,7 @@ def test_all_kinds_of_columns_were_looked_at(tmp_path):
 def at_home(kind):
     """The class as if a private module of a room defined it."""
     kind.__module__ = "credo.params._somewhere"
+    class_named.cache_clear()
     return kind
 
 
