@@ -4,10 +4,10 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from tests.reference.twins import Twin
 
-from credo.trees import BoostedTrees, _boosting_jit
+from credo.trees import BoostedTrees, _jit
 
 
-def add_trees(root, left, right, feature, threshold, missing_left, value, X, F):
+def add_trees(left, right, feature, threshold, missing_left, root, value, X, F):
     """All rows walk down each tree together."""
     for t, start in enumerate(root):
         node = np.full(len(X), start)
@@ -26,18 +26,8 @@ def calls():
         HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=3).fit(X, y),
         HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=3).fit(X, np.digitize(y, [-1.0, 1.0])),
     ):
-        t = BoostedTrees.of(model)
-        yield (
-            t.root,
-            t.left,
-            t.right,
-            t.feature,
-            t.threshold,
-            t.missing_left,
-            t.value,
-            X,
-            np.zeros((60, len(t.baseline))),
-        )
+        trees = BoostedTrees.of(model)
+        yield *trees.splits, trees.root, trees.value, X, np.zeros((60, len(trees.baseline)))
 
 
-TWINS = [Twin(_boosting_jit.add_trees, add_trees, list(calls()), rtol=0.0)]
+TWINS = [Twin(_jit.add_trees, add_trees, list(calls()), rtol=0.0)]

@@ -14,12 +14,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.ensemble._rounds import Boosted, boost, require_weights
 from credo.ensemble._votes import VoteScale
-from credo.estimator import Classifier, FitWarning, Result, choice, interval_level, merge_equal_rows, positive_integer
+from credo.estimator import (
+    Classifier,
+    FitWarning,
+    Result,
+    choice,
+    even_folds,
+    interval_level,
+    merge_equal_rows,
+    positive_integer,
+)
 from credo.frames import Table
 from credo.linalg import parallel_map
 from credo.notices import warn
 from credo.trees import DecisionStump
-from credo.trees._grow import even_folds
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -85,6 +85,20 @@ def merge_equal_rows(table: Array, weight: Array) -> tuple[Index, Index, Array]:
     return order[np.append(True, new)], which, np.bincount(which, weight).astype(np.float64)
 
 
+def even_folds(strata: NDArray[Any], n_folds: int, seed: Any = 0) -> Index:
+    """A random fold for each row, such that the rows of each stratum are spread evenly over the folds.
+
+    >>> even_folds(np.array([0, 0, 1, 1, 1, 1]), 2).tolist()
+    [1, 0, 1, 0, 0, 1]
+    """
+    key = np.random.default_rng(seed).permutation(len(strata))
+    fold = np.empty(len(strata), dtype=np.intp)
+    for value in np.unique(strata):
+        rows = np.flatnonzero(strata == value)
+        fold[rows[np.argsort(key[rows])]] = (np.arange(len(rows)) + key[rows].min()) % n_folds
+    return fold
+
+
 def observed(y: Any) -> Any:
     """y as numbers; a missing value raises an error that names its row."""
     values = with_gaps(y)

@@ -90,13 +90,3 @@ class Sample:
         # An infinite rank sends all rows with a value to the left, and those without one to the right.
         cuts = np.where(np.isfinite(rank), np.where(middle >= high, low, middle), np.finfo(np.float64).max)
         return np.where(split, cuts, 0.0)
-
-
-def even_folds(strata: NDArray[Any], n_folds: int) -> Index:
-    """A fold for each row, drawn at random with a fixed seed; the rows of each stratum are spread evenly."""
-    key = np.random.default_rng(0).permutation(len(strata))
-    fold = np.empty(len(strata), dtype=np.intp)
-    for value in np.unique(strata):
-        rows = np.flatnonzero(strata == value)
-        fold[rows[np.argsort(key[rows])]] = (np.arange(len(rows)) + key[rows].min()) % n_folds
-    return fold

@@ -13,19 +13,45 @@ TIE = 1e-12
 
 
 @njit(nogil=True, cache=True)
+def _leaf(
+    node: int, left: Index, right: Index, feature: Index, threshold: Array, missing_left: NDArray[np.bool_], x: Array
+) -> int:
+    """The leaf below a node for a row x: left where x ≤ threshold. A leaf has no left child: left < 0."""
+    while left[node] >= 0:
+        value = x[feature[node]]
+        goes_left = missing_left[node] if np.isnan(value) else value <= threshold[node]
+        node = left[node] if goes_left else right[node]
+    return node
+
+
+@njit(nogil=True, cache=True)
 def find_leaves(
     left: Index, right: Index, feature: Index, threshold: Array, missing_left: NDArray[np.bool_], X: Array
 ) -> Index:
-    """The leaf of each row of X: left where x ≤ threshold. A leaf has no left child: left < 0."""
+    """The leaf of each row of X, from the first node on."""
     found = np.empty(X.shape[0], dtype=np.intp)
     for i in range(X.shape[0]):
-        node = 0
-        while left[node] >= 0:
-            x = X[i, feature[node]]
-            goes_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
-            node = left[node] if goes_left else right[node]
-        found[i] = node
+        found[i] = _leaf(0, left, right, feature, threshold, missing_left, X[i])
     return found
+
+
+@njit(nogil=True, cache=True)
+def add_trees(
+    left: Index,
+    right: Index,
+    feature: Index,
+    threshold: Array,
+    missing_left: NDArray[np.bool_],
+    root: Index,
+    value: Array,
+    X: Array,
+    F: Array,
+) -> None:
+    """Add the value of each row's leaf in every tree to F: tree t belongs to column t modulo the columns of F."""
+    n_outputs = F.shape[1]
+    for i in range(X.shape[0]):
+        for t in range(len(root)):
+            F[i, t % n_outputs] += value[_leaf(root[t], left, right, feature, threshold, missing_left, X[i])]
 
 
 @njit(nogil=True, cache=True)

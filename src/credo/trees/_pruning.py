@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.deadlines import check
-from credo.trees._grow import Sample, even_folds
+from credo.estimator import even_folds
+from credo.trees._grow import Sample
 from credo.trees._tree import Array, Index, Tree
 
 N_FOLDS = 5

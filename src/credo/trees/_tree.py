@@ -1,4 +1,4 @@
-"""The nodes of a fitted tree: finding leaves, rules as text."""
+"""The nodes of fitted trees: finding leaves, pruning, rules as text."""
 
 from __future__ import annotations
 
@@ -16,17 +16,14 @@ Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Tree:
-    """The nodes of a binary tree; the first is the root, and children come after their parents.
+class Nodes:
+    """The nodes of binary trees; children come after their parents.
 
     Parameters
     ----------
     left, right : indices of the children, −1 in leaves
     feature, threshold : a row goes left where X[:, feature] ≤ threshold
     missing_left : where rows go whose value is missing
-    weight : total weight of the training rows in each node
-    value : shape (n_nodes, k): the weight of each class, or the mean and the sum of squares around it
-    risk : impurity of a node times its share of the rows
     """
 
     left: Index
@@ -34,15 +31,9 @@ class Tree:
     feature: Index
     threshold: Array
     missing_left: NDArray[np.bool_]
-    weight: Array
-    value: Array
-    risk: Array
 
     def _check_state(self) -> None:
-        sizes = check_shapes(
-            self, left="n", right="n", feature="n", threshold="n", missing_left="n", weight="n", value="n k", risk="n"
-        )
-        check_positive(self, "weight", zero=True)
+        sizes = check_shapes(self, left="n", right="n", feature="n", threshold="n", missing_left="n")
         split = self.left >= 0
         parents = np.flatnonzero(split)
         children = np.concatenate([self.left[split], self.right[split]])
@@ -59,6 +50,33 @@ class Tree:
         return self.left < 0
 
     @property
+    def splits(self) -> tuple[Index, Index, Index, Array, NDArray[np.bool_]]:
+        """The arrays by which rows find their leaves."""
+        return self.left, self.right, self.feature, self.threshold, self.missing_left
+
+
+@dataclass(frozen=True)
+class Tree(Nodes):
+    """One tree, whose first node is the root.
+
+    Parameters
+    ----------
+    left, right, feature, threshold, missing_left : as in `Nodes`
+    weight : total weight of the training rows in each node
+    value : shape (n_nodes, k): the weight of each class, or the mean and the sum of squares around it
+    risk : impurity of a node times its share of the rows
+    """
+
+    weight: Array
+    value: Array
+    risk: Array
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_shapes(self, {"n": len(self.left)}, weight="n", value="n k", risk="n")
+        check_positive(self, "weight", zero=True)
+
+    @property
     def depth(self) -> int:
         """The longest path from the root to a leaf."""
         level = np.zeros(len(self.left), dtype=np.intp)
@@ -68,7 +86,7 @@ class Tree:
 
     def find_leaves(self, X: Array) -> Index:
         """The leaf of each row."""
-        return find_leaves(self.left, self.right, self.feature, self.threshold, self.missing_left, X)
+        return find_leaves(*self.splits, X)
 
     def pruned(self, alpha: float) -> Tree:
         """The subtree with the smallest total risk plus alpha for each leaf (cost-complexity pruning)."""
@@ -99,8 +117,7 @@ class Tree:
         """The share of each column in the decrease of the risk."""
         split = ~self.is_leaf
         gain = self.risk[split] - self.risk[self.left[split]] - self.risk[self.right[split]]
-        total = np.bincount(self.feature[split], np.maximum(gain, 0.0), minlength=n_features)
-        return total / total.sum() if total.sum() > 0 else np.zeros(n_features)
+        return shares(self.feature[split], np.maximum(gain, 0.0), n_features)
 
     def rules(self, names: Sequence[str], had_missing: NDArray[np.bool_], describe: Callable[[int], str]) -> str:
         """The tree as indented text, with the description of each leaf; missing values only where there were some."""
@@ -117,3 +134,9 @@ class Tree:
         for child, sign, goes in ((self.left[node], "≤", to_left), (self.right[node], ">", not to_left)):
             yield f"{indent}{names[j]} {sign} {cut}{' or missing' if goes and had_missing[j] else ''}"
             yield from self._lines(int(child), indent + "│  ", names, had_missing, describe)
+
+
+def shares(feature: Index, gain: Array, n_features: int) -> Array:
+    """The share of each column in the sum of the gains; all zero if there are none."""
+    total = np.bincount(feature, gain, minlength=n_features).astype(np.float64)
+    return total / total.sum() if total.sum() > 0 else total

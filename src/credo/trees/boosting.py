@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import Distribution, Normal
 from credo.estimator import (
     Classifier,
+    Estimator,
     Regressor,
     Result,
     check_positive,
@@ -39,20 +40,28 @@ _PARAMETERS = """max_rounds : int, default 300
         Penalty on the squared values of leaves."""
 
 
-class _Boosting:
+class _Boosting(Estimator):
     """What both tasks share: parameters, state and the summary."""
 
     trees_: BoostedTrees
     feature_importances_: Array
-    n_features_in_: int
-    max_rounds: int
-    learning_rate: float
-    max_leaves: int
-    min_leaf: int | None
-    l2: float
-    result_: Result
 
     _accepts_nan = True
+
+    def __init__(
+        self,
+        *,
+        max_rounds: int = 300,
+        learning_rate: float = 0.1,
+        max_leaves: int = 8,
+        min_leaf: int | None = None,
+        l2: float = 0.0,
+    ) -> None:
+        self.max_rounds = max_rounds
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_leaf = min_leaf
+        self.l2 = l2
 
     def _check_trees(self, n_outputs: int) -> None:
         check_shapes(self.trees_, {"k": n_outputs}, baseline="k")
@@ -81,7 +90,7 @@ class _Boosting:
 
     def _lines(self) -> list[tuple[str, Any]]:
         check_is_fitted(self)
-        names, share = self._feature_names(), self.feature_importances_  # type: ignore[attr-defined]
+        names, share = self._feature_names(), self.feature_importances_
         order = np.argsort(-share, kind="stable")[:20]
         leaves = float((self.trees_.left < 0).sum()) / max(1, len(self.trees_.root))
         lines = [("rounds", self.trees_.n_rounds), ("leaves of a tree, mean", leaves)]
@@ -119,21 +128,6 @@ class BoostedTreesRegressor(_Boosting, Regressor):
     mean_: float
     scale_: float
     noise_std_: float
-
-    def __init__(
-        self,
-        *,
-        max_rounds: int = 300,
-        learning_rate: float = 0.1,
-        max_leaves: int = 8,
-        min_leaf: int | None = None,
-        l2: float = 0.0,
-    ) -> None:
-        self.max_rounds = max_rounds
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.min_leaf = min_leaf
-        self.l2 = l2
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -211,21 +205,6 @@ class BoostedTreesClassifier(_Boosting, Classifier):
     >>> model.predict([[0.5, 0.5], [-0.5, 0.5]]).tolist()
     ['same', 'other']
     """
-
-    def __init__(
-        self,
-        *,
-        max_rounds: int = 300,
-        learning_rate: float = 0.1,
-        max_leaves: int = 8,
-        min_leaf: int | None = None,
-        l2: float = 0.0,
-    ) -> None:
-        self.max_rounds = max_rounds
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.min_leaf = min_leaf
-        self.l2 = l2
 
     def _check_state(self) -> None:
         super()._check_state()
