@@ -39,3 +39,11 @@ def collected() -> Iterator[list[Warning]]:
         yield found
     finally:
         _collector.reset(token)
+
+
+def on_one_line(error: BaseException) -> str:
+    """The message of an error on one line, preceded by its type unless that is ValueError or TypeError."""
+    text = " ".join(str(error).split())
+    if isinstance(error, ValueError | TypeError) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

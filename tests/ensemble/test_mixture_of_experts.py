@@ -1,5 +1,7 @@
 """Mixtures of experts: known truths, equivalences with single models, the bound, and bad input."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.special import log_softmax
@@ -9,12 +11,13 @@ from sklearn.linear_model import Ridge as SklearnRidge
 import credo
 from credo.distributions import Mixture, StudentT
 from credo.ensemble import Gate, MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
-from credo.ensemble._expert_em import Task, climb, step
+from credo.ensemble._expert_em import Task, first_step, step
 from credo.ensemble._expert_mixture import rounding_variance
 from credo.ensemble._experts import INTERCEPT, NOISE_PRIOR, LinearExperts, LogitExperts
 from credo.ensemble._gate import softmax_steps
 from credo.estimator import ConvergenceWarning
 from credo.io import ModelFileError
+from credo.learning.em import Ascent
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression
 from credo.notices import collected
 
@@ -95,12 +98,13 @@ def test_the_evidence_of_one_expert_is_its_bound():
     task = Task(phi, y, np.ones(20), np.ones(3))
     start = LinearExperts.start(1, 3)
     gate = Gate.uniform(1, 3, hierarchical=False)
-    fit = climb(task, step(task, start, gate, np.ones((20, 1))), max_iter=500, tol=1e-15)
-    rho = fit.experts.precision
+    first = first_step(task, start, gate, np.ones((20, 1)))
+    path = Ascent(first, (first.value,)).continued(partial(step, task), max_iter=500, goal=2e-14)
+    rho = path.end.experts.precision
     single = BayesianLinearRegression(
         rho, noise_precision="conjugate", noise_prior=NOISE_PRIOR, fit_intercept=False
     ).fit(phi * [1, 1, np.sqrt(rho / INTERCEPT)], y)  # fmt: skip
-    assert fit.bounds[-1] == pytest.approx(single.log_evidence_ + np.log(rho) - 0.01 * rho, abs=1e-6)
+    assert path.values[-1] == pytest.approx(single.log_evidence_ + np.log(rho) - 0.01 * rho, abs=1e-6)
 
 
 def test_one_logistic_expert_is_a_bayesian_logistic_regression():
@@ -148,11 +152,11 @@ def test_the_steps_of_em_raise_the_bound_before_it_is_clipped():
         (task, LinearExperts.start(3, 2)),
         (codes, LogitExperts.start(3, 2, n_classes=2, precision=1.0)),
     ):
-        fit = step(one, experts, Gate.uniform(3, 2, hierarchical=False), shares)
+        fit = first_step(one, experts, Gate.uniform(3, 2, hierarchical=False), shares)
         bounds = []
         for _ in range(40):
-            fit = step(one, fit.experts, fit.gate, fit.shares)
-            bounds += fit.bounds
+            fit = step(one, fit)
+            bounds.append(fit.value)
         assert np.diff(bounds).min() > -1e-9
 
 

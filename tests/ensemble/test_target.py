@@ -184,7 +184,7 @@ def test_what_can_t_be_fitted_is_refused_in_words():
         TransformedTarget(transformation=Log()).fit(X, np.where(np.arange(len(y)) == 3, 0.0, y))
     with pytest.raises(ValueError, match=r"transformation must be 'auto', 'identity', .* got 'sqrt'"):
         TransformedTarget(transformation="sqrt").fit(X, y)
-    with pytest.raises(ValueError, match="NoWeights takes no sample_weight"):
+    with pytest.raises(ValueError, match=r"NoWeights\.fit takes no sample_weight: use another estimator"):
         TransformedTarget(NoWeights()).fit(X, y, np.ones(len(y)))
 
 

@@ -6,9 +6,10 @@ from scipy import stats
 from scipy.linalg import expm
 from scipy.special import expit, gammaln, logsumexp, multigammaln
 
+from credo.learning.em import best_ascent
 from credo.mixtures import Components, GaussianMixture, StudentTMixture, average_densities
 from credo.mixtures._components import Prior
-from credo.mixtures._em import Problem, begin, climb
+from credo.mixtures._em import Problem
 from credo.mixtures._laplace import curvature, log_evidence
 
 TIGHT = {"tol": 1e-11, "max_iter": 5000}
@@ -66,15 +67,15 @@ def two_groups(n=120):
 
 def mode(x, k, df, full=True, d=1):
     problem = Problem(x, np.ones(len(x)), k, Prior.weak(k, d, full=full), full, df)
-    path = begin(problem, problem.start(np.random.default_rng(0)))
-    return problem, climb(problem, path, max_iter=20000, tol=1e-14)
+    start = problem.at(problem.start(np.random.default_rng(0)))
+    return problem, best_ascent([start], problem.step, max_iter=20000, goal=1e-14 * len(x), n_short=0).end
 
 
 @pytest.mark.parametrize("df", [np.inf, 1.0, None], ids=["normal", "Cauchy", "learned df"])
 def test_two_components_against_importance_sampling(df):
     """In one column, all five (seven) parameters drawn from a Student-t around one mode; the modes number 2!."""
-    problem, path = mode(two_groups(), 2, df)
-    H, parts = curvature(problem, path), path.parts
+    problem, fit = mode(two_groups(), 2, df)
+    H, parts = curvature(problem, fit), fit.parts
     rng, n, size = np.random.default_rng(0), 3000, len(H)
     root = np.linalg.inv(np.linalg.cholesky(H)).T
     z = rng.standard_normal((n, size)) / np.sqrt(rng.chisquare(6, n) / 6)[:, None]
@@ -94,7 +95,7 @@ def test_two_components_against_importance_sampling(df):
     prior += (stats.invgamma.logpdf(s**2, 1.5, scale=0.5 / 4) + np.log(s**2)).sum(axis=1)
     prior += (stats.gamma.logpdf(nu, 2, scale=10) + np.log(nu)).sum(axis=1) if df is None else 0.0
     exact = logsumexp(rows + prior - proposal) - np.log(n)
-    assert log_evidence(problem, path) == pytest.approx(exact, abs=0.25)
+    assert log_evidence(problem, fit) == pytest.approx(exact, abs=0.25)
 
 
 def moved(parts, step, *, learns):
@@ -122,14 +123,14 @@ def moved(parts, step, *, learns):
 def test_the_curvature_is_that_of_finite_differences(df, full):
     rng = np.random.default_rng(0)
     X = standardized(np.vstack([stats.t(4).rvs((40, 2), random_state=rng), rng.normal(3, 1, (25, 2))]))
-    problem, path = mode(X, 2, df, full, d=2)
-    H, step = curvature(problem, path), 1e-3
+    problem, fit = mode(X, 2, df, full, d=2)
+    H, step = curvature(problem, fit), 1e-3
 
     def value(*moves):
         point = np.zeros(len(H))
         for place, size in moves:
             point[place] += size
-        return problem.evaluate(moved(path.parts, point, learns=df is None))[0]
+        return problem.at(moved(fit.parts, point, learns=df is None)).value
 
     for a in range(len(H)):
         for b in (a, (3 * a + 1) % len(H)):

@@ -15,7 +15,7 @@ log scores; `Committee`, different models with equal weights; `BaggingRegressor`
 fitted to bootstrap samples; `Diagnosis`, the errors of members and of their average; `Conformal`, which gives any
 regressor a predictive distribution and any classifier calibrated probabilities; `AdaBoostClassifier`,
 which boosts any classifier that takes weights; `MixtureOfExpertsRegressor` and `MixtureOfExpertsClassifier`. `Boosted`,
-`Calibration`, `Gate`, `LinearExperts`, `Residuals` and `VoteScale` are attributes of fitted models: their names are
+`Calibration`, `Gate`, `LinearExperts`, `Residuals` and `ScoreScaling` are attributes of fitted models: their names are
 part of the file format.
 
 Not here: the transformations and the distributions that they lead to (`credo.distributions`), comparing models
@@ -27,6 +27,7 @@ from credo.ensemble._average import Committee, ModelAverage
 from credo.ensemble._bagging_classifier import BaggingClassifier
 from credo.ensemble._bagging_regressor import BaggingRegressor
 from credo.ensemble._calibration import Calibration as Calibration
+from credo.ensemble._calibration import ScoreScaling as ScoreScaling
 from credo.ensemble._choice import choose_transform
 from credo.ensemble._conformal import Conformal
 from credo.ensemble._diagnosis import Diagnosis
@@ -35,7 +36,6 @@ from credo.ensemble._gate import Gate as Gate
 from credo.ensemble._residuals import Residuals as Residuals
 from credo.ensemble._rounds import Boosted as Boosted
 from credo.ensemble._target import TransformedTarget
-from credo.ensemble._votes import VoteScale as VoteScale
 from credo.ensemble.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 
 __all__ = [

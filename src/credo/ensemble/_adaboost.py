@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.ensemble._rounds import Boosted, boost, require_weights
-from credo.ensemble._votes import VoteScale
+from credo.ensemble._calibration import ScoreScaling
+from credo.ensemble._rounds import Boosted, boost
 from credo.estimator import (
     Classifier,
     FitWarning,
     Result,
+    check_shapes,
     choice,
     even_folds,
     interval_level,
@@ -78,7 +79,7 @@ class AdaBoostClassifier(Classifier):
     boosted_ : Boosted
         The learners and the weights α of their votes.
     errors_ : ε of each round
-    scale_ : VoteScale
+    calibration_ : ScoreScaling
         a and b of the probabilities.
     log_losses_ : held-out log loss after each round that was looked at, `stages_` (with early stopping)
     weights_ : weights of the rows with which each round starts, summing to one (with `keep_weights`)
@@ -98,7 +99,7 @@ class AdaBoostClassifier(Classifier):
 
     boosted_: Boosted
     errors_: NDArray[np.float64]
-    scale_: VoteScale
+    calibration_: ScoreScaling
     log_losses_: NDArray[np.float64]
     stages_: NDArray[np.intp]
     weights_: NDArray[np.float64]
@@ -134,8 +135,7 @@ class AdaBoostClassifier(Classifier):
         if not isinstance(self.estimator, BaseEstimator | None):
             raise ValueError("estimator must be an estimator")
         self.boosted_.check(self.n_features_in_, self.classes_)
-        if len(self.scale_.bias) != len(self.classes_):
-            raise ValueError("scale_ is of another number of classes")
+        check_shapes(self.calibration_, {"k": len(self.classes_)}, bias="k")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""
@@ -160,10 +160,10 @@ class AdaBoostClassifier(Classifier):
             self._stop_early(rows[held], codes[held], weight[held])
         else:
             (self.boosted_, self.errors_, kept), *found = parallel_map(job, [(slice(None), None), *folds])
-            self.scale_ = VoteScale.uncalibrated(len(self.classes_), self.boosted_.total)
+            self.calibration_ = ScoreScaling.identity(len(self.classes_))
             if found:
                 F, at = np.concatenate([votes for *_, votes in found]), np.concatenate([held for _, held in folds])
-                self.scale_ = VoteScale.fitted(F, codes[at], weight[at], self.boosted_.total)
+                self.calibration_ = ScoreScaling.fitted(F, codes[at], weight[at])
         if self.keep_weights:
             self.weights_ = kept[: len(self.errors_)]
         if self.boosted_.stumps is not None:
@@ -177,7 +177,8 @@ class AdaBoostClassifier(Classifier):
 
     def decision_function(self, X: ArrayLike) -> Array:
         """a F + b: of the second of two classes against the first, shape (n_samples,); of every class where more."""
-        return self._scores(self.scale_.scores(self.votes(X)))
+        scores = self.calibration_.scaled(self.votes(X))
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Array:
         """The share of the votes for the label minus the largest share for another class: from −1 to 1."""
@@ -200,10 +201,10 @@ class AdaBoostClassifier(Classifier):
         return self.boosted_.staged_votes(self._predict_rows(X), len(self.classes_))
 
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[Array]:
-        """Probabilities after each round, on the scale of the last."""
-        parts = np.cumsum(self.boosted_.alpha)
-        for part, F in zip(parts, self.staged_votes(X), strict=True):
-            yield softmax(self.scale_.scores(F, float(part)), axis=1)
+        """Probabilities after each round, calibrated as the last ones, with the bias in proportion to Σ α."""
+        shares = np.cumsum(self.boosted_.alpha) / (self.boosted_.total or 1.0)
+        for share, F in zip(shares, self.staged_votes(X), strict=True):
+            yield softmax(self.calibration_.scaled(F, float(share)), axis=1)
 
     def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
         """Labels after each round."""
@@ -224,8 +225,8 @@ class AdaBoostClassifier(Classifier):
             ("error of the first learner", float(self.errors_[0])),
             ("error of the last learner (weighted)", float(self.errors_[-1])),
             ("sum of the weights of the votes", self.boosted_.total),
-            ("slope of the calibration", self.scale_.slope),
-            *((f"bias of {label}", float(bias)) for label, bias in zip(self.classes_, self.scale_.bias, strict=True)),
+            ("slope of the calibration", self.calibration_.slope),
+            *((f"bias of {label}", float(b)) for label, b in zip(self.classes_, self.calibration_.bias, strict=True)),
         ]
         if hasattr(self, "feature_importances_"):
             shares = zip(self._feature_names(), self.feature_importances_, strict=True)
@@ -233,11 +234,7 @@ class AdaBoostClassifier(Classifier):
         return Table.of_estimates("AdaBoost", lines, notes=(self.result_.message,))
 
     def _probabilities(self, rows: Array) -> Array:
-        return softmax(self.scale_.scores(self.boosted_.votes(rows, len(self.classes_))), axis=1)
-
-    @staticmethod
-    def _scores(scores: Array) -> Array:
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        return softmax(self.calibration_.scaled(self.boosted_.votes(rows, len(self.classes_))), axis=1)
 
     def _codes(self, y: ArrayLike) -> Index:
         check_is_fitted(self)
@@ -251,11 +248,10 @@ class AdaBoostClassifier(Classifier):
         positive_integer("n_rounds", self.n_rounds)
         for name in ("calibrate", "early_stopping", "keep_weights"):
             choice(name, getattr(self, name), (True, False))
-        interval_level(self.validation_fraction)
+        interval_level(self.validation_fraction, "validation_fraction")
         learner = DecisionStump() if self.estimator is None else clone(self.estimator)
         if not is_classifier(learner):
             raise ValueError(f"estimator must be a classifier; got {self.estimator!r}")
-        require_weights(learner)
         return learner
 
     def _folds(self, rows: Array, codes: Index, weight: Array) -> list[tuple[Index, Index]]:
@@ -281,19 +277,17 @@ class AdaBoostClassifier(Classifier):
         """Keep the number of rounds with the smallest held-out log loss, each with its own best calibration."""
         n_rounds = len(self.boosted_)
         step = max(1, -(-n_rounds // _EVERY))
-        alpha, losses, scales, stages = np.cumsum(self.boosted_.alpha), [], [], []
+        losses, found, stages = [], [], []
         for m, F in enumerate(self.boosted_.staged_votes(rows, len(self.classes_)), start=1):
             if m % step and m < n_rounds:
                 continue
-            scales.append(VoteScale.fitted(F, codes, weight, float(alpha[m - 1])))
-            losses.append(scales[-1].log_loss(F, codes, weight))
+            found.append(ScoreScaling.fitted(F, codes, weight))
+            losses.append(found[-1].log_loss(F, codes, weight))
             stages.append(m)
         self.log_losses_, self.stages_ = np.array(losses), np.array(stages)
         best = int(np.argmin(self.log_losses_))
         self.boosted_, self.errors_ = self.boosted_.first(stages[best]), self.errors_[: stages[best]]
-        self.scale_ = (
-            scales[best] if self.calibrate else VoteScale.uncalibrated(len(self.classes_), self.boosted_.total)
-        )
+        self.calibration_ = found[best] if self.calibrate else ScoreScaling.identity(len(self.classes_))
 
     def _report(self) -> None:
         n_rounds, stopped = len(self.boosted_), self.boosted_.stopped

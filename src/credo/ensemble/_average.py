@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 
 from credo.distributions import Distribution
 from credo.ensemble._base import Ensemble, class_probabilities, take_columns
-from credo.ensemble._diagnosis import Diagnosis, diagnosis_of_classes, diagnosis_of_numbers
+from credo.ensemble._diagnosis import Diagnosis, ErrorSums
 from credo.ensemble._held_out import by_folds, leave_one_out
 from credo.ensemble._members import (
     Attempt,
@@ -346,13 +346,17 @@ class Committee(WeightedModels):
             unseen = ~np.isin(labels, self.classes_)
             if unseen.any():
                 raise ValueError(f"y has the label {labels[unseen].tolist()[0]!r}, which the committee doesn't know")
-            tables = (class_probabilities(model, rows, self.classes_) for model in self.estimators_)
-            weight = None if sample_weight is None else self._weights(sample_weight, labels[:, None])
-            return diagnosis_of_classes(tables, np.searchsorted(self.classes_, labels), weight, "held-out rows")
-        target = np.asarray(y, dtype=np.float64)
-        weight = None if sample_weight is None else self._weights(sample_weight, target[:, None])
-        means = (point(dist_of(model, rows, latent=False)) for model in self.estimators_)
-        return diagnosis_of_numbers(means, target, weight, "held-out rows")
+            sums = ErrorSums(np.searchsorted(self.classes_, labels), len(self.classes_))
+            for model in self.estimators_:
+                sums.add(class_probabilities(model, rows, self.classes_))
+        else:
+            sums = ErrorSums(np.asarray(y, dtype=np.float64))
+            for model in self.estimators_:
+                sums.add(point(dist_of(model, rows, latent=False)))
+        weight = None if sample_weight is None else self._weights(sample_weight, sums.target)
+        found = sums.diagnosis(weight, "held-out rows")
+        assert found is not None
+        return found
 
     def _weigh(self, attempts: list[Attempt], X: Any, y: NDArray[Any], weight: Array | None) -> None:
         kept = [one for one in attempts if one.error is None]

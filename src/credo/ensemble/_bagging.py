@@ -13,12 +13,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from credo import deadlines
-from credo.ensemble._base import pass_input_tags, take_columns
+from credo.ensemble._base import MetaEstimator, take_columns
 from credo.ensemble._bootstrap import Bag, Resampling, fit_bag
 from credo.ensemble._diagnosis import Diagnosis
 from credo.ensemble._held_out import held_out_points
 from credo.ensemble._members import check_members, result_of, survivors
-from credo.estimator import Classifier, Estimator, positive_integer
+from credo.estimator import Classifier, positive_integer
 from credo.frames import Table
 from credo.linalg import one_blas_thread
 from credo.seeds import generator
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 OUT_OF_BAG = "rows out of bag"
 
 
-class Bagging(Estimator):
+class Bagging(MetaEstimator):
     """What bagged regressors and classifiers share."""
 
     estimator: Any
@@ -44,12 +44,10 @@ class Bagging(Estimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags = get_tags(self._inner()).classifier_tags
-        pass_input_tags(tags, [self._inner()])
         return tags
 
-    @property
-    def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return bool(get_tags(self._inner()).input_tags.sparse)
+    def _estimators(self) -> list[Any]:
+        return [self._inner()]
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -175,10 +173,6 @@ class Bagging(Estimator):
     def _errors(self, points: Array, y: Any) -> Array:
         """Squared errors, or whether the most probable label is wrong; NaN where there is no prediction."""
         raise NotImplementedError
-
-    def _predict_rows(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return X
 
 
 def average(values: Array, share: Array) -> float:

@@ -96,23 +96,17 @@ class BaggingClassifier(Bagging, Classifier):
         self, bags: Sequence[Bag], y: NDArray[Any], weight: Array | None, given: NDArray[np.intp], n_given: int
     ) -> None:
         codes, n_classes = np.searchsorted(self.classes_, y), len(self.classes_)
-        sums, total = ErrorSums(len(y), n_classes), np.zeros((len(y), n_classes))
+        sums = ErrorSums(codes, n_classes)
         for bag in bags:
-            table = self._vote(bag.predicted)
-            error = table.copy()
-            error[np.arange(len(table)), codes[bag.rows]] -= 1.0
-            sums.add(bag.rows, error, (table.argmax(axis=1) != codes[bag.rows]).astype(np.float64))
-            total[bag.rows] += table
-        wrong: Array = (total.argmax(axis=1) != codes).astype(np.float64)
-        self.diagnosis_ = sums.diagnosis(weight, OUT_OF_BAG, wrong)
-        seen = sums.count > 0
+            sums.add(self._vote(bag.predicted), bag.rows)
+        self.diagnosis_ = sums.diagnosis(weight, OUT_OF_BAG)
+        table, seen = sums.mean(), sums.seen
         share = np.ones(len(y))[seen] if weight is None else weight[seen]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            table = total / np.where(seen, sums.count, np.nan)[:, None]
-            log_probs = np.log(table[np.arange(len(y)), codes])[seen]
+        with np.errstate(divide="ignore"):
+            log_probs = np.log(table[np.arange(len(y)), codes][seen])
         self.oob_probabilities_ = np.full((n_given, n_classes), np.nan)
         self.oob_probabilities_[given] = table
-        self.oob_score_ = 1.0 - average(wrong[seen], share)
+        self.oob_score_ = 1.0 - average(sums.committee_wrong()[seen], share)
         self.oob_log_score_ = average(log_probs, share)
 
     def _scores(self) -> list[tuple[str, float]]:

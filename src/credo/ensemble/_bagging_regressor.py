@@ -107,17 +107,16 @@ class BaggingRegressor(Bagging, Regressor):
     def _out_of_bag(
         self, bags: Sequence[Bag], y: Array, weight: Array | None, given: NDArray[np.intp], n_given: int
     ) -> None:
-        sums, variance, log_density = ErrorSums(len(y), 1), np.zeros(len(y)), np.full(len(y), -np.inf)
+        sums, variance, log_density = ErrorSums(y), np.zeros(len(y)), np.full(len(y), -np.inf)
         plain = any(bag.std is None for bag in bags)
         for bag in bags:
-            sums.add(bag.rows, (bag.predicted - y[bag.rows])[:, None])
+            sums.add(bag.predicted, bag.rows)
             if bag.std is not None and bag.log_prob is not None:
                 variance[bag.rows] += bag.std**2
                 log_density[bag.rows] = np.logaddexp(log_density[bag.rows], bag.log_prob)
         self.diagnosis_ = sums.diagnosis(weight, OUT_OF_BAG)
-        seen = sums.count > 0
+        seen, error = sums.seen, sums.mean()[:, 0]
         m = np.where(seen, sums.count, np.nan)
-        error = sums.total[:, 0] / m
         between = np.maximum(sums.squares / m - error**2, 0.0)
         share = np.ones(len(y))[seen] if weight is None else weight[seen]
         self.noise_std_ = _noise_std(bags, y, error[seen], between[seen], share) if plain else None

@@ -27,14 +27,8 @@ def _classifies(model: Any) -> bool:
     return True
 
 
-class Ensemble(Estimator):
-    """A model of other models, whose task, regression or classification, is theirs.
-
-    A subclass defines `fit`, `summary`, `_estimators`, and `_dist` (of validated rows) for regressors and
-    `_probabilities` for classifiers.
-    """
-
-    classes_: NDArray[Any]
+class MetaEstimator(Estimator):
+    """A model that passes X on to other estimators unchanged, and so accepts what all of them accept."""
 
     def _estimators(self) -> Sequence[Any]:
         """The unfitted estimators, as they were given."""
@@ -43,6 +37,27 @@ class Ensemble(Estimator):
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
         return all(get_tags(estimator).input_tags.sparse for estimator in self._estimators())
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = [get_tags(estimator).input_tags for estimator in self._estimators()]
+        for name in ("sparse", "allow_nan", "string", "categorical"):
+            setattr(tags.input_tags, name, all(getattr(one, name) for one in inner))
+        return tags
+
+    def _predict_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return X
+
+
+class Ensemble(MetaEstimator):
+    """A model of other models, whose task, regression or classification, is theirs.
+
+    A subclass defines `fit`, `summary`, `_estimators`, and `_dist` (of validated rows) for regressors and
+    `_probabilities` for classifiers.
+    """
+
+    classes_: NDArray[Any]
 
     @property
     def _predicts_classes(self) -> bool:
@@ -53,7 +68,6 @@ class Ensemble(Estimator):
         first = get_tags(self._estimators()[0])
         tags.estimator_type, tags.target_tags.required = first.estimator_type, True
         tags.regressor_tags, tags.classifier_tags = first.regressor_tags, first.classifier_tags
-        pass_input_tags(tags, self._estimators())
         return tags
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -103,22 +117,11 @@ class Ensemble(Estimator):
     def _probabilities(self, rows: Any) -> Array:
         raise NotImplementedError
 
-    def _predict_rows(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return X
-
     def _training(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, NDArray[Any], Array | None]:  # fmt: skip
         """X unchanged, the targets or labels, and the weights; rows of weight zero are removed."""
         return (labelled_rows if self._predicts_classes else target_rows)(self, X, y, sample_weight)
-
-
-def pass_input_tags(tags: Tags, estimators: Sequence[Any]) -> None:
-    """Set the tags of X to what all of the estimators accept."""
-    inner = [get_tags(estimator).input_tags for estimator in estimators]
-    for name in ("sparse", "allow_nan", "string", "categorical"):
-        setattr(tags.input_tags, name, all(getattr(one, name) for one in inner))
 
 
 def target_rows(
@@ -159,7 +162,10 @@ def fit_arguments(estimator: Any, weight: Array | None, column_groups: Sequence[
     arguments: dict[str, Any] = {}
     if weight is not None:
         if not has_fit_parameter(last, "sample_weight"):
-            raise ValueError(f"{type(last).__name__} takes no sample_weight")
+            raise ValueError(
+                f"{type(last).__name__}.fit takes no sample_weight: use another estimator, such as a decision tree or "
+                "a linear model"
+            )
         arguments[f"{step}sample_weight"] = weight
     if column_groups is not None and not step and has_fit_parameter(estimator, "column_groups"):
         arguments["column_groups"] = column_groups

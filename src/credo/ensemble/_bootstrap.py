@@ -17,6 +17,7 @@ from credo.ensemble._base import class_probabilities
 from credo.ensemble._members import Attempt, attempt
 from credo.estimator import is_sparse, numeric
 from credo.metrics import NoDistribution, point, predictive
+from credo.seeds import reseeded
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -118,7 +119,8 @@ def fit_bag(
                 if len(np.unique(y[counts > 0])) > 1:
                     break
                 counts = resampling.counts(rng)
-            model = _seeded(clone(estimator), rng)
+            # So that members differ also where their samples don't.
+            model = reseeded(clone(estimator), rng)
             done = _fitted(name, model, X, y, counts)
             out = np.flatnonzero(counts == 0)
             if done.error is None:
@@ -155,9 +157,3 @@ def _predicted(done: Attempt, X: Any, y: NDArray[Any], out: Indices, classes: ND
     except NoDistribution:
         return Bag(done, out, np.asarray(done.model.predict(part), dtype=np.float64)[:n])
     return Bag(done, out, point(dist)[:n], np.asarray(dist.std)[:n], dist.log_prob(y[rows])[:n])
-
-
-def _seeded(model: Any, rng: np.random.Generator) -> Any:
-    """The model with every `random_state` drawn anew, so that members differ also where their samples don't."""
-    names = sorted(key for key in model.get_params() if key == "random_state" or key.endswith("__random_state"))
-    return model.set_params(**{name: int(rng.integers(2**31)) for name in names}) if names else model

@@ -1,4 +1,4 @@
-"""Calibrating class probabilities: temperature, sigmoid and isotonic maps, and which of them held-out rows need."""
+"""Calibrated class probabilities: scaled scores and isotonic maps, and which of them held-out rows need."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, logit, softmax
+from scipy.special import log_softmax, softmax
 from sklearn.isotonic import IsotonicRegression
 
 from credo.estimator import check_positive, check_shapes
-from credo.linear import LogisticRegression
+from credo.learning.hyperparameters import maximize
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -19,20 +19,77 @@ Index = NDArray[np.intp]
 # The simplest first.
 METHODS = ("none", "temperature", "sigmoid", "isotonic")
 _SMALLEST = 1e-12
+# Of the logarithm of a slope, for scores of unit variance.
+_LIMIT = 9.0
+
+
+@dataclass(frozen=True)
+class ScoreScaling:
+    """p = softmax(slope · scores + bias): temperature scaling if the bias is zero, for two classes Platt's sigmoid."""
+
+    slope: float
+    bias: Array
+
+    def _check_state(self) -> None:
+        check_shapes(self, slope="", bias="k")
+        check_positive(self, "slope")
+
+    @classmethod
+    def identity(cls, n_classes: int) -> Self:
+        """The softmax of the scores themselves."""
+        return cls(1.0, np.zeros(n_classes))
+
+    @classmethod
+    def fitted(cls, scores: Array, codes: Index, weight: Array, *, bias: bool = True) -> Self:
+        """By maximum likelihood on held-out rows, whose labels are smoothed as by one more row of each class.
+
+        Platt (2000): the target of a row of class k is (n_k + 1)/(n_k + K) and not 1, so that the slope stays finite
+        where the scores separate the classes.
+        """
+        n_classes = scores.shape[1]
+        count = np.bincount(codes, weight, minlength=n_classes)[codes]
+        target = np.repeat((1.0 / (count + n_classes))[:, None], n_classes, axis=1)
+        target[np.arange(len(codes)), codes] = (count + 1.0) / (count + n_classes)
+        Z = scores - scores.mean(axis=1, keepdims=True)
+        size = float(np.sqrt(np.average(Z.var(axis=1), weights=weight))) or 1.0
+        Z = Z / size
+
+        def parameters(theta: Array) -> tuple[float, Array]:
+            level = np.append(0.0, theta[1:]) if bias else np.zeros(n_classes)
+            return float(np.exp(np.clip(theta[0], -_LIMIT, _LIMIT))), level
+
+        def objective(theta: Array) -> tuple[float, Array]:
+            slope, level = parameters(theta)
+            log_p = log_softmax(slope * Z + level, axis=1)
+            gap = weight[:, None] * (target - np.exp(log_p))
+            gradient = np.append(slope * (gap * Z).sum(), gap[:, 1:].sum(axis=0))
+            return float(weight @ (target * log_p).sum(axis=1)), gradient[: len(theta)]
+
+        start = np.zeros(n_classes if bias else 1)
+        slope, level = parameters(maximize(objective, start, tolerance=1e-7, max_evaluations=200).vector)
+        return cls(slope / size, level - level.mean())
+
+    def scaled(self, scores: Array, share: float = 1.0) -> Array:
+        """ln p up to a constant, with a share of the bias."""
+        return self.slope * scores + share * self.bias
+
+    def log_loss(self, scores: Array, codes: Index, weight: Array) -> float:
+        """The mean of −ln p of the labels."""
+        log_p = log_softmax(self.scaled(scores), axis=1)[np.arange(len(codes)), codes]
+        return float(np.average(-log_p, weights=weight))
 
 
 @dataclass(frozen=True)
 class Calibration:
     """A map of class probabilities to calibrated ones.
 
-    "temperature": p ∝ p^slope. "sigmoid": for each class, σ(slope · logit p + intercept), normalized (Platt 1999; with
-    two classes, only the second has parameters). "isotonic": for each class a rising step function, interpolated
-    between `knots`, mixed with equal probabilities by `floor`, and normalized (Zadrozny & Elkan 2002).
+    "temperature" and "sigmoid" scale the log probabilities, without and with a bias. "isotonic" has for each class a
+    rising step function, interpolated between `knots`, mixed with equal probabilities by `floor`, and normalized
+    (Zadrozny & Elkan 2002).
     """
 
     method: str
-    slope: Array
-    intercept: Array
+    scaling: ScoreScaling
     knots: tuple[Array, ...] = ()
     heights: tuple[Array, ...] = ()
     floor: float = 0.0
@@ -40,60 +97,40 @@ class Calibration:
     def _check_state(self) -> None:
         if self.method not in METHODS:
             raise ValueError(f"method must be one of {METHODS}; got {self.method!r}")
-        check_shapes(self, slope="k", intercept="k", floor="")
+        check_shapes(self, floor="")
         check_positive(self, "floor", zero=True)
         if len(self.knots) != len(self.heights) or any(
             a.ndim != 1 or a.shape != b.shape or not a.size or not np.isfinite(b).all()
             for a, b in zip(self.knots, self.heights, strict=False)
         ):
             raise ValueError("knots and heights must be arrays of equal lengths")
-        if self.method == "isotonic" and len(self.knots) != len(self.slope):
+        if self.method == "isotonic" and len(self.knots) != len(self.scaling.bias):
             raise ValueError("knots must be given for each class")
 
     @classmethod
     def fit(cls, method: str, table: Array, codes: Index, weight: Array) -> Self:
         """The map of that kind for held-out probabilities and the classes that came true."""
         n_classes = table.shape[1]
-        ones, zeros = np.ones(n_classes), np.zeros(n_classes)
-        if method == "none":
-            return cls(method, ones, zeros)
-        if method == "temperature":
-            return cls(method, ones * _temperature(table, codes, weight), zeros)
+        if method in ("temperature", "sigmoid"):
+            return cls(method, ScoreScaling.fitted(_logs(table), codes, weight, bias=method == "sigmoid"))
+        knots, heights, floor = [], [], 0.0
         if method == "isotonic":
-            return cls._isotonic(table, codes, weight)
-        slope, intercept = ones.copy(), zeros.copy()
-        for k in range(1 if n_classes == 2 else 0, n_classes):
-            if 0 < (codes == k).sum() < len(codes):
-                model = LogisticRegression(alpha=1e-2)
-                model.fit(_logit(table[:, k])[:, None], (codes == k).astype(int), sample_weight=weight)
-                slope[k], intercept[k] = model.coef_.ravel()[0], np.ravel(model.intercept_)[0]
-        return cls(method, slope, intercept)
-
-    @classmethod
-    def _isotonic(cls, table: Array, codes: Index, weight: Array) -> Self:
-        n_classes = table.shape[1]
-        knots, heights = [], []
-        for k in range(n_classes):
-            found = IsotonicRegression(out_of_bounds="clip").fit(table[:, k], codes == k, sample_weight=weight)
-            knots.append(np.asarray(found.X_thresholds_, dtype=np.float64))
-            heights.append(np.asarray(found.y_thresholds_, dtype=np.float64))
-        floor = float(1 / (weight.sum() / n_classes + 1))
-        return cls("isotonic", np.ones(n_classes), np.zeros(n_classes), tuple(knots), tuple(heights), floor)
+            floor = float(1 / (weight.sum() / n_classes + 1))
+            for k in range(n_classes):
+                found = IsotonicRegression(out_of_bounds="clip").fit(table[:, k], codes == k, sample_weight=weight)
+                knots.append(np.asarray(found.X_thresholds_, dtype=np.float64))
+                heights.append(np.asarray(found.y_thresholds_, dtype=np.float64))
+        return cls(method, ScoreScaling.identity(n_classes), tuple(knots), tuple(heights), floor)
 
     def __call__(self, table: Array) -> Array:
         """The calibrated probabilities."""
         if self.method == "none":
             return table
-        if self.method == "temperature":
-            return softmax(self.slope * np.log(np.maximum(table, _SMALLEST)), axis=1)
-        if self.method == "sigmoid":
-            each = expit(self.slope * _logit(table) + self.intercept)
-            if table.shape[1] == 2:
-                return np.column_stack([1 - each[:, 1], each[:, 1]])
-        else:
-            steps = zip(table.T, self.knots, self.heights, strict=True)
-            each = np.column_stack([np.interp(p, x, y) for p, x, y in steps])
-            each = (1 - self.floor) * each + self.floor / table.shape[1]
+        if self.method != "isotonic":
+            return softmax(self.scaling.scaled(_logs(table)), axis=1)
+        steps = zip(table.T, self.knots, self.heights, strict=True)
+        each = np.column_stack([np.interp(p, x, y) for p, x, y in steps])
+        each = (1 - self.floor) * each + self.floor / table.shape[1]
         return each / each.sum(axis=1, keepdims=True)
 
 
@@ -122,20 +159,5 @@ def choose_calibration(
     raise AssertionError
 
 
-def _logit(p: Array) -> Array:
-    return logit(np.clip(p, _SMALLEST, 1 - _SMALLEST))
-
-
-def _temperature(table: Array, codes: Index, weight: Array) -> float:
-    """The power of the probabilities with the least log loss, which is convex in it, by bisection of its derivative."""
-    logs = np.log(np.maximum(table, _SMALLEST))
-    rows = np.arange(len(codes))
-    low, high = -4.0, 4.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        expected = (np.exp(log_softmax(np.exp(middle) * logs, axis=1)) * logs).sum(axis=1)
-        if weight @ (logs[rows, codes] - expected) > 0:
-            low = middle
-        else:
-            high = middle
-    return float(np.exp((low + high) / 2))
+def _logs(table: Array) -> Array:
+    return np.log(np.maximum(table, _SMALLEST))

@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 
 from credo.distributions import BoxCox, Identity, Log, Normal, Transform, Transformed, YeoJohnson
 from credo.estimator import merge_equal_rows, observed
+from credo.learning.peak import refined_maximum
 from credo.linear import BayesianLinearRegression
 from credo.notices import collected
 from credo.seeds import generator
@@ -102,7 +103,7 @@ def fitted_transform(kind: str, rows: Array, y: Array, weight: Array) -> Transfo
     families = [[family(float(power), unit) for power in _POWERS] for unit in units]
     profiles = np.array([_profile(candidates, rows, y, weight) for candidates in families])
     best = int(np.argmax(profiles.max(axis=1)))
-    power = _refined_maximum(profiles[best])
+    power = round(refined_maximum(_POWERS, profiles[best]), 2)
     return Log() if kind == "box-cox" and power == 0 else family(power, units[best])
 
 
@@ -211,14 +212,3 @@ def _residual_squares(rows: Array, z: Array, weight: Array) -> Array:
     centred = root * (z - np.average(z, axis=0, weights=weight))
     rest = centred - basis @ (basis.T @ centred)
     return np.maximum((rest**2).sum(axis=0), 1e-24 * (1e-300 + weight @ z**2))
-
-
-def _refined_maximum(profile: Array) -> float:
-    """The λ of the maximum, by a parabola through the largest value on the grid and its neighbours, to two decimals."""
-    i = int(np.argmax(profile))
-    if i in (0, len(profile) - 1):
-        return float(_POWERS[i])
-    before, here, after = profile[i - 1 : i + 2]
-    curvature = before - 2 * here + after
-    shift = 0.5 * (before - after) / curvature if curvature < 0 else 0.0
-    return round(float(_POWERS[i] + shift * (_POWERS[1] - _POWERS[0])), 2)

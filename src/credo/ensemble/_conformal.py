@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from credo import deadlines
 from credo.distributions import Distribution, Normal, Shape
 from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
-from credo.ensemble._bootstrap import row_places
 from credo.ensemble._calibration import METHODS, Calibration, choose_calibration
+from credo.ensemble._held_out import equal_rows, group_folds, held_out_points, pairs_of_folds
 from credo.ensemble._residuals import ConformalDist, Residuals
 from credo.estimator import Result, check_shapes, choice, is_sparse, numeric
 from credo.frames import Table
@@ -58,7 +58,8 @@ class Conformal(Ensemble):
 
     **Classifiers.** Probabilities of held-out rows choose between none, temperature scaling, a sigmoid and an isotonic
     map: the simplest whose held-out log loss is within one standard error of the best. It is applied to the estimator
-    fitted to all rows (as scikit-learn's `CalibratedClassifierCV` with `ensemble=False` applies one of them).
+    fitted to all rows (as scikit-learn's `CalibratedClassifierCV` with `ensemble=False` applies one of them). The
+    sigmoid is softmax(a ln p + b), which for two classes is Platt's.
 
     Parameters
     ----------
@@ -122,10 +123,6 @@ class Conformal(Ensemble):
     def _estimators(self) -> list[Any]:
         return [LinearRegression() if self.estimator is None else self.estimator]
 
-    @property
-    def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return bool(get_tags(self._estimators()[0]).input_tags.sparse)
-
     def _check_state(self) -> None:
         super()._check_state()
         asked = "predict_proba" if self._predicts_classes else "predict"
@@ -136,7 +133,7 @@ class Conformal(Ensemble):
         if self._predicts_classes:
             if self.classes_.ndim != 1 or len(self.classes_) < 2:
                 raise ValueError(f"classes_ has shape {self.classes_.shape}")
-            check_shapes(self.calibration_, {"k": len(self.classes_)}, slope="k")
+            check_shapes(self.calibration_.scaling, {"k": len(self.classes_)}, bias="k")
             return
         if len(self.estimators_) != self.residuals_.n_folds or len(self.spreads_) not in (0, len(self.estimators_)):
             raise ValueError("there must be an estimator for each fold, and a spread for each or none")
@@ -227,11 +224,7 @@ class Conformal(Ensemble):
         base = self._estimators()[0]
         model = _fitted(base, X, y, weight, np.ones(len(y), dtype=bool))
         codes = np.searchsorted(self.classes_, y)
-        table = np.empty((len(y), len(self.classes_)))
-        for k in range(int(fold.max()) + 1):
-            own = np.flatnonzero(fold == k)
-            part = _fitted(base, X, y, weight, fold != k)
-            table[own] = class_probabilities(part, _safe_indexing(X, own), self.classes_)
+        table = held_out_points(base, X, y, weight, self.classes_, pairs_of_folds(fold))
         self.estimators_ = [model]
         self.calibration_, self.calibration_losses_ = choose_calibration(table, codes, counts, fold, self.method)
         self.result_ = Result(
@@ -297,12 +290,7 @@ class Conformal(Ensemble):
         """The fold of each row; those with equal inputs share one."""
         if len(y) < 2:
             raise ValueError(f"Conformal needs at least 2 rows, because it holds rows out; got {len(y)} sample")
-        places = row_places(X)
-        groups = np.arange(len(y))
-        if places is not None and np.isfinite(places).all():
-            groups = np.unique(places, return_inverse=True)[1].ravel()
-            # Where no input differs, rows can only be held out one by one.
-            groups = groups if groups.any() else np.arange(len(y))
+        groups = equal_rows(X, len(y))
         n = int(groups.max()) + 1
         asked = self.cv
         if asked is None:
@@ -310,16 +298,9 @@ class Conformal(Ensemble):
             asked = 5 if self.spread is not None else asked
         if isinstance(asked, bool) or not isinstance(asked, int | np.integer) or (asked < 2 and n > 1):
             raise ValueError(f"cv must be a whole number of at least 2 folds, or a splitter; got {self.cv!r}")
-        key = np.random.default_rng(self.random_state).permutation(n)
-        first = np.unique(groups, return_index=True)[1]
-        # Classes are spread evenly over the folds; numbers must not decide which rows share one.
-        strata = y[first] if self._predicts_classes else np.zeros(n)
-        fold = np.empty(n, dtype=np.intp)
-        for label in np.unique(strata):
-            own = np.flatnonzero(strata == label)
-            fold[own[np.argsort(key[own])]] = np.arange(len(own)) % min(asked, n)
-        _, fold = np.unique(fold, return_inverse=True)
-        return fold[groups]
+        codes = np.searchsorted(self.classes_, y) if self._predicts_classes else np.zeros(len(y), dtype=np.intp)
+        fold = group_folds(groups, codes, min(int(asked), n), self.random_state)
+        return np.unique(fold, return_inverse=True)[1].ravel()
 
 
 def _numbers(X: Any, n_rows: int) -> Array | None:

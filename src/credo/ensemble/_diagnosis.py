@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,55 +92,71 @@ class Diagnosis:
 
 
 class ErrorSums:
-    """Sums over the members, for each row, of errors and their squares; members may leave out rows.
+    """Sums over members of what they predict for rows that they weren't fitted to; members may leave out rows.
 
-    An error is a number, or a vector with an entry for each class.
+    `truth` are the targets or, with a number of classes, the columns of the right labels.
     """
 
-    def __init__(self, n_rows: int, width: int) -> None:
-        self.count = np.zeros(n_rows)
-        self.total = np.zeros((n_rows, width))
-        self.squares = np.zeros(n_rows)
-        self.wrong = np.zeros(n_rows)
+    def __init__(self, truth: NDArray[Any], n_classes: int | None = None) -> None:
+        n = len(truth)
+        self.truth, self.classifies = truth, n_classes is not None
+        # Predicted numbers are summed relative to the targets, so that no digits are lost.
+        self.target = np.zeros((n, 1)) if n_classes is None else np.eye(n_classes)[truth]
+        self.count, self.squares, self.wrong = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.total = np.zeros_like(self.target)
 
-    def add(self, rows: NDArray[np.intp], error: Array, wrong: Array | None = None) -> None:
-        """The errors of one member, (n_rows, width), and whether its labels are wrong."""
+    def add(self, predicted: Array, rows: Any = slice(None)) -> None:
+        """What one member predicts for these rows: numbers, or a table of class probabilities."""
+        values = predicted if self.classifies else (predicted - self.truth[rows])[:, None]
+        error = values - self.target[rows]
         self.count[rows] += 1
-        self.total[rows] += error
+        self.total[rows] += values
         self.squares[rows] += np.einsum("ij,ij->i", error, error)
-        if wrong is not None:
-            self.wrong[rows] += wrong
+        if self.classifies:
+            self.wrong[rows] += predicted.argmax(axis=1) != self.truth[rows]
 
-    def diagnosis(self, weight: Array | None, rows: str, committee_wrong: Array | None = None) -> Diagnosis | None:
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Whether a row has any prediction."""
+        return self.count > 0
+
+    def mean(self) -> Array:
+        """The average of the members, (n_rows, width), of numbers relative to the targets; NaN without predictions."""
+        return self.total / np.where(self.seen, self.count, np.nan)[:, None]
+
+    def committee_wrong(self) -> Array:
+        """Whether the most probable label of the average is wrong."""
+        return (self.total.argmax(axis=1) != self.truth).astype(np.float64)
+
+    def diagnosis(self, weight: Array | None, rows: str) -> Diagnosis | None:
         """None if no row has a prediction."""
-        used = np.flatnonzero(self.count)
+        used = np.flatnonzero(self.seen)
         if not len(used):
             return None
-        m = self.count[used]
+        m, squares = self.count[used], self.squares[used]
         share = np.ones(len(used)) if weight is None else weight[used]
         share = share / share.sum()
-        total = np.einsum("ij,ij->i", self.total[used], self.total[used])
-        member, committee = self.squares[used] / m, total / m**2
+        error = self.total[used] - m[:, None] * self.target[used]
+        total = np.einsum("ij,ij->i", error, error)
+        member, committee = squares / m, total / m**2
         several = m > 1
-        pairs = np.where(several, (total - self.squares[used]) / np.where(several, m * (m - 1), 1.0), 0.0)
-        average = float(share @ member)
+        pairs = np.where(several, (total - squares) / np.where(several, m * (m - 1), 1.0), 0.0)
         alone = float(share[several] @ member[several])
         gains = member - committee
         rates: tuple[float | None, float | None] = None, None
-        if committee_wrong is not None:
-            wrong = self.wrong[used] / m
-            gains = wrong - committee_wrong[used]
-            rates = float(share @ wrong), float(share @ committee_wrong[used])
-        gain, error = _mean_and_error(gains, share)
+        if self.classifies:
+            wrong, committee_wrong = self.wrong[used] / m, self.committee_wrong()[used]
+            gains, rates = wrong - committee_wrong, (float(share @ wrong), float(share @ committee_wrong))
+        gain, std_error = _mean_and_error(gains, share)
         return Diagnosis(
-            member_error=average,
+            member_error=float(share @ member),
             committee_error=float(share @ committee),
             uncorrelated_error=float(share @ (member / m)),
             correlation=float(share @ pairs) / alone if alone > 0 else float("nan"),
             member_error_rate=rates[0],
             committee_error_rate=rates[1],
             gain=gain,
-            gain_std_error=error,
+            gain_std_error=std_error,
             n_members=float(share @ m),
             n_rows=len(used),
             rows=rows,
@@ -158,29 +174,3 @@ def _mean_and_error(values: Array, weight: Array | None) -> tuple[float, float]:
     spread = share * (values - mean)
     size = float(np.abs(spread).max()) or 1.0
     return mean, size * float(np.sqrt(np.sum((spread / size) ** 2)))
-
-
-def diagnosis_of_numbers(means: Iterable[Array], y: Array, weight: Array | None, rows: str) -> Diagnosis:
-    """Of members that all predict all rows."""
-    sums, every = ErrorSums(len(y), 1), np.arange(len(y))
-    for mean in means:
-        sums.add(every, (mean - y)[:, None])
-    found = sums.diagnosis(weight, rows)
-    assert found is not None
-    return found
-
-
-def diagnosis_of_classes(
-    tables: Iterable[Array], codes: NDArray[np.intp], weight: Array | None, rows: str
-) -> Diagnosis:
-    """Of members that all predict all rows; `codes` are the columns of the right labels."""
-    every, found = np.arange(len(codes)), list(tables)
-    sums = ErrorSums(len(codes), found[0].shape[1])
-    for table in found:
-        error = table.copy()
-        error[every, codes] -= 1.0
-        sums.add(every, error, (table.argmax(axis=1) != codes).astype(np.float64))
-    wrong = np.mean(found, axis=0).argmax(axis=1) != codes
-    diagnosis = sums.diagnosis(weight, rows, wrong.astype(np.float64))
-    assert diagnosis is not None
-    return diagnosis

@@ -11,15 +11,16 @@ the penalized log likelihood. Neither ever decreases.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from credo.deadlines import check
 from credo.ensemble._experts import Experts
 from credo.ensemble._gate import Gate
+from credo.learning.em import Ascent, best_ascent, distant_rows, squared_distances
 
 Array = NDArray[np.float64]
 
@@ -45,49 +46,35 @@ class Task:
         terms = experts.plugin_terms(self.phi, self.y) if plugin else experts.log_terms(self.phi, self.y)
         return gate.log_proba(self.phi) + terms
 
-    def log_likelihood(self, experts: Any, gate: Gate) -> float:
+    def log_likelihood(self, fit: Fit) -> float:
         """Σ ω ln Σ_j g_j p_j at the estimates."""
-        return float(self.weight @ logsumexp(self.joint(experts, gate, plugin=True), axis=1))
+        return float(self.weight @ logsumexp(self.joint(fit.experts, fit.gate, plugin=True), axis=1))
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Experts, gate and responsibilities, and the bound after every iteration."""
+    """Experts, gate, responsibilities, and the bound."""
 
     experts: Any
     gate: Gate
     shares: Array
-    bounds: tuple[float, ...]
-    converged: bool
+    value: float
 
 
-def step(task: Task, experts: Experts, gate: Gate, shares: Array, *, gate_steps: int = _STEPS) -> Fit:
+def step(task: Task, fit: Fit, *, gate_steps: int = _STEPS) -> Fit:
     """One M step and the E step after it."""
-    check()
-    mass = task.weight[:, None] * shares
-    experts = experts.fitted(task.phi, task.y, mass)
-    gate = gate.improved(task.phi, mass, task.gate_penalty, n_steps=gate_steps)
+    mass = task.weight[:, None] * fit.shares
+    experts = fit.experts.fitted(task.phi, task.y, mass)
+    gate = fit.gate.improved(task.phi, mass, task.gate_penalty, n_steps=gate_steps)
     joint = task.joint(experts, gate)
     total = logsumexp(joint, axis=1)
     bound = float(task.weight @ total) - experts.penalty - gate.penalty(task.gate_penalty)
-    return Fit(experts, gate, np.exp(joint - total[:, None]), (bound,), False)
+    return Fit(experts, gate, np.exp(joint - total[:, None]), bound)
 
 
-def climb(task: Task, fit: Fit, *, max_iter: int, tol: float) -> Fit:
-    """EM until an iteration adds less than `tol` times the number of observations to the bound.
-
-    Any other experts than linear ones may lower it; then the fit before is returned.
-    """
-    goal = tol * float(task.weight.sum())
-    for _ in range(max_iter):
-        new = step(task, fit.experts, fit.gate, fit.shares)
-        gain = new.bounds[0] - fit.bounds[-1]
-        if gain < -1e-9 * abs(fit.bounds[-1]):
-            return Fit(fit.experts, fit.gate, fit.shares, fit.bounds, True)
-        fit = Fit(new.experts, new.gate, new.shares, (*fit.bounds, max(new.bounds[0], fit.bounds[-1])), gain <= goal)
-        if fit.converged:
-            break
-    return fit
+def first_step(task: Task, experts: Experts, gate: Gate, shares: Array) -> Fit:
+    """The step from given responsibilities, with a better fit of the gate."""
+    return step(task, Fit(experts, gate, shares, -np.inf), gate_steps=_FIRST_STEPS)
 
 
 def maximize(
@@ -100,38 +87,34 @@ def maximize(
     max_iter: int,
     tol: float,
     rng: np.random.Generator,
-) -> Fit:
+) -> Ascent[Fit]:
     """The best of several starts; `labels` are the targets as standardized columns, by which starts divide the rows."""
-    n_experts = gate.n_experts
-    fits = []
-    for i in range(1 if n_experts == 1 else 1 + n_restarts):
-        cells = (_cells if i % 2 == 0 else _lines)(task, labels, n_experts, rng)
-        shares = np.full((len(cells), n_experts), _SOFT / n_experts) if n_experts > 1 else np.zeros((len(cells), 1))
-        shares[np.arange(len(cells)), cells] += 1 - _SOFT if n_experts > 1 else 1.0
-        first = step(task, experts, gate, shares, gate_steps=_FIRST_STEPS)
-        fits.append(climb(task, first, max_iter=min(_SHORT, max_iter), tol=tol))
-    fits.sort(key=lambda fit: -fit.bounds[-1])
-    rest = max(max_iter - _SHORT, 0)
-    ends = [fit if fit.converged else climb(task, fit, max_iter=rest, tol=tol) for fit in fits[:_CONTINUED]]
-    return max(ends, key=lambda fit: fit.bounds[-1])
+    starts = (
+        first_step(task, experts, gate, _shares((_cells if i % 2 == 0 else _lines)(task, labels, gate.n_experts, rng)))
+        for i in range(1 if gate.n_experts == 1 else 1 + n_restarts)
+    )
+    goal = tol * float(task.weight.sum())
+    return best_ascent(
+        starts, partial(step, task), max_iter=max_iter, goal=goal, n_short=_SHORT, n_continued=_CONTINUED
+    )
 
 
-def _cells(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """The nearest of several rows, chosen as in k-means++, with inputs and targets of equal say."""
+def _shares(distances: Array) -> Array:
+    """Responsibilities at a start: most of a row belongs to the nearest of the experts, (n, k) distances."""
+    n_experts = distances.shape[1]
+    if n_experts == 1:
+        return np.ones_like(distances)
+    return (1 - _SOFT) * np.eye(n_experts)[distances.argmin(axis=1)] + _SOFT / n_experts
+
+
+def _cells(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> Array:
+    """Squared distances from rows chosen as in k-means++, with inputs and targets of equal say."""
     X = np.column_stack([task.phi[:, :-1], labels * np.sqrt(max(task.phi.shape[1] - 1, 1) / labels.shape[1])])
-    gap = np.full(len(X), np.inf)
-    distances = []
-    for _ in range(n_experts):
-        share = task.weight * np.where(np.isfinite(gap), gap, 1.0)
-        share = share if share.sum() > 0 else task.weight
-        center = X[int(rng.choice(len(X), p=share / share.sum()))]
-        distances.append(np.square(X - center).sum(axis=1))
-        gap = np.minimum(gap, distances[-1])
-    return np.argmin(distances, axis=0)
+    return squared_distances(X, distant_rows(X, task.weight, n_experts, rng))
 
 
-def _lines(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """The best of several linear functions, each through a few rows chosen at random."""
+def _lines(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> Array:
+    """Squared errors of linear functions, each through a few rows chosen at random."""
     phi, n = task.phi, len(task.phi)
     size = min(phi.shape[1] + 1, n)
     errors = []
@@ -143,4 +126,4 @@ def _lines(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) 
             rcond=None,
         )[0]
         errors.append(np.square(labels - phi @ found).sum(axis=1))
-    return np.argmin(errors, axis=0)
+    return np.column_stack(errors)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from credo.ensemble._expert_em import Fit, Task, climb, maximize, step
+from credo.ensemble._expert_em import Fit, Task, maximize, step
 from credo.ensemble._experts import GivenExperts
 from credo.ensemble._gate import Gate
 from credo.estimator import (
     ConvergenceWarning,
     Estimator,
     Result,
+    center_and_scale,
     check_positive,
     check_shapes,
     choice,
+    nonnegative_integer,
     positive,
     positive_integer,
 )
+from credo.learning.em import Ascent, smallest_bic
 from credo.metrics import final_step
 from credo.notices import warn
 from credo.seeds import generator
@@ -29,8 +34,6 @@ Array = NDArray[np.float64]
 
 # Precision of the gate's intercepts.
 _GATE_INTERCEPT = 0.01
-# "bic" stops after this many numbers of experts that were worse than the best.
-_PATIENCE = 2
 # Iterations of experts that are given, which start from linear ones.
 _GIVEN_ITER = 20
 
@@ -48,15 +51,28 @@ class MixtureOfExperts(Estimator):
     n_parameters_: int
     n_observations_: float
 
-    n_experts: int | str
-    expert: Any
-    gate: str
-    gate_precision: float
-    max_experts: int
-    n_restarts: int
-    max_iter: int
-    tol: float
-    random_state: Any
+    def __init__(
+        self,
+        n_experts: int | str = "bic",
+        *,
+        expert: Any = None,
+        gate: str = "softmax",
+        gate_precision: float = 0.01,
+        max_experts: int = 8,
+        n_restarts: int = 4,
+        max_iter: int = 300,
+        tol: float = 1e-5,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_experts = n_experts
+        self.expert = expert
+        self.gate = gate
+        self.gate_precision = gate_precision
+        self.max_experts = max_experts
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -81,10 +97,8 @@ class MixtureOfExperts(Estimator):
         return self.result_.n_iter
 
     def _settings(self) -> dict[str, Any]:
-        if not isinstance(self.n_restarts, int) or self.n_restarts < 0:
-            raise ValueError(f"n_restarts must be a whole number that is not negative; got {self.n_restarts!r}")
         return {
-            "n_restarts": self.n_restarts,
+            "n_restarts": nonnegative_integer("n_restarts", self.n_restarts),
             "max_iter": positive_integer("max_iter", self.max_iter),
             "tol": positive("tol", self.tol),
         }
@@ -97,7 +111,7 @@ class MixtureOfExperts(Estimator):
             return list(range(1, min(positive_integer("max_experts", self.max_experts), n_rows) + 1))
         return [min(positive_integer("n_experts", self.n_experts), n_rows)]
 
-    def _learn(self, rows: Array, y: Array, weight: Array, labels: Array, start: Any) -> tuple[Task, Fit]:
+    def _learn(self, rows: Array, y: Array, weight: Array, labels: Array, start: Any) -> tuple[Task, Ascent[Fit]]:
         """EM with linear experts for each number of them; the smallest BIC is kept."""
         choice("gate", self.gate, ("softmax", "hierarchical"))
         penalty = positive("gate_precision", self.gate_precision)
@@ -112,37 +126,42 @@ class MixtureOfExperts(Estimator):
         penalties = np.append(np.full(width - 1, penalty), _GATE_INTERCEPT)
         task = Task(phi, y, weight, penalties)
         self.n_observations_ = float(weight.sum())
-        best, bics, worse = None, [], 0
-        for k in self._numbers(n):
+
+        def n_parameters(k: int) -> int:
+            return k * self._expert_size(width) + (k - 1) * width
+
+        def fitted(k: int) -> tuple[Ascent[Fit], float]:
             gate = Gate.uniform(k, width, hierarchical=self.gate == "hierarchical")
             rng = generator(self.random_state)
-            fit = maximize(task, start(k, width), gate, labels, rng=rng, **settings)
-            size = k * self._expert_size(width) + (k - 1) * width
-            bics.append(-2 * task.log_likelihood(fit.experts, fit.gate) + size * np.log(max(self.n_observations_, 2.0)))
-            best, worse = (fit, 0) if bics[-1] <= min(bics) else (best, worse + 1)
-            if worse == _PATIENCE:
-                break
-        assert best is not None
-        self.bics_ = np.array(bics)
-        self.n_parameters_ = best.gate.n_experts * self._expert_size(width) + (best.gate.n_experts - 1) * width
+            path = maximize(task, start(k, width), gate, labels, rng=rng, **settings)
+            return path, -2 * task.log_likelihood(path.end) + n_parameters(k) * np.log(max(self.n_observations_, 2.0))
+
+        best, bics = smallest_bic(map(fitted, self._numbers(n)))
+        self.bics_, self.n_parameters_ = np.array(bics), n_parameters(best.end.gate.n_experts)
         return task, best
 
-    def _given(self, task: Task, fit: Fit, rows: Array, y: NDArray[Any]) -> Fit:
+    def _fit_given(self, task: Task, linear: Fit, rows: Array, y: NDArray[Any]) -> None:
         """EM with clones of the given estimator, which starts from the responsibilities of linear experts."""
         last = final_step(self.expert)
         if not has_fit_parameter(last, "sample_weight") or not hasattr(last, "predict_dist"):
             raise TypeError(f"expert must have predict_dist and take sample_weight; {type(last).__name__} doesn't")
-        own = Task(task.phi, y, task.weight, task.gate_penalty)
-        first = step(own, GivenExperts(self.expert, rows), fit.gate, fit.shares)
-        return climb(own, first, max_iter=min(_GIVEN_ITER, self.max_iter), tol=self.tol)
+        own = replace(task, y=y)
+        start = step(own, replace(linear, experts=GivenExperts(self.expert, rows)))
+        goal = self.tol * float(task.weight.sum())
+        most = min(_GIVEN_ITER, self.max_iter)
+        path = Ascent(start, (start.value,)).continued(partial(step, own), max_iter=most, goal=goal)
+        self.experts_ = list(path.end.experts.members)
+        self._finish(own, path, 0.0)
+        # Of any estimators, the number of parameters is unknown.
+        del self.n_parameters_, self.log_likelihood_, self.bics_
 
-    def _finish(self, task: Task, fit: Fit, jacobian: float) -> None:
-        self.gate_ = fit.gate
-        self.bound_ = np.array(fit.bounds) + jacobian
-        self.log_likelihood_ = task.log_likelihood(fit.experts, fit.gate) + jacobian
-        n_iter = len(fit.bounds)
+    def _finish(self, task: Task, path: Ascent[Fit], jacobian: float) -> None:
+        self.gate_ = path.end.gate
+        self.bound_ = np.array(path.values) + jacobian
+        self.log_likelihood_ = task.log_likelihood(path.end) + jacobian
+        n_iter = len(path.values)
         many = f"{self.n_experts_} expert" + "s" * (self.n_experts_ > 1)
-        if fit.converged:
+        if path.converged:
             self.result_ = Result(True, n_iter, f"{many}; converged after {n_iter} iterations of EM")
             return
         message = f"EM with {many} did not converge in {n_iter} iterations: increase max_iter, or use fewer experts"
@@ -180,14 +199,3 @@ def rounding_variance(y: Array, weight: Array) -> float:
 def check_members(members: Any, n_experts: int) -> None:
     if not isinstance(members, list) or len(members) != n_experts or not all(hasattr(m, "predict") for m in members):
         raise ValueError(f"experts_ must be a list of {n_experts} fitted estimators")
-
-
-def center_and_scale(table: Array, weight: Array) -> tuple[Array, Array]:
-    """Weighted means and standard deviations of the columns; one for a constant column."""
-    center = np.average(table, axis=0, weights=weight)
-    rest = table - center
-    size = np.abs(rest).max(axis=0)
-    constant = size <= 8 * np.finfo(np.float64).eps * np.abs(center)
-    unit = np.where(constant, 1.0, size)
-    scale = unit * np.sqrt(np.average(np.square(rest / unit), axis=0, weights=weight))
-    return np.where(constant, table[0], center), np.where(constant, 1.0, scale)

@@ -12,12 +12,13 @@ from sklearn.utils import _safe_indexing, indexable
 from credo.ensemble._base import class_probabilities
 from credo.ensemble._bootstrap import row_places
 from credo.ensemble._members import Attempt, Pairs, attempt
-from credo.estimator import FitWarning
+from credo.estimator import FitWarning, even_folds
 from credo.metrics import predictive
 from credo.notices import warn
 from credo.selection._folds import Split, splits
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 
 def leave_one_out(models: Sequence[Any], X: Any, y: Array) -> Array | None:
@@ -68,12 +69,17 @@ def by_folds(
 
 
 def held_out_points(
-    estimator: Any, X: Any, y: NDArray[Any], weight: Array | None, classes: NDArray[Any] | None, *, cv: int = 5
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    weight: Array | None,
+    classes: NDArray[Any] | None,
+    folds: list[Split] | None = None,
 ) -> Array:
-    """The means of a regressor or the probabilities of a classifier for each row, from the other folds."""
+    """The means of a regressor or the probabilities of a classifier for each row, from the other folds; of five."""
     (X,) = indexable(X)
     found = np.full(len(y) if classes is None else (len(y), len(classes)), np.nan)
-    for train, test in _folds(X, y, cv, np.random.default_rng(0), classes):
+    for train, test in folds or _folds(X, y, 5, np.random.default_rng(0), classes):
         done = attempt("", estimator, _safe_indexing(X, train), y[train], None if weight is None else weight[train])
         if done.error is not None:
             raise done.error
@@ -88,23 +94,39 @@ def _folds(X: Any, y: NDArray[Any], cv: Any, rng: np.random.Generator, classes: 
     Rows of equal inputs share a fold, unless distinct rows are few.
     """
     codes = np.zeros(len(y), dtype=np.intp) if classes is None else np.searchsorted(classes, y)
-    places = row_places(X)
-    groups = np.arange(len(y)) if places is None else np.unique(places, return_inverse=True)[1].ravel()
-    n_groups = int(groups.max()) + 1
+    groups = equal_rows(X, len(y))
     is_number = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
-    if not is_number or cv < 2 or n_groups < 2 * cv:
+    if not is_number or cv < 2 or groups.max() + 1 < 2 * cv:
         found, notes = splits(X, y, cv, rng, classes=classes is not None and int(np.bincount(codes).min()) > 1)
         for note in notes:
             warn(note, FitWarning, stacklevel=5)
         return found
+    return pairs_of_folds(group_folds(groups, codes, int(cv), rng))
+
+
+def equal_rows(X: Any, n_rows: int) -> Index:
+    """The number of the group of rows with equal inputs to which each row belongs.
+
+    Each row is a group of its own where columns aren't finite numbers, and where no input differs.
+    """
+    places = row_places(X)
+    if places is None or not np.isfinite(places).all():
+        return np.arange(n_rows)
+    groups = np.unique(places, return_inverse=True)[1].ravel()
+    return groups if groups.any() else np.arange(n_rows)
+
+
+def group_folds(groups: Index, codes: Index, n_folds: int, seed: Any) -> Index:
+    """A fold for each row: those of a group share it, and each class is spread evenly over the folds."""
     # The smallest class of a group, so that the order of its rows doesn't matter.
-    kind = np.full(n_groups, len(y))
+    kind = np.full(int(groups.max()) + 1, codes.max())
     np.minimum.at(kind, groups, codes)
-    order, fold = rng.permutation(n_groups), np.empty(n_groups, dtype=np.intp)
-    for one in np.unique(kind):
-        members = order[kind[order] == one]
-        fold[members] = np.arange(len(members)) % cv
-    return [(np.flatnonzero(fold[groups] != k), np.flatnonzero(fold[groups] == k)) for k in range(int(cv))]
+    return even_folds(kind, n_folds, seed)[groups]
+
+
+def pairs_of_folds(fold: Index) -> list[Split]:
+    """The training and held-out rows of each fold, from the fold of each row; without folds that have no rows."""
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
 
 
 def _log_scores(model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any] | None) -> Array:

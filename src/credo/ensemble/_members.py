@@ -17,7 +17,7 @@ from credo.distributions import Distribution, Mixture, Normal
 from credo.ensemble._base import class_probabilities, fit_arguments, latent_dist
 from credo.estimator import FitWarning, Result
 from credo.metrics import final_step, predictive
-from credo.notices import collected, warn
+from credo.notices import collected, on_one_line, warn
 
 Array = NDArray[np.float64]
 Pairs = list[tuple[str, Any]]
@@ -76,7 +76,7 @@ def survivors(attempts: Sequence[Attempt]) -> list[Attempt]:
         if len(failed) > 1:
             error.add_note(f"None of the {len(failed)} members could be fitted; this is the error of {failed[0].name}.")
         raise error
-    for message, names in _by_message((one.name, [_line(one.error)]) for one in failed):
+    for message, names in _by_message((one.name, [on_one_line(one.error)]) for one in failed if one.error):
         warn(f"{_listed(names)} failed and {_are(names)} left out: {message}", FitWarning, stacklevel=3)
     kept = [one for one in attempts if one.error is None]
     for message, names in _by_message((one.name, one.warned) for one in kept):
@@ -84,14 +84,15 @@ def survivors(attempts: Sequence[Attempt]) -> list[Attempt]:
     return kept
 
 
-def result_of(attempts: Sequence[Attempt], noun: str = "member") -> Result:
+def result_of(attempts: Sequence[Attempt]) -> Result:
     """How the fits of all members ended."""
     kept = [one for one in attempts if one.error is None]
-    failed = [one.name for one in attempts if one.error is not None]
+    errors = {one.name: one.error for one in attempts if one.error is not None}
     ended = {one.name: getattr(final_step(one.model), "result_", None) for one in kept}
     open_ended = [name for name, result in ended.items() if result is not None and not result.converged]
-    parts = [f"{len(kept)} {noun}{'s' * (len(kept) != 1)} fitted"]
-    parts += [f"{_listed(failed)} failed: {_line(next(one.error for one in attempts if one.error))}"] if failed else []
+    parts = [f"{len(kept)} member{'s' * (len(kept) != 1)} fitted"]
+    if errors:
+        parts.append(f"{_listed(list(errors))} failed: {on_one_line(next(iter(errors.values())))}")
     if open_ended:
         result = ended[open_ended[0]]
         assert result is not None
@@ -173,10 +174,3 @@ def _listed(names: Sequence[str]) -> str:
 
 def _are(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
-
-
-def _line(error: Exception | None) -> str:
-    text = " ".join(str(error).split())
-    return (
-        text if isinstance(error, ValueError | TypeError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
-    )

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
 
 from credo.deadlines import check
+from credo.ensemble._base import fit_arguments
 from credo.estimator import check_shapes
-from credo.metrics import final_step
-from credo.seeds import generator
+from credo.seeds import generator, reseeded
 from credo.trees import DecisionStump, Stumps
 from credo.trees.stump import SortedColumns, boosted_stumps, chance
 
@@ -152,15 +150,15 @@ def _boosted_learners(
 ) -> tuple[list[Any], Array, Array]:  # fmt: skip
     """One fit a round, with weights that sum to the number of observations."""
     labels, n_classes = classes[codes], len(classes)
-    seeds = generator(random_state).integers(2**31, size=n_rounds)
+    rng = generator(random_state)
     learners: list[Any] = []
     errors, kept = [], []
-    for m in range(n_rounds):
+    for _ in range(n_rounds):
         check()
         kept += [share.copy()] if keep else []
-        model = _seeded(clone(learner), int(seeds[m]))
+        model = reseeded(clone(learner), rng)
         used = share > 0
-        model.fit(rows[used], labels[used], **weight_argument(model, share[used] * total))
+        model.fit(rows[used], labels[used], **fit_arguments(model, share[used] * total))
         wrong = np.asarray(model.predict(rows)) != labels
         learners.append(model)
         errors.append(float(share[wrong].sum()))
@@ -169,26 +167,3 @@ def _boosted_learners(
         share = np.where(wrong, share * ((1.0 - errors[-1]) / errors[-1] * (n_classes - 1.0)), share)
         share = share / share.sum()
     return learners, np.array(errors), np.array(kept).reshape(len(kept), len(rows))
-
-
-def _seeded(model: Any, seed: int) -> Any:
-    last = final_step(model)
-    if "random_state" in last.get_params(deep=False):
-        last.set_params(random_state=seed)
-    return model
-
-
-def require_weights(learner: Any) -> None:
-    """Raise an error unless the learner, or the last step of a pipeline, takes weights."""
-    last = final_step(learner)
-    if not has_fit_parameter(last, "sample_weight"):
-        raise ValueError(
-            f"AdaBoost gives weights to the rows, and {type(last).__name__}.fit takes no sample_weight: use another "
-            "estimator, such as DecisionStump, DecisionTreeClassifier or LogisticRegression"
-        )
-
-
-def weight_argument(learner: Any, weight: Array) -> dict[str, Array]:
-    """The weights as an argument of `fit`, of a pipeline's last step where it is one."""
-    name = f"{learner.steps[-1][0]}__sample_weight" if isinstance(learner, Pipeline) else "sample_weight"
-    return {name: weight}

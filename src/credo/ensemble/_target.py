@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Identity, Mixture, Normal, StudentT, Transform, Transformed
-from credo.ensemble._base import fit_arguments, latent_dist, pass_input_tags, take_columns, target_rows
+from credo.ensemble._base import MetaEstimator, fit_arguments, latent_dist, take_columns, target_rows
 from credo.ensemble._choice import KINDS, choose_transform, distinct_rows, fitted_transform
 from credo.estimator import Regressor, Result, nonnegative
 from credo.frames import Table
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 _MIN_DF = 3.0
 
 
-class TransformedTarget(Regressor):
+class TransformedTarget(MetaEstimator, Regressor):
     """A model of a transformation of y that predicts y itself.
 
     `estimator` is fitted to g(y), and its predictive distribution is transformed back exactly:
@@ -99,7 +99,6 @@ class TransformedTarget(Regressor):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        pass_input_tags(tags, [self._inner()])
         tags.target_tags.positive_only = self.transformation in ("log", "box-cox") or (
             isinstance(self.transformation, Transform) and self.transformation.domain[0] >= 0
         )
@@ -109,10 +108,6 @@ class TransformedTarget(Regressor):
         super()._check_state()
         if not isinstance(self.estimator, BaseEstimator | None) or not hasattr(self.estimator_, "predict"):
             raise ValueError("estimator and estimator_ must be estimators")
-
-    @property
-    def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return bool(get_tags(self._inner()).input_tags.sparse)
 
     def fit(
         self,
@@ -136,7 +131,7 @@ class TransformedTarget(Regressor):
         rows, target, weight = target_rows(self, X, y, sample_weight)
         counts = np.ones(len(target)) if weight is None else weight
         transform = self._transform(rows, target, counts)
-        estimator = self._inner()
+        estimator = clone(self._estimators()[0])
         z = transform.forward(target)
         self.estimator_ = estimator.fit(rows, z, **fit_arguments(estimator, weight, column_groups))
         self.transformation_ = transform
@@ -160,8 +155,8 @@ class TransformedTarget(Regressor):
             notes=(*table.notes, *evidence, "estimates and the notes above are on the transformed scale"),
         )
 
-    def _inner(self) -> Any:
-        return BayesianLinearRegression() if self.estimator is None else clone(self.estimator)
+    def _estimators(self) -> list[Any]:
+        return [BayesianLinearRegression() if self.estimator is None else self.estimator]
 
     def _transform(self, X: Any, y: Array, weight: Array) -> Transform:
         given = self.transformation
@@ -193,10 +188,6 @@ class TransformedTarget(Regressor):
                 # A transformation that was learned from y is maximised like any other parameter.
                 learned = isinstance(self.transformation, str) and self.transformation not in ("log", "identity")
                 self.evidence_base_ += f"; transformation: {self.transformation_.name}" + ", maximised" * learned
-
-    def _predict_rows(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return X
 
     def _mean(self, rows: Any) -> Array:
         return point(self._dist(rows, latent=False))

@@ -12,9 +12,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, Mixture, StudentT
 from credo.ensemble._expert_em import Fit, Task
-from credo.ensemble._expert_mixture import MixtureOfExperts, center_and_scale, check_members, rounding_variance
+from credo.ensemble._expert_mixture import MixtureOfExperts, check_members, rounding_variance
 from credo.ensemble._experts import LEAST_SHARE, LinearExperts, LogitExperts
-from credo.estimator import Classifier, Regressor, check_positive, check_shapes, merge_equal_rows, positive
+from credo.estimator import (
+    Classifier,
+    Regressor,
+    center_and_scale,
+    check_positive,
+    check_shapes,
+    merge_equal_rows,
+    positive,
+)
 from credo.frames import Table
 from credo.linear import BayesianLogisticRegression
 from credo.metrics import predictive
@@ -23,8 +31,29 @@ from credo.notices import collected
 Array = NDArray[np.float64]
 
 
+_PARAMETERS = """gate : {"softmax", "hierarchical"}, default "softmax"
+        "hierarchical" is a binary tree of logistic gates (Jordan & Jacobs 1994).
+    gate_precision : float, default 0.01
+        Precision of the normal prior of the gate's weights, for standardized columns. It keeps them finite.
+    max_experts : int, default 8
+        For "bic".
+    n_restarts : int, default 4
+        Further starts of EM; the best are continued.
+    max_iter : int, default 300
+        Iterations of EM.
+    tol : float, default 1e-5
+        EM stops when an iteration adds less than this to the bound, for each observation.
+    random_state : int, Generator or None, default 0
+        For the starts."""
+
+_ATTRIBUTES = """gate_ : the gate in standardized units
+    bics_ : BIC of one expert, of two, …; of the given number alone if it was given
+    log_likelihood_, n_parameters_, n_observations_ : at the estimates
+    result_ : convergence of EM"""
+
+
 class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
-    """A mixture of experts for numbers: linear models, each responsible for a part of the data.
+    __doc__ = f"""A mixture of experts for numbers: linear models, each responsible for a part of the data.
 
         p(y | x) = Σ_j g_j(x) p_j(y | x),    g(x) = softmax(Vφ(x))                  (Jacobs et al. 1991; Bishop 14.5.3)
 
@@ -39,30 +68,14 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
     expert : regressor, optional
         With `predict_dist` and `sample_weight`; by default linear experts. Clones of it are fitted, starting from the
         parts that linear experts find; needs a number as `n_experts`.
-    gate : {"softmax", "hierarchical"}, default "softmax"
-        "hierarchical" is a binary tree of logistic gates (Jordan & Jacobs 1994).
-    gate_precision : float, default 0.01
-        Precision of the normal prior of the gate's weights, for standardized columns. It keeps them finite.
-    max_experts : int, default 8
-        For "bic".
-    n_restarts : int, default 4
-        Further starts of EM; the best are continued.
-    max_iter : int, default 300
-        Iterations of EM.
-    tol : float, default 1e-5
-        EM stops when an iteration adds less than this to the bound, for each observation.
-    random_state : int, Generator or None, default 0
-        For the starts.
+    {_PARAMETERS}
 
     Attributes
     ----------
     n_experts_ : the number of experts
     experts_ : the experts: their posteriors in standardized units, or the fitted estimators
-    gate_ : the gate in standardized units
     bound_ : the lower bound of the log evidence given the gate, after each iteration; it never decreases
-    bics_ : BIC of one expert, of two, …; of the given number alone if it was given
-    log_likelihood_, n_parameters_, n_observations_ : at the estimates
-    result_ : convergence of EM
+    {_ATTRIBUTES}
 
     Examples
     --------
@@ -78,29 +91,6 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
 
     y_center_: float
     y_scale_: float
-
-    def __init__(
-        self,
-        n_experts: int | str = "bic",
-        *,
-        expert: Any = None,
-        gate: str = "softmax",
-        gate_precision: float = 0.01,
-        max_experts: int = 8,
-        n_restarts: int = 4,
-        max_iter: int = 300,
-        tol: float = 1e-5,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_experts = n_experts
-        self.expert = expert
-        self.gate = gate
-        self.gate_precision = gate_precision
-        self.max_experts = max_experts
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -127,19 +117,15 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
         weight = np.ones(len(target)) if weight is None else weight
         first, _, weight = merge_equal_rows(np.column_stack([rows, target]), weight)
         rows, target = rows[first], target[first]
-        center, scale = center_and_scale(target[:, None], weight)
-        self.y_center_, self.y_scale_ = float(center[0]), float(scale[0])
+        self.y_center_, self.y_scale_ = map(float, center_and_scale(target, weight))
         z = (target - self.y_center_) / self.y_scale_
         start = partial(LinearExperts.start, rounding=rounding_variance(z, weight))
-        task, fit = self._learn(rows, z, weight, z[:, None], start)
+        task, path = self._learn(rows, z, weight, z[:, None], start)
         if self.expert is None:
-            self.experts_ = fit.experts
-            self._finish(task, fit, -float(weight.sum()) * np.log(self.y_scale_))
+            self.experts_ = path.end.experts
+            self._finish(task, path, -float(weight.sum()) * np.log(self.y_scale_))
         else:
-            fit = self._given(task, fit, rows, target)
-            self.experts_ = list(fit.experts.members)
-            self._finish(Task(task.phi, target, weight, task.gate_penalty), fit, 0.0)
-            del self.n_parameters_, self.log_likelihood_, self.bics_
+            self._fit_given(task, path.end, rows, target)
         return self
 
     def responsibilities(self, X: ArrayLike, y: ArrayLike) -> Array:
@@ -195,7 +181,7 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
 
 
 class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
-    """A mixture of experts for classes: logistic regressions, each responsible for a part of the data.
+    __doc__ = f"""A mixture of experts for classes: logistic regressions, each responsible for a part of the data.
 
         p(y | x) = Σ_j g_j(x) p_j(y | x),    g(x) = softmax(Vφ(x))                  (Jacobs et al. 1991; Bishop 14.5.3)
 
@@ -209,32 +195,16 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
     expert : classifier, optional
         With `predict_dist` and `sample_weight`; by default logistic regressions. Clones of it are fitted, starting
         from the parts that logistic experts find; needs a number as `n_experts`.
-    gate : {"softmax", "hierarchical"}, default "softmax"
-        "hierarchical" is a binary tree of logistic gates (Jordan & Jacobs 1994).
-    gate_precision : float, default 0.01
-        Precision of the normal prior of the gate's weights, for standardized columns. It keeps them finite.
     expert_precision : float, default 1.0
-        The same for the experts' weights.
-    max_experts : int, default 8
-        For "bic".
-    n_restarts : int, default 4
-        Further starts of EM; the best are continued.
-    max_iter : int, default 300
-        Iterations of EM.
-    tol : float, default 1e-5
-        EM stops when an iteration adds less than this to the bound, for each observation.
-    random_state : int, Generator or None, default 0
-        For the starts.
+        Precision of the normal prior of the experts' weights, for standardized columns.
+    {_PARAMETERS}
 
     Attributes
     ----------
     n_experts_ : the number of experts
     experts_ : the fitted experts; logistic regressions of standardized columns unless given
-    gate_ : the gate in standardized units
     bound_ : the penalized log likelihood after each iteration; it never decreases
-    bics_ : BIC of one expert, of two, …; of the given number alone if it was given
-    log_likelihood_, n_parameters_, n_observations_ : at the estimates
-    result_ : convergence of EM
+    {_ATTRIBUTES}
 
     Examples
     --------
@@ -301,16 +271,12 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         def start(n_experts: int, width: int) -> LogitExperts:
             return LogitExperts.start(n_experts, width, n_classes=len(self.classes_), precision=precision)
 
-        task, fit = self._learn(rows, codes.astype(np.float64), weight, labels, start)
+        task, path = self._learn(rows, codes.astype(np.float64), weight, labels, start)
         if self.expert is None:
-            self.experts_ = self._logistic(task, fit, codes, precision)
-            self._finish(task, fit, 0.0)
+            self.experts_ = self._logistic(task, path.end, codes, precision)
+            self._finish(task, path, 0.0)
         else:
-            target = self.classes_[codes]
-            fit = self._given(task, fit, rows, target)
-            self.experts_ = list(fit.experts.members)
-            self._finish(Task(task.phi, target, weight, task.gate_penalty), fit, 0.0)
-            del self.n_parameters_, self.log_likelihood_, self.bics_
+            self._fit_given(task, path.end, rows, self.classes_[codes])
         return self
 
     def expert_predictions(self, X: ArrayLike) -> Array:

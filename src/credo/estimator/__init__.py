@@ -9,20 +9,29 @@ temporary and are rebuilt when needed.
 Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base classes; `FittedState`, which declares
 what `fit` sets and checks it in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`;
 `Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `require_squares`,
-validation of tables; `observed`, `with_gaps` and `labels_of`, validation of targets; `merge_equal_rows` and
-`even_folds`; `training_rows`, a regressor's validation for functions; `named`, `named_by` and `names_for`, feature
-names beside arrays; `evidence_base`, what an evidence conditions on; and checks of arguments and of fitted state.
+validation of tables; `observed`, `with_gaps` and `labels_of`, validation of targets; `merge_equal_rows`, `even_folds`
+and `center_and_scale`, for rows with weights; `training_rows`, a regressor's validation for functions; `named`,
+`named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an evidence conditions on; and checks of
+arguments and of fitted state.
 
 What does not belong here: any particular model.
 """
 
-from credo.estimator._arguments import choice, interval_level, nonnegative, positive, positive_integer
+from credo.estimator._arguments import (
+    choice,
+    interval_level,
+    nonnegative,
+    nonnegative_integer,
+    positive,
+    positive_integer,
+)
 from credo.estimator._classifier import Classifier, labels_of
 from credo.estimator._estimator import Absent, ConvergenceWarning, Estimator, FitWarning, Result
 from credo.estimator._evidence_base import FLAT, JEFFREYS, MAXIMISED, SCALED, evidence_base
 from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import (
+    center_and_scale,
     even_folds,
     is_sparse,
     merge_equal_rows,
@@ -49,6 +58,7 @@ __all__ = [
     "LinearClassifier",
     "Regressor",
     "Result",
+    "center_and_scale",
     "check_places",
     "check_positive",
     "check_shapes",
@@ -63,6 +73,7 @@ __all__ = [
     "named_by",
     "names_for",
     "nonnegative",
+    "nonnegative_integer",
     "numeric",
     "observed",
     "positive",

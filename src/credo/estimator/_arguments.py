@@ -29,6 +29,13 @@ def positive_integer(name: str, value: Any) -> int:
     return int(value)
 
 
+def nonnegative_integer(name: str, value: Any) -> int:
+    """The value as an int, which must not be negative."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{name} must be a whole number that is not negative; got {value!r}")
+    return int(value)
+
+
 def choice(name: str, value: Any, options: Sequence[Any]) -> Any:
     """The value, which must be one of the options."""
     if not any(type(value) is type(option) and value == option for option in options):
@@ -36,10 +43,10 @@ def choice(name: str, value: Any, options: Sequence[Any]) -> Any:
     return value
 
 
-def interval_level(value: Any) -> float:
+def interval_level(value: Any, name: str = "level") -> float:
     """A probability strictly between 0 and 1, as interval levels are."""
     if not _is_real(value) or not 0 < value < 1:
-        raise ValueError(f"level must lie strictly between 0 and 1, as in 0.95; got {value!r}")
+        raise ValueError(f"{name} must lie strictly between 0 and 1, as in 0.95; got {value!r}")
     return float(value)
 
 

@@ -85,6 +85,17 @@ def merge_equal_rows(table: Array, weight: Array) -> tuple[Index, Index, Array]:
     return order[np.append(True, new)], which, np.bincount(which, weight).astype(np.float64)
 
 
+def center_and_scale(table: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    """Weighted means and standard deviations of the columns, in any unit; the scale of a constant column is one."""
+    center = np.average(table, axis=0, weights=weight)
+    rest = table - center
+    size = np.abs(rest).max(axis=0)
+    constant = size <= 8 * np.finfo(np.float64).eps * np.abs(center)
+    unit = np.where(constant, 1.0, size)
+    scale = unit * np.sqrt(np.average(np.square(rest / unit), axis=0, weights=weight))
+    return np.where(constant, table[0], center), np.where(constant, 1.0, scale)
+
+
 def even_folds(strata: NDArray[Any], n_folds: int, seed: Any = 0) -> Index:
     """A random fold for each row, such that the rows of each stratum are spread evenly over the folds.
 

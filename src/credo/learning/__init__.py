@@ -13,6 +13,7 @@ that is −∞ where it can't be evaluated; never a model.
 - `hyperparameters` maximizes an objective by L-BFGS from several starting points, first on a few rows, then on all.
 - `sample` draws from an objective by NUTS (extra ``mcmc``), from the overdispersed starting points of `scatter`, and
   returns `Draws` with convergence diagnostics.
+- `em` runs EM from several starts, and selects the number of components by BIC.
 - `stacking_weights` finds the weights of a mixture that maximize the log density of held-out outcomes.
 - `penalties`, `best_penalty` and `residual_noise` are what ridge regression on columns and on kernels share.
 

@@ -72,3 +72,19 @@ def highest(
         return Peak(float(grid[best]), 0, "inner")
     # The function is monotone, or constant towards the end of the range.
     return Peak(float(grid[0]), 0, "low") if heights[0] > heights[-1] else Peak(float(grid[-1]), 0, "high")
+
+
+def refined_maximum(grid: Array, heights: Array) -> float:
+    """The position of the maximum on an even grid, by a parabola through the largest height and its neighbours.
+
+    >>> x = np.linspace(0.0, 3.0, 7)
+    >>> refined_maximum(x, -((x - 1.2) ** 2))
+    1.2
+    """
+    i = int(np.argmax(heights))
+    if i in (0, len(heights) - 1):
+        return float(grid[i])
+    before, here, after = heights[i - 1 : i + 2]
+    curvature = before - 2 * here + after
+    shift = 0.5 * (before - after) / curvature if curvature < 0 else 0.0
+    return float(grid[i] + shift * (grid[1] - grid[0]))

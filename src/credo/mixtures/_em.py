@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, logsumexp
 from scipy.stats import rankdata
 
-from credo.deadlines import check
+from credo.learning.em import Ascent, best_ascent, distant_rows, squared_distances
 from credo.mixtures._components import DF_RATE, DF_SHAPE, Components, Prior
 
 Array = NDArray[np.float64]
@@ -23,6 +23,16 @@ Array = NDArray[np.float64]
 _SHORT, _KMEANS = 20, 5
 _DF_RANGE, _DF_STEPS = (np.log(0.05), np.log(1e4)), 30
 _DF_START = 10.0
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Components, their responsibilities and squared distances (n, k), and the log posterior up to a constant."""
+
+    parts: Components
+    shares: Array
+    q: Array
+    value: float
 
 
 @dataclass(frozen=True)
@@ -40,33 +50,29 @@ class Problem:
     def learns_df(self) -> bool:
         return self.df is None
 
-    def evaluate(self, parts: Components) -> tuple[float, Array, Array]:
-        """The log posterior up to a constant, responsibilities (n, k) and squared distances (n, k)."""
+    def at(self, parts: Components) -> Fit:
+        """The E step."""
         q = parts.distances(self.X)
         terms = np.log(parts.weights) + parts.log_densities(q)
         total = logsumexp(terms, axis=1)
         value = float(self.weight @ total) + self.prior.log_density(parts, learns_df=self.learns_df)
-        return value, np.exp(terms - total[:, None]), q
+        return Fit(parts, np.exp(terms - total[:, None]), q, value)
 
-    def improved(self, parts: Components, shares: Array, q: Array) -> Components:
-        """One M step."""
-        mass = self.weight[:, None] * shares
-        new = self.prior.mode(self.X, mass, mass * parts.precision_weights(q), parts.df, full=self.full)
-        return replace(new, df=self._best_df(mass, new.distances(self.X))) if self.learns_df else new
+    def step(self, fit: Fit) -> Fit:
+        """One M step and the E step after it."""
+        mass, parts = self.weight[:, None] * fit.shares, fit.parts
+        new = self.prior.mode(self.X, mass, mass * parts.precision_weights(fit.q), parts.df, full=self.full)
+        return self.at(replace(new, df=self._best_df(mass, new.distances(self.X))) if self.learns_df else new)
 
     def start(self, rng: np.random.Generator, *, ranks: bool = False) -> Components:
-        """Components of the cells of a short k-means, started as in k-means++ (Arthur & Vassilvitskii 2007).
+        """Components of the cells of a short k-means, started as in k-means++.
 
         By the ranks of each column if asked to: outliers then don't get a cell of their own.
         """
         X, weight = rankdata(self.X, axis=0) / len(self.X) if ranks else self.X, self.weight
-        centers = X[[int(rng.choice(len(X), p=weight / weight.sum()))]]
-        while len(centers) < self.n_components:
-            gap = _squares(X, centers).min(axis=1) * weight
-            gap = gap if gap.sum() > 0 else weight
-            centers = np.vstack([centers, X[int(rng.choice(len(X), p=gap / gap.sum()))]])
+        centers = distant_rows(X, weight, self.n_components, rng)
         for _ in range(_KMEANS):
-            shares = np.eye(len(centers))[_squares(X, centers).argmin(axis=1)]
+            shares = np.eye(len(centers))[squared_distances(X, centers).argmin(axis=1)]
             mass = weight @ shares
             sums = (shares * weight[:, None]).T @ X
             centers = np.where(mass[:, None] > 0, sums / np.maximum(mass, 1e-300)[:, None], centers)
@@ -88,47 +94,10 @@ class Problem:
         return np.exp(0.5 * (low + high))
 
 
-@dataclass(frozen=True)
-class Path:
-    """Where EM ended, and the log posterior (up to a constant) after every iteration."""
-
-    parts: Components
-    shares: Array
-    q: Array
-    values: tuple[float, ...]
-    converged: bool
-
-
-def climb(problem: Problem, path: Path, *, max_iter: int, tol: float) -> Path:
-    """EM until a step adds less than `tol` times the number of observations."""
-    goal = tol * float(problem.weight.sum())
-    for _ in range(max_iter):
-        check()
-        parts = problem.improved(path.parts, path.shares, path.q)
-        value, shares, q = problem.evaluate(parts)
-        gain = value - path.values[-1]
-        path = Path(parts, shares, q, (*path.values, value), gain <= goal)
-        if path.converged:
-            break
-    return path
-
-
-def begin(problem: Problem, parts: Components) -> Path:
-    """The path at its start."""
-    value, shares, q = problem.evaluate(parts)
-    return Path(parts, shares, q, (value,), False)
-
-
-def maximize(problem: Problem, *, n_restarts: int, max_iter: int, tol: float, rng: np.random.Generator) -> Path:
-    """The best of several short runs, continued until it converges."""
+def maximize(problem: Problem, *, n_restarts: int, max_iter: int, tol: float, rng: np.random.Generator) -> Ascent[Fit]:
+    """The best of several short runs, continued until an iteration adds less than `tol` for each observation."""
     n_starts = 1 if problem.n_components == 1 else 1 + n_restarts
     heavy_tails = problem.df != np.inf
-    starts = [problem.start(rng, ranks=(i % 2 == 0) == heavy_tails) for i in range(n_starts)]
-    paths = [climb(problem, begin(problem, each), max_iter=min(_SHORT, max_iter), tol=tol) for each in starts]
-    best = max(paths, key=lambda path: path.values[-1])
-    return best if best.converged else climb(problem, best, max_iter=max_iter - len(best.values) + 1, tol=tol)
-
-
-def _squares(X: Array, centers: Array) -> Array:
-    """Squared distances (n, k)."""
-    return np.stack([np.square(X - center).sum(axis=1) for center in centers], axis=1)
+    starts = (problem.at(problem.start(rng, ranks=(i % 2 == 0) == heavy_tails)) for i in range(n_starts))
+    goal = tol * float(problem.weight.sum())
+    return best_ascent(starts, problem.step, max_iter=max_iter, goal=goal, n_short=_SHORT)

@@ -23,7 +23,7 @@ from scipy.special import digamma, gammaln, polygamma
 
 from credo.linalg import NotPositiveDefiniteError, factorize
 from credo.mixtures._components import DF_RATE
-from credo.mixtures._em import Path, Problem
+from credo.mixtures._em import Fit, Problem
 
 Array = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def n_parameters(problem: Problem) -> int:
     return problem.n_components * (each + 1) - 1
 
 
-def log_evidence(problem: Problem, path: Path) -> float | None:
+def log_evidence(problem: Problem, fit: Fit) -> float | None:
     """ln p(X) by the Laplace approximation; None if the mode isn't one, or if there are too many parameters.
 
     The components can be numbered in K! ways, each a mode of its own.
@@ -47,44 +47,44 @@ def log_evidence(problem: Problem, path: Path) -> float | None:
     if n > _MOST_PARAMETERS:
         return None
     try:
-        factor = factorize(curvature(problem, path), jitter=0.0)
+        factor = factorize(curvature(problem, fit), jitter=0.0)
     except NotPositiveDefiniteError:
         return None
-    k, d = path.parts.means.shape
+    k, d = fit.parts.means.shape
     constant = problem.prior.log_constant(k, d, full=problem.full, learns_df=problem.learns_df)
-    volume = 0.5 * float(path.parts.logdets().sum()) + 0.5 * n * math.log(2 * math.pi) - 0.5 * factor.logdet
-    return path.values[-1] + constant + volume + float(gammaln(k + 1))
+    volume = 0.5 * float(fit.parts.logdets().sum()) + 0.5 * n * math.log(2 * math.pi) - 0.5 * factor.logdet
+    return fit.value + constant + volume + float(gammaln(k + 1))
 
 
-def curvature(problem: Problem, path: Path) -> Array:
+def curvature(problem: Problem, fit: Fit) -> Array:
     """H of the module's equations, component by component, the logits last."""
-    parts, prior, weight = path.parts, problem.prior, problem.weight
-    blocks = [_component(problem, path, k) for k in range(len(parts))]
+    parts, prior, weight = fit.parts, problem.prior, problem.weight
+    blocks = [_component(problem, fit, k) for k in range(len(parts))]
     width, n_logits = blocks[0][0].shape[1], len(parts) - 1
     scores = np.zeros((len(weight), len(parts) * width + n_logits))
     H = np.zeros((scores.shape[1],) * 2)
     logits = np.eye(len(parts))[:, :n_logits] - parts.weights[:n_logits]
     last = np.s_[len(parts) * width :]
     for k, (score, complete) in enumerate(blocks):
-        here, mass = np.s_[k * width : (k + 1) * width], weight * path.shares[:, k]
-        scores[:, here] = path.shares[:, [k]] * score
+        here, mass = np.s_[k * width : (k + 1) * width], weight * fit.shares[:, k]
+        scores[:, here] = fit.shares[:, [k]] * score
         H[here, here] += complete - (mass[:, None] * score).T @ score
         cross = np.outer(mass @ score, logits[k])
         H[here, last] -= cross
         H[last, here] -= cross.T
         H[last, last] -= mass.sum() * np.outer(logits[k], logits[k])
-    scores[:, last] = path.shares @ logits
+    scores[:, last] = fit.shares @ logits
     pi = parts.weights[:n_logits]
     total = weight.sum() + len(parts) * prior.concentration
     H[last, last] += total * (np.diag(pi) - np.outer(pi, pi))
     return H + (weight[:, None] * scores).T @ scores
 
 
-def _component(problem: Problem, path: Path, k: int) -> tuple[Array, Array]:
+def _component(problem: Problem, fit: Fit, k: int) -> tuple[Array, Array]:
     """Scores of the rows (n, width), and the curvature of complete data and prior, of one component."""
-    parts, prior, d = path.parts, problem.prior, problem.X.shape[1]
-    z, q, mass = parts.whitened(problem.X, k), path.q[:, k], problem.weight * path.shares[:, k]
-    w = parts.precision_weights(path.q)[:, k]
+    parts, prior, d = fit.parts, problem.prior, problem.X.shape[1]
+    z, q, mass = parts.whitened(problem.X, k), fit.q[:, k], problem.weight * fit.shares[:, k]
+    w = parts.precision_weights(fit.q)[:, k]
     i, j = np.tril_indices(d, -1) if problem.full else (np.empty(0, dtype=int),) * 2
     t = np.hstack([z, 0.5 * z**2, z[:, i] * z[:, j]])
     total = mass.sum() + prior.extra

@@ -14,17 +14,20 @@ from credo.estimator import (
     ConvergenceWarning,
     Estimator,
     Result,
+    center_and_scale,
     check_positive,
     check_shapes,
     choice,
     merge_equal_rows,
+    nonnegative_integer,
     numeric,
     positive,
     positive_integer,
 )
 from credo.frames import Table
+from credo.learning.em import Ascent, smallest_bic
 from credo.mixtures._components import Components, Prior
-from credo.mixtures._em import Path, Problem, maximize
+from credo.mixtures._em import Fit, Problem, maximize
 from credo.mixtures._laplace import log_evidence, n_parameters
 from credo.notices import warn
 from credo.seeds import generator
@@ -34,8 +37,6 @@ Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 # Interquartile range of a standard normal distribution.
 _NORMAL_IQR = 1.349
-# "bic" stops after this many numbers of components that were worse than the best.
-_PATIENCE = 2
 
 
 class DensityMixture(DensityMixin, Estimator):
@@ -80,7 +81,8 @@ class DensityMixture(DensityMixin, Estimator):
         rows, weight = self._standardized(X, sample_weight)
         if self.n_components == "bic":
             most = min(positive_integer("max_components", self.max_components), len(rows))
-            problem, path = self._selected(rows, weight, most)
+            fits = (self._fitted(rows, weight, k) for k in range(1, most + 1))
+            (problem, path), _ = smallest_bic((fit, _bic(*fit)) for fit in fits)
         else:
             k = positive_integer("n_components", self.n_components)
             if k > len(rows):
@@ -188,43 +190,29 @@ class DensityMixture(DensityMixin, Estimator):
         self.center_, self.scale_ = center, scale
         return (rows - center) / scale, weight
 
-    def _fitted(self, rows: Array, weight: Array, n_components: int) -> tuple[Problem, Path]:
+    def _fitted(self, rows: Array, weight: Array, n_components: int) -> tuple[Problem, Ascent[Fit]]:
         full = self.covariance == "full"
         prior = Prior.weak(n_components, rows.shape[1], full=full) if self.prior == "weak" else Prior.none()
         problem = Problem(rows, weight, n_components, prior, full, self._df())
-        if not isinstance(self.n_restarts, int) or self.n_restarts < 0:
-            raise ValueError(f"n_restarts must be a whole number that is not negative; got {self.n_restarts!r}")
         path = maximize(
             problem,
-            n_restarts=self.n_restarts,
+            n_restarts=nonnegative_integer("n_restarts", self.n_restarts),
             max_iter=positive_integer("max_iter", self.max_iter),
             tol=positive("tol", self.tol),
             rng=generator(self.random_state),
         )
         return problem, path
 
-    def _selected(self, rows: Array, weight: Array, most: int) -> tuple[Problem, Path]:
-        """The number of components with the smallest BIC."""
-        best, lowest, worse = None, np.inf, 0
-        for k in range(1, most + 1):
-            problem, path = self._fitted(rows, weight, k)
-            value = -2.0 * _log_likelihood(problem, path) + n_parameters(problem) * np.log(weight.sum())
-            best, lowest, worse = ((problem, path), value, 0) if value < lowest else (best, lowest, worse + 1)
-            if worse == _PATIENCE:
-                break
-        assert best is not None
-        return best
-
-    def _keep(self, problem: Problem, path: Path) -> None:
-        order = np.argsort(-path.parts.weights, kind="stable")
-        parts = path.parts
+    def _keep(self, problem: Problem, path: Ascent[Fit]) -> None:
+        parts = path.end.parts
+        order = np.argsort(-parts.weights, kind="stable")
         self.components_ = Components(parts.weights[order], parts.means[order], parts.roots[order], parts.df[order])
         self.n_observations_ = float(problem.weight.sum())
         jacobian = -self.n_observations_ * float(np.log(self.scale_).sum())
         self.bound_ = np.array(path.values) + jacobian
         self.log_likelihood_ = _log_likelihood(problem, path) + jacobian
         self.n_parameters_ = n_parameters(problem)
-        evidence = log_evidence(problem, path) if self.prior == "weak" else None
+        evidence = log_evidence(problem, path.end) if self.prior == "weak" else None
         if evidence is None:
             self.log_evidence_ = self.log_likelihood_ - 0.5 * self.n_parameters_ * float(np.log(self.n_observations_))
             self.evidence_method_, self.evidence_base_ = "bic", "Schwarz's approximation, without priors"
@@ -254,12 +242,14 @@ def _center_and_scale(rows: Array, weight: Array) -> tuple[Array, Array, NDArray
         np.take_along_axis(sorted_rows, (share < level - 1e-12).sum(axis=0)[None], axis=0)[0]
         for level in (0.25, 0.5, 0.75)
     )
-    rest = rows - np.average(rows, axis=0, weights=weight)
-    size = np.abs(rest).max(axis=0)
-    unit = np.where(size > 0, size, 1.0)
-    std = unit * np.sqrt(np.average(np.square(rest / unit), axis=0, weights=weight))
-    return center, np.maximum((upper - lower) / _NORMAL_IQR, 1e-3 * std), size <= 8 * _EPS * np.abs(center)
+    std = center_and_scale(rows, weight)[1]
+    constant = np.ptp(rows, axis=0) <= 8 * _EPS * np.abs(center)
+    return center, np.maximum((upper - lower) / _NORMAL_IQR, 1e-3 * std), constant
 
 
-def _log_likelihood(problem: Problem, path: Path) -> float:
-    return path.values[-1] - problem.prior.log_density(path.parts, learns_df=problem.learns_df)
+def _log_likelihood(problem: Problem, path: Ascent[Fit]) -> float:
+    return path.values[-1] - problem.prior.log_density(path.end.parts, learns_df=problem.learns_df)
+
+
+def _bic(problem: Problem, path: Ascent[Fit]) -> float:
+    return -2.0 * _log_likelihood(problem, path) + n_parameters(problem) * float(np.log(problem.weight.sum()))

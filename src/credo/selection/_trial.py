@@ -13,7 +13,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from credo.metrics import NoDistribution, final_step, predictive
-from credo.notices import collected
+from credo.notices import collected, on_one_line
+from credo.seeds import random_states
 from credo.selection._comparison import HeldOut, Score
 from credo.selection._criteria import bic, description_length, has_likelihood
 from credo.selection._folds import Split
@@ -69,7 +70,7 @@ class Trial:
                 self._fit(train, test)
             # A failure of one model must not stop the others; its message is kept.
             except Exception as error:
-                self.error = f"{_sentence(error)} ({where})"
+                self.error = f"{on_one_line(error)} ({where})"
         self.n_fits += 1
         self.warned.append(list(dict.fromkeys(str(notice) for notice in caught)))
         return self.error is None
@@ -153,14 +154,5 @@ def _seeded(model: Any, seed: int | None) -> Any:
     """The model with every `random_state` that is None set to the seed."""
     if seed is None:
         return model
-    names = [key for key in model.get_params() if key == "random_state" or key.endswith("__random_state")]
-    free = {key: seed for key in names if model.get_params()[key] is None}
-    return model.set_params(**free)
-
-
-def _sentence(error: Exception) -> str:
-    """The error message on one line, preceded by the type of the error unless it is a ValueError or TypeError."""
-    text = " ".join(str(error).split())
-    if isinstance(error, ValueError | TypeError) and text:
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    given = model.get_params()
+    return model.set_params(**{name: seed for name in random_states(model) if given[name] is None})

@@ -17,6 +17,7 @@ from scipy.special import digamma, gammaln
 from credo.distributions import StudentT
 from credo.estimator import check_positive, check_shapes
 from credo.learning.hyperparameters import maximize
+from credo.learning.peak import refined_maximum
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -154,11 +155,5 @@ class DirichletPrior:
 
 
 def _highest(values: Array) -> float:
-    """The strength at the maximum, by a parabola through it and its neighbours."""
-    i = int(np.argmax(values))
-    if i in (0, len(values) - 1):
-        return float(_STRENGTHS[i])
-    before, here, after = values[i - 1 : i + 2]
-    bend = before - 2 * here + after
-    shift = 0.5 * (before - after) / bend if bend < 0 else 0.0
-    return float(_STRENGTHS[i] * (_STRENGTHS[1] / _STRENGTHS[0]) ** shift)
+    """The strength at the maximum."""
+    return float(np.exp(refined_maximum(np.log(_STRENGTHS), values)))

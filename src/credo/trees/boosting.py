@@ -16,6 +16,7 @@ from credo.estimator import (
     Estimator,
     Regressor,
     Result,
+    center_and_scale,
     check_positive,
     check_shapes,
     merge_equal_rows,
@@ -151,8 +152,7 @@ class BoostedTreesRegressor(_Boosting, Regressor):
         first, _, total = merge_equal_rows(np.column_stack([rows, target]), weight)
         rows, target = rows[first], target[first]
         # On one scale, whatever the unit of the target.
-        mean = float(np.average(target, weights=total))
-        scale = float(np.sqrt(np.average((target - mean) ** 2, weights=total))) or 1.0
+        mean, scale = map(float, center_and_scale(target, total))
         builder = HistGradientBoostingRegressor(**self._settings(len(rows)))
         found = boost(
             builder,

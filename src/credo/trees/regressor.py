@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeRegressor as Builder
 
 from credo.distributions import StudentT
-from credo.estimator import Regressor, Result
+from credo.estimator import Regressor, Result, center_and_scale
 from credo.frames import Table
 from credo.trees._estimator import TreeEstimator, checked
 from credo.trees._grow import Sample
@@ -101,7 +101,7 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         """Fit to a table; a weight of k is the same as k copies of the row."""
         options = checked(self)
         rows, target, weight = self._training_rows(X, y, sample_weight)
-        center, scale = _location_and_scale(target, weight)
+        center, scale = map(float, center_and_scale(target, weight))
         sample = Sample.of(rows, (target - center) / scale, weight)
 
         def grow(used: Index | slice = slice(None)) -> Tree:
@@ -164,10 +164,3 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
 def _statistics(tree: Tree) -> Array:
     """Weight, mean and sum of squares of each node."""
     return np.column_stack([tree.weight, tree.value])
-
-
-def _location_and_scale(target: Array, weight: Array | None) -> tuple[float, float]:
-    """The weighted mean and standard deviation; 1 for a constant target."""
-    center = float(np.average(target, weights=weight))
-    scale = float(np.sqrt(np.average((target - center) ** 2, weights=weight)))
-    return center, scale if scale > 1e-14 * abs(center) and scale > 0 else 1.0
