@@ -20,6 +20,7 @@ from credo.estimator import (
     Result,
     check_shapes,
     choice,
+    codes_of,
     even_folds,
     interval_level,
     merge_equal_rows,
@@ -182,7 +183,8 @@ class AdaBoostClassifier(Classifier):
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Array:
         """The share of the votes for the label minus the largest share for another class: from −1 to 1."""
-        F, codes = self.votes(X), self._codes(y)
+        F = self.votes(X)
+        codes = codes_of(y, self.classes_)
         own = F[np.arange(len(codes)), codes]
         F[np.arange(len(codes)), codes] = -np.inf
         return (own - F.max(axis=1)) / (self.boosted_.total or 1.0)
@@ -192,9 +194,9 @@ class AdaBoostClassifier(Classifier):
 
         It is exp(Σ α_m (1[wrong] − (K − 1)/K)), which for two classes is the same.
         """
-        codes, n_classes = self._codes(y), len(self.classes_)
-        own = self.votes(X)[np.arange(len(codes)), codes]
-        return float(np.mean(np.exp(np.minimum(self.boosted_.total / n_classes - own, 700.0))))
+        F = self.votes(X)
+        own = F[np.arange(len(F)), codes_of(y, self.classes_)]
+        return float(np.mean(np.exp(np.minimum(self.boosted_.total / len(self.classes_) - own, 700.0))))
 
     def staged_votes(self, X: ArrayLike) -> Iterator[Array]:
         """`votes` after each round."""
@@ -235,14 +237,6 @@ class AdaBoostClassifier(Classifier):
 
     def _probabilities(self, rows: Array) -> Array:
         return softmax(self.calibration_.scaled(self.boosted_.votes(rows, len(self.classes_))), axis=1)
-
-    def _codes(self, y: ArrayLike) -> Index:
-        check_is_fitted(self)
-        labels = np.asarray(y)
-        known = np.isin(labels, self.classes_)
-        if not known.all():
-            raise ValueError(f"y has the label {labels[~known].tolist()[0]!r}, which is none of the model's classes")
-        return np.searchsorted(self.classes_, labels)
 
     def _checked_learner(self) -> Any:
         positive_integer("n_rounds", self.n_rounds)

@@ -27,7 +27,7 @@ from credo.ensemble._members import (
     survivors,
     variance_parts,
 )
-from credo.estimator import check_shapes, choice
+from credo.estimator import check_shapes, choice, codes_of
 from credo.frames import Table
 from credo.learning import stacking_weights
 from credo.metrics import final_step, point
@@ -342,11 +342,7 @@ class Committee(WeightedModels):
         """
         rows = self._predict_rows(X)
         if self._predicts_classes:
-            labels = np.asarray(y)
-            unseen = ~np.isin(labels, self.classes_)
-            if unseen.any():
-                raise ValueError(f"y has the label {labels[unseen].tolist()[0]!r}, which the committee doesn't know")
-            sums = ErrorSums(np.searchsorted(self.classes_, labels), len(self.classes_))
+            sums = ErrorSums(codes_of(y, self.classes_), len(self.classes_))
             for model in self.estimators_:
                 sums.add(class_probabilities(model, rows, self.classes_))
         else:

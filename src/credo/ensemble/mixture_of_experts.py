@@ -20,6 +20,7 @@ from credo.estimator import (
     center_and_scale,
     check_positive,
     check_shapes,
+    codes_of,
     merge_equal_rows,
     positive,
 )
@@ -285,10 +286,8 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
 
     def responsibilities(self, X: ArrayLike, y: ArrayLike) -> Array:
         """The probability that each expert made the label of a row: shape (n_samples, n_experts)."""
-        rows, labels = self._predict_rows(X), np.asarray(y)
-        codes = np.searchsorted(self.classes_, labels)
-        if not np.isin(labels, self.classes_).all():
-            raise ValueError(f"y has labels that were not in the training rows: {self.classes_.tolist()}")
+        rows = self._predict_rows(X)
+        codes = codes_of(y, self.classes_)
         terms = np.take_along_axis(self._parts(rows), codes[:, None, None], axis=1)[:, 0]
         shares = terms * np.exp(self.gate_.log_proba(self._phi(rows)))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))

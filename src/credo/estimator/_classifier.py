@@ -116,6 +116,15 @@ class Classifier(ClassifierMixin, Estimator):
         return factors
 
 
+def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """The place of each label among the sorted classes of a fitted model."""
+    labels = np.asarray(y)
+    known = np.isin(labels, classes)
+    if not known.all():
+        raise ValueError(f"y has the label {labels[~known].tolist()[0]!r}, which was not in the training rows")
+    return np.searchsorted(classes, labels)
+
+
 def labels_of(y: ArrayLike) -> NDArray[Any]:
     """y as an array of labels of one type, none of them missing."""
     values = column_or_1d(_plain(unmasked(y, name="y")), warn=True)

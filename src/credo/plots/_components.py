@@ -92,8 +92,7 @@ def _component(ax: Axes, result: KernelSearch, i: int, component: Component, ahe
     if ahead:
         ax.axvline(result.model.X_train_[:, j].max(), color=MUTED, linewidth=0.7, dashes=(2, 2), zorder=1)
     ax.margins(x=0.0)
-    share = f"{100 * component.share:.2g}" if component.share < 0.99 else f"{100 * component.share:.3g}"
-    ax.set_title(shorten(f"{share} %: {component.words}", width=86), loc="left", fontsize=8.0, color=INK)
+    ax.set_title(shorten(f"{component.percent}: {component.words}", width=86), loc="left", fontsize=8.0, color=INK)
     last = i == len(result.components) - 1 or result.model.n_features_in_ > 1
     if last:
         name_axis(ax.xaxis, shorten(result.model._feature_names()[j]))

@@ -48,6 +48,13 @@ class Component:
     share: float
 
     @property
+    def percent(self) -> str:
+        """The share in per cent."""
+        if abs(self.share) < 0.001:
+            return "less than 0.1 %"
+        return f"{100 * self.share:.2g} %" if self.share < 0.99 else f"{100 * self.share:.3g} %"
+
+    @property
     def columns(self) -> tuple[int, ...]:
         """The columns that it depends on."""
         return tuple(dict.fromkeys(column_of(factor) for term in terms_of(self.kernel) for factor in term))
@@ -107,7 +114,7 @@ class KernelSearch:
         parts = Table(
             "Components",
             {
-                "share of variance": [_percent(component.share) for component in self.components],
+                "share of variance": [component.percent for component in self.components],
                 "component": [component.words for component in self.components],
                 "kernel": [repr(component.kernel) for component in self.components],
             },
@@ -182,11 +189,5 @@ def _merged(kernel: Kernel) -> list[Kernel]:
 def _description(components: Sequence[Component], noise_std: float) -> str:
     if not components:
         return f"No structure found beyond noise, which has a standard deviation of {noise_std:.3g}."
-    parts = [f"{component.words} ({_percent(component.share)} of the variance)" for component in components]
+    parts = [f"{component.words} ({component.percent} of the variance)" for component in components]
     return f"y is {', plus '.join(parts)}. The noise has a standard deviation of {noise_std:.3g}."
-
-
-def _percent(share: float) -> str:
-    return (
-        "less than 0.1 %" if abs(share) < 0.001 else f"{100 * share:.2g} %" if share < 0.99 else f"{100 * share:.3g} %"
-    )

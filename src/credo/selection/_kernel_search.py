@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.deadlines import TimeUp, check, until
 from credo.gp import GPRegressor
-from credo.gp._objective import GaussianObjective
 from credo.kernels import Constant, Kernel, Periodic
 from credo.learning.hyperparameters import maximize
 from credo.linalg import factorize, one_blas_thread, parallel_map
@@ -34,6 +33,7 @@ from credo.selection._kernel_moves import (
     terms_of,
 )
 from credo.selection._kernel_result import KernelSearch, Step, result_of
+from credo.selection._kernel_words import direction
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, float, float], None]
@@ -44,8 +44,8 @@ _MOST_ROWS, _N_BLOCKS = 300, 6
 _TRIAL, _POLISH, _FINALISTS = 15, 50, 4
 # A round must raise the penalised evidence by this many nats.
 _MARGIN = 2.0
-# A line is added to a trend of at least this correlation with its column, unless it costs more nats than this.
-_MONOTONE, _NEGLIGIBLE = 0.85, 1.0
+# A line is added to a trend that rises or falls, unless it costs more nats than this.
+_NEGLIGIBLE = 1.0
 # The most rounds.
 _MOST_ROUNDS = 12
 
@@ -155,7 +155,7 @@ class _Search:
         # ln p of y from that of standardised targets; the flat mean takes one dimension.
         self._unit = -(len(rows) - 1) * math.log(float(table.scale[0]))
         variance = float(np.var(self._y)) or 1.0
-        self.best = self._climb((_TRIAL, 0.9 * variance), [])
+        self.best = self._climb([], 0.9 * variance)
         self.steps = [self._step(0, self.best)]
 
     def tell(self, text: str) -> None:
@@ -182,10 +182,11 @@ class _Search:
             self._tried.clear()
             self.tell(f"round {number}: {len(starts)} kernels, best so far {self.best.kernel!r}")
             with one_blas_thread(), collected():
-                trials = parallel_map(partial(self._climb, (_TRIAL, self.best.noise)), starts)
+                trials = parallel_map(partial(self._climb, noise=self.best.noise), starts)
                 trials.sort(key=lambda trial: -trial.score)
                 self.tell(f"round {number}: the best {_FINALISTS} of {len(starts)}")
-                finals = parallel_map(self._polish, _distinct(trials)[:_FINALISTS])
+                best = _distinct(trials)[:_FINALISTS]
+                finals = parallel_map(lambda trial: self._climb(trial.terms, trial.noise, _POLISH), best)
             self.steps += [self._step(number, trial) for trial in [*finals, *trials[len(finals) :]]]
             if not finals or not self._keep(max(finals, key=lambda final: final.score)):
                 break
@@ -201,15 +202,16 @@ class _Search:
             long = [term for term in terms if is_long(term, column)]
             if not long or any(is_line(term, column) for term in terms):
                 continue
-            if abs(np.corrcoef(x, self._mean_of(long))[0, 1]) > _MONOTONE:
-                with_line = self._climb((_POLISH, self.best.noise), [*terms, [column.line(column.middle)]])
+            if direction(x, self._mean_of(long)):
+                with_line = self._climb([*terms, [column.line(column.middle)]], self.best.noise, _POLISH)
                 self.steps.append(self._step(self.steps[-1].round + 1, with_line))
                 if with_line.log_evidence > self.best.log_evidence - _NEGLIGIBLE:
                     self.best = with_line
 
     def _starts(self) -> list[Terms]:
         """The kernels to try next, without those of earlier rounds."""
-        rest = self._y - self._cycles()
+        cycles = [term for term in self.best.terms if any(isinstance(base(factor), Periodic) for factor in term)]
+        rest = self._y - self._mean_of(cycles)
         periods = {
             column.index: likely_periods(x := self._X[:, column.index], detrended(x, rest)) for column in self._columns
         }
@@ -218,30 +220,17 @@ class _Search:
         self._seen |= {_key(terms) for terms in fresh}
         return fresh
 
-    def _climb(self, effort: tuple[int, float], terms: Terms) -> _Candidate:
-        """The kernel after a number of evaluations, which start with a noise variance."""
-        max_evaluations, noise = effort
+    def _climb(self, terms: Terms, noise: float, max_evaluations: int = _TRIAL) -> _Candidate:
+        """The kernel after so many evaluations of the evidence, which start with that noise variance."""
         objective = replace(self._objective, kernel=joined(terms, self._columns), noise=noise)
         end = maximize(objective, objective.tree.flatten(), tolerance=1e-7, max_evaluations=max_evaluations)
-        candidate = self._candidate(objective, end.vector, end.value)
+        kernel, noise = objective.kernel_at(end.vector), float(objective.noise_at(end.vector)[0])
+        own = objective.evidence(end.vector, gradient=False)[0] if math.isfinite(end.value) else -math.inf
+        n_parameters = sum(3 if name.endswith("period") else 1 for name in kernel.names)
+        penalty = 0.5 * n_parameters * math.log(len(self._y))
+        candidate = _Candidate(terms_of(kernel), kernel, noise, own, own - penalty)
         self._tried.append(candidate)
         return candidate
-
-    def _polish(self, trial: _Candidate) -> _Candidate:
-        return self._climb((_POLISH, trial.noise), trial.terms)
-
-    def _candidate(self, objective: GaussianObjective, vector: Array, value: float) -> _Candidate:
-        kernel, noise = objective.kernel_at(vector), float(objective.noise_at(vector)[0])
-        own = objective.evidence(vector, gradient=False)[0] if math.isfinite(value) else -math.inf
-        n = len(self._y)
-        n_parameters = sum(3 if name.endswith("period") else 1 for name in kernel.names)
-        return _Candidate(terms_of(kernel), kernel, noise, own, own - 0.5 * n_parameters * math.log(n))
-
-    def _cycles(self) -> Array:
-        """The posterior mean of all terms with a periodic factor."""
-        return self._mean_of(
-            [term for term in self.best.terms if any(isinstance(base(factor), Periodic) for factor in term)]
-        )
 
     def _mean_of(self, terms: Terms) -> Array:
         """The posterior mean of some terms of the best kernel."""

@@ -39,16 +39,15 @@ class Axis:
     low: float
     high: float
     unit: str
-    only: bool = True
 
     @classmethod
-    def of(cls, name: str, x: Array, *, only: bool = True) -> Axis:
+    def of(cls, name: str, x: Array) -> Axis:
         low, high = float(x.min()), float(x.max())
         tokens = re.split(r"[^a-z]+", name.lower())
         unit = next((unit for unit in _DAYS for token in tokens if token in (unit, f"{unit}s")), "")
         if not unit and _YEARS[0] <= low and high <= _YEARS[1] and high - low > 2:
             unit = "year"
-        return cls(name, low, high, unit, only)
+        return cls(name, low, high, unit)
 
     def length(self, value: float) -> str:
         """A length along the column, such as "11.1 years"; beyond ten times its range, only that."""
@@ -86,7 +85,7 @@ def _phrase(own: Sequence[Kernel], axis: Axis, x: Array, mean: Array, *, alone: 
     lines = [kernel for kernel in own if isinstance(kernel, Linear)]
     cycle = next((kernel for kernel in own if isinstance(kernel, Periodic)), None)
     smooth = next((kernel for kernel in own if isinstance(kernel, Stationary)), None)
-    direction = _direction(x, mean) if alone else ""
+    sense = direction(x, mean) if alone else ""
     if cycle is not None:
         text = axis.cycle(float(cycle.params["period"]))
         changes = []
@@ -97,16 +96,16 @@ def _phrase(own: Sequence[Kernel], axis: Axis, x: Array, mean: Array, *, alone: 
         return f"{text} whose {' and whose '.join(changes)}" if changes else text
     if smooth is None:
         kind = "linear" if len(lines) == 1 else "quadratic"
-        return " ".join(filter(None, ["a", direction, kind, "trend"]))
-    return _smooth_words(smooth, axis, direction, f", whose amplitude {_growth(lines[0], axis)}" if lines else "")
+        return " ".join(filter(None, ["a", sense, kind, "trend"]))
+    return _smooth_words(smooth, axis, sense, f", whose amplitude {_growth(lines[0], axis)}" if lines else "")
 
 
-def _smooth_words(kernel: Stationary, axis: Axis, direction: str, growth: str) -> str:
+def _smooth_words(kernel: Stationary, axis: Axis, sense: str, growth: str) -> str:
     share = float(kernel.params["lengthscale"]) / (axis.high - axis.low)
     over = _about(axis, kernel)
     kind = {Matern32: "irregular", RationalQuadratic: "multi-scale"}.get(type(kernel), "smooth")
-    if share > LONG and direction:
-        text = f"{'an' if kind == 'irregular' else 'a'} {kind} {direction} trend"
+    if share > LONG and sense:
+        text = f"{'an' if kind == 'irregular' else 'a'} {kind} {sense} trend"
         return text if share > 1 else f"{text} that bends over {over}"
     if share > LONG:
         return f"slow {kind} variation over {over}{growth}"
@@ -119,8 +118,8 @@ def _about(axis: Axis, kernel: Kernel) -> str:
     return f"about {axis.length(float(kernel.params['lengthscale']))}".replace("about much", "much")
 
 
-def _direction(x: Array, mean: Array) -> str:
-    """Whether a function rises or falls, by its correlation with x."""
+def direction(x: Array, mean: Array) -> str:
+    """Whether a function is "rising" or "falling", by its correlation with x, or neither."""
     if not np.ptp(mean) or not np.ptp(x):
         return ""
     correlation = float(np.corrcoef(x, mean)[0, 1])

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Estimator, check_shapes, nonnegative, positive, positive_integer
+from credo.estimator import Estimator, Result, check_shapes, nonnegative, positive, positive_integer
 from credo.frames import Table
 from credo.seeds import generator
+from credo.trees._grow import Sample
 from credo.trees._tree import Array, Tree
 
 
 class TreeEstimator(Estimator):
     """A fitted `tree_` and a conjugate prior in its leaves."""
 
+    pruning: str | float
+
     tree_: Tree
+    pruning_: float
     feature_importances_: NDArray[np.float64]
     # Whether each column had missing values.
     had_missing_: NDArray[np.bool_]
@@ -47,8 +52,24 @@ class TreeEstimator(Estimator):
         """What is predicted in a node, in a few words."""
         raise NotImplementedError
 
+    def _grown(self, sample: Sample, grow: Callable[..., Tree]) -> tuple[Tree, Any]:
+        """The pruned tree, and the prior if it was chosen together with the penalty."""
+        tree, prior = grow(), None
+        self.pruning_ = 0.0 if isinstance(self.pruning, str) else float(self.pruning)
+        if self.pruning == "held-out" and len(sample.rows) > 1:
+            self.pruning_, prior = self._by_held_out(sample, grow)
+        tree = (tree.pruned(self.pruning_ * tree.risk[0]) if self.pruning_ > 0 else tree).compact()
+        how = "cross-validated" if self.pruning == "held-out" else "given"
+        message = f"{int(tree.is_leaf.sum())} leaves; {how} penalty {self.pruning_:.3g} for each"
+        self.result_ = Result(True, 1, message)
+        return tree, prior
+
+    def _by_held_out(self, sample: Sample, grow: Callable[..., Tree]) -> tuple[float, Any]:
+        """The penalty and the prior with the highest held-out log score."""
+        raise NotImplementedError
+
     def _keep(self, tree: Tree, rows: Array) -> None:
-        self.tree_ = tree.compact()
+        self.tree_ = tree
         self.had_missing_ = np.asarray(np.isnan(rows).any(axis=0))
         self.feature_importances_ = self.tree_.importances(self.n_features_in_)
 

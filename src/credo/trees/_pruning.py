@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,12 @@ def held_out_nodes(
             leaves = tree.pruned(penalty * tree.risk[0]).find_leaves(sample.rows[test])
             parts.append(np.column_stack([tree.weight[leaves], tree.value[leaves]]))
     return np.concatenate(held), [np.concatenate(parts) for parts in found]
+
+
+def last_highest(scores: Sequence[float]) -> int:
+    """The place of the highest score; of equal ones the last, which has the largest penalty."""
+    values = np.array(scores)
+    return int(np.flatnonzero(values >= values.max() - 1e-9 * np.abs(values).max())[-1])
 
 
 def _fold_trees(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier as Builder
 
-from credo.estimator import Classifier, Result
+from credo.estimator import Classifier
 from credo.frames import Table
 from credo.trees._estimator import TreeEstimator, checked
 from credo.trees._grow import Sample
 from credo.trees._leaves import DirichletPrior
-from credo.trees._pruning import alphas, held_out_nodes
+from credo.trees._pruning import alphas, held_out_nodes, last_highest
 from credo.trees._tree import Array, Index, Tree
 
 
@@ -93,8 +94,6 @@ class DecisionTreeClassifier(TreeClassifier):
     │  b (0.875 of 3 rows)
     """
 
-    pruning_: float
-
     def __init__(
         self,
         *,
@@ -123,28 +122,20 @@ class DecisionTreeClassifier(TreeClassifier):
         def grow(used: Index | slice = slice(None)) -> Tree:
             return sample.grow(Builder(**options), used, min_leaf=self.min_leaf, n_classes=len(self.classes_))
 
-        tree = grow()
-        frequencies = tree.value[0] / tree.weight[0]
-        if self.pruning == "held-out":
-            self.pruning_, prior = self._by_held_out(sample, grow, frequencies)
-        else:
-            self.pruning_, prior = float(self.pruning), None
-        self._keep(tree.pruned(self.pruning_ * tree.risk[0]) if self.pruning_ > 0 else tree, rows)
-        counts = self.tree_.value[self.tree_.is_leaf]
+        tree, prior = self._grown(sample, grow)
+        self._keep(tree, rows)
+        frequencies, counts = tree.value[0] / tree.weight[0], tree.value[tree.is_leaf]
         self.prior_ = prior or DirichletPrior.by_evidence(frequencies, counts, self.prior_strength)
-        how = "cross-validated" if self.pruning == "held-out" else "given"
-        self.result_ = Result(True, 1, f"{len(counts)} leaves; {how} penalty {self.pruning_:.3g} for each")
         return self
 
-    def _by_held_out(self, sample: Sample, grow: Any, frequencies: Array) -> tuple[float, DirichletPrior]:
-        """The penalty and the prior with the highest held-out log score; the larger of equal penalties."""
+    def _by_held_out(self, sample: Sample, grow: Callable[..., Tree]) -> tuple[float, DirichletPrior]:
         codes = sample.target.astype(np.intp)
+        frequencies = np.bincount(codes, sample.weight, minlength=len(self.classes_)) / sample.weight.sum()
         penalties = alphas(sample.weight.sum())
         held, leaves = held_out_nodes(sample, codes, grow, penalties)
         found = [
             DirichletPrior.by_held_out(frequencies, part[:, 1:], codes[held], sample.weight[held], self.prior_strength)
             for part in leaves
         ]
-        scores = np.array([score for _, score in found])
-        best = int(np.flatnonzero(scores >= scores.max() - 1e-9 * np.abs(scores).max())[-1])
+        best = last_highest([score for _, score in found])
         return float(penalties[best]), found[best][0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -9,12 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeRegressor as Builder
 
 from credo.distributions import StudentT
-from credo.estimator import Regressor, Result, center_and_scale
+from credo.estimator import Regressor, center_and_scale
 from credo.frames import Table
 from credo.trees._estimator import TreeEstimator, checked
 from credo.trees._grow import Sample
 from credo.trees._leaves import NormalPrior, with_row
-from credo.trees._pruning import alphas, held_out_nodes
+from credo.trees._pruning import alphas, held_out_nodes, last_highest
 from credo.trees._tree import Array, Index, Tree
 
 # Of choosing the penalty given the prior, and the prior given the penalty.
@@ -73,7 +74,6 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
     """
 
     prior_: NormalPrior
-    pruning_: float
 
     def __init__(
         self,
@@ -107,20 +107,12 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         def grow(used: Index | slice = slice(None)) -> Tree:
             return sample.grow(Builder(**options), used, min_leaf=self.min_leaf)
 
-        tree = grow()
-        if self.pruning == "held-out" and len(sample.rows) > 1:
-            self.pruning_, prior = self._by_held_out(sample, grow)
-        else:
-            self.pruning_, prior = 0.0 if isinstance(self.pruning, str) else float(self.pruning), None
-        tree = (tree.pruned(self.pruning_ * tree.risk[0]) if self.pruning_ > 0 else tree).compact()
+        tree, prior = self._grown(sample, grow)
         if prior is None:
             prior = NormalPrior.fitted(_statistics(tree)[tree.is_leaf], strength=self.prior_strength)
         tree.value[:] = tree.value * [scale, scale**2] + [center, 0.0]
         self._keep(tree, rows)
         self.prior_ = prior.in_units(center, scale)
-        how = "cross-validated" if self.pruning == "held-out" else "given"
-        n_leaves = int(tree.is_leaf.sum())
-        self.result_ = Result(True, 1, f"{n_leaves} leaves; {how} penalty {self.pruning_:.3g} for each")
         return self
 
     def summary(self, *, level: float = 0.95) -> Table:
@@ -144,7 +136,7 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         found = self.prior_.predictive(_statistics(self.tree_)[node : node + 1])
         return f"{found.mean[0]:.4g} ± {found.std[0]:.2g} ({self.tree_.weight[node]:.6g} rows)"
 
-    def _by_held_out(self, sample: Sample, grow: Any) -> tuple[float, NormalPrior]:
+    def _by_held_out(self, sample: Sample, grow: Callable[..., Tree]) -> tuple[float, NormalPrior]:
         """The penalty and the prior with the highest held-out log score, each given the other in turn."""
         penalties = alphas(sample.weight.sum())
         held, leaves = held_out_nodes(sample, np.zeros(len(sample.rows)), grow, penalties)
@@ -152,8 +144,7 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         error = min(float(np.average((y - part[:, 1]) ** 2, weights=weight)) for part in leaves)
         prior, best = NormalPrior(0.0, 1.0, 5.0, max(error, 1e-10)), -1
         for _ in range(_TURNS):
-            scores = np.array([weight @ prior.predictive(part).log_prob(y) for part in leaves])
-            before, best = best, int(np.flatnonzero(scores >= scores.max() - 1e-9 * np.abs(scores).max())[-1])
+            before, best = best, last_highest([float(weight @ prior.predictive(part).log_prob(y)) for part in leaves])
             if best == before:
                 break
             part = leaves[best]
