@@ -1,25 +1,27 @@
 """Models made of other models.
 
-    transformed target    g(y) = f(x) + ε,   p(y | x) = p(g(y) | x) g'(y)
-    average               p(y | x) = Σ_k w_k p_k(y | x)
-    conformal             y = μ_k(x) + r_i,   r_i a residual of a held-out row
+    average               p(y | x) = Σ_m w_m p_m(y | x),   w_m = p(m | data), held-out weights, or 1/M
+    bagging               the same with w_m = 1/M, member m fitted to a bootstrap sample
     AdaBoost              F_k(x) = Σ α_m 1[G_m(x) = k],   p(k | x) = softmax(a F(x) + b)
     mixture of experts    p(y | x) = Σ_j g_j(x) p_j(y | x)
+    conformal             y = μ_k(x) + r_i,   r_i a residual of a row held out in fold k
+    transformed target    g(y) = f(x) + ε,   p(y | x) = p(g(y) | x) g'(y)
 
 Contract: an estimator of this package takes estimators, pipelines included, and fits clones of them. It predicts
-distributions of y itself, so that its held-out scores are comparable with those of any model.
+distributions of y itself, so that its held-out scores are comparable with those of any model. A member that fails is
+named and left out.
 
-Members: `TransformedTarget`, a regressor of the log or another transformation of y, and `choose_transform`, which
-selects the transformation by held-out log scores; `ModelAverage`, different models weighted by evidence or by held-out
-log scores; `Committee`, different models with equal weights; `BaggingRegressor` and `BaggingClassifier`, one model
-fitted to bootstrap samples; `Diagnosis`, the errors of members and of their average; `Conformal`, which gives any
-regressor a predictive distribution and any classifier calibrated probabilities; `AdaBoostClassifier`,
-which boosts any classifier that takes weights; `MixtureOfExpertsRegressor` and `MixtureOfExpertsClassifier`. `Boosted`,
+Members: `ModelAverage`, different models weighted by evidence or by held-out log scores; `Committee`, different models
+with equal weights; `BaggingRegressor` and `BaggingClassifier`, one model fitted to bootstrap samples; `Diagnosis`, the
+errors of members and of their average; `AdaBoostClassifier`, which boosts any classifier that takes weights;
+`MixtureOfExpertsRegressor` and `MixtureOfExpertsClassifier`; `Conformal`, which gives any regressor a predictive
+distribution and any classifier calibrated probabilities; `TransformedTarget`, a regressor of the log or another
+transformation of y, and `choose_transform`, which selects the transformation by held-out log scores. `Boosted`,
 `Calibration`, `Gate`, `LinearExperts`, `Residuals` and `ScoreScaling` are attributes of fitted models: their names are
 part of the file format.
 
-Not here: the transformations and the distributions that they lead to (`credo.distributions`), comparing models
-(`credo.selection`).
+Not here: trees and boosted trees (`credo.trees`), densities of X (`credo.mixtures`), the transformations and
+the distributions that they lead to (`credo.distributions`), comparing models (`credo.selection`).
 """
 
 from credo.ensemble._adaboost import AdaBoostClassifier
