@@ -16,6 +16,7 @@ from credo.ensemble._diagnosis import Diagnosis, ErrorSums
 from credo.ensemble._held_out import by_folds, leave_one_out
 from credo.ensemble._members import (
     Attempt,
+    Pairs,
     attempt,
     check_members,
     dist_of,
@@ -27,7 +28,7 @@ from credo.ensemble._members import (
     survivors,
     variance_parts,
 )
-from credo.estimator import check_shapes, choice, codes_of
+from credo.estimator import Result, check_shapes, choice, codes_of
 from credo.frames import Table
 from credo.learning import stacking_weights
 from credo.metrics import final_step, point
@@ -207,6 +208,20 @@ class ModelAverage(WeightedModels):
         self.weights = weights
         self.cv = cv
         self.random_state = random_state
+
+    @classmethod
+    def of_fitted(
+        cls, pairs: Pairs, models: Sequence[Any], weights: Array, scores: Array, rows: NDArray[np.intp], method: str
+    ) -> Self:
+        """The stacking average of models that are fitted already, with weights from these held-out log scores."""
+        found = cls(pairs, weights="stacking")
+        found._take([Attempt(name, model) for (name, _), model in zip(pairs, models, strict=True)], weights)
+        found.held_out_scores_, found.held_out_rows_, found.held_out_method_ = scores, rows, method
+        found.result_ = Result(True, 1, f"average of {', '.join(found.names_)}")
+        take_columns(found, models[0])
+        if found._predicts_classes:
+            found.classes_ = models[0].classes_
+        return found
 
     def summary(self, *, level: float = 0.95) -> Table:
         """Each model with its weight and its log evidence or mean held-out log score."""

@@ -104,15 +104,7 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
             check_members(self.experts_, self.gate_.n_experts)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the experts and the gate.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row.
-        """
+        """Fit the experts and the gate; a weight of k is the same as k copies of the row."""
         self._forget()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(target)) if weight is None else weight
@@ -251,15 +243,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
             raise ValueError("experts_ must have the same classes as the mixture")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the experts and the gate.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row.
-        """
+        """Fit the experts and the gate; a weight of k is the same as k copies of the row."""
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(codes)) if weight is None else weight

@@ -208,7 +208,7 @@ def plane(
     own = feature_names(model)
     if columns is None and len(own) != 2:
         say = "sigmoid draws those" if len(own) == 1 else "say which two by columns=, the others are held at medians"
-        raise ValueError(f"decision regions lie in a plane of two columns, and the model has {len(own)}: {say}")
+        raise ValueError(f"the figure shows a plane of two columns, and the model has {len(own)}: {say}")
     drawn = [0, 1] if columns is None else pair_of("columns", columns, own, what="column")
     titles = _titles(own, drawn, names)
     across, up = (np.linspace(*limits(rows[:, place]), n) for place in drawn)

@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from credo.distributions import Bernoulli, Distribution, Mixture
 from credo.ensemble import ModelAverage
-from credo.estimator import Result
 from credo.io import TableModel
 from credo.learning import stacking_weights
 from credo.selection._stacked import stacked
@@ -82,15 +81,9 @@ def _model(trials: Sequence[Trial], weights: Array, scores: Array, rows: NDArray
     kept = [i for i, weight in enumerate(weights) if weight > 0]
     fitted = [trials[i].fitted for i in kept]
     pairs = [(trials[i].name.replace("__", "_"), clone(trials[i].fitted.estimator)) for i in kept]
-    inner, unfitted = ModelAverage(pairs, weights="stacking"), ModelAverage(pairs, weights="stacking")
-    inner.names_, inner.estimators_ = [name for name, _ in pairs], [model.estimator_ for model in fitted]
-    inner.weights_, inner.held_out_scores_ = weights[kept], scores[:, kept]
-    inner.held_out_rows_, inner.held_out_method_ = rows, "folds of the study"
-    inner.result_ = Result(True, 1, f"average of {', '.join(inner.names_)}")
-    for name in ("classes_", "n_features_in_", "feature_names_in_"):
-        if hasattr(inner.estimators_[0], name):
-            setattr(inner, name, getattr(inner.estimators_[0], name))
-    model = TableModel(clone(fitted[0].preparation), unfitted, fitted[0].target)
+    models = [model.estimator_ for model in fitted]
+    inner = ModelAverage.of_fitted(pairs, models, weights[kept], scores[:, kept], rows, "folds of the study")
+    model = TableModel(clone(fitted[0].preparation), clone(inner), fitted[0].target)
     model.preparation_, model.estimator_ = fitted[0].preparation_, inner
     model.n_features_in_, model.feature_names_in_ = fitted[0].n_features_in_, fitted[0].feature_names_in_
     return model

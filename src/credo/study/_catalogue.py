@@ -147,7 +147,7 @@ def _check_names(models: Sequence[str], task: str) -> None:
 # No note says that these were not used: most tables aren't in time order.
 _SELDOM = ("gp-time", "gp-time-log", "gp-time-power")
 _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subsets._enumerate_jit", "credo.kernels._jit"
-_BOOSTING, _TREES = "credo.trees._boosting_jit", "credo.trees._jit"
+_TREES = "credo.trees._jit"
 # The cost of what comes after all others.
 _LAST = 99
 
@@ -178,7 +178,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         ),
         Card("experts", "Mixture of linear experts", 3, (dense, not_too_wide), transformable=False),
         Card("forest", "Bagged trees", 4, (dense,), _TREES, transformable=False),
-        Card("boosting", "Gradient-boosted trees, conformal", 4, (dense,), _BOOSTING, transformable=False),
+        Card("boosting", "Gradient-boosted trees, conformal", 4, (dense,), _TREES, transformable=False),
         Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST, transformable=False),
     ),
     "classification": (
@@ -197,7 +197,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         Card("experts", "Mixture of logistic experts", 4, (dense, not_too_wide)),
         Card("adaboost", "AdaBoost of stumps, calibrated", 3, (dense,), _TREES),
         Card("forest", "Bagged trees", 4, (dense,), _TREES),
-        Card("boosting", "Gradient-boosted trees, calibrated", 4, (dense,), _BOOSTING),
+        Card("boosting", "Gradient-boosted trees, calibrated", 4, (dense,), _TREES),
         Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST),
     ),
 }  # fmt: skip

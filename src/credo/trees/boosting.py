@@ -137,15 +137,7 @@ class BoostedTreesRegressor(_Boosting, Regressor):
         check_positive(self, "scale_", "noise_std_", zero=True)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose the number of rounds on a fifth of the rows, then fit that many to all rows.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row.
-        """
+        """Fit to a table; a weight of k is the same as k copies of the row."""
         self._forget()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(target)) if weight is None else weight
@@ -211,15 +203,7 @@ class BoostedTreesClassifier(_Boosting, Classifier):
         self._check_trees(len(self.classes_) if len(self.classes_) > 2 else 1)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose the number of rounds on a fifth of the rows, then fit that many to all rows.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row.
-        """
+        """Fit to a table; a weight of k is the same as k copies of the row."""
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(codes)) if weight is None else weight
