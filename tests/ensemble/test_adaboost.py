@@ -175,7 +175,7 @@ def test_bad_arguments_are_refused_in_words():
         AdaBoostClassifier(StandardScaler()).fit(X, y)
     with pytest.raises(ValueError, match="n_rounds must be"):
         AdaBoostClassifier(n_rounds=0).fit(X, y)
-    with pytest.raises(ValueError, match=r"label 7, which is none"):
+    with pytest.raises(ValueError, match="label 7, which was not in the training rows"):
         AdaBoostClassifier(n_rounds=2).fit(X, y).margins(X, np.full(30, 7))
     with pytest.raises(NotFittedError):
         AdaBoostClassifier().votes(X)

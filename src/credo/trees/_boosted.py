@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo import deadlines
-from credo.estimator import check_places, check_positive, check_shapes, even_folds
+from credo.estimator import check_places, check_positive, check_shapes
 from credo.trees._jit import add_trees
 from credo.trees._tree import Array, Index, Nodes, shares
 
@@ -109,9 +109,7 @@ def boost(
     """
     # Of a column without any value, scikit-learn makes no bins.
     X = np.where(np.isnan(X).all(axis=0), 0.0, X)
-    # One row in five of each stratum, none of few rows.
-    _, stratum, size = np.unique(strata, return_inverse=True, return_counts=True)
-    held = (even_folds(stratum, _VALIDATION) == 0) & (size[stratum] >= _FEW)
+    held = _held_out(strata)
     if not held.any():
         return Boosted(_fit(builder, X, y, weight, min(_FEW_ROUNDS, max_rounds)), np.empty(0))
     rounds, losses = _best_rounds(builder, X, y, weight, held, loss, max_rounds)
@@ -153,3 +151,14 @@ def _fit(builder: Any, X: Array, y: Array, weight: Array, rounds: int) -> Booste
     # scikit-learn bins weighted rows a hundred times more slowly.
     used = None if (weight == weight[0]).all() else weight
     return BoostedTrees.of(builder.set_params(max_iter=rounds).fit(X, y, sample_weight=used))
+
+
+def _held_out(strata: NDArray[Any]) -> NDArray[np.bool_]:
+    """One row in five of each stratum, at random with a fixed seed; none of few rows."""
+    held = np.zeros(len(strata), dtype=bool)
+    key = np.random.default_rng(0).permutation(len(strata))
+    for value in np.unique(strata):
+        rows = np.flatnonzero(strata == value)
+        if len(rows) >= _FEW:
+            held[rows[np.argsort(key[rows])][_VALIDATION - 1 :: _VALIDATION]] = True
+    return held
