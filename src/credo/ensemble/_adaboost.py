@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.ensemble._rounds import Boosted, boost, require_weights
 from credo.ensemble._votes import VoteScale
-from credo.estimator import Classifier, FitWarning, Result, choice, interval_level, merge_equal_rows, positive_integer
+from credo.estimator import Classifier, FitWarning, Result, choice, merge_equal_rows, positive_integer
 from credo.frames import Table
 from credo.linalg import parallel_map
 from credo.notices import warn
@@ -58,7 +59,7 @@ class AdaBoostClassifier(Classifier):
     early_stopping : bool, default False
         Hold out some rows, and keep the number of rounds with the smallest calibrated log loss on them.
     validation_fraction : float, default 0.2
-        The share of rows that early stopping holds out.
+        The share of rows that early stopping holds out, rounded to 1/2, 1/3, 1/4 and so on.
     keep_weights : bool, default False
         Keep the weights of the rows in every round, n_rounds × n_samples numbers, in `weights_`.
     class_weight : mapping from label to factor, or "balanced", optional
@@ -147,6 +148,11 @@ class AdaBoostClassifier(Classifier):
             return found, errors, kept if held is None else found.votes(rows[held], len(self.classes_))
 
         if self.early_stopping:
+            if not folds:
+                raise ValueError(
+                    "early_stopping holds out some of the distinct rows, and must leave two classes to learn from; "
+                    f"there are too few rows for that: use more than {len(rows)}, or early_stopping=False"
+                )
             used, held = folds[0]
             self.boosted_, self.errors_, kept = job((used, None))
             self._stop_early(rows[held], codes[held], weight[held])
@@ -243,7 +249,8 @@ class AdaBoostClassifier(Classifier):
         positive_integer("n_rounds", self.n_rounds)
         for name in ("calibrate", "early_stopping", "keep_weights"):
             choice(name, getattr(self, name), (True, False))
-        interval_level(self.validation_fraction)
+        if not isinstance(self.validation_fraction, Real) or not 0.0 < self.validation_fraction < 1.0:
+            raise ValueError(f"validation_fraction must lie between 0 and 1; got {self.validation_fraction!r}")
         learner = DecisionStump() if self.estimator is None else clone(self.estimator)
         if not is_classifier(learner):
             raise ValueError(f"estimator must be a classifier; got {self.estimator!r}")

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +18,7 @@ from credo.ensemble._bootstrap import Bag, Resampling, fit_bag
 from credo.ensemble._diagnosis import Diagnosis
 from credo.ensemble._held_out import held_out_points
 from credo.ensemble._members import check_members, result_of, survivors
-from credo.estimator import Classifier, Estimator, positive_integer
+from credo.estimator import Classifier, Estimator, positive_integer, unmasked
 from credo.frames import Table
 from credo.linalg import one_blas_thread
 from credo.seeds import generator
@@ -53,6 +53,8 @@ class Bagging(Estimator):
 
     def _check_state(self) -> None:
         super()._check_state()
+        if not isinstance(self.estimator, BaseEstimator | None):
+            raise ValueError("estimator must be an estimator")
         check_members(self.estimators_, self.classes_ if isinstance(self, Classifier) else None)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -88,7 +90,7 @@ class Bagging(Estimator):
     ) -> Diagnosis:  # fmt: skip
         """The errors of the members and of their average, out of bag.
 
-        Each row is predicted by those members only whose sample doesn't contain it, about 37 % of them. A member knows
+        Each row is predicted by those members only whose sample has no copy of it, about 37 % of them. A member knows
         fewer distinct rows than a model fitted to the table, so that averaging always looks good beside the members.
         Given the training rows, a single model is fitted in five folds as well, and the verdict compares with that.
 
@@ -178,7 +180,7 @@ class Bagging(Estimator):
 
     def _predict_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return X
+        return unmasked(X, name="X")
 
 
 def average(values: Array, share: Array) -> float:

@@ -17,7 +17,7 @@ from credo.distributions import Distribution, Normal, Shape
 from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
 from credo.ensemble._bootstrap import row_places
 from credo.ensemble._calibration import METHODS, Calibration, choose_calibration
-from credo.ensemble._residuals import ConformalDist, Residuals
+from credo.ensemble._residuals import ConformalDist, Residuals, quantiles
 from credo.estimator import Result, check_shapes, choice, is_sparse, numeric
 from credo.frames import Table
 from credo.linear import BayesianLinearRegression, LinearRegression
@@ -128,9 +128,9 @@ class Conformal(Ensemble):
 
     def _check_state(self) -> None:
         super()._check_state()
-        asked = "predict_proba" if self._predicts_classes else "predict"
+        # A classifier without probabilities is one whose labels are certain.
         if not self.estimators_ or not all(
-            isinstance(e, BaseEstimator) and hasattr(e, asked) for e in self.estimators_
+            isinstance(e, BaseEstimator) and hasattr(e, "predict") for e in self.estimators_
         ):
             raise ValueError("estimators_ must be fitted estimators")
         if self._predicts_classes:
@@ -154,6 +154,8 @@ class Conformal(Ensemble):
         """
         self._forget()
         choice("method", self.method, ("auto", *METHODS))
+        if not all(hasattr(self._estimators()[0], name) for name in ("fit", "predict", "get_params")):
+            raise ValueError(f"estimator must be a regressor or a classifier; got {self.estimator!r}")
         (X,) = indexable(X)
         rows, target, weight = self._training(X, y, sample_weight)
         counts = np.ones(len(target)) if weight is None else weight
@@ -207,7 +209,8 @@ class Conformal(Ensemble):
         self.spread_by_columns_ = table is not None and table.shape[1] <= _MOST_COLUMNS
         for k in range(n_folds):
             used = np.flatnonzero(fold != k)
-            small = _SMALL * float(np.median(size[k, used])) or 1.0
+            (middle,) = quantiles(size[k, used], np.ones(len(used)) if weight is None else weight[used], [0.5])
+            small = _SMALL * float(middle) or 1.0
             target = np.log(size[k, used] + small)
             rows = self._spread_rows(_safe_indexing(X, used), center[k, used]) if learned else _safe_indexing(X, used)
             model = BayesianLinearRegression() if learned else clone(self.spread)
@@ -230,6 +233,11 @@ class Conformal(Ensemble):
         table = np.empty((len(y), len(self.classes_)))
         for k in range(int(fold.max()) + 1):
             own = np.flatnonzero(fold == k)
+            if len(np.unique(y[fold != k])) < 2:
+                raise ValueError(
+                    f"only {y[fold != k][0].item()!r} is left where a fold is held out: calibration needs at least two "
+                    "different rows of two classes each"
+                )
             part = _fitted(base, X, y, weight, fold != k)
             table[own] = class_probabilities(part, _safe_indexing(X, own), self.classes_)
         self.estimators_ = [model]
@@ -315,10 +323,8 @@ class Conformal(Ensemble):
         # Classes are spread evenly over the folds; numbers must not decide which rows share one.
         strata = y[first] if self._predicts_classes else np.zeros(n)
         fold = np.empty(n, dtype=np.intp)
-        for label in np.unique(strata):
-            own = np.flatnonzero(strata == label)
-            fold[own[np.argsort(key[own])]] = np.arange(len(own)) % min(asked, n)
-        _, fold = np.unique(fold, return_inverse=True)
+        # Counted on from class to class: otherwise all classes of one row would be in the first fold.
+        fold[np.lexsort((key, strata))] = np.arange(n) % min(asked, n)
         return fold[groups]
 
 

@@ -58,9 +58,13 @@ def by_folds(
                 continue
             done = attempt(name, estimator, rows, y[train], None if weight is None else weight[train])
             if done.error is None:
-                scores[name].append(_log_scores(done.model, part, y[test], classes))
-            else:
-                failed[name] = done
+                try:
+                    scores[name].append(_log_scores(done.model, part, y[test], classes))
+                    continue
+                # A model that can't predict is of no more use than one that can't be fitted.
+                except Exception as error:
+                    done = Attempt(name, error=error)
+            failed[name] = done
     kept = [np.concatenate(values) for name, values in scores.items() if name not in failed]
     tested = np.concatenate([test for _, test in folds])
     table = np.column_stack(kept) if kept else np.empty((len(tested), 0))
@@ -101,15 +105,18 @@ def _folds(X: Any, y: NDArray[Any], cv: Any, rng: np.random.Generator, classes: 
     kind = np.full(n_groups, len(y))
     np.minimum.at(kind, groups, codes)
     order, fold = rng.permutation(n_groups), np.empty(n_groups, dtype=np.intp)
-    for one in np.unique(kind):
-        members = order[kind[order] == one]
-        fold[members] = np.arange(len(members)) % cv
+    # Counted on from class to class: otherwise all classes of one row would be in the first fold.
+    fold[order[np.argsort(kind[order], kind="stable")]] = np.arange(n_groups) % cv
     return [(np.flatnonzero(fold[groups] != k), np.flatnonzero(fold[groups] == k)) for k in range(int(cv))]
 
 
 def _log_scores(model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any] | None) -> Array:
     if classes is None:
-        return predictive(model, X).log_prob(y)
-    with np.errstate(divide="ignore"):
-        table = np.log(class_probabilities(model, X, classes))
-    return table[np.arange(len(y)), np.searchsorted(classes, y)]
+        found = predictive(model, X).log_prob(y)
+    else:
+        with np.errstate(divide="ignore"):
+            table = np.log(class_probabilities(model, X, classes))
+        found = table[np.arange(len(y)), np.searchsorted(classes, y)]
+    if np.isnan(found).any():
+        raise ValueError("its predictions of held-out rows are not numbers (NaN)")
+    return found
