@@ -130,7 +130,7 @@ class _Silent(PlainLine):
     """Predicts nothing where its sample has the first row."""
 
     def fit(self, X, y, sample_weight=None):
-        self.broken_ = bool((X == first_row).all(axis=1).any())
+        self.broken_ = bool((first_row == X).all(axis=1).any())
         return super().fit(X, y, sample_weight)
 
     def predict(self, X):
