@@ -16,6 +16,7 @@ from credo.ensemble import (
     Conformal,
     ModelAverage,
 )
+from credo.ensemble._calibration import Calibration
 from credo.io import load, save
 from credo.kernel_machines import KernelPerceptron
 from credo.linear import LinearDiscriminant
@@ -164,6 +165,14 @@ def test_probabilities_that_are_not_numbers_are_not_averaged():
 
 
 def test_a_calibrated_classifier_without_probabilities_can_be_saved(tmp_path):
-    model = Conformal(KernelPerceptron(solution="pocket"), cv=3).fit(X, labels)
+    model = Conformal(KernelPerceptron(n_epochs=500), cv=3).fit(X, labels)
     save(model, tmp_path / "model.credo")
     np.testing.assert_array_equal(load(tmp_path / "model.credo").predict_proba(X), model.predict_proba(X))
+
+
+def test_calibrations_that_no_fit_has():
+    line = np.linspace(0.0, 1.0, 3)
+    for knots in (line[::-1], np.full(3, np.nan), line[:2]):
+        with pytest.raises(ValueError, match="knots rise"):
+            Calibration("isotonic", np.ones(2), np.zeros(2), (knots, line), (line, line))._check_state()
+    Calibration("isotonic", np.ones(2), np.zeros(2), (line, line), (line, line))._check_state()

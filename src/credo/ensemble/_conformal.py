@@ -127,6 +127,8 @@ class Conformal(Ensemble):
         return bool(get_tags(self._estimators()[0]).input_tags.sparse)
 
     def _check_state(self) -> None:
+        if not isinstance(self.estimator, BaseEstimator | None):
+            raise ValueError("estimator must be an estimator")
         super()._check_state()
         # A classifier without probabilities is one whose labels are certain.
         if not self.estimators_ or not all(
