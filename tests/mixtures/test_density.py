@@ -223,3 +223,13 @@ def test_wide_and_collinear_tables_have_a_density():
     X[:, 1] = X[:, 0]
     for kind in (GaussianMixture, StudentTMixture):
         assert np.isfinite(kind(2, n_restarts=0).fit(X).log_evidence_)
+
+
+@each
+def test_rows_whose_squared_distance_overflows(model):
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    fitted = clone(model).fit(x)
+    far = np.array([[1e200, -1e200], [1e308, 1e308], [-1e180, 0.0]])
+    np.testing.assert_allclose(fitted.predict_proba(far).sum(axis=1), 1.0)
+    density = fitted.score_samples(far)
+    assert np.isfinite(density).all() and (density < fitted.score_samples(1e3 * x).min()).all()

@@ -175,3 +175,14 @@ def test_families_that_do_not_compare_are_refused():
         average_densities([("a", GaussianMixture())], x, prior=[0.5])
     with pytest.raises(ValueError, match="at least one"):
         average_densities([], x)
+
+
+def test_names_of_averaged_densities():
+    x = np.random.default_rng(0).normal(size=(20, 1))
+    models = {"a": GaussianMixture(), "b": StudentTMixture(df=1)}
+    named = average_densities(models, x, prior={"b": 0.9, "a": 0.1})
+    np.testing.assert_array_equal(named.weights, average_densities(models, x, prior=[0.1, 0.9]).weights)
+    with pytest.raises(ValueError, match=r"prior must name the models \['a', 'b'\]; got \['a', 'c'\]"):
+        average_densities(models, x, prior={"a": 0.5, "c": 0.5})
+    with pytest.raises(ValueError, match="names of the models must differ"):
+        average_densities([("a", GaussianMixture()), ("a", StudentTMixture())], x)

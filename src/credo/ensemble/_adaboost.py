@@ -68,7 +68,7 @@ class AdaBoostClassifier(Classifier):
     early_stopping : bool, default False
         Hold out some rows, and keep the number of rounds with the smallest calibrated log loss on them.
     validation_fraction : float, default 0.2
-        The share of rows that early stopping holds out.
+        The share of rows that early stopping holds out, rounded to 1/2, 1/3, 1/4 and so on.
     keep_weights : bool, default False
         Keep the weights of the rows in every round, n_rounds × n_samples numbers, in `weights_`.
     class_weight : mapping from label to factor, or "balanced", optional
@@ -156,6 +156,11 @@ class AdaBoostClassifier(Classifier):
             return found, errors, kept if held is None else found.votes(rows[held], len(self.classes_))
 
         if self.early_stopping:
+            if not folds:
+                raise ValueError(
+                    "early_stopping holds out some of the distinct rows, and must leave two classes to learn from; "
+                    f"there are too few rows for that: use more than {len(rows)}, or early_stopping=False"
+                )
             used, held = folds[0]
             self.boosted_, self.errors_, kept = job((used, None))
             self._stop_early(rows[held], codes[held], weight[held])

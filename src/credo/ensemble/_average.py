@@ -104,6 +104,8 @@ class WeightedModels(Ensemble, _BaseComposition):
         """
         self._forget()
         pairs = pairs_of(self.estimators)
+        # Not those of arguments, nor with "__", which set_params couldn't tell apart.
+        self._validate_names([name for name, _ in pairs])
         self._check_arguments([name for name, _ in pairs])
         rows, target, weight = self._training(X, y, sample_weight)
         attempts = [attempt(*pair, rows, target, weight, column_groups) for pair in pairs]

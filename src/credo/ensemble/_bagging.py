@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -51,6 +51,8 @@ class Bagging(MetaEstimator):
 
     def _check_state(self) -> None:
         super()._check_state()
+        if not isinstance(self.estimator, BaseEstimator | None):
+            raise ValueError("estimator must be an estimator")
         check_members(self.estimators_, self.classes_ if isinstance(self, Classifier) else None)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -86,7 +88,7 @@ class Bagging(MetaEstimator):
     ) -> Diagnosis:  # fmt: skip
         """The errors of the members and of their average, out of bag.
 
-        Each row is predicted by those members only whose sample doesn't contain it, about 37 % of them. A member knows
+        Each row is predicted by those members only whose sample has no copy of it, about 37 % of them. A member knows
         fewer distinct rows than a model fitted to the table, so that averaging always looks good beside the members.
         Given the training rows, a single model is fitted in five folds as well, and the verdict compares with that.
 

@@ -43,7 +43,7 @@ class BaggingClassifier(Bagging, Classifier):
     ----------
     classes_ : the labels
     estimators_ : the fitted members
-    oob_probabilities_ : array of shape (n_samples, n_classes), for each row by the members whose sample doesn't contain
+    oob_probabilities_ : array of shape (n_samples, n_classes), for each row by the members whose sample has no copy of
         it; NaN if there is none
     oob_score_, oob_log_score_ : accuracy and the mean log probability of the labels, out of bag
     result_ : how the fits ended

@@ -51,7 +51,7 @@ class BaggingRegressor(Bagging, Regressor):
     ----------
     estimators_ : the fitted members
     oob_prediction_, oob_std_ : arrays of shape (n_samples,), out of bag: mean and standard deviation for each row by
-        the members whose sample doesn't contain it; NaN if there is none
+        the members whose sample has no copy of it; NaN if there is none
     oob_score_, oob_log_score_ : R² and the mean log density, out of bag
     noise_std_ : standard deviation of the noise, if members predict no distribution, otherwise None
     result_ : how the fits ended

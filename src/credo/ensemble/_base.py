@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from credo.distributions import Bernoulli, Categorical, Distribution
-from credo.estimator import Estimator, Regressor, labels_of, observed
+from credo.estimator import Estimator, Regressor, labels_of, observed, unmasked
 from credo.metrics import final_step, point
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ class MetaEstimator(Estimator):
 
     def _predict_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return X
+        return unmasked(X, name="X")
 
 
 class Ensemble(MetaEstimator):
@@ -195,6 +195,8 @@ def class_probabilities(model: Any, X: Any, classes: NDArray[Any]) -> Array:
     if not hasattr(model, "predict_proba"):
         return (np.asarray(model.predict(X))[:, None] == classes).astype(np.float64)
     table = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if np.isnan(table).any():
+        raise ValueError(f"{type(model).__name__} predicts probabilities that are not numbers (NaN)")
     if len(model.classes_) == len(classes):
         return table
     full = np.zeros((len(table), len(classes)))
@@ -210,6 +212,8 @@ def _require(owner: Any, y: Any) -> None:
 def _weighted(
     owner: Any, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
 ) -> tuple[Any, NDArray[Any], Array | None]:
+    # Estimators of scikit-learn would ignore a mask.
+    X = unmasked(X, name="X")
     check_consistent_length(X, y)
     if sample_weight is None:
         return X, y, None

@@ -26,6 +26,9 @@ Indices = NDArray[np.intp]
 _DRAWS = 100
 # The most rows of a bootstrap sample.
 _LARGEST = 2e7
+# A row isn't out of bag if a copy of it was drawn. With more copies than this on average, hardly any would be left:
+# rows of a table of few levels are then taken for different ones.
+_COPIES = 5
 
 
 @dataclass(frozen=True)
@@ -34,24 +37,32 @@ class Resampling:
 
     A sample is a set of points on the line of cumulative weights. Copies of a row are neighbours there and take as much
     of the line as one row of their total weight: so k copies and a weight of k give the same sample, and the order of
-    the rows in the table doesn't matter.
+    the rows in the table doesn't matter. `group` numbers the distinct rows, target included.
     """
 
     order: Indices
     ends: Array
     size: int
+    group: Indices
 
     @classmethod
     def of(cls, X: Any, codes: NDArray[Any], weight: Array | None) -> Resampling:
         """Samples have as many rows as the table, counted by weight."""
-        order = _order(X, codes)
-        ends = np.cumsum((np.ones(len(codes)) if weight is None else weight)[order])
+        places, n = row_places(X), len(codes)
+        order = group = np.arange(n)
+        if places is not None:
+            order = np.lexsort((codes, places))
+            first = np.append(True, (np.diff(places[order]) != 0) | (np.diff(codes[order]) != 0))
+            if n <= _COPIES * first.sum():
+                group = np.empty(n, dtype=np.intp)
+                group[order] = np.cumsum(first) - 1
+        ends = np.cumsum((np.ones(n) if weight is None else weight)[order])
         if ends[-1] > _LARGEST:
             raise ValueError(
                 f"the weights sum to {ends[-1]:.3g}, and a bootstrap sample would have as many rows: rescale the "
                 "weights so that they sum to the number of observations"
             )
-        return cls(order, ends, max(len(codes), round(float(ends[-1]))))
+        return cls(order, ends, max(n, round(float(ends[-1]))), group)
 
     def counts(self, rng: np.random.Generator) -> Indices:
         """How often each row is drawn."""
@@ -60,6 +71,10 @@ class Resampling:
         counts = np.zeros(len(self.order), dtype=np.intp)
         counts[self.order] = np.bincount(places, minlength=len(self.order))
         return counts
+
+    def left_out(self, counts: Indices) -> Indices:
+        """The rows of which neither they nor a copy were drawn."""
+        return np.flatnonzero(np.bincount(self.group, counts)[self.group] == 0)
 
 
 def row_places(X: Any) -> Array | None:
@@ -79,11 +94,6 @@ def row_places(X: Any) -> Array | None:
     except (ValueError, TypeError, IndexError):
         return None
     return np.asarray(places).ravel()
-
-
-def _order(X: Any, codes: NDArray[Any]) -> Indices:
-    places = row_places(X)
-    return np.arange(len(codes)) if places is None else np.lexsort((codes, places))
 
 
 @dataclass
@@ -122,7 +132,7 @@ def fit_bag(
             # So that members differ also where their samples don't.
             model = reseeded(clone(estimator), rng)
             done = _fitted(name, model, X, y, counts)
-            out = np.flatnonzero(counts == 0)
+            out = resampling.left_out(counts)
             if done.error is None:
                 try:
                     return _predicted(done, X, y, out, classes)
@@ -151,9 +161,15 @@ def _predicted(done: Attempt, X: Any, y: NDArray[Any], out: Indices, classes: ND
     part = _safe_indexing(X, rows)
     n = len(out)
     if classes is not None:
-        return Bag(done, out, class_probabilities(done.model, part, classes)[:n])
+        return Bag(done, out, _finite(class_probabilities(done.model, part, classes))[:n])
     try:
         dist = predictive(done.model, part)
     except NoDistribution:
-        return Bag(done, out, np.asarray(done.model.predict(part), dtype=np.float64)[:n])
+        return Bag(done, out, _finite(np.asarray(done.model.predict(part), dtype=np.float64))[:n])
     return Bag(done, out, point(dist)[:n], np.asarray(dist.std)[:n], dist.log_prob(y[rows])[:n])
+
+
+def _finite(predicted: Array) -> Array:
+    if not np.isfinite(predicted).all():
+        raise ValueError("its predictions are not finite")
+    return predicted

@@ -100,10 +100,10 @@ class Calibration:
         check_shapes(self, floor="")
         check_positive(self, "floor", zero=True)
         if len(self.knots) != len(self.heights) or any(
-            a.ndim != 1 or a.shape != b.shape or not a.size or not np.isfinite(b).all()
+            a.ndim != 1 or a.shape != b.shape or not a.size or not np.isfinite([a, b]).all() or (np.diff(a) < 0).any()
             for a, b in zip(self.knots, self.heights, strict=False)
         ):
-            raise ValueError("knots and heights must be arrays of equal lengths")
+            raise ValueError("knots and heights must be finite arrays of equal lengths, and knots rise")
         if self.method == "isotonic" and len(self.knots) != len(self.scaling.bias):
             raise ValueError("knots must be given for each class")
 

@@ -17,7 +17,7 @@ from credo.distributions import Distribution, Normal, Shape
 from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
 from credo.ensemble._calibration import METHODS, Calibration, choose_calibration
 from credo.ensemble._held_out import equal_rows, group_folds, held_out_points, pairs_of_folds
-from credo.ensemble._residuals import ConformalDist, Residuals
+from credo.ensemble._residuals import ConformalDist, Residuals, quantiles
 from credo.estimator import Result, check_shapes, choice, is_sparse, numeric
 from credo.frames import Table
 from credo.linear import BayesianLinearRegression, LinearRegression
@@ -124,10 +124,12 @@ class Conformal(Ensemble):
         return [LinearRegression() if self.estimator is None else self.estimator]
 
     def _check_state(self) -> None:
+        if not isinstance(self.estimator, BaseEstimator | None):
+            raise ValueError("estimator must be an estimator")
         super()._check_state()
-        asked = "predict_proba" if self._predicts_classes else "predict"
+        # A classifier without probabilities is one whose labels are certain.
         if not self.estimators_ or not all(
-            isinstance(e, BaseEstimator) and hasattr(e, asked) for e in self.estimators_
+            isinstance(e, BaseEstimator) and hasattr(e, "predict") for e in self.estimators_
         ):
             raise ValueError("estimators_ must be fitted estimators")
         if self._predicts_classes:
@@ -151,6 +153,8 @@ class Conformal(Ensemble):
         """
         self._forget()
         choice("method", self.method, ("auto", *METHODS))
+        if not all(hasattr(self._estimators()[0], name) for name in ("fit", "predict", "get_params")):
+            raise ValueError(f"estimator must be a regressor or a classifier; got {self.estimator!r}")
         (X,) = indexable(X)
         rows, target, weight = self._training(X, y, sample_weight)
         counts = np.ones(len(target)) if weight is None else weight
@@ -204,7 +208,8 @@ class Conformal(Ensemble):
         self.spread_by_columns_ = table is not None and table.shape[1] <= _MOST_COLUMNS
         for k in range(n_folds):
             used = np.flatnonzero(fold != k)
-            small = _SMALL * float(np.median(size[k, used])) or 1.0
+            (middle,) = quantiles(size[k, used], np.ones(len(used)) if weight is None else weight[used], [0.5])
+            small = _SMALL * float(middle) or 1.0
             target = np.log(size[k, used] + small)
             rows = self._spread_rows(_safe_indexing(X, used), center[k, used]) if learned else _safe_indexing(X, used)
             model = BayesianLinearRegression() if learned else clone(self.spread)
@@ -224,6 +229,12 @@ class Conformal(Ensemble):
         base = self._estimators()[0]
         model = _fitted(base, X, y, weight, np.ones(len(y), dtype=bool))
         codes = np.searchsorted(self.classes_, y)
+        for k in np.unique(fold):
+            if len(np.unique(y[fold != k])) < 2:
+                raise ValueError(
+                    f"only {y[fold != k][0].item()!r} is left where a fold is held out: calibration needs at least two "
+                    "different rows of two classes each"
+                )
         table = held_out_points(base, X, y, weight, self.classes_, pairs_of_folds(fold))
         self.estimators_ = [model]
         self.calibration_, self.calibration_losses_ = choose_calibration(table, codes, counts, fold, self.method)

@@ -59,9 +59,13 @@ def by_folds(
                 continue
             done = attempt(name, estimator, rows, y[train], None if weight is None else weight[train])
             if done.error is None:
-                scores[name].append(_log_scores(done.model, part, y[test], classes))
-            else:
-                failed[name] = done
+                try:
+                    scores[name].append(_log_scores(done.model, part, y[test], classes))
+                    continue
+                # A model that can't predict is of no more use than one that can't be fitted.
+                except Exception as error:
+                    done = Attempt(name, error=error)
+            failed[name] = done
     kept = [np.concatenate(values) for name, values in scores.items() if name not in failed]
     tested = np.concatenate([test for _, test in folds])
     table = np.column_stack(kept) if kept else np.empty((len(tested), 0))
@@ -131,7 +135,11 @@ def pairs_of_folds(fold: Index) -> list[Split]:
 
 def _log_scores(model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any] | None) -> Array:
     if classes is None:
-        return predictive(model, X).log_prob(y)
-    with np.errstate(divide="ignore"):
-        table = np.log(class_probabilities(model, X, classes))
-    return table[np.arange(len(y)), np.searchsorted(classes, y)]
+        found = predictive(model, X).log_prob(y)
+    else:
+        with np.errstate(divide="ignore"):
+            table = np.log(class_probabilities(model, X, classes))
+        found = table[np.arange(len(y)), np.searchsorted(classes, y)]
+    if np.isnan(found).any():
+        raise ValueError("its predictions of held-out rows are not numbers (NaN)")
+    return found

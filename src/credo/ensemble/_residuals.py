@@ -92,16 +92,27 @@ class Residuals:
         grid = np.linspace(-5 * broad, 5 * broad, _KNOTS)
         heights = np.array([share @ ndtr((g - u) / h) for g in grid])
         heights = (n * heights + ndtr(grid / broad)) / (n + 1)
-        used = np.append(True, np.diff(heights) > 0)
+        # Of very many residuals, the outermost heights are rounded to 0 and 1.
+        used = np.append(True, np.diff(heights) > 0) & (heights > 0) & (heights < 1)
         return Shape(core * np.sinh(grid)[used], heights[used])
 
 
 def _spread(values: Array, share: Array) -> float:
     """The weighted interquartile range in units of a normal's standard deviation."""
-    order = np.argsort(values, kind="stable")
-    level = np.cumsum(share[order]) - share[order] / 2
-    low, high = np.interp([0.25, 0.75], level, values[order])
+    low, high = quantiles(values, share, [0.25, 0.75])
     return float(high - low) / 1.349
+
+
+def quantiles(values: Array, weight: Array, levels: list[float]) -> Array:
+    """The mean of the smallest value that reaches a level and of the smallest beyond it, as in a median.
+
+    Values with a weight of k count as k copies.
+    """
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weight[order])
+    goal = np.asarray(levels) * reached[-1]
+    low, high = (np.searchsorted(reached, goal * (1 + side * 1e-12), "left") for side in (-1, 1))
+    return np.asarray(0.5 * (values[order][low] + values[order][high]))
 
 
 class ConformalDist(Shaped):

@@ -104,9 +104,8 @@ def even_folds(strata: NDArray[Any], n_folds: int, seed: Any = 0) -> Index:
     """
     key = np.random.default_rng(seed).permutation(len(strata))
     fold = np.empty(len(strata), dtype=np.intp)
-    for value in np.unique(strata):
-        rows = np.flatnonzero(strata == value)
-        fold[rows[np.argsort(key[rows])]] = (np.arange(len(rows)) + key[rows].min()) % n_folds
+    # Counted on from stratum to stratum: otherwise all strata of one row would be in the first fold.
+    fold[np.lexsort((key, strata))] = np.arange(len(strata)) % n_folds
     return fold
 
 

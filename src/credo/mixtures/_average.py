@@ -54,7 +54,7 @@ def average_densities(
     models: Mapping[str, Any] | Sequence[tuple[str, Any]],
     X: ArrayLike,
     *,
-    prior: Sequence[float] | None = None,
+    prior: Mapping[str, float] | Sequence[float] | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> DensityAverage:
     """Bayesian model averaging of densities.
@@ -69,7 +69,7 @@ def average_densities(
     models : mapping of name to density, or sequence of (name, density)
         Such as `GaussianMixture(2)` and `StudentTMixture(2, df=1)`; clones of them are fitted to X.
     X : array or frame of shape (n_samples, n_features)
-    prior : sequence of float, optional
+    prior : mapping from name to probability, or sequence of probabilities, optional
         p(h), which must be positive and sum to one; by default equal for all.
     sample_weight : array of shape (n_samples,), optional
 
@@ -84,6 +84,12 @@ def average_densities(
     pairs = list(models.items()) if isinstance(models, Mapping) else [(str(name), model) for name, model in models]
     if not pairs:
         raise ValueError("average_densities needs at least one model; got none")
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError(f"the names of the models must differ; got {[name for name, _ in pairs]}")
+    if isinstance(prior, Mapping):
+        if set(prior) != {name for name, _ in pairs}:
+            raise ValueError(f"prior must name the models {[name for name, _ in pairs]}; got {list(prior)}")
+        prior = [prior[name] for name, _ in pairs]
     p = np.full(len(pairs), 1.0 / len(pairs)) if prior is None else np.asarray(prior, dtype=np.float64)
     if p.shape != (len(pairs),) or not (p > 0).all() or not np.isclose(p.sum(), 1.0):
         raise ValueError(f"prior must have {len(pairs)} positive numbers that sum to one; got {prior!r}")

@@ -37,6 +37,8 @@ Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 # Interquartile range of a standard normal distribution.
 _NORMAL_IQR = 1.349
+# In units of the spread of a column.
+_FARTHEST = 1e140
 
 
 class DensityMixture(DensityMixin, Estimator):
@@ -170,7 +172,10 @@ class DensityMixture(DensityMixin, Estimator):
 
     def _log_terms(self, X: ArrayLike) -> Array:
         rows = self._predict_rows(X)
-        return self.components_.log_terms((rows - self.center_) / self.scale_)
+        # Farther out, squares would overflow, and no component would be more probable than another.
+        with np.errstate(over="ignore"):
+            standardized = np.clip((rows - self.center_) / self.scale_, -_FARTHEST, _FARTHEST)
+        return self.components_.log_terms(standardized)
 
     def _standardized(self, X: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
         """The distinct rows, each column with median zero and a spread of one, and their weights."""

@@ -26,7 +26,7 @@ def splits(
 
     `cv` is a number of folds, a scikit-learn splitter, or pairs of training and held-out rows.
     """
-    if hasattr(cv, "split"):
+    if hasattr(cv, "split") and not isinstance(cv, str):
         return _checked(cv.split(X, y, groups), len(y)), []
     if isinstance(cv, Iterable) and not isinstance(cv, str):
         return _checked(cv, len(y)), []
