@@ -127,14 +127,17 @@ def _logit(p: Array) -> Array:
 
 
 def _temperature(table: Array, codes: Index, weight: Array) -> float:
-    """The power of the probabilities with the least log loss, which is convex in it, by bisection of its derivative."""
+    """The power of the probabilities with the least log loss, by bisection of the derivative by its log.
+
+    The log of the power has a standard normal prior, so that it stays near 1 where few rows are all predicted right.
+    """
     logs = np.log(np.maximum(table, _SMALLEST))
     rows = np.arange(len(codes))
     low, high = -4.0, 4.0
     for _ in range(40):
         middle = (low + high) / 2
         expected = (np.exp(log_softmax(np.exp(middle) * logs, axis=1)) * logs).sum(axis=1)
-        if weight @ (logs[rows, codes] - expected) > 0:
+        if np.exp(middle) * (weight @ (logs[rows, codes] - expected)) > middle:
             low = middle
         else:
             high = middle
