@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import BaggingRegressor as Oracle
 from sklearn.linear_model import LinearRegression as PlainRegression
+from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -78,18 +79,38 @@ def test_the_slopes_of_the_out_of_bag_score_are_its_differences():
         np.testing.assert_allclose(outside.log_score(*np.exp(at))[1][:, i], (up - down) / 2e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("base", [credo.DecisionTreeRegressor(pruning=0.0), TREE])
-def test_calibrated_intervals_of_grown_trees_hold_what_they_say(base):
+def test_calibrated_intervals_of_grown_trees_hold_what_they_say():
     rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, size=(2300, 2))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.05 * rng.normal(size=2300)
-    kinds = [BaggingRegressor(base, n_estimators=40, calibrate=c, random_state=0) for c in ("oob", None)]
+    X = rng.uniform(-2, 2, size=(1100, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.05 * rng.normal(size=1100)
+    kinds = [BaggingRegressor(n_estimators=30, calibrate=c, random_state=0) for c in ("oob", None)]
     oob, raw = (model.fit(X[:300], y[:300]).predict_dist(X[300:]) for model in kinds)
     lower, upper = oob.interval(0.9)
     assert 0.86 < np.mean((lower < y[300:]) & (y[300:] < upper)) < 0.95
     assert oob.log_prob(y[300:]).mean() > raw.log_prob(y[300:]).mean() + 0.02
     np.testing.assert_allclose(oob.mean, raw.mean)
     np.testing.assert_allclose(sum(kinds[0].variance_parts(X[300:])), oob.var)
+
+
+def test_averaged_probabilities_are_raised_to_the_power_of_the_least_log_loss_out_of_bag():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 6))
+    y = (X.sum(axis=1) > 0).astype(int)
+    base = credo.DecisionTreeClassifier(pruning=0.0, max_features=1)
+    kinds = (BaggingClassifier(base, n_estimators=20, calibrate=c, random_state=0) for c in ("oob", None))
+    oob, raw = (model.fit(X[:300], y[:300]) for model in kinds)
+    beta = oob.calibration_.slope[0]
+    power = raw.predict_proba(X) ** beta
+    np.testing.assert_allclose(oob.predict_proba(X), power / power.sum(axis=1, keepdims=True))
+    known = np.isfinite(raw.oob_probabilities_[:, 0])
+    table, labels = raw.oob_probabilities_[known], y[:300][known]
+
+    def loss(b):
+        return log_loss(labels, table**b / (table**b).sum(axis=1, keepdims=True))
+
+    # The prior is worth less than a row.
+    assert loss(beta) < min(loss(0.9 * beta), loss(1.1 * beta), loss(1.0)) and beta > 1
+    assert log_loss(y[300:], oob.predict_proba(X[300:])) < log_loss(y[300:], raw.predict_proba(X[300:])) - 0.01
 
 
 def test_out_of_bag_is_what_members_say_of_rows_that_they_did_not_see():
@@ -171,7 +192,8 @@ def test_votes_and_averages_of_trees():
     X = rng.normal(size=(300, 2))
     y = np.array(["in", "out"])[(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=300) > 0).astype(int)]
     for voting in ("soft", "hard"):
-        model = BaggingClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=15, voting=voting, random_state=0)
+        base = DecisionTreeClassifier(max_depth=3)
+        model = BaggingClassifier(base, n_estimators=15, voting=voting, calibrate=None, random_state=0)
         model.fit(X[:150], y[:150])
         tables = np.array([member.predict_proba(X) for member in model.estimators_])
         votes = np.eye(2)[tables.argmax(axis=2)]
