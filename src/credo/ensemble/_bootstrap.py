@@ -39,18 +39,20 @@ class Resampling:
     order: Indices
     ends: Array
     size: int
+    # Equal for copies of a row.
+    group: Indices
 
     @classmethod
     def of(cls, X: Any, codes: NDArray[Any], weight: Array | None) -> Resampling:
         """Samples have as many rows as the table, counted by weight."""
-        order = _order(X, codes)
+        order, group = _order(X, codes)
         ends = np.cumsum((np.ones(len(codes)) if weight is None else weight)[order])
         if ends[-1] > _LARGEST:
             raise ValueError(
                 f"the weights sum to {ends[-1]:.3g}, and a bootstrap sample would have as many rows: rescale the "
                 "weights so that they sum to the number of observations"
             )
-        return cls(order, ends, max(len(codes), round(float(ends[-1]))))
+        return cls(order, ends, max(len(codes), round(float(ends[-1]))), group)
 
     def counts(self, rng: np.random.Generator) -> Indices:
         """How often each row is drawn."""
@@ -59,6 +61,10 @@ class Resampling:
         counts = np.zeros(len(self.order), dtype=np.intp)
         counts[self.order] = np.bincount(places, minlength=len(self.order))
         return counts
+
+    def out_of_bag(self, counts: Indices) -> Indices:
+        """The rows of which neither they nor copies of them were drawn."""
+        return np.flatnonzero(np.bincount(self.group, counts)[self.group] == 0)
 
 
 def row_places(X: Any) -> Array | None:
@@ -80,9 +86,18 @@ def row_places(X: Any) -> Array | None:
     return np.asarray(places).ravel()
 
 
-def _order(X: Any, codes: NDArray[Any]) -> Indices:
+def _order(X: Any, codes: NDArray[Any]) -> tuple[Indices, Indices]:
+    """The order of the rows, and a number for each that copies share."""
     places = row_places(X)
-    return np.arange(len(codes)) if places is None else np.lexsort((codes, places))
+    if places is None:
+        return np.arange(len(codes)), np.arange(len(codes))
+    order = np.lexsort((codes, places))
+    group = np.empty(len(codes), dtype=np.intp)
+    # Rows with missing values have no place, and count as different.
+    group[order] = (
+        np.cumsum((np.diff(places[order], prepend=np.nan) != 0) | (np.diff(codes[order], prepend=0) != 0)) - 1
+    )
+    return order, group
 
 
 @dataclass
@@ -120,7 +135,7 @@ def fit_bag(
                 counts = resampling.counts(rng)
             model = _seeded(clone(estimator), rng)
             done = _fitted(name, model, X, y, counts)
-            out = np.flatnonzero(counts == 0)
+            out = resampling.out_of_bag(counts)
             if done.error is None:
                 try:
                     return _predicted(done, X, y, out, classes)
