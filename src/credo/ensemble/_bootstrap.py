@@ -94,9 +94,8 @@ def _order(X: Any, codes: NDArray[Any]) -> tuple[Indices, Indices]:
     order = np.lexsort((codes, places))
     group = np.empty(len(codes), dtype=np.intp)
     # Rows with missing values have no place, and count as different.
-    group[order] = (
-        np.cumsum((np.diff(places[order], prepend=np.nan) != 0) | (np.diff(codes[order], prepend=0) != 0)) - 1
-    )
+    place, code = places[order], codes[order]
+    group[order] = np.cumsum(np.append(0, (place[1:] != place[:-1]) | (code[1:] != code[:-1])))
     return order, group
 
 
