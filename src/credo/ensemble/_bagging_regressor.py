@@ -149,7 +149,7 @@ class BaggingRegressor(Bagging, Regressor):
         plain, calibrate = any(bag.std is None for bag in bags), self.calibrate is not None
         usable = outside.size > 0 and bool(np.isfinite(outside.std).all())
         if not plain and not (calibrate and usable):
-            return outside.log_means(np.concatenate([bag.log_prob for bag in bags]))  # type: ignore[misc]
+            return outside.log_means(np.concatenate([bag.log_prob for bag in bags]))
         if not usable:
             self.noise_std_, self.spread_factors_ = 0.0 if len(outside.rows) else float(np.std(y)), np.array([0.0, 1.0])
             return np.full(len(outside.rows), np.inf)

@@ -71,8 +71,8 @@ class OutOfBag:
         count = self.count[used]
         kept = np.repeat(used, self.count)
         start = np.cumsum(count) - count
-        entries = (getattr(self, name)[kept] for name in ("order", "error", "gap", "std"))
-        return OutOfBag(self.rows[used], start, *entries, self.weight[used])
+        order, error, gap, std = (values[kept] for values in (self.order, self.error, self.gap, self.std))
+        return OutOfBag(self.rows[used], start, order, error, gap, std, self.weight[used])
 
     @property
     def size(self) -> float:
