@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import BaggingRegressor as Oracle
 from sklearn.linear_model import LinearRegression as PlainRegression
+from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -14,7 +16,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import credo
 from credo.deadlines import TimeUp, until
 from credo.ensemble import BaggingClassifier, BaggingRegressor
-from credo.ensemble._bootstrap import Resampling
+from credo.ensemble._bootstrap import Bag, Resampling
+from credo.ensemble._spread import OutOfBag
 from credo.estimator import FitWarning
 from credo.linear import BayesianLinearRegression, LinearRegression
 
@@ -65,9 +68,54 @@ def test_the_mean_of_bagged_lines_is_the_line_and_averaging_it_gains_nothing():
     assert verdict.startswith("No clear difference: mean squared error") and "single model" in verdict
 
 
+def test_the_slopes_of_the_out_of_bag_score_are_its_differences():
+    rng = np.random.default_rng(0)
+    bags = [Bag(None, np.flatnonzero(rng.random(20) < 0.4), None) for _ in range(6)]
+    for bag in bags:
+        bag.predicted, bag.std = rng.normal(size=len(bag.rows)), rng.gamma(2.0, size=len(bag.rows))
+    outside, at = OutOfBag.of(bags, rng.normal(size=20), None), np.array([0.2, -0.3, -1.0])
+    for i, step in enumerate(1e-6 * np.eye(3)):
+        up, down = (outside.log_score(*np.exp(at + sign * step))[0] for sign in (1, -1))
+        np.testing.assert_allclose(outside.log_score(*np.exp(at))[1][:, i], (up - down) / 2e-6, atol=1e-7)
+
+
+def test_calibrated_intervals_of_grown_trees_hold_what_they_say():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(1100, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.05 * rng.normal(size=1100)
+    kinds = [BaggingRegressor(n_estimators=30, calibrate=c, random_state=0) for c in ("oob", None)]
+    oob, raw = (model.fit(X[:300], y[:300]).predict_dist(X[300:]) for model in kinds)
+    lower, upper = oob.interval(0.9)
+    assert 0.86 < np.mean((lower < y[300:]) & (y[300:] < upper)) < 0.95
+    assert oob.log_prob(y[300:]).mean() > raw.log_prob(y[300:]).mean() + 0.02
+    np.testing.assert_allclose(oob.mean, raw.mean)
+    np.testing.assert_allclose(sum(kinds[0].variance_parts(X[300:])), oob.var)
+
+
+def test_averaged_probabilities_are_raised_to_the_power_of_the_least_log_loss_out_of_bag():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 6))
+    y = (X.sum(axis=1) > 0).astype(int)
+    base = credo.DecisionTreeClassifier(pruning=0.0, max_features=1)
+    kinds = (BaggingClassifier(base, n_estimators=20, calibrate=c, random_state=0) for c in ("oob", None))
+    oob, raw = (model.fit(X[:300], y[:300]) for model in kinds)
+    beta = oob.calibration_.slope[0]
+    power = raw.predict_proba(X) ** beta
+    np.testing.assert_allclose(oob.predict_proba(X), power / power.sum(axis=1, keepdims=True))
+    known = np.isfinite(raw.oob_probabilities_[:, 0])
+    table, labels = raw.oob_probabilities_[known], y[:300][known]
+
+    def loss(b):
+        return log_loss(labels, table**b / (table**b).sum(axis=1, keepdims=True))
+
+    # The prior is worth less than a row.
+    assert loss(beta) < min(loss(0.9 * beta), loss(1.1 * beta), loss(1.0)) and beta > 1
+    assert log_loss(y[300:], oob.predict_proba(X[300:])) < log_loss(y[300:], raw.predict_proba(X[300:])) - 0.01
+
+
 def test_out_of_bag_is_what_members_say_of_rows_that_they_did_not_see():
     X, y = line(30)
-    model = BaggingRegressor(LinearRegression(), n_estimators=8, random_state=3).fit(X, y)
+    model = BaggingRegressor(LinearRegression(), n_estimators=8, calibrate=None, random_state=3).fit(X, y)
     resampling = Resampling.of(X, y, None)
     counts = np.array([resampling.counts(rng) for rng in np.random.default_rng(3).spawn(8)])
     assert (counts.sum(axis=1) == 30).all() and (counts == 0).mean() == pytest.approx(np.exp(-1), abs=0.1)
@@ -81,6 +129,14 @@ def test_out_of_bag_is_what_members_say_of_rows_that_they_did_not_see():
     outside = np.where(counts == 0, densities, -np.inf)[:, seen]
     mixed = np.logaddexp.reduce(outside, axis=0) - np.log((counts == 0).sum(axis=0)[seen])
     assert model.oob_log_score_ == pytest.approx(np.mean(mixed))
+    assert model.predict_dist(X).components[0].mean[0] == means[0, 0]
+    calibrated = BaggingRegressor(LinearRegression(), n_estimators=8, random_state=3).fit(X, y)
+    (within, between), noise = calibrated.spread_factors_, calibrated.noise_std_
+    stds = np.array([member.predict_dist(X).std for member in model.estimators_])
+    center = np.nanmean(hidden[:, seen], axis=0)
+    normals = norm(center + between * (hidden[:, seen] - center), np.hypot(within * stds[:, seen], noise))
+    score = np.log(np.nanmean(normals.pdf(y[seen]), axis=0)).mean()
+    assert calibrated.oob_log_score_ == pytest.approx(score) and score > model.oob_log_score_
     assert np.isnan(model.oob_prediction_[~seen]).all()
 
 
@@ -136,7 +192,8 @@ def test_votes_and_averages_of_trees():
     X = rng.normal(size=(300, 2))
     y = np.array(["in", "out"])[(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=300) > 0).astype(int)]
     for voting in ("soft", "hard"):
-        model = BaggingClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=15, voting=voting, random_state=0)
+        base = DecisionTreeClassifier(max_depth=3)
+        model = BaggingClassifier(base, n_estimators=15, voting=voting, calibrate=None, random_state=0)
         model.fit(X[:150], y[:150])
         tables = np.array([member.predict_proba(X) for member in model.estimators_])
         votes = np.eye(2)[tables.argmax(axis=2)]

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from credo.ensemble._bagging import OUT_OF_BAG, Bagging, average
 from credo.ensemble._base import class_probabilities, labelled_rows
 from credo.ensemble._bootstrap import Bag
+from credo.ensemble._calibration import Calibration
 from credo.ensemble._diagnosis import ErrorSums
-from credo.estimator import Classifier, choice
+from credo.estimator import Classifier, check_shapes, choice
 from credo.trees import DecisionTreeClassifier
 
 Array = NDArray[np.float64]
@@ -21,7 +22,7 @@ Array = NDArray[np.float64]
 class BaggingClassifier(Bagging, Classifier):
     """The average of one classifier fitted to many bootstrap samples of the rows, or their majority vote.
 
-        p(c | x) = (1/M) Σ_m p_m(c | x),    or the share of members whose most probable class is c
+        p(c | x) ∝ ((1/M) Σ_m p_m(c | x))^β,    or the share of members whose most probable class is c
 
     Bagging makes a good classifier better and a bad one worse: if a member is right with probability 0.4 at some x,
     independently of the others, the majority of many is always wrong there.
@@ -34,6 +35,9 @@ class BaggingClassifier(Bagging, Classifier):
         M.
     voting : {"soft", "hard"}, default "soft"
         The average of the members' probabilities, or their majority vote. Members without probabilities vote.
+    calibrate : "oob" or None, default "oob"
+        Averages of the probabilities of members that overfit are too close to 1/2. So they are raised to a power and
+        normalized, p^β / Σ p^β, with the least log loss out of bag. None, or hard voting, leaves them as they are.
     n_jobs : int, optional
         How many members are fitted at once, by joblib: in threads, or as `joblib.parallel_config` says. The result
         doesn't depend on it.
@@ -45,6 +49,7 @@ class BaggingClassifier(Bagging, Classifier):
     estimators_ : the fitted members
     oob_probabilities_ : array of shape (n_samples, n_classes), for each row by the members whose sample has no copy of
         it; NaN if there is none
+    calibration_ : the map of averages to probabilities, whose `scaling.slope` is β
     oob_score_, oob_log_score_ : accuracy and the mean log probability of the labels, out of bag
     result_ : how the fits ended
 
@@ -65,6 +70,7 @@ class BaggingClassifier(Bagging, Classifier):
     """
 
     oob_probabilities_: Array
+    calibration_: Calibration
 
     def __init__(
         self,
@@ -72,17 +78,25 @@ class BaggingClassifier(Bagging, Classifier):
         *,
         n_estimators: int = 50,
         voting: str = "soft",
+        calibrate: str | None = "oob",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.voting = voting
+        self.calibrate = calibrate
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _check_arguments(self) -> None:
         choice("voting", self.voting, ("soft", "hard"))
+        if self.calibrate is not None:
+            choice("calibrate", self.calibrate, ("oob",))
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_shapes(self.calibration_, {"k": len(self.classes_)}, slope="k", intercept="k")
 
     def _inner(self) -> Any:
         return DecisionTreeClassifier(pruning=0.0) if self.estimator is None else self.estimator
@@ -102,15 +116,19 @@ class BaggingClassifier(Bagging, Classifier):
         self.diagnosis_ = sums.diagnosis(weight, OUT_OF_BAG)
         table, seen = sums.mean(), sums.seen
         share = np.ones(len(y))[seen] if weight is None else weight[seen]
+        method = "temperature" if self.calibrate and self.voting == "soft" and seen.any() else "none"
+        self.calibration_ = Calibration.fit(method, table[seen], codes[seen], share)
+        table[seen] = self.calibration_(table[seen])
         with np.errstate(divide="ignore"):
-            log_probs = np.log(table[np.arange(len(y)), codes][seen])
+            log_probs = np.log(table[np.arange(len(y)), codes])[seen]
         self.oob_probabilities_ = np.full((n_given, n_classes), np.nan)
         self.oob_probabilities_[given] = table
         self.oob_score_ = 1.0 - average(sums.committee_wrong()[seen], share)
         self.oob_log_score_ = average(log_probs, share)
 
     def _scores(self) -> list[tuple[str, float]]:
-        return [("accuracy", self.oob_score_), ("log score", self.oob_log_score_)]
+        power = [("β, power of probabilities", self.calibration_.scaling.slope)] * (self.calibration_.method != "none")
+        return [("accuracy", self.oob_score_), ("log score", self.oob_log_score_), *power]
 
     def _oob_points(self) -> Array:
         return self.oob_probabilities_
@@ -129,4 +147,4 @@ class BaggingClassifier(Bagging, Classifier):
         total: Any = 0.0
         for model in self.estimators_:
             total = total + self._vote(class_probabilities(model, rows, self.classes_))
-        return total / len(self.estimators_)
+        return self.calibration_(total / len(self.estimators_))

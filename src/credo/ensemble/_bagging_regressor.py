@@ -14,34 +14,38 @@ from credo.ensemble._base import target_rows
 from credo.ensemble._bootstrap import Bag
 from credo.ensemble._diagnosis import ErrorSums
 from credo.ensemble._members import dist_of, mixture_of, require_distribution, variance_parts
-from credo.estimator import Regressor, check_positive
+from credo.ensemble._spread import OutOfBag
+from credo.estimator import Regressor, check_positive, check_shapes, choice
 from credo.metrics import point
 from credo.trees import DecisionTreeRegressor
 
 Array = NDArray[np.float64]
 
-# Without predictive distributions of the members, the noise is at least this share of the mean squared error.
-_LEAST_NOISE = 0.1
-# It is estimated from about this many rows, in so many steps of EM.
-_NOISE_ROWS, _NOISE_STEPS = 2000, 30
-
 
 class BaggingRegressor(Bagging, Regressor):
     """The average of one regressor fitted to many bootstrap samples of the rows.
 
-        p(y | x) = (1/M) Σ_m p_m(y | x)
+        p(y | x) = (1/M) Σ_m N(y | μ(x) + b (μ_m(x) − μ(x)), w² σ_m(x)² + s²),    μ(x) = (1/M) Σ_m μ_m(x)
 
-    Each sample has as many rows as the table, drawn with replacement. The variance of a prediction is the mean variance
-    within members plus the variance between their means (`variance_parts`).
+    Each sample has as many rows as the table, drawn with replacement. μ_m and σ_m are mean and standard deviation of
+    member m. The variance of a prediction is the mean variance within members, w² mean σ_m² + s², plus the variance
+    between their means, b² var μ_m (`variance_parts`).
+
+    The mixture of the members as they are, w = b = 1 and s = 0, is too wide where they overfit: the error of an average
+    is smaller than the differences between members. So w, b and s have the highest log score out of bag; s is at least
+    a tenth of the root mean squared error there.
 
     Parameters
     ----------
     estimator : regressor, optional
         Any, pipelines included; by default a tree that isn't pruned, `DecisionTreeRegressor(pruning=0.0)`. If it
-        predicts no distribution, its errors are taken as normal, with a standard deviation that is estimated from the
-        errors out of bag.
+        predicts no distribution, σ_m = 0, and s is the standard deviation of the noise.
     n_estimators : int, default 50
         M.
+    calibrate : "oob" or None, default "oob"
+        None leaves the spread as it is: the predictive distribution is the mixture of the members' own, which may be
+        skewed or have heavy tails. So it is also where a member has no finite standard deviation. Of members without
+        a distribution, only s is learned.
     n_jobs : int, optional
         How many members are fitted at once, by joblib: in threads, or as `joblib.parallel_config` says. The result
         doesn't depend on it.
@@ -53,13 +57,9 @@ class BaggingRegressor(Bagging, Regressor):
     oob_prediction_, oob_std_ : arrays of shape (n_samples,), out of bag: mean and standard deviation for each row by
         the members whose sample has no copy of it; NaN if there is none
     oob_score_, oob_log_score_ : R² and the mean log density, out of bag
-    noise_std_ : standard deviation of the noise, if members predict no distribution, otherwise None
+    spread_factors_ : array [w, b], with w = 0 if members predict no distribution; None without calibration
+    noise_std_ : s; None without calibration
     result_ : how the fits ended
-
-    Notes
-    -----
-    The variance between members is that of a single member, of which their average has only a part. So intervals are
-    conservative for members that fit closely, such as fully grown trees.
 
     Examples
     --------
@@ -75,26 +75,44 @@ class BaggingRegressor(Bagging, Regressor):
 
     oob_prediction_: Array
     oob_std_: Array
+    spread_factors_: Array | None
     noise_std_: float | None  # type: ignore[assignment]
 
     def __init__(
-        self, estimator: Any = None, *, n_estimators: int = 50, n_jobs: int | None = None, random_state: Any = None
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        calibrate: str | None = "oob",
+        n_jobs: int | None = None,
+        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
+        self.calibrate = calibrate
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _check_state(self) -> None:
         super()._check_state()
-        if self.noise_std_ is None:
+        if (self.spread_factors_ is None) != (self.noise_std_ is None):
+            raise ValueError("spread_factors_ and noise_std_ must be given together")
+        if self.spread_factors_ is not None:
+            check_shapes(self, {"two": 2}, spread_factors_="two", noise_std_="")
+            check_positive(self, "spread_factors_", "noise_std_", zero=True)
+        if not self._is_plain:
             for i, model in enumerate(self.estimators_):
                 require_distribution(f"member {i}", model)
-        else:
-            check_positive(self, "noise_std_", zero=True)
+
+    def _check_arguments(self) -> None:
+        if self.calibrate is not None:
+            choice("calibrate", self.calibrate, ("oob",))
 
     def variance_parts(self, X: Any) -> tuple[Array, Array]:
-        """The variance of each row in two parts: the mean variance within members, and that between their means."""
+        """The variance of each row in two parts: the mean variance within members, and that between their means.
+
+        Both are calibrated as the predictive distribution is.
+        """
         parts = self._parts(self._predict_rows(X), latent=False)
         return variance_parts(parts, np.full(len(parts), 1.0 / len(parts)))
 
@@ -107,30 +125,49 @@ class BaggingRegressor(Bagging, Regressor):
     def _out_of_bag(
         self, bags: Sequence[Bag], y: Array, weight: Array | None, given: NDArray[np.intp], n_given: int
     ) -> None:
-        sums, variance, log_density = ErrorSums(y), np.zeros(len(y)), np.full(len(y), -np.inf)
-        plain = any(bag.std is None for bag in bags)
+        sums = ErrorSums(y)
         for bag in bags:
             sums.add(bag.predicted, bag.rows)
-            if bag.std is not None and bag.log_prob is not None:
-                variance[bag.rows] += bag.std**2
-                log_density[bag.rows] = np.logaddexp(log_density[bag.rows], bag.log_prob)
         self.diagnosis_ = sums.diagnosis(weight, OUT_OF_BAG)
-        seen, error = sums.seen, sums.mean()[:, 0]
-        m = np.where(seen, sums.count, np.nan)
-        between = np.maximum(sums.squares / m - error**2, 0.0)
-        share = np.ones(len(y))[seen] if weight is None else weight[seen]
-        self.noise_std_ = _noise_std(bags, y, error[seen], between[seen], share) if plain else None
-        if self.noise_std_ is not None:
-            variance, log_density = m * self.noise_std_**2, _normal_mixture(bags, y, self.noise_std_)
+        seen = np.flatnonzero(sums.seen)
+        error = sums.mean()[seen, 0]
+        share = np.ones(len(seen)) if weight is None else weight[seen]
+        outside = OutOfBag.of(bags, y, weight)
+        log_score = self._learn_spread(outside, bags, y)
+        within, between = (1.0, 1.0) if self.spread_factors_ is None else self.spread_factors_
+        with np.errstate(invalid="ignore"):
+            variance = (within * outside.std) ** 2 + (between * outside.gap) ** 2 + (self.noise_std_ or 0.0) ** 2
         self.oob_prediction_, self.oob_std_ = np.full(n_given, np.nan), np.full(n_given, np.nan)
-        self.oob_prediction_[given] = y + error
-        self.oob_std_[given] = np.sqrt(variance / m + between)
-        self.oob_score_ = _r2(error[seen], y[seen], share)
-        self.oob_log_score_ = average((log_density - np.log(m))[seen], share)
+        self.oob_prediction_[given[seen]] = y[seen] + error
+        self.oob_std_[given[seen]] = np.sqrt(outside.sums(variance) / outside.count)
+        self.oob_score_ = _r2(error, y[seen], share)
+        self.oob_log_score_ = average(log_score, share)
+
+    def _learn_spread(self, outside: OutOfBag, bags: Sequence[Bag], y: Array) -> Array:
+        """Set the noise and the factors of the spread; the log density of each row out of bag."""
+        self.noise_std_, self.spread_factors_ = None, None
+        plain, calibrate = any(bag.std is None for bag in bags), self.calibrate is not None
+        usable = outside.size > 0 and bool(np.isfinite(outside.std).all())
+        if not plain and not (calibrate and usable):
+            return outside.log_means(np.concatenate([bag.log_prob for bag in bags]))
+        if not usable:
+            self.noise_std_, self.spread_factors_ = 0.0 if len(outside.rows) else float(np.std(y)), np.array([0.0, 1.0])
+            return np.full(len(outside.rows), np.inf)
+        within, between, noise = outside.best(calibrate=calibrate)
+        self.noise_std_, self.spread_factors_ = noise, np.array([0.0 if plain else within, between])
+        return outside.log_score(within, between, noise)[0]
 
     def _scores(self) -> list[tuple[str, float]]:
-        noise = [] if self.noise_std_ is None else [("noise sd", self.noise_std_)]
-        return [("R²", self.oob_score_), ("log score", self.oob_log_score_), *noise]
+        lines = [("R²", self.oob_score_), ("log score", self.oob_log_score_)]
+        if self.spread_factors_ is None or self.noise_std_ is None:
+            return lines
+        own = [] if self._is_plain else [("w, factor within members", float(self.spread_factors_[0]))]
+        return [
+            *lines,
+            *own,
+            ("b, factor between members", float(self.spread_factors_[1])),
+            ("noise sd", self.noise_std_),
+        ]
 
     def _oob_points(self) -> Array:
         return self.oob_prediction_
@@ -139,14 +176,29 @@ class BaggingRegressor(Bagging, Regressor):
         return (points - y) ** 2
 
     def _parts(self, rows: Any, *, latent: bool) -> list[Distribution]:
-        return [dist_of(model, rows, latent=latent, noise_std=self.noise_std_) for model in self.estimators_]
+        plain = 0.0 if self._is_plain else None
+        parts = [dist_of(model, rows, latent=latent, noise_std=plain) for model in self.estimators_]
+        if self.spread_factors_ is None or self.noise_std_ is None:
+            return parts
+        means, stds = np.stack([part.mean for part in parts]), np.stack([part.std for part in parts])
+        if not np.isfinite(stds).all():
+            return parts
+        within, between = self.spread_factors_
+        center = means.mean(axis=0)
+        stds = np.hypot(within * stds, 0.0 if latent else self.noise_std_)
+        return [Normal(*one) for one in zip(center + between * (means - center), stds, strict=True)]
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether members predict numbers only."""
+        return self.spread_factors_ is not None and self.spread_factors_[0] == 0
 
     def _dist(self, rows: Any, *, latent: bool) -> Distribution:
         parts = self._parts(rows, latent=latent)
         return mixture_of(parts, np.full(len(parts), 1.0 / len(parts)))
 
     def _mean(self, rows: Any) -> Array:
-        if self.noise_std_ is not None:
+        if self._is_plain:
             return np.mean([model.predict(rows) for model in self.estimators_], axis=0)
         return point(self._dist(rows, latent=False))
 
@@ -156,42 +208,3 @@ def _r2(error: Array, y: Array, share: Array) -> float:
         return float("nan")
     spread = np.average((y - np.average(y, weights=share)) ** 2, weights=share)
     return float(1.0 - np.average(error**2, weights=share) / spread) if spread > 0 else float("nan")
-
-
-def _noise_std(bags: Sequence[Bag], y: Array, error: Array, between: Array, share: Array) -> float:
-    """The standard deviation of normal noise around each member, out of bag.
-
-    It maximizes the likelihood, by EM, but doesn't go below what the disagreement of the members leaves of the mean
-    squared error: where a member predicts the target exactly, as is common with whole numbers, the likelihood has no
-    maximum.
-    """
-    if not len(error):
-        return float(np.std(y))
-    squared = float(np.average(error**2, weights=share))
-    least = max(squared - float(np.average(between, weights=share)), _LEAST_NOISE * squared)
-    if least == 0:
-        return 0.0
-    variance = squared
-    # The sums run over at most so many rows.
-    some = np.arange(len(y)) % max(1, len(y) // _NOISE_ROWS) == 0
-    kept = [(bag.rows[some[bag.rows]], (bag.predicted - y[bag.rows])[some[bag.rows]] ** 2) for bag in bags]
-    for _ in range(_NOISE_STEPS):
-        total, weighted, lowest = np.zeros(len(y)), np.zeros(len(y)), np.full(len(y), np.inf)
-        for rows, squares in kept:
-            lowest[rows] = np.minimum(lowest[rows], squares)
-        for rows, squares in kept:
-            density = np.exp((lowest[rows] - squares) / (2 * variance))
-            total[rows] += density
-            weighted[rows] += density * squares
-        found = total > 0
-        variance = max(least, float(np.mean(weighted[found] / total[found])))
-    return float(np.sqrt(variance))
-
-
-def _normal_mixture(bags: Sequence[Bag], y: Array, noise_std: float) -> Array:
-    """The log of the sum, over the members that leave out a row, of normal densities around their predictions."""
-    total = np.full(len(y), -np.inf)
-    for bag in bags:
-        density = Normal(bag.predicted, noise_std).log_prob(y[bag.rows])
-        total[bag.rows] = np.logaddexp(total[bag.rows], density)
-    return total

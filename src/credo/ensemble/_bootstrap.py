@@ -43,6 +43,7 @@ class Resampling:
     order: Indices
     ends: Array
     size: int
+    # Equal for copies of a row.
     group: Indices
 
     @classmethod

@@ -8,7 +8,8 @@ begins with A (`extend`), each in O(n²) for a low rank.
 
 Members: `factorize` (with increasing jitter where needed), `Factor`, `Workspace` (the same in place, for optimizers
 that factor thousands of times), and `NotPositiveDefiniteError`, whose message says what is wrong with the matrix and
-what to do about it; `one_blas_thread` and `n_threads` control threads; `parallel_map` and `parallel_rows` use them.
+what to do about it; `one_blas_thread`, `one_openmp_thread` and `n_threads` control threads; `parallel_map` and
+`parallel_rows` use them.
 
 What does not belong here: kernels and models. Least squares problems are not solved by a Cholesky factor of XᵀX, which
 would lose half of the digits, but by QR or SVD of X.
@@ -18,7 +19,7 @@ from credo.linalg._diagnosis import NotPositiveDefiniteError
 from credo.linalg._factor import Factor
 from credo.linalg._factorize import factorize
 from credo.linalg._parallel import parallel_map, parallel_rows
-from credo.linalg._threads import n_threads, one_blas_thread
+from credo.linalg._threads import n_threads, one_blas_thread, one_openmp_thread
 from credo.linalg._workspace import Workspace
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "factorize",
     "n_threads",
     "one_blas_thread",
+    "one_openmp_thread",
     "parallel_map",
     "parallel_rows",
 ]

@@ -54,8 +54,8 @@ MARGIN, FORECAST_MARGIN = 0.1, 2.0
 SAMPLER_SEED, STEPS = 0, 5000
 # With as many rows, a learned spread takes no further fits, in the folds either.
 SPREAD_ROWS = 1500
-# Trees of a forest; the density of its mixtures takes time in proportion.
-TREES = 25
+# Trees of a forest.
+TREES = 100
 # The most experts of a mixture.
 EXPERTS = 4
 
@@ -119,7 +119,7 @@ def _classifiers(size: Size) -> dict[str, Any]:
         "experts": MixtureOfExpertsClassifier(max_experts=EXPERTS, random_state=0),
         "adaboost": AdaBoostClassifier(early_stopping=True),
         "forest": BaggingClassifier(
-            DecisionTreeClassifier(pruning=0.0, max_features="sqrt"), n_estimators=2 * TREES, random_state=0
+            DecisionTreeClassifier(pruning=0.0, max_features="sqrt"), n_estimators=TREES, random_state=0
         ),
         "boosting": Conformal(BoostedTreesClassifier(), cv=5),
         AVERAGE: ModelAverage([("logistic", LogisticRegression())], weights="stacking"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from credo import deadlines
 from credo.estimator import check_places, check_positive, check_shapes
+from credo.linalg import one_openmp_thread
 from credo.trees._jit import add_trees
 from credo.trees._tree import Array, Index, Nodes, shares
 
@@ -18,6 +20,8 @@ from credo.trees._tree import Array, Index, Nodes, shares
 _VALIDATION, _FEW, _FEW_ROUNDS = 5, 15, 20
 # Rounds between two looks at the validation rows, and without improvement before it ends.
 _STEP, _PATIENCE = 40, 30
+# Tables with fewer numbers are fitted in one thread: several would spend their time waiting for each other.
+_MANY_NUMBERS = 500_000
 
 
 @dataclass(frozen=True)
@@ -110,10 +114,11 @@ def boost(
     # Of a column without any value, scikit-learn makes no bins.
     X = np.where(np.isnan(X).all(axis=0), 0.0, X)
     held = _held_out(strata)
-    if not held.any():
-        return Boosted(_fit(builder, X, y, weight, min(_FEW_ROUNDS, max_rounds)), np.empty(0))
-    rounds, losses = _best_rounds(builder, X, y, weight, held, loss, max_rounds)
-    return Boosted(_fit(builder, X, y, weight, max(rounds, 1)), losses)
+    with one_openmp_thread() if X.size < _MANY_NUMBERS else nullcontext():
+        if not held.any():
+            return Boosted(_fit(builder, X, y, weight, min(_FEW_ROUNDS, max_rounds)), np.empty(0))
+        rounds, losses = _best_rounds(builder, X, y, weight, held, loss, max_rounds)
+        return Boosted(_fit(builder, X, y, weight, max(rounds, 1)), losses)
 
 
 def _best_rounds(
