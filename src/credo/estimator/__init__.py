@@ -10,8 +10,9 @@ Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base
 what `fit` sets and checks it in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`;
 `Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `require_squares`,
 validation of tables; `observed`, `with_gaps` and `labels_of`, validation of targets; `merge_equal_rows`;
-`training_rows`, a regressor's validation for functions; `named`, `named_by` and `names_for`, feature names beside
-arrays; `evidence_base`, what an evidence conditions on; and checks of arguments and of fitted state.
+`divided_rows`, for folds; `training_rows`, a regressor's validation for functions; `named`, `named_by` and `names_for`,
+feature names beside arrays; `evidence_base`, what an evidence conditions on; and checks of arguments and of fitted
+state.
 
 What does not belong here: any particular model.
 """
@@ -23,6 +24,7 @@ from credo.estimator._evidence_base import FLAT, JEFFREYS, MAXIMISED, SCALED, ev
 from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import (
+    divided_rows,
     is_sparse,
     merge_equal_rows,
     numeric,
@@ -52,6 +54,7 @@ __all__ = [
     "check_positive",
     "check_shapes",
     "choice",
+    "divided_rows",
     "evidence_base",
     "interval_level",
     "is_sparse",
