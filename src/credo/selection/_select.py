@@ -8,7 +8,7 @@
    standard error (half of one where the leader is at least as good on every measure). Of these the simplest is
    selected, the one named first.
 4. A model whose calibration is rejected, by enough to matter, is passed over if a calibrated one is left that doesn't
-   predict much worse.
+   predict much worse. An RMSE larger by a ninth is much worse if the intervals of the other are not too narrow.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SMALL_SCORE, _SMALL_LOSS, _SMALL_SHARE = 0.05, 0.01, 0.2
 _NEGLIGIBLE = 0.002
 # A calibrated model is no alternative if its log score is this much lower, in nats per row,
 _MUCH_WORSE = 0.25
-# or its RMSE this many times larger.
+# or its RMSE this many times larger; a ninth is enough where the other's intervals are too wide, not too narrow.
 _FAR_LARGER = 1.5
 _CLASS_FAULTS = {
     "overconfident": "it is overconfident",
@@ -126,6 +126,14 @@ class Candidate:
         too = "narrow" if excess < 0 else "wide"
         return f"its 95 % intervals are too {too}" if is_off else "its predictive distributions are not calibrated"
 
+    @property
+    def is_cautious(self) -> bool:
+        """Whether 95 % intervals of a number contain at least that share."""
+        if self.is_classifier:
+            return False
+        lower, upper = self.dist.interval(0.95)
+        return bool(np.mean((lower <= self.y) & (self.y <= upper)) >= 0.95)
+
     def beats(self, other: Candidate) -> bool:
         """Whether its log score is better and its error not larger (for labels: not clearly larger)."""
         if not self.log_score.mean() > other.log_score.mean():
@@ -194,7 +202,11 @@ def select(candidates: Sequence[Candidate]) -> Selection:
         why = f"The scores disagree, and it has the best {'Brier score' if chosen.is_classifier else 'CRPS'}."
     elif len(tied) == 1:
         clear = all(leader.clearly_leads(c) for c in pool if c is not leader)
-        why = f"It has the best held-out {measure}" + (", by a clear margin." if clear else ".")
+        why = f"It has the best held-out {measure}"
+        if any(c.log_score.mean() > leader.log_score.mean() for c in others):
+            error = "accuracy" if chosen.is_classifier else "RMSE"
+            why += f" of the models whose {error} is no worse than the baseline's"
+        why += ", by a clear margin." if clear else "."
     else:
         count = _SPELLED[len(tied)] if len(tied) < len(_SPELLED) else str(len(tied))
         listed = f" ({', '.join(names)})" if len(names) <= _LISTED else ""
@@ -256,8 +268,9 @@ def _calibrated(
     if good:
         return good[0], None
     calibrated = [c for c in eligible if not c.is_rejected]
+    factor = 1.0 / _LOWER if leader.is_cautious else _FAR_LARGER
     near = [c for c in calibrated if leader.log_score.mean() - c.log_score.mean() < _MUCH_WORSE
-            and c.rmse < _FAR_LARGER * leader.rmse]  # fmt: skip
+            and c.rmse < factor * leader.rmse]  # fmt: skip
     if near:
         return max(near, key=lambda c: c.log_score.mean()), leader
     return tied[0] if tied[0].name != BASELINE else leader, None

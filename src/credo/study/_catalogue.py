@@ -54,6 +54,11 @@ class Card:
         plain = self.name.removesuffix(SUFFIXES.get(self.transformation, ""))
         return import_module("credo.study._estimators").make(plain, size, self.transformation)
 
+    def sooner(self, size: Size) -> Card:
+        """Of many rows, trees are among the cheapest models and often the best; forecasts are not for them."""
+        is_soon = self.growth < Card.growth and size.rows >= _MANY_ROWS and size.times is None
+        return replace(self, cost=_SOON) if is_soon else self
+
     def later(self) -> Card:
         """The same model, fitted after all others."""
         return replace(self, cost=self.cost + LATER)
@@ -87,7 +92,7 @@ def chosen_cards(
         if AVERAGE in models and len(known) < 4:
             raise ValueError(f"{AVERAGE} averages the other models: name at least two of them")
     else:
-        known = tuple(card for card in known if card.by_default)
+        known = tuple(card.sooner(size) for card in known if card.by_default)
         if transformation != "identity":
             joined = [card for card in with_variants(known, transformation) if card.varied or not _is_varied(card)]
             known = tuple(
@@ -151,7 +156,9 @@ _SELDOM = ("gp-time", "gp-time-log", "gp-time-power")
 _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subsets._enumerate_jit", "credo.kernels._jit"
 _BOOSTING, _TREES = "credo.trees._boosting_jit", "credo.trees._jit"
 # Of small trees, most of the time is the same for any number of rows.
-_TREE_GROWTH = 0.3
+_TREE_GROWTH = 0.5
+# From so many rows on, they come before other costly models.
+_MANY_ROWS, _SOON = 1000, 2
 # The cost of what comes after all others.
 _LAST = 99
 
@@ -170,7 +177,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             by_default=False,
         ),
         Card(
-            "nadaraya-watson", "Nadaraya–Watson: weighted means", 4, (not_many_columns, dense), _KERNELS,
+            "nadaraya-watson", "Nadaraya–Watson: weighted means", 3, (not_many_columns, dense), _KERNELS,
             varied=False,
         ),
         Card("kernel-ridge", "Kernel ridge regression", 4, (matrices(4), dense), _KERNELS),
@@ -181,9 +188,9 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             standardize=False,
         ),
         Card("experts", "Mixture of linear experts", 4, (dense, not_too_wide), transformable=False),
-        Card("forest", "Bagged trees", 2, (dense,), _TREES, transformable=False, growth=_TREE_GROWTH),
+        Card("forest", "Bagged trees", 4, (dense,), _TREES, transformable=False, growth=_TREE_GROWTH),
         Card(
-            "boosting", "Gradient-boosted trees, conformal", 2, (dense,), _BOOSTING, transformable=False,
+            "boosting", "Gradient-boosted trees, conformal", 4, (dense,), _BOOSTING, transformable=False,
             growth=_TREE_GROWTH,
         ),
         Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST, transformable=False),
@@ -199,12 +206,12 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             _SUBSETS,
         ),
         Card("polynomial", "Quadratic terms, Bayesian logistic regression", 3, (not_too_wide,)),
-        Card("neighbours", "Soft nearest neighbours: votes of all rows", 4, (dense,), _KERNELS),
+        Card("neighbours", "Soft nearest neighbours: votes of all rows", 3, (dense,), _KERNELS),
         Card("gp", "Gaussian process", 6, (matrices(4, per_class=1), dense), _KERNELS),
         Card("experts", "Mixture of logistic experts", 4, (dense, not_too_wide)),
         Card("adaboost", "AdaBoost of stumps, calibrated", 3, (dense,), _TREES, growth=_TREE_GROWTH),
-        Card("forest", "Bagged trees", 3, (dense,), _TREES, growth=_TREE_GROWTH),
-        Card("boosting", "Gradient-boosted trees, calibrated", 2, (dense,), _BOOSTING, growth=_TREE_GROWTH),
+        Card("forest", "Bagged trees", 4, (dense,), _TREES, growth=_TREE_GROWTH),
+        Card("boosting", "Gradient-boosted trees, calibrated", 4, (dense,), _BOOSTING, growth=_TREE_GROWTH),
         Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST),
     ),
 }  # fmt: skip

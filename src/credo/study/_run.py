@@ -178,17 +178,18 @@ class Run:
         rows = np.random.default_rng(self.seed).permutation(n)
         # One step of a Gaussian process takes long on many rows, and can't be interrupted.
         large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 2000 if _threads_are_ours(card) else 600))
+        if card.growth < Card.growth:
+            # The time of trees on few rows tells little.
+            large = min(n, 2000)
         left = max(0.0, deadline - monotonic())
         allowed = monotonic() + 0.2 * left
         sizes = [len(train) for train, _ in self.splits] + [n]
-        # Most others are at least linear in the rows; the time of so few is not exact.
-        least = 1.0 if card.growth == Card.growth else card.growth
         try:
             with until(allowed), collected(), _threads(card):
                 # The first fit may compile, so it isn't timed.
                 self._timed(card, rows[:_WARM_UP_ROWS])
                 first = self._timed(card, rows[: large // 2])
-                at_least = float(sum(first * (size / (large // 2)) ** least for size in sizes))
+                at_least = float(sum(first * (size / (large // 2)) ** card.growth for size in sizes))
                 if at_least > _HOPELESS * left:
                     return at_least
                 second = self._timed(card, rows[:large])
