@@ -8,7 +8,7 @@
    standard error (half of one where the leader is at least as good on every measure). Of these the simplest is
    selected, the one named first.
 4. A model whose calibration is rejected, by enough to matter, is passed over if a calibrated one is left that doesn't
-   predict much worse. An RMSE larger by a ninth is much worse if the intervals of the other are not too narrow.
+   predict much worse. If the intervals of the first are not too narrow, only for one that predicts about as well.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SMALL_SCORE, _SMALL_LOSS, _SMALL_SHARE = 0.05, 0.01, 0.2
 _NEGLIGIBLE = 0.002
 # A calibrated model is no alternative if its log score is this much lower, in nats per row,
 _MUCH_WORSE = 0.25
-# or its RMSE this many times larger; a ninth is enough where the other's intervals are too wide, not too narrow.
+# or its RMSE this many times larger.
 _FAR_LARGER = 1.5
 _CLASS_FAULTS = {
     "overconfident": "it is overconfident",
@@ -268,9 +268,10 @@ def _calibrated(
     if good:
         return good[0], None
     calibrated = [c for c in eligible if not c.is_rejected]
-    factor = 1.0 / _LOWER if leader.is_cautious else _FAR_LARGER
-    near = [c for c in calibrated if leader.log_score.mean() - c.log_score.mean() < _MUCH_WORSE
-            and c.rmse < factor * leader.rmse]  # fmt: skip
+    # The log score has judged the width of intervals that are too wide already.
+    worse, larger = (_SMALL_SCORE, 1.0 / _LOWER) if leader.is_cautious else (_MUCH_WORSE, _FAR_LARGER)
+    near = [c for c in calibrated if leader.log_score.mean() - c.log_score.mean() < worse
+            and c.rmse < larger * leader.rmse]  # fmt: skip
     if near:
         return max(near, key=lambda c: c.log_score.mean()), leader
     return tied[0] if tied[0].name != BASELINE else leader, None
