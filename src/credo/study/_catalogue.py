@@ -56,8 +56,11 @@ class Card:
 
     def sooner(self, size: Size) -> Card:
         """Of many rows, trees are among the cheapest models and often the best; forecasts are not for them."""
-        is_soon = self.growth < Card.growth and size.rows >= _MANY_ROWS and size.times is None
-        return replace(self, cost=_SOON) if is_soon else self
+        if self.growth == Card.growth or size.rows < _MANY_ROWS or size.times is not None:
+            return self
+        # To time boosting on part of the rows takes about as long as to fit it.
+        is_quick = self.loops == _BOOSTING and size.rows * size.columns <= _MOST_CELLS
+        return replace(self, cost=1 if is_quick else 2)
 
     def later(self) -> Card:
         """The same model, fitted after all others."""
@@ -157,8 +160,8 @@ _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subse
 _BOOSTING, _TREES = "credo.trees._boosting_jit", "credo.trees._jit"
 # Of small trees, most of the time is the same for any number of rows.
 _TREE_GROWTH = 0.5
-# From so many rows on, they come before other costly models.
-_MANY_ROWS, _SOON = 1000, 2
+# From so many rows on, they come before other costly models; boosting first, up to so many numbers.
+_MANY_ROWS, _MOST_CELLS = 1000, 250_000
 # The cost of what comes after all others.
 _LAST = 99
 

@@ -178,9 +178,6 @@ class Run:
         rows = np.random.default_rng(self.seed).permutation(n)
         # One step of a Gaussian process takes long on many rows, and can't be interrupted.
         large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 2000 if _threads_are_ours(card) else 600))
-        if card.growth < Card.growth:
-            # The time of trees on few rows tells little.
-            large = min(n, 2000)
         left = max(0.0, deadline - monotonic())
         allowed = monotonic() + 0.2 * left
         sizes = [len(train) for train, _ in self.splits] + [n]
