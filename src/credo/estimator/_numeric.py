@@ -85,7 +85,7 @@ def merge_equal_rows(table: Array, weight: Array) -> tuple[Index, Index, Array]:
     return order[np.append(True, new)], which, np.bincount(which, weight).astype(np.float64)
 
 
-def divided_rows(rows: Array, target: Array, weight: Array, n_parts: int) -> tuple[Index, Array, Index]:
+def divided_rows(rows: Array, target: Array | Index, weight: Array, n_parts: int) -> tuple[Index, Array, Index]:
     """Merge equal rows, and divide those whose inputs occur with several targets into up to `n_parts` of equal weight.
 
     For folds: if all copies of such a row were held out together, the other targets alone would predict it. A row of

@@ -58,9 +58,7 @@ class Card:
         """Of many rows, trees are among the cheapest models and often the best; forecasts are not for them."""
         if self.growth == Card.growth or size.rows < _MANY_ROWS or size.times is not None:
             return self
-        # To time boosting on part of the rows takes about as long as to fit it.
-        is_quick = self.loops == _BOOSTING and size.rows * size.columns <= _MOST_CELLS
-        return replace(self, cost=1 if is_quick else 2)
+        return replace(self, cost=2 if self.loops == _BOOSTING else 3)
 
     def later(self) -> Card:
         """The same model, fitted after all others."""
@@ -160,8 +158,8 @@ _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subse
 _BOOSTING, _TREES = "credo.trees._boosting_jit", "credo.trees._jit"
 # Of small trees, most of the time is the same for any number of rows.
 _TREE_GROWTH = 0.5
-# From so many rows on, they come before other costly models; boosting first, up to so many numbers.
-_MANY_ROWS, _MOST_CELLS = 1000, 250_000
+# From so many rows on, they come before other costly models, boosting first.
+_MANY_ROWS = 1000
 # The cost of what comes after all others.
 _LAST = 99
 
@@ -180,7 +178,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             by_default=False,
         ),
         Card(
-            "nadaraya-watson", "Nadaraya–Watson: weighted means", 3, (not_many_columns, dense), _KERNELS,
+            "nadaraya-watson", "Nadaraya–Watson: weighted means", 4, (not_many_columns, dense), _KERNELS,
             varied=False,
         ),
         Card("kernel-ridge", "Kernel ridge regression", 4, (matrices(4), dense), _KERNELS),
@@ -208,8 +206,8 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             "spike-slab", "Spike and slab: an average over subsets of the inputs", 5, (two_classes, dense),
             _SUBSETS,
         ),
-        Card("polynomial", "Quadratic terms, Bayesian logistic regression", 3, (not_too_wide,)),
-        Card("neighbours", "Soft nearest neighbours: votes of all rows", 3, (dense,), _KERNELS),
+        Card("polynomial", "Quadratic terms, Bayesian logistic regression", 2, (not_too_wide,)),
+        Card("neighbours", "Soft nearest neighbours: votes of all rows", 4, (dense,), _KERNELS),
         Card("gp", "Gaussian process", 6, (matrices(4, per_class=1), dense), _KERNELS),
         Card("experts", "Mixture of logistic experts", 4, (dense, not_too_wide)),
         Card("adaboost", "AdaBoost of stumps, calibrated", 3, (dense,), _TREES, growth=_TREE_GROWTH),
