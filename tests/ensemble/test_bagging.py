@@ -99,7 +99,7 @@ def test_averaged_probabilities_are_raised_to_the_power_of_the_least_log_loss_ou
     base = credo.DecisionTreeClassifier(pruning=0.0, max_features=1)
     kinds = (BaggingClassifier(base, n_estimators=20, calibrate=c, random_state=0) for c in ("oob", None))
     oob, raw = (model.fit(X[:300], y[:300]) for model in kinds)
-    beta = oob.calibration_.slope[0]
+    beta = oob.calibration_.scaling.slope
     power = raw.predict_proba(X) ** beta
     np.testing.assert_allclose(oob.predict_proba(X), power / power.sum(axis=1, keepdims=True))
     known = np.isfinite(raw.oob_probabilities_[:, 0])

@@ -147,3 +147,27 @@ def test_one_row_held_nearly_impossible_does_not_make_a_good_model_a_guess(truth
     good = normal("good", y, mean)
     assert 0 < good.log_score.mean() - guess(y).log_score.mean() < 0.1
     assert select([guess(y), good]).name == "good"
+
+
+def test_the_reason_says_among_which_models_a_score_is_the_best(truth):
+    """A model with a larger error than the baseline's isn't selected, although its log score is the best of all."""
+    signal, y = truth
+    mean = signal.copy()
+    mean[0] = 1e4
+    exploded = candidate("square", y, StudentT(np.full(200, 3.0), mean, np.ones(200)))
+    models = [guess(y), normal("line", y, 0.5 * signal, 2.0), normal("flat", y, 0.3 * signal, 3.0)]
+    assert "best held-out log score, by" in select(models).reason
+    found = select([*models, exploded])
+    assert found.name == "line"
+    assert "best held-out log score of the models whose RMSE is no worse than the baseline's" in found.reason
+
+
+def test_wide_intervals_do_not_exclude_a_model_that_predicts_much_better(truth):
+    signal, y = truth
+    rough = signal + np.random.default_rng(1).normal(size=200)
+    noise = np.std(y - rough)
+    good, worse = normal("good", y, signal, 1.4), normal("worse", y, rough, noise)
+    assert good.is_rejected and not worse.is_rejected
+    assert select([guess(y), worse, good]).name == "good"
+    # Narrow intervals do, if the other isn't much worse.
+    assert select([guess(y), worse, normal("narrow", y, signal, 0.7)]).name == "worse"

@@ -176,3 +176,16 @@ def test_a_spike_and_slab_is_for_two_classes():
 def test_the_penalty_of_a_sparse_logistic_regression_is_chosen_by_held_out_rows():
     [found] = estimators(("sparse-logistic",), Size(400, 20, classes=2))[0].values()
     assert type(found).__name__ == "SparseLogisticRegressionCV"
+
+
+@pytest.mark.parametrize(("classes", "costly"), [(0, "kernel-ridge"), (2, "neighbours")])
+def test_trees_come_before_other_costly_models_of_many_rows(classes, costly):
+    def costs(size):
+        return {card.name: card.cost for card in chosen_cards(size, None)[0]}
+
+    few, many = costs(Size(300, 8, classes=classes)), costs(Size(5000, 8, classes=classes))
+    assert few[costly] <= few["boosting"] and few[costly] <= few["forest"]
+    assert many["polynomial"] <= many["boosting"] < many["forest"] < many[costly]
+    if not classes:
+        # Trees don't continue a trend.
+        assert costs(Size(5000, 8, times=Times(0, 1.0, 1.0)))["boosting"] == few["boosting"]

@@ -21,9 +21,9 @@ from credo.estimator import (
     check_shapes,
     choice,
     codes_of,
+    divided_rows,
     even_folds,
     interval_level,
-    merge_equal_rows,
     positive_integer,
 )
 from credo.frames import Table
@@ -34,7 +34,8 @@ from credo.trees import DecisionStump
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 # Training rows, and held-out rows whose votes are wanted; None wants the weights of the rounds.
-_Job = tuple[Any, Any]
+_Part = tuple[Any, Array]
+_Job = tuple[_Part, _Part | None]
 
 # Folds for calibration up to this many distinct rows; of more, one quarter is held out, once.
 _FOLDED, _N_FOLDS, _N_PARTS = 4000, 5, 4
@@ -147,13 +148,13 @@ class AdaBoostClassifier(Classifier):
         folds = self._folds(rows, codes, weight)
 
         def job(fold: _Job) -> tuple[Boosted, Array, Array]:
-            used, held = fold
+            (used, share), held = fold
             keep = held is None and self.keep_weights
             found, errors, kept = boost(
-                learner, rows[used], codes[used], weight[used], self.classes_, n_rounds=self.n_rounds, keep=keep,
+                learner, rows[used], codes[used], share, self.classes_, n_rounds=self.n_rounds, keep=keep,
                 random_state=self.random_state,
             )  # fmt: skip
-            return found, errors, kept if held is None else found.votes(rows[held], len(self.classes_))
+            return found, errors, kept if held is None else found.votes(rows[held[0]], len(self.classes_))
 
         if self.early_stopping:
             if not folds:
@@ -161,15 +162,17 @@ class AdaBoostClassifier(Classifier):
                     "early_stopping holds out some of the distinct rows, and must leave two classes to learn from; "
                     f"there are too few rows for that: use more than {len(rows)}, or early_stopping=False"
                 )
-            used, held = folds[0]
+            used, (held, share) = folds[0]
             self.boosted_, self.errors_, kept = job((used, None))
-            self._stop_early(rows[held], codes[held], weight[held])
+            self._stop_early(rows[held], codes[held], share)
         else:
-            (self.boosted_, self.errors_, kept), *found = parallel_map(job, [(slice(None), None), *folds])
+            every = (slice(None), weight)
+            (self.boosted_, self.errors_, kept), *found = parallel_map(job, [(every, None), *folds])
             self.calibration_ = ScoreScaling.identity(len(self.classes_))
             if found:
-                F, at = np.concatenate([votes for *_, votes in found]), np.concatenate([held for _, held in folds])
-                self.calibration_ = ScoreScaling.fitted(F, codes[at], weight[at])
+                F = np.concatenate([votes for *_, votes in found])
+                at, share = (np.concatenate(parts) for parts in zip(*(held for _, held in folds), strict=True))
+                self.calibration_ = ScoreScaling.fitted(F, codes[at], share)
         if self.keep_weights:
             self.weights_ = kept[: len(self.errors_)]
         if self.boosted_.stumps is not None:
@@ -253,24 +256,28 @@ class AdaBoostClassifier(Classifier):
             raise ValueError(f"estimator must be a classifier; got {self.estimator!r}")
         return learner
 
-    def _folds(self, rows: Array, codes: Index, weight: Array) -> list[tuple[Index, Index]]:
-        """Training and held-out rows for calibration or early stopping; copies of a row are on the same side."""
+    def _folds(self, rows: Array, codes: Index, weight: Array) -> list[tuple[_Part, _Part]]:
+        """Training and held-out rows for calibration or early stopping, with their weights.
+
+        Copies of a row are on the same side, unless their inputs occur with several classes (see `divided_rows`).
+        """
         if not (self.calibrate or self.early_stopping):
             return []
         place = np.arange(len(rows))
         if len(rows) > _MOST and not self.early_stopping:
             place = np.sort(np.random.default_rng(0).permutation(len(rows))[:_MOST])
-        table = np.column_stack([rows[place], codes[place]])
-        first, which, _ = merge_equal_rows(table, weight[place])
-        if self.early_stopping:
-            n_parts, n_folds = max(2, round(1.0 / self.validation_fraction)), 1
-        elif len(first) <= _FOLDED:
-            n_parts = n_folds = min(_N_FOLDS, len(first))
-        else:
-            n_parts, n_folds = _N_PARTS, 1
-        fold = even_folds(codes[place][first], n_parts)[which]
-        pairs = [(place[fold != k], place[fold == k]) for k in range(n_folds)]
-        return [(used, held) for used, held in pairs if len(used) and len(held) and np.ptp(codes[used]) > 0]
+        n_parts, n_folds = max(2, round(1.0 / self.validation_fraction)), 1
+        found, share, key = divided_rows(
+            rows[place], codes[place], weight[place], n_parts if self.early_stopping else _N_FOLDS
+        )
+        if not self.early_stopping:
+            n_parts, n_folds = (min(_N_FOLDS, len(found)),) * 2 if len(found) <= _FOLDED else (_N_PARTS, 1)
+        place = place[found]
+        fold = even_folds(codes[place], n_parts, key=key)
+        order = np.argsort(place, kind="stable")
+        pairs = [(order[fold[order] != k], order[fold[order] == k]) for k in range(n_folds)]
+        pairs = [(used, held) for used, held in pairs if len(used) and len(held) and np.ptp(codes[place[used]]) > 0]
+        return [((place[used], share[used]), (place[held], share[held])) for used, held in pairs]
 
     def _stop_early(self, rows: Array, codes: Index, weight: Array) -> None:
         """Keep the number of rounds with the smallest held-out log loss, each with its own best calibration."""

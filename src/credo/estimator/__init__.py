@@ -10,8 +10,8 @@ Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base
 what `fit` sets and checks it in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`;
 `Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `require_squares`,
 validation of tables; `observed`, `with_gaps`, `labels_of` and `codes_of`, validation of targets; `merge_equal_rows`,
-`even_folds` and `center_and_scale`, for rows with weights; `training_rows`, a regressor's validation for
-functions; `named`, `named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an evidence
+`divided_rows`, `even_folds` and `center_and_scale`, for rows with weights; `training_rows`, a regressor's validation
+for functions; `named`, `named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an evidence
 conditions on; and checks of arguments and of fitted state.
 
 What does not belong here: any particular model.
@@ -32,6 +32,7 @@ from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import (
     center_and_scale,
+    divided_rows,
     even_folds,
     is_sparse,
     merge_equal_rows,
@@ -64,6 +65,7 @@ __all__ = [
     "check_shapes",
     "choice",
     "codes_of",
+    "divided_rows",
     "even_folds",
     "evidence_base",
     "interval_level",

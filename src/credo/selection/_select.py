@@ -8,7 +8,7 @@
    standard error (half of one where the leader is at least as good on every measure). Of these the simplest is
    selected, the one named first.
 4. A model whose calibration is rejected, by enough to matter, is passed over if a calibrated one is left that doesn't
-   predict much worse.
+   predict much worse. If the intervals of the first are not too narrow, only for one that predicts about as well.
 """
 
 from __future__ import annotations
@@ -126,6 +126,14 @@ class Candidate:
         too = "narrow" if excess < 0 else "wide"
         return f"its 95 % intervals are too {too}" if is_off else "its predictive distributions are not calibrated"
 
+    @property
+    def is_cautious(self) -> bool:
+        """Whether 95 % intervals of a number contain at least that share."""
+        if self.is_classifier:
+            return False
+        lower, upper = self.dist.interval(0.95)
+        return bool(np.mean((lower <= self.y) & (self.y <= upper)) >= 0.95)
+
     def beats(self, other: Candidate) -> bool:
         """Whether its log score is better and its error not larger (for labels: not clearly larger)."""
         if not self.log_score.mean() > other.log_score.mean():
@@ -194,7 +202,11 @@ def select(candidates: Sequence[Candidate]) -> Selection:
         why = f"The scores disagree, and it has the best {'Brier score' if chosen.is_classifier else 'CRPS'}."
     elif len(tied) == 1:
         clear = all(leader.clearly_leads(c) for c in pool if c is not leader)
-        why = f"It has the best held-out {measure}" + (", by a clear margin." if clear else ".")
+        why = f"It has the best held-out {measure}"
+        if any(c.log_score.mean() > leader.log_score.mean() for c in others):
+            error = "accuracy" if chosen.is_classifier else "RMSE"
+            why += f" of the models whose {error} is no worse than the baseline's"
+        why += ", by a clear margin." if clear else "."
     else:
         count = _SPELLED[len(tied)] if len(tied) < len(_SPELLED) else str(len(tied))
         listed = f" ({', '.join(names)})" if len(names) <= _LISTED else ""
@@ -256,8 +268,10 @@ def _calibrated(
     if good:
         return good[0], None
     calibrated = [c for c in eligible if not c.is_rejected]
-    near = [c for c in calibrated if leader.log_score.mean() - c.log_score.mean() < _MUCH_WORSE
-            and c.rmse < _FAR_LARGER * leader.rmse]  # fmt: skip
+    # The log score has judged the width of intervals that are too wide already.
+    worse, larger = (_SMALL_SCORE, 1.0 / _LOWER) if leader.is_cautious else (_MUCH_WORSE, _FAR_LARGER)
+    near = [c for c in calibrated if leader.log_score.mean() - c.log_score.mean() < worse
+            and c.rmse < larger * leader.rmse]  # fmt: skip
     if near:
         return max(near, key=lambda c: c.log_score.mean()), leader
     return tied[0] if tied[0].name != BASELINE else leader, None

@@ -41,6 +41,8 @@ class Card:
     by_default: bool = True
     # Whether it is fitted first, even if no time is left, so that there is a model.
     always: bool = False
+    # A fit takes time that grows with at least this power of the rows.
+    growth: float = 0.8
 
     def limit(self, size: Size) -> str | None:
         """Why a table of this size can't be used, or None."""
@@ -51,6 +53,12 @@ class Card:
         # Imported when first needed: `credo --help` needs only the names of the models.
         plain = self.name.removesuffix(SUFFIXES.get(self.transformation, ""))
         return import_module("credo.study._estimators").make(plain, size, self.transformation)
+
+    def sooner(self, size: Size) -> Card:
+        """Of many rows, trees are among the cheapest models and often the best; forecasts are not for them."""
+        if self.growth == Card.growth or size.rows < _MANY_ROWS or size.times is not None:
+            return self
+        return replace(self, cost=2 if self.name == "boosting" else 3)
 
     def later(self) -> Card:
         """The same model, fitted after all others."""
@@ -85,7 +93,7 @@ def chosen_cards(
         if AVERAGE in models and len(known) < 4:
             raise ValueError(f"{AVERAGE} averages the other models: name at least two of them")
     else:
-        known = tuple(card for card in known if card.by_default)
+        known = tuple(card.sooner(size) for card in known if card.by_default)
         if transformation != "identity":
             joined = [card for card in with_variants(known, transformation) if card.varied or not _is_varied(card)]
             known = tuple(
@@ -148,6 +156,10 @@ def _check_names(models: Sequence[str], task: str) -> None:
 _SELDOM = ("gp-time", "gp-time-log", "gp-time-power")
 _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subsets._enumerate_jit", "credo.kernels._jit"
 _TREES = "credo.trees._jit"
+# Of small trees, most of the time is the same for any number of rows.
+_TREE_GROWTH = 0.5
+# From so many rows on, they come before other costly models, boosting first.
+_MANY_ROWS = 1000
 # The cost of what comes after all others.
 _LAST = 99
 
@@ -166,7 +178,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             by_default=False,
         ),
         Card(
-            "nadaraya-watson", "Nadaraya–Watson: weighted means", 3, (not_many_columns, dense), _KERNELS,
+            "nadaraya-watson", "Nadaraya–Watson: weighted means", 4, (not_many_columns, dense), _KERNELS,
             varied=False,
         ),
         Card("kernel-ridge", "Kernel ridge regression", 4, (matrices(4), dense), _KERNELS),
@@ -176,9 +188,12 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             "gp-time", "Gaussian process in time: trend and cycles", 5, (in_time_order, matrices(4), dense), _KERNELS,
             standardize=False,
         ),
-        Card("experts", "Mixture of linear experts", 3, (dense, not_too_wide), transformable=False),
-        Card("forest", "Bagged trees", 4, (dense,), _TREES, transformable=False),
-        Card("boosting", "Gradient-boosted trees, conformal", 4, (dense,), _TREES, transformable=False),
+        Card("experts", "Mixture of linear experts", 4, (dense, not_too_wide), transformable=False),
+        Card("forest", "Bagged trees", 4, (dense,), _TREES, transformable=False, growth=_TREE_GROWTH),
+        Card(
+            "boosting", "Gradient-boosted trees, conformal", 4, (dense,), _TREES, transformable=False,
+            growth=_TREE_GROWTH,
+        ),
         Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST, transformable=False),
     ),
     "classification": (
@@ -191,13 +206,13 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             "spike-slab", "Spike and slab: an average over subsets of the inputs", 5, (two_classes, dense),
             _SUBSETS,
         ),
-        Card("polynomial", "Quadratic terms, Bayesian logistic regression", 3, (not_too_wide,)),
-        Card("neighbours", "Soft nearest neighbours: votes of all rows", 3, (dense,), _KERNELS),
+        Card("polynomial", "Quadratic terms, Bayesian logistic regression", 2, (not_too_wide,)),
+        Card("neighbours", "Soft nearest neighbours: votes of all rows", 4, (dense,), _KERNELS),
         Card("gp", "Gaussian process", 6, (matrices(4, per_class=1), dense), _KERNELS),
         Card("experts", "Mixture of logistic experts", 4, (dense, not_too_wide)),
-        Card("adaboost", "AdaBoost of stumps, calibrated", 3, (dense,), _TREES),
-        Card("forest", "Bagged trees", 4, (dense,), _TREES),
-        Card("boosting", "Gradient-boosted trees, calibrated", 4, (dense,), _TREES),
+        Card("adaboost", "AdaBoost of stumps, calibrated", 3, (dense,), _TREES, growth=_TREE_GROWTH),
+        Card("forest", "Bagged trees", 4, (dense,), _TREES, growth=_TREE_GROWTH),
+        Card("boosting", "Gradient-boosted trees, calibrated", 4, (dense,), _TREES, growth=_TREE_GROWTH),
         Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST),
     ),
 }  # fmt: skip

@@ -34,13 +34,13 @@ _PART = 0.25
 # Of a table with more prepared numbers than this, all models are tried first.
 _LARGE = 10**6
 _WARM_UP_ROWS = 60
-# A model is given up if even at a cost linear in the rows it would take this many times the time left.
+# A model is given up if even at its least growth with the rows it would take this many times the time left.
 _HOPELESS = 2.0
 # A model is started if its expected time, times this, is left.
 _SAFETY = 1.4
 _INTERRUPTED = "stopped by Ctrl-C"
-# A fit on twice the rows takes at least this many times as long, and at most.
-_GROWTH = (2**0.8, 2**3.2)
+# The time of a fit grows with at most this power of the rows.
+_MOST_GROWTH = 3.2
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Run:
                 # The first fit may compile, so it isn't timed.
                 self._timed(card, rows[:_WARM_UP_ROWS])
                 first = self._timed(card, rows[: large // 2])
-                at_least = float(sum(first * size / (large // 2) for size in sizes))
+                at_least = float(sum(first * (size / (large // 2)) ** card.growth for size in sizes))
                 if at_least > _HOPELESS * left:
                     return at_least
                 second = self._timed(card, rows[:large])
@@ -195,7 +195,7 @@ class Run:
         except Exception:
             # The trial itself reports the error.
             return 0.0
-        growth = np.log2(np.clip(second / max(first, 1e-3), *_GROWTH))
+        growth = np.clip(np.log2(second / max(first, 1e-3)), card.growth, _MOST_GROWTH)
         return float(sum(second * (size / large) ** growth for size in sizes))
 
     def _timed(self, card: Card, rows: Any) -> float:

@@ -17,7 +17,7 @@ from credo.trees._jit import add_trees
 from credo.trees._tree import Array, Index, Nodes, shares
 
 # One row in this many validates the number of rounds; with fewer rows than _FEW all are used, for _FEW_ROUNDS rounds.
-_VALIDATION, _FEW, _FEW_ROUNDS = 5, 15, 20
+VALIDATION, _FEW, _FEW_ROUNDS = 5, 15, 20
 # Rounds between two looks at the validation rows, and without improvement before it ends.
 _STEP, _PATIENCE = 40, 30
 # Tables with fewer numbers are fitted in one thread: several would spend their time waiting for each other.
@@ -104,16 +104,17 @@ def boost(
     y: Array,
     weight: Array,
     strata: NDArray[Any],
+    key: Index,
     loss: Callable[[Array, Array], Array],
     max_rounds: int,
 ) -> Boosted:
     """Fit with the number of rounds that has the least loss on a fifth of the rows, then with that number to all.
 
-    `loss(y, F)` gives the loss of each row. The fifth is spread evenly over equal `strata`.
+    `loss(y, F)` gives the loss of each row. The fifth is spread evenly over equal `strata`, in the order of `key`.
     """
     # Of a column without any value, scikit-learn makes no bins.
     X = np.where(np.isnan(X).all(axis=0), 0.0, X)
-    held = _held_out(strata)
+    held = _held_out(strata, key)
     with one_openmp_thread() if X.size < _MANY_NUMBERS else nullcontext():
         if not held.any():
             return Boosted(_fit(builder, X, y, weight, min(_FEW_ROUNDS, max_rounds)), np.empty(0))
@@ -158,12 +159,11 @@ def _fit(builder: Any, X: Array, y: Array, weight: Array, rounds: int) -> Booste
     return BoostedTrees.of(builder.set_params(max_iter=rounds).fit(X, y, sample_weight=used))
 
 
-def _held_out(strata: NDArray[Any]) -> NDArray[np.bool_]:
-    """One row in five of each stratum, at random with a fixed seed; none of few rows."""
+def _held_out(strata: NDArray[Any], key: Index) -> NDArray[np.bool_]:
+    """One row in five of each stratum, in the order of `key`; none of few rows."""
     held = np.zeros(len(strata), dtype=bool)
-    key = np.random.default_rng(0).permutation(len(strata))
     for value in np.unique(strata):
         rows = np.flatnonzero(strata == value)
         if len(rows) >= _FEW:
-            held[rows[np.argsort(key[rows])][_VALIDATION - 1 :: _VALIDATION]] = True
+            held[rows[np.argsort(key[rows], kind="stable")][VALIDATION - 1 :: VALIDATION]] = True
     return held

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import merge_equal_rows
+from credo.estimator import divided_rows
 from credo.trees._tree import Array, Index, Tree
 
 # Integers up to here are exact in float32.
@@ -21,9 +21,10 @@ _MOST_RANKS = 2**24
 
 @dataclass(frozen=True)
 class Sample:
-    """Distinct training rows in an order that doesn't depend on that of the table, and their weights.
+    """Training rows, merged, in an order that doesn't depend on that of the table, and their weights.
 
-    `ranks` has the rank of each entry among the `values` of its column, and NaN where it is missing.
+    `ranks` has the rank of each entry among the `values` of its column, and NaN where it is missing; `key` is the
+    order for folds.
     """
 
     rows: Array
@@ -31,13 +32,12 @@ class Sample:
     weight: Array
     ranks: NDArray[np.float32]
     values: tuple[Array, ...]
+    key: Index
 
     @classmethod
-    def of(cls, rows: Array, target: Array, weight: Array | None) -> Sample:
-        """Merge equal rows and rank the columns."""
-        first, _, total = merge_equal_rows(
-            np.column_stack([rows, target]), np.ones(len(rows)) if weight is None else weight
-        )
+    def of(cls, rows: Array, target: Array, weight: Array | None, *, n_parts: int = 1) -> Sample:
+        """Merge equal rows, divide them for so many folds (see `divided_rows`), and rank the columns."""
+        first, total, key = divided_rows(rows, target, np.ones(len(rows)) if weight is None else weight, n_parts)
         rows = np.ascontiguousarray(rows[first])
         ranks, values = np.empty(rows.shape, dtype=np.float32), []
         for j, column in enumerate(rows.T):
@@ -45,7 +45,7 @@ class Sample:
             step = -(-len(known) // _MOST_RANKS)
             ranks[:, j] = np.where(np.isnan(column), np.nan, code // step)
             values.append(known[::step])
-        return cls(rows, target[first], total, ranks, tuple(values))
+        return cls(rows, target[first], total, ranks, tuple(values), key)
 
     def grow(
         self, builder: Any, used: Index | slice = slice(None), *, min_leaf: float, n_classes: int | None = None

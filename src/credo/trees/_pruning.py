@@ -52,7 +52,7 @@ def _fold_trees(
     sample: Sample, strata: NDArray[np.generic], grow: Callable[[Index], Tree]
 ) -> Iterator[tuple[Index, Tree]]:
     n_folds = min(N_FOLDS, len(sample.rows))
-    fold = even_folds(strata, n_folds)
+    fold = even_folds(strata, n_folds, key=sample.key)
     for k in range(n_folds):
         check()
         test = np.flatnonzero(fold == k)

@@ -19,13 +19,13 @@ from credo.estimator import (
     center_and_scale,
     check_positive,
     check_shapes,
-    merge_equal_rows,
+    divided_rows,
     nonnegative,
     positive,
     positive_integer,
 )
 from credo.frames import Table
-from credo.trees._boosted import Boosted, BoostedTrees, boost
+from credo.trees._boosted import VALIDATION, Boosted, BoostedTrees, boost
 
 Array = NDArray[np.float64]
 
@@ -141,7 +141,7 @@ class BoostedTreesRegressor(_Boosting, Regressor):
         self._forget()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(target)) if weight is None else weight
-        first, _, total = merge_equal_rows(np.column_stack([rows, target]), weight)
+        first, total, key = divided_rows(rows, target, weight, VALIDATION)
         rows, target = rows[first], target[first]
         # On one scale, whatever the unit of the target.
         mean, scale = map(float, center_and_scale(target, total))
@@ -152,6 +152,7 @@ class BoostedTreesRegressor(_Boosting, Regressor):
             (target - mean) / scale,
             total / total.mean(),
             np.zeros(len(rows)),
+            key,
             lambda z, F: (z - F[:, 0]) ** 2,
             positive_integer("max_rounds", self.max_rounds),
         )
@@ -207,11 +208,13 @@ class BoostedTreesClassifier(_Boosting, Classifier):
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(codes)) if weight is None else weight
-        first, _, total = merge_equal_rows(np.column_stack([rows, codes]), weight)
+        first, total, key = divided_rows(rows, codes, weight, VALIDATION)
         builder = HistGradientBoostingClassifier(**self._settings(len(first)))
         limit = positive_integer("max_rounds", self.max_rounds)
         codes = codes[first]
-        found = boost(builder, rows[first], codes.astype(np.float64), total / total.mean(), codes, _log_loss, limit)
+        found = boost(
+            builder, rows[first], codes.astype(np.float64), total / total.mean(), codes, key, _log_loss, limit
+        )
         self._keep(found)
         return self
 

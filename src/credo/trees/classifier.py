@@ -14,7 +14,7 @@ from credo.frames import Table
 from credo.trees._estimator import TreeEstimator, checked
 from credo.trees._grow import Sample
 from credo.trees._leaves import DirichletPrior
-from credo.trees._pruning import alphas, held_out_nodes, last_highest
+from credo.trees._pruning import N_FOLDS, alphas, held_out_nodes, last_highest
 from credo.trees._tree import Array, Index, Tree
 
 
@@ -117,7 +117,8 @@ class DecisionTreeClassifier(TreeClassifier):
         """Fit to a table; a weight of k is the same as k copies of the row."""
         options = checked(self)
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
-        sample = Sample.of(rows, codes.astype(np.float64), weight)
+        parts = N_FOLDS if self.pruning == "held-out" else 1
+        sample = Sample.of(rows, codes.astype(np.float64), weight, n_parts=parts)
 
         def grow(used: Index | slice = slice(None)) -> Tree:
             return sample.grow(Builder(**options), used, min_leaf=self.min_leaf, n_classes=len(self.classes_))

@@ -15,7 +15,7 @@ from credo.frames import Table
 from credo.trees._estimator import TreeEstimator, checked
 from credo.trees._grow import Sample
 from credo.trees._leaves import NormalPrior, with_row
-from credo.trees._pruning import alphas, held_out_nodes, last_highest
+from credo.trees._pruning import N_FOLDS, alphas, held_out_nodes, last_highest
 from credo.trees._tree import Array, Index, Tree
 
 # Of choosing the penalty given the prior, and the prior given the penalty.
@@ -102,7 +102,8 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         options = checked(self)
         rows, target, weight = self._training_rows(X, y, sample_weight)
         center, scale = map(float, center_and_scale(target, weight))
-        sample = Sample.of(rows, (target - center) / scale, weight)
+        parts = N_FOLDS if self.pruning == "held-out" else 1
+        sample = Sample.of(rows, (target - center) / scale, weight, n_parts=parts)
 
         def grow(used: Index | slice = slice(None)) -> Tree:
             return sample.grow(Builder(**options), used, min_leaf=self.min_leaf)
