@@ -19,7 +19,7 @@ What does not belong here: any particular model.
 from credo.estimator._arguments import choice, interval_level, nonnegative, positive, positive_integer
 from credo.estimator._classifier import Classifier, labels_of
 from credo.estimator._estimator import Absent, ConvergenceWarning, Estimator, FitWarning, Result
-from credo.estimator._evidence_base import FLAT, JEFFREYS, MAXIMISED, SCALED, evidence_base
+from credo.estimator._evidence_base import FLAT, INTEGRATED, JEFFREYS, MAXIMISED, SCALED, evidence_base
 from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import (
@@ -36,6 +36,7 @@ from credo.estimator._state import FittedState, check_places, check_positive, ch
 
 __all__ = [
     "FLAT",
+    "INTEGRATED",
     "JEFFREYS",
     "MAXIMISED",
     "SCALED",
