@@ -144,15 +144,15 @@ class RegressorCore(Regressor, GaussianProcess):
         fixed = self.hyperparameters == "fixed"
         return table.objective(kernel, self.noise, fixed=fixed, hyperpriors=self.hyperpriors)
 
-    def _integrate_hyperparameters(self, rng: np.random.Generator, curvature: Array | None) -> float | None:
+    def _integrate_hyperparameters(self, curvature: Array | None) -> float | None:
         """Replace the maximum by weighted points around it and return the integrated evidence; None for many rows."""
         objective = self._objective()
         n = next((n for rows, n in _POINTS if objective.n_rows <= rows), 1)
         if n == 1 or self._is_heteroscedastic() or not self.hyperpriors:
             return None
-        if curvature is None:
+        if curvature is None or not np.isfinite(curvature).all():
             curvature = curvature_at(objective.log_posterior, self.theta_)
-        found = integrate(lambda theta: objective.log_posterior(theta)[0], self.theta_, curvature, n, rng)
+        found = integrate(lambda theta: objective.log_posterior(theta)[0], self.theta_, curvature, n)
         self.thetas_, self.theta_weights_ = found.points, found.weights
         message = f"{self.result_.message}; predictions average over {len(found.points)} sets of hyperparameters"
         self.result_ = replace(self.result_, message=message)
@@ -252,6 +252,6 @@ class RegressorCore(Regressor, GaussianProcess):
         if self.draws_ is not None:
             raise ValueError(
                 f"{purpose} needs a single set of hyperparameters, and these were sampled: fit with "
-                'hyperparameters="integrate" or "optimize"'
+                'hyperparameters="optimize"'
             )
         return self._predictor().processes[0]

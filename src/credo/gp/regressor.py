@@ -169,7 +169,7 @@ class GPRegressor(RegressorCore):
             if self.hyperparameters == "sample" and self.theta_names_:
                 self._sample_hyperparameters(rng)
             elif self.hyperparameters == "integrate" and self.theta_names_:
-                integrated = self._integrate_hyperparameters(rng, curvature)
+                integrated = self._integrate_hyperparameters(curvature)
             self._finish(integrated)
         return self
 

@@ -12,6 +12,7 @@ from scipy.special import logsumexp, ndtri
 from scipy.stats.qmc import Sobol
 
 from credo.deadlines import check
+from credo.linalg import factorize
 
 Array = NDArray[np.float64]
 
@@ -19,6 +20,8 @@ Array = NDArray[np.float64]
 _LEAST_CURVATURE = 0.3
 # Points of a smaller weight are left out.
 _NEGLIGIBLE = 1e-3
+# The seed that scrambles the Sobol sequence.
+_SCRAMBLING = 0
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,11 @@ class Integral:
         return float(1.0 / (self.weights @ self.weights))
 
 
-def integrate(
-    log_density: Callable[[Array], float], mode: Array, curvature: Array, n: int, rng: np.random.Generator
-) -> Integral:
+def integrate(log_density: Callable[[Array], float], mode: Array, curvature: Array, n: int) -> Integral:
     """Importance sampling from the normal approximation N(mode, curvature⁻¹) of a density, by a Sobol sequence.
 
     The importance weights are truncated at √n times their mean (Ionides 2008), so that no point outweighs all others.
+    The sequence is always the same, and the points depend continuously on mode and curvature.
 
     Parameters
     ----------
@@ -53,11 +55,10 @@ def integrate(
     """
     p = len(mode)
     values, axes = np.linalg.eigh(0.5 * (curvature + curvature.T))
-    values = np.maximum(np.where(np.isfinite(values), values, 1.0), _LEAST_CURVATURE)
-    uniform = Sobol(p, rng=rng).random(n)
-    z = ndtri(np.clip(uniform, 1e-6, 1 - 1e-6))
+    values = np.maximum(values, _LEAST_CURVATURE)
+    z = ndtri(np.clip(Sobol(p, rng=_SCRAMBLING).random(n), 1e-6, 1 - 1e-6))
     z[0] = 0.0
-    points = mode + (z / np.sqrt(values)) @ axes.T
+    points = mode + factorize((axes * values) @ axes.T).half_solve(z.T, transpose=True).T
     logs = np.empty(n)
     for i, point in enumerate(points):
         check()
