@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.distributions import Distribution, Mixture, Normal
+from credo.distributions import Distribution, Mixture
 from credo.gp._heteroscedastic import MAX_LOG_VARIANCE, NoiseProcess
 from credo.gp._observations import Process
+from credo.gp._tails import Tails
 from credo.kernels._draws import draws
 
 Array = NDArray[np.float64]
@@ -30,7 +31,8 @@ class Predictor:
     """Processes for standardised targets, one for each point of the hyperparameters, and how y was standardised.
 
     `weights` are the weights of the processes, and `noise` the noise variance of a new observation for each, unless a
-    `noise_process` says how it varies. y = center + scale·(f + ε), for each column of y.
+    `noise_process` says how it varies. y = center + scale·(f + ε), for each column of y; `tails` are those
+    of the distribution of ε.
     """
 
     processes: tuple[Process, ...]
@@ -39,6 +41,7 @@ class Predictor:
     noise_process: NoiseProcess | None
     center: Array
     scale: Array
+    tails: tuple[Tails, ...]
 
     @property
     def targets(self) -> range:
@@ -68,14 +71,15 @@ class Predictor:
 
     def distributions(self, rows: Array, *, latent: bool) -> list[Distribution]:
         """One distribution for each target: normal, or a mixture over noises and hyperparameters."""
-        parts: list[list[Normal]] = [[] for _ in self.targets]
+        parts: list[list[Distribution]] = [[] for _ in self.targets]
+        tails = [Tails()] * len(self.targets) if latent else self.tails
         weights = []
         for k, process in enumerate(self.processes):
             mean, variance = process.moments(rows)
             for weight, noise in [(1.0, 0.0)] if latent else self._noise(rows, k):
                 weights.append(weight * self.weights[k])
                 for j in self.targets:
-                    parts[j].append(self._normal(mean[:, j], variance[:, j] + noise, j))
+                    parts[j].append(self._in_units_of_y(mean[:, j], variance[:, j] + noise, j, tails[j]))
         return [_mixed(components, np.array(weights)) for components in parts]
 
     def left_out(self, index: NDArray[np.intp]) -> list[Distribution]:
@@ -83,7 +87,9 @@ class Predictor:
         found = [process.left_out() for process in self.processes]
         dists: list[Distribution] = []
         for j in self.targets:
-            parts = [self._normal(mean[:, j], variance[:, j], j)[index] for mean, variance in found]
+            parts = [
+                self._in_units_of_y(mean[:, j], variance[:, j], j, self.tails[j])[index] for mean, variance in found
+            ]
             dists.append(_mixed(parts, self.weights))
         return dists
 
@@ -101,6 +107,7 @@ class Predictor:
             cov = cov + gaps.T @ gaps
         if not latent:
             cov[np.diag_indices(len(rows))] += self.noise_variance(rows)[:, target] / self.scale[target] ** 2
+            cov *= self.tails[target].variance_factor
         return self.scale[target] ** 2 * cov
 
     def sample(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:
@@ -128,9 +135,9 @@ class Predictor:
         """The weighted mean over the processes."""
         return np.tensordot(self.weights, np.asarray(values), axes=1)
 
-    def _normal(self, mean: Array, variance: Array, j: int) -> Normal:
-        """A normal distribution of target j in the units of y."""
-        return Normal(self.center[j] + self.scale[j] * mean, self.scale[j] * np.sqrt(variance))
+    def _in_units_of_y(self, mean: Array, variance: Array, j: int, tails: Tails) -> Distribution:
+        """The distribution of target j with this mean and variance of standardised targets."""
+        return tails.distribution(self.center[j] + self.scale[j] * mean, self.scale[j] * np.sqrt(variance))
 
     def _noise(self, rows: Array, k: int) -> list[tuple[float, Any]]:
         """Weights and values of a new observation's noise variance, for point k of the hyperparameters."""
@@ -150,7 +157,7 @@ class Predictor:
         return self.center[j] + self.scale[j] * (process.mean(rows)[:, j] + deviations)
 
 
-def _mixed(parts: list[Normal], weights: Array) -> Distribution:
+def _mixed(parts: list[Distribution], weights: Array) -> Distribution:
     return parts[0] if len(parts) == 1 else Mixture(parts, weights / weights.sum())
 
 

@@ -30,6 +30,7 @@ from credo.gp._observations import Process
 from credo.gp._predictor import Predictor
 from credo.gp._sampling import sample_hyperparameters
 from credo.gp._search import FEW
+from credo.gp._tails import Tails, fitted_tails
 from credo.gp._training import TrainingTable, known_noise
 from credo.inference import REPRESENTATIONS
 from credo.kernels import Kernel
@@ -44,6 +45,8 @@ _MEANS = ("zero", "constant", "linear")
 # Up to so many rows, hyperparameters are integrated over so many points. The more rows, the narrower their posterior,
 # and the more a point costs.
 _POINTS = ((300, 32), (700, 16), (1500, 8))
+# With fewer rows, the tails of predictions are normal.
+_MIN_RESIDUALS = 20
 
 
 class RegressorCore(Regressor, GaussianProcess):
@@ -54,6 +57,7 @@ class RegressorCore(Regressor, GaussianProcess):
 
     mean: str
     noise: Any
+    tails: str
     standardize: bool
     method: str
 
@@ -71,6 +75,7 @@ class RegressorCore(Regressor, GaussianProcess):
     draws_: Draws | None
     thetas_: Array
     theta_weights_: Array
+    tails_: tuple[Tails, ...]
 
     _held_predictor: Predictor | None
 
@@ -91,6 +96,8 @@ class RegressorCore(Regressor, GaussianProcess):
         check_positive(self, "train_noise_", "noise_levels_", zero=True)
         check_shapes(self, {"p": len(self.theta_), "k": len(self.noise_levels_)}, thetas_="k p", theta_weights_="k")
         check_positive(self, "theta_weights_", zero=True)
+        if len(self.tails_) != sizes["t"] or not all(tails.df > 2 and tails.scale > 0 for tails in self.tails_):
+            raise ValueError("tails_ must have more than two degrees of freedom and a positive scale for each target")
         if abs(self.theta_weights_.sum() - 1.0) > 1e-6:
             raise ValueError("theta_weights_ must sum to one")
         if self.noise_process_ is not None and self.noise_process_.X.shape[1] != self.n_features_in_:
@@ -101,10 +108,15 @@ class RegressorCore(Regressor, GaussianProcess):
     def _check_arguments(self) -> None:
         self._check_learning()
         choice("mean", self.mean, _MEANS)
+        choice("tails", self.tails, ("learn", "normal"))
         choice("method", self.method, ("auto", *REPRESENTATIONS))
         known_noise(self.noise)
         if self.hyperparameters == "sample" and self._is_heteroscedastic():
             raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
+
+    def _learns_noise(self) -> bool:
+        """Whether one noise variance for all rows is learned."""
+        return isinstance(self.noise, str) and self.noise == "learn" and self.hyperparameters != "fixed"
 
     def _is_heteroscedastic(self) -> bool:
         return isinstance(self.noise, str) and self.noise == "heteroscedastic"
@@ -190,7 +202,11 @@ class RegressorCore(Regressor, GaussianProcess):
         self.kernel_ = factor * kernel if factor != 1.0 else kernel
         variance = float(np.average(noise, weights=count)) * self.scale_**2
         self.noise_variance_ = float(variance[0]) if self._single else variance
+        self.tails_ = (Tails(),) * len(self.scale_)
         process = self._predictor().processes[0]
+        if self.tails == "learn" and self._learns_noise():
+            self.tails_ = _learned_tails(process)
+            self._held_predictor = self._make_predictor(self._predictor().processes)
         self._report_jitter()
         if self.draws_ is None:
             # No number stands for the evidence of all draws.
@@ -243,9 +259,8 @@ class RegressorCore(Regressor, GaussianProcess):
         return self.kernel_ if factor == 1.0 else (1.0 / factor) * self.kernel_
 
     def _make_predictor(self, processes: tuple[Process, ...]) -> Predictor:
-        return Predictor(
-            processes, self.theta_weights_, self.noise_levels_, self.noise_process_, self.center_, self.scale_
-        )
+        weights, noise = self.theta_weights_, self.noise_levels_
+        return Predictor(processes, weights, noise, self.noise_process_, self.center_, self.scale_, self.tails_)
 
     def _mode_process(self, purpose: str) -> Process:
         """The process at the most probable hyperparameters."""
@@ -255,3 +270,13 @@ class RegressorCore(Regressor, GaussianProcess):
                 'hyperparameters="optimize"'
             )
         return self._predictor().processes[0]
+
+
+def _learned_tails(process: Process) -> tuple[Tails, ...]:
+    """The tails of each target, from its leave-one-out residuals."""
+    Y = process.observations.Y
+    if len(Y) < _MIN_RESIDUALS:
+        return (Tails(),) * Y.shape[1]
+    mean, variance = process.left_out()
+    residuals = (Y - mean) / np.sqrt(variance)
+    return tuple(fitted_tails(column[np.isfinite(column)]) for column in residuals.T)

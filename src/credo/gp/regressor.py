@@ -47,6 +47,9 @@ class GPRegressor(RegressorCore):
     noise : "learn", "heteroscedastic", float or array of shape (n_samples,), default "learn"
         The variance of an observation in the units of y²: learned, learned as a function of x (a second Gaussian
         process on its logarithm, integrated variationally), known, or known for each row.
+    tails : {"learn", "normal"}, default "learn"
+        With a learned noise variance, the leave-one-out residuals tell whether new observations deviate from the
+        process by a normal or by a Student-t distribution. "normal" assumes the former.
     standardize : bool, default True
         Standardise y to mean 0 and variance 1; a given kernel's variance is in these units. The search starts from
         length scales proportional to the standard deviation of each column. Fitted attributes (`kernel_`,
@@ -83,6 +86,7 @@ class GPRegressor(RegressorCore):
     relevance_trace_ : the same at each step of the search
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
     thetas_, theta_weights_ : the vectors that predictions average over, `theta_` first, and their weights
+    tails_ : degrees of freedom and scale of standardised residuals, for each column of y
     draws_ : sampled hyperparameters, with R-hat and effective sample sizes
     result_ : whether the search converged
 
@@ -110,6 +114,7 @@ class GPRegressor(RegressorCore):
         *,
         mean: str = "constant",
         noise: str | float | ArrayLike = "learn",
+        tails: str = "learn",
         standardize: bool = True,
         hyperparameters: str = "integrate",
         hyperpriors: bool = True,
@@ -122,6 +127,7 @@ class GPRegressor(RegressorCore):
         self.kernel = kernel
         self.mean = mean
         self.noise = noise
+        self.tails = tails
         self.standardize = standardize
         self.hyperparameters = hyperparameters
         self.hyperpriors = hyperpriors
