@@ -101,13 +101,13 @@ class Predictor:
     def covariance(self, rows: Array, target: int, *, latent: bool) -> Array:
         """cov of the observations, or of f, over all points of the hyperparameters."""
         cov = self._average([process.posterior(target).covariance(rows) for process in self.processes])
+        if not latent:
+            cov[np.diag_indices(len(rows))] += self.noise_variance(rows)[:, target] / self.scale[target] ** 2
+            cov *= self.tails[target].variance_factor
         if len(self.processes) > 1:
             means = np.stack([process.mean(rows)[:, target] for process in self.processes])
             gaps = np.sqrt(self.weights)[:, None] * (means - self.weights @ means)
             cov = cov + gaps.T @ gaps
-        if not latent:
-            cov[np.diag_indices(len(rows))] += self.noise_variance(rows)[:, target] / self.scale[target] ** 2
-            cov *= self.tails[target].variance_factor
         return self.scale[target] ** 2 * cov
 
     def sample(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:

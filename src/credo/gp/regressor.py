@@ -203,7 +203,7 @@ class GPRegressor(RegressorCore):
         for j, variance in enumerate(np.atleast_1d(self.noise_variance_)):
             lines.append(("noise variance" if self._single else f"noise variance of y{j}", float(variance)))
         names, values = map(list, zip(*lines, strict=True))
-        bound = "" if self.evidence_method_ == "exact" else "at least "
+        bound = "at least " if self.evidence_method_ == "elbo" else ""
         return Table(
             f"Gaussian process, {self.kernel_!r}",
             {"parameter": names, "estimate": values, "sd": [None] * len(names)},
