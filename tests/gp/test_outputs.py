@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import credo
-from credo.distributions import MultivariateNormal
+from credo.distributions import Distribution, MultivariateNormal
 from credo.gp import GPRegressor
 from credo.kernels import RBF, Matern52
 
