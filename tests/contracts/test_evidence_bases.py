@@ -147,12 +147,17 @@ SCALED = "kernel: scaled by the variance of y"
             f"{FLAT}; {SCALED}; hyperparameters: maximised",
         ),
         ({"kernel": Linear().exp(), "noise": 0.1}, f"{FLAT}; {SCALED}; hyperparameters: maximised"),
+        (
+            {"hyperparameters": "integrate", "noise": 0.1},
+            f"{FLAT}; hyperparameters: integrated, priors scaled by the variance of y",
+        ),
     ],
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 def test_a_process_says_what_it_took_from_y(options, base):
-    assert GPRegressor(**{"n_restarts": 1, "random_state": 0} | options).fit(*table()).evidence_base_ == base
+    settings = {"hyperparameters": "optimize", "n_restarts": 1, "random_state": 0} | options
+    assert GPRegressor(**settings).fit(*table()).evidence_base_ == base
 
 
 def test_a_fixed_process_without_standardising_is_a_plain_density():

@@ -27,7 +27,7 @@ from credo.estimator._arguments import (
 )
 from credo.estimator._classifier import Classifier, codes_of, labels_of
 from credo.estimator._estimator import Absent, ConvergenceWarning, Estimator, FitWarning, Result
-from credo.estimator._evidence_base import FLAT, JEFFREYS, MAXIMISED, SCALED, evidence_base
+from credo.estimator._evidence_base import FLAT, INTEGRATED, JEFFREYS, MAXIMISED, SCALED, evidence_base
 from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import (
@@ -47,6 +47,7 @@ from credo.estimator._state import FittedState, check_places, check_positive, ch
 
 __all__ = [
     "FLAT",
+    "INTEGRATED",
     "JEFFREYS",
     "MAXIMISED",
     "SCALED",

@@ -7,6 +7,7 @@ from typing import Any
 FLAT = "flat prior"
 JEFFREYS = "prior 1/σ²"
 MAXIMISED = "maximised"
+INTEGRATED = "integrated"
 SCALED = "scaled by the variance of y"
 
 

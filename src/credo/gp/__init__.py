@@ -2,23 +2,25 @@
 
     y = Hb + f(x) + ε,    f ~ GP(0, k),    ε ~ N(0, σ²)
 
-`GPRegressor` is exact: one Cholesky factorisation for each pattern of missing targets. Hyperparameters maximise the
-evidence or are sampled from their posterior. The noise variance is learned, known, or a second process
-(`NoiseProcess`). It draws from prior and posterior, as functions that can be evaluated anywhere (`Paths`), has
-closed-form leave-one-out, updates by extending the factor, and suggests where to measure next. `Minimizer` minimises a
-costly function by `expected_improvement`. `GPClassifier` is for labels: a latent process, by EP, Laplace, variational
+`GPRegressor` is exact: one Cholesky factorisation for each pattern of missing targets. Its hyperparameters are
+integrated over points around the maximum of their posterior, or maximised, or sampled. The noise variance is learned,
+known, or a second process (`NoiseProcess`); leave-one-out residuals tell whether its tails are heavier than normal
+(`Tails`). It draws from prior and posterior, as functions that can be evaluated anywhere (`Paths`), has closed-form
+leave-one-out, updates by extending the factor, and suggests where to measure next. `Minimizer` minimises a costly
+function by `expected_improvement`. `GPClassifier` is for labels: a latent process, by EP, Laplace, variational
 inference or MCMC.
 
 Both estimators compose an objective (`EvidenceObjective`: the evidence as a function of the hyperparameters) and a
-predictor. `NoiseProcess`, `SitePredictor`, `SoftmaxPredictor` and `DrawsPredictor` are exported because model files
-contain them. What does not belong here: kernels (`kernels`), conditioning (`inference`), optimisation and sampling
-(`learning`).
+predictor. `NoiseProcess`, `Tails`, `SitePredictor`, `SoftmaxPredictor` and `DrawsPredictor` are exported because
+model files contain them. What does not belong here: kernels (`kernels`), conditioning (`inference`), optimisation and
+sampling (`learning`).
 """
 
 from credo.gp._class_predictors import DrawsPredictor as DrawsPredictor
 from credo.gp._class_predictors import SitePredictor as SitePredictor
 from credo.gp._class_predictors import SoftmaxPredictor as SoftmaxPredictor
 from credo.gp._heteroscedastic import NoiseProcess as NoiseProcess
+from credo.gp._tails import Tails as Tails
 from credo.gp.acquisition import expected_improvement, log_expected_improvement
 from credo.gp.classifier import GPClassifier
 from credo.gp.minimizer import Minimizer

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import FLAT, MAXIMISED, SCALED, Estimator, Result, choice, evidence_base, positive_integer
+from credo.estimator import FLAT, INTEGRATED, SCALED, Estimator, Result, choice, evidence_base, positive_integer
 from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
 from credo.gp._search import result, search_hyperparameters
@@ -66,6 +66,9 @@ class GaussianProcess(Estimator):
     column_groups_: list[str] | None
     _held_objective: EvidenceObjective | None
 
+    # The values that the argument `hyperparameters` may have.
+    _learning: tuple[str, ...] = ("optimize", "fixed", "sample")
+
     def _check_state(self) -> None:
         super()._check_state()
         theta, names = getattr(self, "theta_", np.empty(0)), getattr(self, "theta_names_", [])
@@ -93,7 +96,7 @@ class GaussianProcess(Estimator):
             choice("kernel", self.kernel, tuple(_FAMILIES))
         elif self.kernel is not None:
             require_kernel(self.kernel)
-        choice("hyperparameters", self.hyperparameters, ("optimize", "fixed", "sample"))
+        choice("hyperparameters", self.hyperparameters, self._learning)
         positive_integer("n_draws", self.n_draws)
         positive_integer("max_evaluations", self.max_evaluations)
         if isinstance(self.n_restarts, bool) or int(self.n_restarts) != self.n_restarts or self.n_restarts < 0:
@@ -136,14 +139,14 @@ class GaussianProcess(Estimator):
             held = self._held_objective = self._make_objective()
         return held
 
-    def _learn(self, rng: np.random.Generator, *, from_data: bool = True, **how: Any) -> None:
-        """The hyperparameters, as given or at the best maximum that the search finds."""
+    def _learn(self, rng: np.random.Generator, *, from_data: bool = True, **how: Any) -> Array | None:
+        """The hyperparameters, as given or at the best maximum that the search finds; its curvature, if known."""
         objective = self._objective()
         self.theta_names_ = objective.tree.names
         if self.hyperparameters == "fixed" or not objective.tree.names:
             self.theta_, self.result_ = objective.tree.flatten(), Result(True, 0, "hyperparameters fixed")
             self.trace_ = self.theta_[None]
-            return
+            return None
         found = search_hyperparameters(
             objective,
             from_data=from_data,
@@ -156,6 +159,7 @@ class GaussianProcess(Estimator):
         self.theta_, self.trace_ = found.best.vector, np.stack(found.best.trace)
         ending = result(found)
         self.result_ = replace(ending, message=ending.message + self._remark())
+        return found.curvature
 
     def _remark(self) -> str:
         """A note where a single length scale is used for columns of very different standard deviations."""
@@ -185,7 +189,7 @@ def process_base(
     mean: str,
     slopes: Sequence[str],
     standardize: bool,
-    optimized: bool,
+    learned: str,
     noise_known: bool,
     several: bool,
 ) -> str:
@@ -197,18 +201,21 @@ def process_base(
     Parameters
     ----------
     slopes : names of the columns whose slopes are flat, in units of their standard deviations.
-    optimized, noise_known : whether the hyperparameters were learned, and whether the noise was given.
+    learned : how the hyperparameters were learned; empty if they were given.
+    noise_known : whether the noise was given.
     several : whether y has several columns.
     """
-    frozen = several or not optimized or not _is_scalable(kernel)
-    learns_kernel = optimized and bool(kernel.names)
-    noise = "" if noise_known else MAXIMISED if optimized else SCALED if standardize else ""
+    frozen = several or not learned or not _is_scalable(kernel)
+    if learned == INTEGRATED and standardize:
+        # The priors of variances are those of standardised targets.
+        learned = f"{INTEGRATED}, priors {SCALED}"
+    noise = "" if noise_known else learned or (SCALED if standardize else "")
     return evidence_base(
         intercept=FLAT if mean != "zero" else "mean of y" if standardize else "",
         slopes=f"{FLAT} ({', '.join(slopes)}, standardised)" if slopes else "",
         noise=noise,
         kernel=SCALED if standardize and frozen else "",
-        hyperparameters=MAXIMISED if learns_kernel else "",
+        hyperparameters=learned if kernel.names else "",
     )
 
 

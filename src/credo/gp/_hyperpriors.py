@@ -1,13 +1,16 @@
 """Data-driven starting points for hyperparameters, and weak priors around them.
 
 A prior is a normal distribution of the natural logarithm: wide enough that the evidence dominates, narrow enough to
-exclude zero noise and infinite length scales.
+exclude zero noise and infinite length scales. The length scales of one kernel have a hierarchical prior, which shrinks
+them towards a common value as long as the rows are too few to tell them apart:
+
+    ln ℓⱼ = centerⱼ + c + δⱼ,   c ~ N(0, width²),   δⱼ ~ N(0, τ²),   τ one of several values, equally probable.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,19 +22,26 @@ from credo.params import Parameter, ParameterTree, Positive
 
 Array = NDArray[np.float64]
 
+Index = NDArray[np.intp]
+
+_ROOT_2PI = math.sqrt(2 * math.pi)
 _FIRST_NOISE, _NOISE_WIDTH = 0.05, 3.0
+# The values of τ. With the smallest, length scales are equal up to a factor of two.
+_DEVIATIONS = np.array([0.3, 0.5, 1.0, 2.0, 4.0])
 
 
 @dataclass(frozen=True)
 class Hyperprior:
     """N(center, width²) for each entry of the flat vector; an infinite width is no prior.
 
-    `own` marks the entries whose parameter has a prior in the tree, which replaces this one.
+    `own` marks the entries whose parameter has a prior in the tree, which replaces this one. The entries of each of
+    `shared` are length scales of one kernel, with the hierarchical prior.
     """
 
     center: Array
     width: Array
     own: NDArray[np.bool_]
+    shared: tuple[Index, ...] = ()
 
     @classmethod
     def of(cls, tree: ParameterTree, *defaults: Array) -> Hyperprior:
@@ -52,18 +62,54 @@ class Hyperprior:
                 inside = bool(leaf.bijector.contains(value))
                 center[i] = float(leaf.bijector.inverse(value)) if inside else tree.flatten()[i]
                 width[i] = np.inf
-        return cls(center, width, own)
+        return cls(center, width, own, _lengthscales(tree, np.isfinite(width)))
 
     @cached_property
     def proper(self) -> Hyperprior:
         """With a finite width for every entry, as a sampler needs it."""
         filled = np.where(np.isfinite(self.width) | self.own, self.width, _NOISE_WIDTH)
-        return Hyperprior(self.center, filled, self.own)
+        return replace(self, width=filled)
 
     def log_density(self, vector: Array) -> tuple[float, Array]:
-        """Up to a constant, with its gradient."""
-        score = (vector - self.center) / self.width
-        return -0.5 * float(score @ score), -score / self.width
+        """The log density of all entries that have a prior here, with its gradient."""
+        gap = vector - self.center
+        alone = np.isfinite(self.width)
+        for together in self.shared:
+            alone[together] = False
+        score = np.where(alone, gap / self.width, 0.0)
+        value = -0.5 * float(score @ score) - float(np.log(_ROOT_2PI * self.width[alone]).sum())
+        gradient = -score / self.width
+        for together in self.shared:
+            own, gradient[together] = _hierarchical(gap[together], float(self.width[together[0]]))
+            value += own
+        return value, gradient
+
+
+def _hierarchical(gap: Array, width: float) -> tuple[float, Array]:
+    """ln of the mean over τ of N(gap; 0, τ²I + width²·11ᵀ), with its gradient."""
+    n, common = len(gap), float(gap.mean())
+    deviation, variance = gap - common, _DEVIATIONS**2
+    # The variance of the mean entry under each τ.
+    shared = variance / n + width**2
+    logs = -0.5 * (
+        (n - 1) * np.log(variance) + np.log(n * shared) + deviation @ deviation / variance + common**2 / shared
+    )
+    top = float(logs.max())
+    weights = np.exp(logs - top)
+    total = float(weights.sum())
+    weights /= total
+    value = top + math.log(total / len(variance)) - n * math.log(_ROOT_2PI)
+    return value, -deviation * float(weights @ (1 / variance)) - common / n * float(weights @ (1 / shared))
+
+
+def _lengthscales(tree: ParameterTree, has_prior: NDArray[np.bool_]) -> tuple[Index, ...]:
+    """The entries of each vector of length scales that have a default prior, where there are several."""
+    entries: dict[str, list[int]] = {}
+    for i, name in enumerate(tree.names):
+        path, _, entry = name.partition("[")
+        if entry and has_prior[i] and path.rpartition(".")[2] == "lengthscale":
+            entries.setdefault(path, []).append(i)
+    return tuple(np.array(found) for found in entries.values() if len(found) > 1)
 
 
 def _parameter(tree: ParameterTree, name: str) -> Parameter:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.distributions import Distribution, Mixture, Normal
+from credo.distributions import Distribution, Mixture
 from credo.gp._heteroscedastic import MAX_LOG_VARIANCE, NoiseProcess
 from credo.gp._observations import Process
+from credo.gp._tails import Tails
 from credo.kernels._draws import draws
 
 Array = NDArray[np.float64]
@@ -27,17 +28,20 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Predictor:
-    """Processes for standardised targets, one for each draw of the hyperparameters, and how y was standardised.
+    """Processes for standardised targets, one for each point of the hyperparameters, and how y was standardised.
 
-    `noise` is the noise variance of a new observation for each process, unless a `noise_process` says how it varies.
-    y = center + scale·(f + ε), for each column of y.
+    `weights` are the weights of the processes, and `noise` the noise variance of a new observation for each, unless a
+    `noise_process` says how it varies. y = center + scale·(f + ε), for each column of y; `tails` are those
+    of the distribution of ε.
     """
 
     processes: tuple[Process, ...]
+    weights: Array
     noise: Array
     noise_process: NoiseProcess | None
     center: Array
     scale: Array
+    tails: tuple[Tails, ...]
 
     @property
     def targets(self) -> range:
@@ -63,49 +67,53 @@ class Predictor:
 
     def mean(self, rows: Array) -> Array:
         """E y: (n_rows, n_targets)."""
-        return self.center + self.scale * np.mean([process.mean(rows) for process in self.processes], axis=0)
+        return self.center + self.scale * self._average([process.mean(rows) for process in self.processes])
 
     def distributions(self, rows: Array, *, latent: bool) -> list[Distribution]:
-        """One distribution for each target: normal, or a mixture over noises and draws of the hyperparameters."""
-        parts: list[list[Normal]] = [[] for _ in self.targets]
+        """One distribution for each target: normal, or a mixture over noises and hyperparameters."""
+        parts: list[list[Distribution]] = [[] for _ in self.targets]
+        tails = [Tails()] * len(self.targets) if latent else self.tails
         weights = []
         for k, process in enumerate(self.processes):
             mean, variance = process.moments(rows)
             for weight, noise in [(1.0, 0.0)] if latent else self._noise(rows, k):
-                weights.append(weight)
+                weights.append(weight * self.weights[k])
                 for j in self.targets:
-                    parts[j].append(self._normal(mean[:, j], variance[:, j] + noise, j))
-        share = np.array(weights) / np.sum(weights)
-        return [components[0] if len(components) == 1 else Mixture(components, share) for components in parts]
+                    parts[j].append(self._in_units_of_y(mean[:, j], variance[:, j] + noise, j, tails[j]))
+        return [_mixed(components, np.array(weights)) for components in parts]
 
     def left_out(self, index: NDArray[np.intp]) -> list[Distribution]:
         """The prediction of each training target from all the others, for the rows that `index` lists."""
         found = [process.left_out() for process in self.processes]
         dists: list[Distribution] = []
         for j in self.targets:
-            parts = [self._normal(mean[:, j], variance[:, j], j)[index] for mean, variance in found]
-            dists.append(parts[0] if len(parts) == 1 else Mixture(parts, np.full(len(parts), 1 / len(parts))))
+            parts = [
+                self._in_units_of_y(mean[:, j], variance[:, j], j, self.tails[j])[index] for mean, variance in found
+            ]
+            dists.append(_mixed(parts, self.weights))
         return dists
 
     def noise_variance(self, rows: Array) -> Array:
         """The expected noise variance of a new observation at each row: (n_rows, n_targets)."""
-        expected = np.mean([self._expected_noise(rows, k) for k in range(len(self.processes))], axis=0)
+        expected = self._average([self._expected_noise(rows, k) for k in range(len(self.processes))])
         return np.broadcast_to(expected, len(rows))[:, None] * self.scale**2
 
     def covariance(self, rows: Array, target: int, *, latent: bool) -> Array:
-        """cov of the observations, or of f, over all draws of the hyperparameters."""
-        cov: Array = np.mean([process.posterior(target).covariance(rows) for process in self.processes], axis=0)
+        """cov of the observations, or of f, over all points of the hyperparameters."""
+        cov = self._average([process.posterior(target).covariance(rows) for process in self.processes])
+        if not latent:
+            cov[np.diag_indices(len(rows))] += self.noise_variance(rows)[:, target] / self.scale[target] ** 2
+            cov *= self.tails[target].variance_factor
         if len(self.processes) > 1:
             means = np.stack([process.mean(rows)[:, target] for process in self.processes])
-            cov = cov + np.cov(means.T, bias=True)
-        if not latent:
-            noise = [self._expected_noise(rows, k) for k in range(len(self.processes))]
-            cov[np.diag_indices(len(rows))] += np.mean(noise, axis=0)
+            gaps = np.sqrt(self.weights)[:, None] * (means - self.weights @ means)
+            cov = cov + gaps.T @ gaps
         return self.scale[target] ** 2 * cov
 
     def sample(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:
         """n draws of f for each target, (n, n_rows) each."""
-        counts = np.bincount(rng.integers(len(self.processes), size=n), minlength=len(self.processes))
+        chosen = rng.choice(len(self.processes), size=n, p=self.weights)
+        counts = np.bincount(chosen, minlength=len(self.processes))
         drawn = []
         for j in self.targets:
             parts = [self._sample(self.processes[k], j, rows, m, rng, method) for k, m in enumerate(counts) if m]
@@ -123,12 +131,16 @@ class Predictor:
             n,
         )
 
-    def _normal(self, mean: Array, variance: Array, j: int) -> Normal:
-        """A normal distribution of target j in the units of y."""
-        return Normal(self.center[j] + self.scale[j] * mean, self.scale[j] * np.sqrt(variance))
+    def _average(self, values: list[Any]) -> Array:
+        """The weighted mean over the processes."""
+        return np.tensordot(self.weights, np.asarray(values), axes=1)
+
+    def _in_units_of_y(self, mean: Array, variance: Array, j: int, tails: Tails) -> Distribution:
+        """The distribution of target j with this mean and variance of standardised targets."""
+        return tails.distribution(self.center[j] + self.scale[j] * mean, self.scale[j] * np.sqrt(variance))
 
     def _noise(self, rows: Array, k: int) -> list[tuple[float, Any]]:
-        """Weights and values of a new observation's noise variance, for draw k of the hyperparameters."""
+        """Weights and values of a new observation's noise variance, for point k of the hyperparameters."""
         if self.noise_process is None:
             return [(1.0, float(self.noise[k]))]
         mean, variance = self.noise_process.log_variance(rows)
@@ -143,6 +155,10 @@ class Predictor:
     def _sample(self, process: Process, j: int, rows: Array, n: int, rng: np.random.Generator, method: str) -> Array:
         deviations = draws(process.posterior(j).covariance(rows), n, random_state=rng, method=method)
         return self.center[j] + self.scale[j] * (process.mean(rows)[:, j] + deviations)
+
+
+def _mixed(parts: list[Distribution], weights: Array) -> Distribution:
+    return parts[0] if len(parts) == 1 else Mixture(parts, weights / weights.sum())
 
 
 def _greedy_batch(variance: Array, column: Callable[[int], Array], noise: Array, n: int) -> NDArray[np.intp]:

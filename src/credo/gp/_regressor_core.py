@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import (
+    INTEGRATED,
+    MAXIMISED,
     ConvergenceWarning,
     FitWarning,
     Regressor,
@@ -28,16 +30,23 @@ from credo.gp._observations import Process
 from credo.gp._predictor import Predictor
 from credo.gp._sampling import sample_hyperparameters
 from credo.gp._search import FEW
+from credo.gp._tails import Tails, fitted_tails
 from credo.gp._training import TrainingTable, known_noise
 from credo.inference import REPRESENTATIONS
 from credo.kernels import Kernel
-from credo.learning import Draws
+from credo.learning import Draws, integrate
+from credo.learning.hyperparameters import curvature_at
 from credo.linalg import one_blas_thread
 from credo.notices import warn
 
 Array = NDArray[np.float64]
 
 _MEANS = ("zero", "constant", "linear")
+# Up to so many rows, hyperparameters are integrated over so many points. The more rows, the narrower their posterior,
+# and the more a point costs.
+_POINTS = ((300, 32), (700, 16), (1500, 8))
+# With fewer rows, the tails of predictions are normal.
+_MIN_RESIDUALS = 20
 
 
 class RegressorCore(Regressor, GaussianProcess):
@@ -48,6 +57,7 @@ class RegressorCore(Regressor, GaussianProcess):
 
     mean: str
     noise: Any
+    tails: str
     standardize: bool
     method: str
 
@@ -64,6 +74,8 @@ class RegressorCore(Regressor, GaussianProcess):
     scale_: Array
     draws_: Draws | None
     thetas_: Array
+    theta_weights_: Array
+    tails_: tuple[Tails, ...]
 
     _held_predictor: Predictor | None
 
@@ -82,8 +94,12 @@ class RegressorCore(Regressor, GaussianProcess):
         check_positive(self, "weight_")
         check_positive(self, "scale_", square=True)
         check_positive(self, "train_noise_", "noise_levels_", zero=True)
-        if self.draws_ is not None:
-            check_shapes(self, {"p": len(self.theta_), "k": len(self.noise_levels_)}, thetas_="k p")
+        check_shapes(self, {"p": len(self.theta_), "k": len(self.noise_levels_)}, thetas_="k p", theta_weights_="k")
+        check_positive(self, "theta_weights_", zero=True)
+        if len(self.tails_) != sizes["t"] or not all(tails.df > 2 and tails.scale > 0 for tails in self.tails_):
+            raise ValueError("tails_ must have more than two degrees of freedom and a positive scale for each target")
+        if abs(self.theta_weights_.sum() - 1.0) > 1e-6:
+            raise ValueError("theta_weights_ must sum to one")
         if self.noise_process_ is not None and self.noise_process_.X.shape[1] != self.n_features_in_:
             raise ValueError("noise_process_ belongs to another table")
         # The objective is made again from these.
@@ -92,10 +108,15 @@ class RegressorCore(Regressor, GaussianProcess):
     def _check_arguments(self) -> None:
         self._check_learning()
         choice("mean", self.mean, _MEANS)
+        choice("tails", self.tails, ("learn", "normal"))
         choice("method", self.method, ("auto", *REPRESENTATIONS))
         known_noise(self.noise)
         if self.hyperparameters == "sample" and self._is_heteroscedastic():
             raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
+
+    def _learns_noise(self) -> bool:
+        """Whether one noise variance for all rows is learned."""
+        return isinstance(self.noise, str) and self.noise == "learn" and self.hyperparameters != "fixed"
 
     def _is_heteroscedastic(self) -> bool:
         return isinstance(self.noise, str) and self.noise == "heteroscedastic"
@@ -135,6 +156,20 @@ class RegressorCore(Regressor, GaussianProcess):
         fixed = self.hyperparameters == "fixed"
         return table.objective(kernel, self.noise, fixed=fixed, hyperpriors=self.hyperpriors)
 
+    def _integrate_hyperparameters(self, curvature: Array | None) -> float | None:
+        """Replace the maximum by weighted points around it and return the integrated evidence; None for many rows."""
+        objective = self._objective()
+        n = next((n for rows, n in _POINTS if objective.n_rows <= rows), 1)
+        if n == 1 or self._is_heteroscedastic() or not self.hyperpriors:
+            return None
+        if curvature is None or not np.isfinite(curvature).all():
+            curvature = curvature_at(objective.log_posterior, self.theta_)
+        found = integrate(lambda theta: objective.log_posterior(theta)[0], self.theta_, curvature, n)
+        self.thetas_, self.theta_weights_ = found.points, found.weights
+        message = f"{self.result_.message}; predictions average over {len(found.points)} sets of hyperparameters"
+        self.result_ = replace(self.result_, message=message)
+        return found.log_value
+
     def _sample_hyperparameters(self, rng: np.random.Generator) -> None:
         """Chains from around the maximum; `theta_` becomes the mean of their draws."""
         found = sample_hyperparameters(
@@ -145,39 +180,46 @@ class RegressorCore(Regressor, GaussianProcess):
             rng=rng,
         )
         self.draws_, self.thetas_, self.theta_ = found.draws, found.thetas, found.center
+        self.theta_weights_ = np.full(len(found.thetas), 1 / len(found.thetas))
         self.result_ = Result(self.draws_.converged, self.draws_.n_evaluations, self.draws_.message)
         if not self.draws_.converged:
             warn(self.draws_.message, ConvergenceWarning, stacklevel=4)
 
-    def _finish(self) -> None:
-        """What follows from the hyperparameters."""
+    def _finish(self, integrated: float | None) -> None:
+        """What follows from the hyperparameters; `integrated` is the log evidence averaged over them, if it is."""
         objective, table, bound = self._objective(), self._table(), None
         self.noise_process_ = None
         if isinstance(objective, HeteroscedasticObjective):
             noise, bound, self.noise_process_ = objective.noise_at(self.theta_, self.method)
+            noises = [noise]
         else:
             noise = objective.noise_at(self.theta_)
+            noises = [objective.noise_at(theta) for theta in self.thetas_]
         count = objective.observations.count
-        noises = [noise] if self.draws_ is None else [objective.noise_at(theta) for theta in self.thetas_]
         self.noise_levels_ = np.array([float(np.average(each, weights=count)) for each in noises])
         self.train_noise_ = noise[table.merged.index]
         kernel, factor = objective.kernel_at(self.theta_), table.variance_factor
         self.kernel_ = factor * kernel if factor != 1.0 else kernel
         variance = float(np.average(noise, weights=count)) * self.scale_**2
         self.noise_variance_ = float(variance[0]) if self._single else variance
+        self.tails_ = (Tails(),) * len(self.scale_)
         process = self._predictor().processes[0]
+        if self.tails == "learn" and self._learns_noise():
+            self.tails_ = _learned_tails(process)
+            self._held_predictor = self._make_predictor(self._predictor().processes)
         self._report_jitter()
         if self.draws_ is None:
             # No number stands for the evidence of all draws.
-            self.log_evidence_ = table.in_units_of_y(process.log_evidence if bound is None else bound)
-            self.evidence_method_ = "exact" if bound is None else "elbo"
+            values = [value for value in (integrated, bound, process.log_evidence) if value is not None]
+            self.log_evidence_ = table.in_units_of_y(values[0])
+            self.evidence_method_ = "laplace" if integrated is not None else "exact" if bound is None else "elbo"
             names = self._feature_names()
             self.evidence_base_ = process_base(
                 self._first_kernel(),
                 mean=self.mean,
                 slopes=[names[j] for j in table.basis.columns],
                 standardize=self.standardize,
-                optimized=self.hyperparameters == "optimize",
+                learned="" if self.hyperparameters == "fixed" else MAXIMISED if integrated is None else INTEGRATED,
                 noise_known=known_noise(self.noise) is not None,
                 several=not self._single,
             )
@@ -200,10 +242,10 @@ class RegressorCore(Regressor, GaussianProcess):
         return held
 
     def _processes(self) -> tuple[Process, ...]:
-        """The conditioned process, or one for each draw of the hyperparameters."""
+        """The conditioned process, or one for each point or draw of the hyperparameters."""
         table = self._table()
         observations = table.observations
-        if self.draws_ is None:
+        if len(self.thetas_) == 1:
             return (observations.condition(self._standard_kernel(), self.train_noise_),)
         objective, index = self._objective(), table.merged.index
         return tuple(
@@ -217,13 +259,24 @@ class RegressorCore(Regressor, GaussianProcess):
         return self.kernel_ if factor == 1.0 else (1.0 / factor) * self.kernel_
 
     def _make_predictor(self, processes: tuple[Process, ...]) -> Predictor:
-        return Predictor(processes, self.noise_levels_, self.noise_process_, self.center_, self.scale_)
+        weights, noise = self.theta_weights_, self.noise_levels_
+        return Predictor(processes, weights, noise, self.noise_process_, self.center_, self.scale_, self.tails_)
 
-    def _only_process(self, purpose: str) -> Process:
-        processes = self._predictor().processes
-        if len(processes) > 1:
+    def _mode_process(self, purpose: str) -> Process:
+        """The process at the most probable hyperparameters."""
+        if self.draws_ is not None:
             raise ValueError(
                 f"{purpose} needs a single set of hyperparameters, and these were sampled: fit with "
                 'hyperparameters="optimize"'
             )
-        return processes[0]
+        return self._predictor().processes[0]
+
+
+def _learned_tails(process: Process) -> tuple[Tails, ...]:
+    """The tails of each target, from its leave-one-out residuals."""
+    Y = process.observations.Y
+    if len(Y) < _MIN_RESIDUALS:
+        return (Tails(),) * Y.shape[1]
+    mean, variance = process.left_out()
+    residuals = (Y - mean) / np.sqrt(variance)
+    return tuple(fitted_tails(column[np.isfinite(column)]) for column in residuals.T)

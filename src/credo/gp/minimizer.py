@@ -304,8 +304,8 @@ class Minimizer:
                 # New points repeat old ones of a function without noise, or the noise varies from row to row.
                 pass
         self._n_learned = len(y)
-        # No restarts: new points lead to another fit soon.
-        default = GPRegressor(Matern52(np.ones(U.shape[1])), n_restarts=0)
+        # No restarts: new points lead to another fit soon. The surface that is maximized needs a single process.
+        default = GPRegressor(Matern52(np.ones(U.shape[1])), hyperparameters="optimize", tails="normal", n_restarts=0)
         model = clone(default if self.model is None else self.model)
         if model.random_state is None:
             model.set_params(random_state=self._rng.spawn(1)[0])

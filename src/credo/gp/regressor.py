@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,11 +30,9 @@ from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
-_MEANS = ("zero", "constant", "linear")
-
 
 class GPRegressor(RegressorCore):
-    """Gaussian-process regression, with hyperparameters that maximise the evidence.
+    """Gaussian-process regression, averaged over the posterior of its hyperparameters.
 
     y = m(x) + f(x) + ε with f ~ GP(0, k), ε ~ N(0, σ²), and the coefficients of the mean m integrated out under flat
     priors (Rasmussen & Williams, 2.2 and 2.7).
@@ -48,17 +47,23 @@ class GPRegressor(RegressorCore):
     noise : "learn", "heteroscedastic", float or array of shape (n_samples,), default "learn"
         The variance of an observation in the units of y²: learned, learned as a function of x (a second Gaussian
         process on its logarithm, integrated variationally), known, or known for each row.
+    tails : {"learn", "normal"}, default "learn"
+        With a learned noise variance, the leave-one-out residuals tell whether new observations deviate from the
+        process by a normal or by a Student-t distribution. "normal" assumes the former.
     standardize : bool, default True
         Standardise y to mean 0 and variance 1; a given kernel's variance is in these units. The search starts from
         length scales proportional to the standard deviation of each column. Fitted attributes (`kernel_`,
         `noise_variance_`, `log_evidence_`) are in the units of y. False uses y as it is, and starts from the given
         kernel.
-    hyperparameters : {"optimize", "fixed", "sample"}, default "optimize"
-        "sample" draws them from their posterior by NUTS and averages predictions over the draws (needs the extra
-        ``mcmc``).
+    hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
+        "optimize" maximises the evidence. "integrate" averages predictions and evidence over up to 32 points around
+        the maximum, by importance sampling from the Laplace approximation of the posterior. With more than 1500 rows,
+        where the posterior is narrow, and with heteroscedastic noise, it is the same as "optimize". "sample" draws
+        from the posterior by NUTS and averages predictions over the draws (needs the extra ``mcmc``). Functions drawn
+        by `paths`, and `suggest`, use the maximum only.
     hyperpriors : bool, default True
-        Weak priors, which keep the noise from zero and length scales from infinity. False is plain type-II maximum
-        likelihood.
+        Weak priors, which keep the noise from zero and length scales from infinity, and shrink the length scales of
+        one kernel towards a common value while the rows are few. False is plain type-II maximum likelihood.
     method : {"auto", "exact"}, default "auto"
         How covariances are represented; currently both are exact.
     n_restarts : int, default 6
@@ -73,12 +78,15 @@ class GPRegressor(RegressorCore):
     ----------
     kernel_ : the fitted kernel, in the units of X and y (of standardised targets, where y has several columns)
     noise_variance_ : variance of an observation, the average where it varies
-    log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or a lower bound and "elbo" for
-        heteroscedastic noise; not available for sampled hyperparameters
+    log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or "laplace" where it is
+        integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic noise; not available for
+        sampled hyperparameters
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
     relevance_trace_ : the same at each step of the search
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
+    thetas_, theta_weights_ : the vectors that predictions average over, `theta_` first, and their weights
+    tails_ : degrees of freedom and scale of standardised residuals, for each column of y
     draws_ : sampled hyperparameters, with R-hat and effective sample sizes
     result_ : whether the search converged
 
@@ -98,14 +106,17 @@ class GPRegressor(RegressorCore):
     array([ 1.  , -0.98])
     """
 
+    _learning = ("integrate", "optimize", "fixed", "sample")
+
     def __init__(
         self,
         kernel: Kernel | str | None = None,
         *,
         mean: str = "constant",
         noise: str | float | ArrayLike = "learn",
+        tails: str = "learn",
         standardize: bool = True,
-        hyperparameters: str = "optimize",
+        hyperparameters: str = "integrate",
         hyperpriors: bool = True,
         method: str = "auto",
         n_restarts: int = 6,
@@ -116,6 +127,7 @@ class GPRegressor(RegressorCore):
         self.kernel = kernel
         self.mean = mean
         self.noise = noise
+        self.tails = tails
         self.standardize = standardize
         self.hyperparameters = hyperparameters
         self.hyperpriors = hyperpriors
@@ -157,11 +169,14 @@ class GPRegressor(RegressorCore):
         self._held_objective = self._held_predictor = None
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
-            self._learn(rng, from_data=self.standardize)
-            self.draws_ = None
+            curvature = self._learn(rng, from_data=self.standardize)
+            self.draws_, self.thetas_, self.theta_weights_ = None, self.theta_[None], np.ones(1)
+            integrated = None
             if self.hyperparameters == "sample" and self.theta_names_:
                 self._sample_hyperparameters(rng)
-            self._finish()
+            elif self.hyperparameters == "integrate" and self.theta_names_:
+                integrated = self._integrate_hyperparameters(curvature)
+            self._finish(integrated)
         return self
 
     def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
@@ -188,7 +203,7 @@ class GPRegressor(RegressorCore):
         for j, variance in enumerate(np.atleast_1d(self.noise_variance_)):
             lines.append(("noise variance" if self._single else f"noise variance of y{j}", float(variance)))
         names, values = map(list, zip(*lines, strict=True))
-        bound = "" if self.evidence_method_ == "exact" else "at least "
+        bound = "at least " if self.evidence_method_ == "elbo" else ""
         return Table(
             f"Gaussian process, {self.kernel_!r}",
             {"parameter": names, "estimate": values, "sd": [None] * len(names)},
@@ -257,7 +272,7 @@ class GPRegressor(RegressorCore):
         (3, 500)
         """
         check_is_fitted(self)
-        process = self._only_process("paths")
+        process = self._mode_process("paths")
         if not self._single:
             raise ValueError("paths needs a single target: fit a model for each column of y")
         drawn = process.posterior().paths(positive_integer("n", n), generator(random_state))
@@ -281,14 +296,14 @@ class GPRegressor(RegressorCore):
         """Add rows at the same hyperparameters, by extending the Cholesky factor.
 
         Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row. A linear mean is
-        fitted again.
+        fitted again. Where the hyperparameters are integrated, their points stay and only their weights change.
         """
         check_is_fitted(self)
         if self.known_noise_ is not None or self.noise_process_ is not None:
             raise ValueError(
                 "update needs a single noise variance, and the noise of the new rows isn't known: fit again on all rows"
             )
-        process = self._only_process("update")
+        self._mode_process("update")
         rows: Any = self._validated(numeric(X), reset=False)
         given = targets(y, rows, name=type(self).__name__)
         self._refuse_extremes(given)
@@ -297,12 +312,22 @@ class GPRegressor(RegressorCore):
         seen = ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
         rows, given = rows[seen], given[seen]
         Y = (given.reshape(len(rows), -1) - self.center_) / self.scale_
-        process = process.extended(rows, Y, float(self.noise_levels_[0]))
+        before, units = self._predictor().processes, self._table().in_units_of_y(0.0)
+        after = tuple(
+            each.extended(rows, Y, float(noise)) for each, noise in zip(before, self.noise_levels_, strict=True)
+        )
+        process = after[0]
         self.train_index_ = np.append(self.train_index_, len(self.weight_) + np.arange(len(rows)))
         self.X_train_, self.y_train_ = process.observations.X, np.concatenate([self.y_train_, given])
         self.weight_, self.train_noise_ = process.observations.weight, process.noise
-        self._held_predictor, self._held_objective = self._make_predictor((process,)), None
-        self.log_evidence_ = self._table().in_units_of_y(process.log_evidence)
+        # Bayes' rule for the hyperparameters: each point predicted the new rows with some density.
+        gains = [new.log_evidence - old.log_evidence for new, old in zip(after, before, strict=True)]
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.theta_weights_) + gains
+        gain = float(logsumexp(logs))
+        self.theta_weights_ = np.exp(logs - gain)
+        self.log_evidence_ += gain + self._table().in_units_of_y(0.0) - units
+        self._held_predictor, self._held_objective = self._make_predictor(after), None
         return self
 
     def noise_std(self, X: ArrayLike) -> Array:

@@ -15,6 +15,7 @@ that is −∞ where it can't be evaluated; never a model.
   returns `Draws` with convergence diagnostics.
 - `em` runs EM from several starts, and selects the number of components by BIC.
 - `stacking_weights` finds the weights of a mixture that maximize the log density of held-out outcomes.
+- `integrate` averages over a few weighted points around the mode of an objective.
 - `penalties`, `best_penalty` and `residual_noise` are what ridge regression on columns and on kernels share.
 
 Optimizers (`scipy.optimize`) are used here and in `inference` only. What does not belong here: the models, what a
@@ -31,6 +32,7 @@ from credo.learning.evidence import (
     log_evidence_gradient,
     maximize_precisions,
 )
+from credo.learning.integration import Integral, integrate
 from credo.learning.peak import Peak, highest
 from credo.learning.penalty import best_penalty, penalties, residual_noise
 from credo.learning.sampling import sample, scatter
@@ -40,11 +42,13 @@ __all__ = [
     "Draws",
     "EvidenceTerms",
     "Gamma",
+    "Integral",
     "Peak",
     "Precisions",
     "best_penalty",
     "gamma_posterior",
     "highest",
+    "integrate",
     "log_evidence",
     "log_evidence_gradient",
     "maximize_precisions",

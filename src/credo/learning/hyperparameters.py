@@ -161,10 +161,14 @@ def _ascent(
 
 @dataclass(frozen=True)
 class Search:
-    """The best maximum, and how far below it the other local maxima are that were found."""
+    """The best maximum, and how far below it the other local maxima are that were found.
+
+    `curvature` approximates the second derivatives of −objective there, where the search needed them.
+    """
 
     best: Maximum
     gaps: tuple[float, ...]
+    curvature: Array | None = None
 
 
 def search(
@@ -204,7 +208,7 @@ def search(
         ends = _ends(first, starts, 1e-7, max_evaluations, parallel=True)
         few = first()
         begin = _off_plateau(few, ends[0], starts[0])
-        curvature = _curvature(few, begin)
+        curvature = curvature_at(few, begin)
     trace = ends[0].trace
     for subset, left in subsets[1:]:
         metric = _root(curvature, growth / left)
@@ -216,7 +220,7 @@ def search(
     if back is not None and best.n_evaluations < max_evaluations:
         again = run(back, max_evaluations=max_evaluations - best.n_evaluations)
         best = _joined(best, again) if again.value > best.value else best
-    return Search(replace(best, trace=trace + best.trace), _gaps(ends))
+    return Search(replace(best, trace=trace + best.trace), _gaps(ends), growth * curvature)
 
 
 def _ends(
@@ -281,10 +285,10 @@ def _resumed_from(end: Maximum, origin: Array) -> Array | None:
 
 def metric_at(objective: Objective, vector: Array) -> Array:
     """A root of the inverse curvature of −objective, from differences of its gradient."""
-    return _root(_curvature(objective, vector), 1.0)
+    return _root(curvature_at(objective, vector), 1.0)
 
 
-def _curvature(objective: Objective, vector: Array, step: float = 1e-3) -> Array:
+def curvature_at(objective: Objective, vector: Array, step: float = 1e-3) -> Array:
     """The matrix of second derivatives of −objective, from differences of its gradient."""
     n = len(vector)
     rows = []
