@@ -16,7 +16,7 @@ from credo.ensemble import (
     Conformal,
     ModelAverage,
 )
-from credo.ensemble._calibration import Calibration
+from credo.ensemble._calibration import Calibration, ScoreScaling
 from credo.io import load, save
 from credo.kernel_machines import KernelPerceptron
 from credo.linear import LinearDiscriminant
@@ -154,7 +154,7 @@ def test_conformal_takes_estimators_only():
 
 @pytest.mark.parametrize("share", [0.0, 2.0, "half", np.nan])
 def test_shares_to_hold_out_that_are_none(share):
-    with pytest.raises(ValueError, match="validation_fraction must lie between 0 and 1; got"):
+    with pytest.raises(ValueError, match="validation_fraction must lie strictly between 0 and 1"):
         AdaBoostClassifier(validation_fraction=share).fit(X, labels)
 
 
@@ -174,5 +174,5 @@ def test_calibrations_that_no_fit_has():
     line = np.linspace(0.0, 1.0, 3)
     for knots in (line[::-1], np.full(3, np.nan), line[:2]):
         with pytest.raises(ValueError, match="knots rise"):
-            Calibration("isotonic", np.ones(2), np.zeros(2), (knots, line), (line, line))._check_state()
-    Calibration("isotonic", np.ones(2), np.zeros(2), (line, line), (line, line))._check_state()
+            Calibration("isotonic", ScoreScaling.identity(2), (knots, line), (line, line))._check_state()
+    Calibration("isotonic", ScoreScaling.identity(2), (line, line), (line, line))._check_state()

@@ -170,7 +170,9 @@ def test_curves_leave_out_the_noise(farm, grown):
     frame, _ = farm
     some = frame.iloc[:5]
     variance = grown.predict_dist(some).var - latent(grown, some).var
-    np.testing.assert_allclose(variance, grown.estimator_.noise_variance_, rtol=1e-6)
+    process = grown.estimator_
+    noise = process.theta_weights_ @ process.noise_levels_ * process.scale_[0] ** 2
+    np.testing.assert_allclose(variance, noise, rtol=1e-6)
 
 
 def test_a_pipeline_is_asked_through_its_steps(farm):

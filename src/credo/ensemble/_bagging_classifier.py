@@ -96,7 +96,7 @@ class BaggingClassifier(Bagging, Classifier):
 
     def _check_state(self) -> None:
         super()._check_state()
-        check_shapes(self.calibration_, {"k": len(self.classes_)}, slope="k", intercept="k")
+        check_shapes(self.calibration_.scaling, {"k": len(self.classes_)}, bias="k")
 
     def _inner(self) -> Any:
         return DecisionTreeClassifier(pruning=0.0) if self.estimator is None else self.estimator

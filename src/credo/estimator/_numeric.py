@@ -105,8 +105,12 @@ def even_folds(strata: NDArray[Any], n_folds: int, seed: Any = 0, *, key: Index 
     if key is None:
         key = np.random.default_rng(seed).permutation(len(strata))
     fold = np.empty(len(strata), dtype=np.intp)
-    # Counted on from stratum to stratum: otherwise all strata of one row would be in the first fold.
-    fold[np.lexsort((key, strata))] = np.arange(len(strata)) % n_folds
+    place = np.unique(strata, return_inverse=True)[1].ravel()
+    first = np.full(int(place.max(initial=0)) + 1, len(strata))
+    np.minimum.at(first, place, key)
+    # Counted on from stratum to stratum, in an order that doesn't depend on their names: otherwise all strata of one
+    # row would be in the first fold.
+    fold[np.lexsort((key, first[place]))] = np.arange(len(strata)) % n_folds
     return fold
 
 

@@ -114,7 +114,7 @@ def search_kernel(
         raise ValueError(f"budget must be a positive number of seconds; got {budget!r}")
     with collected():
         # Validates the table, and is the model without any structure.
-        noise_only = GPRegressor(Constant(1.0).fix(), n_restarts=0).fit(X, y)
+        noise_only = GPRegressor(Constant(1.0).fix(), hyperparameters="optimize", n_restarts=0).fit(X, y)
     if noise_only.y_train_.ndim != 1:
         raise ValueError("search_kernel needs a single target: call it for each column of y")
     begin = monotonic()
@@ -130,7 +130,9 @@ def search_kernel(
     if search.best.terms:
         search.tell("fit on all rows")
         with collected():
-            model = GPRegressor(search.best.kernel, n_restarts=0, max_evaluations=_POLISH).fit(X, y)
+            model = GPRegressor(
+                search.best.kernel, hyperparameters="optimize", n_restarts=0, max_evaluations=_POLISH
+            ).fit(X, y)
     return result_of(model, tuple(search.steps), seconds=monotonic() - begin, out_of_time=search.out_of_time)
 
 
