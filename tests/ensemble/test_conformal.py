@@ -163,3 +163,13 @@ def test_calibrated_classifiers_are_left_alone():
     model = Conformal(credo.LogisticRegression(alpha=0.1), cv=5).fit(X, y)
     assert model.calibration_.method == "none"
     np.testing.assert_allclose(model.predict_proba(X), credo.LogisticRegression(alpha=0.1).fit(X, y).predict_proba(X))
+
+
+def test_tables_of_a_few_categories_are_calibrated_row_by_row():
+    """Whole categories held out would be predicted from others, and the probabilities shrunk to the frequencies."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(400, 2)).astype(float)
+    p = np.array([0.05, 0.95, 0.9, 0.1])[(2 * X[:, 0] + X[:, 1]).astype(int)]
+    y = (rng.random(400) < p).astype(int)
+    model = Conformal(credo.DecisionTreeClassifier(), cv=5).fit(X, y)
+    assert np.abs(model.predict_proba(X)[:, 1] - p).max() < 0.12

@@ -28,7 +28,7 @@ _DRAWS = 100
 _LARGEST = 2e7
 # A row isn't out of bag if a copy of it was drawn. With more copies than this on average, hardly any would be left:
 # rows of a table of few levels are then taken for different ones.
-_COPIES = 5
+MOST_COPIES = 5
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Resampling:
         if places is not None:
             order = np.lexsort((codes, places))
             first = np.append(True, (np.diff(places[order]) != 0) | (np.diff(codes[order]) != 0))
-            if n <= _COPIES * first.sum():
+            if n <= MOST_COPIES * first.sum():
                 group = np.empty(n, dtype=np.intp)
                 group[order] = np.cumsum(first) - 1
         ends = np.cumsum((np.ones(n) if weight is None else weight)[order])

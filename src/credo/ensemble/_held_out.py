@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, indexable
 
 from credo.ensemble._base import class_probabilities
-from credo.ensemble._bootstrap import row_places
+from credo.ensemble._bootstrap import MOST_COPIES, row_places
 from credo.ensemble._members import Attempt, Pairs, attempt
 from credo.estimator import FitWarning, even_folds
 from credo.metrics import predictive
@@ -111,13 +111,15 @@ def _folds(X: Any, y: NDArray[Any], cv: Any, rng: np.random.Generator, classes: 
 def equal_rows(X: Any, n_rows: int) -> Index:
     """The number of the group of rows with equal inputs to which each row belongs.
 
-    Each row is a group of its own where columns aren't finite numbers, and where no input differs.
+    Each row is a group of its own where columns aren't finite numbers, and where few inputs differ: of a table of a few
+    categories, whole groups held out would be predicted from other categories only.
     """
     places = row_places(X)
     if places is None or not np.isfinite(places).all():
         return np.arange(n_rows)
     groups = np.unique(places, return_inverse=True)[1].ravel()
-    return groups if groups.any() else np.arange(n_rows)
+    few_copies = n_rows <= MOST_COPIES * (int(groups.max()) + 1)
+    return groups if groups.any() and few_copies else np.arange(n_rows)
 
 
 def group_folds(groups: Index, codes: Index, n_folds: int, seed: Any) -> Index:
