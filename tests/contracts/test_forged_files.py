@@ -163,6 +163,42 @@ def test_a_parameter_of_another_type_is_named(tmp_path):
         load(path)
 
 
+@pytest.mark.parametrize("junk", ["x", 5, [], {"dict": {}}, {"type": "int"}])
+def test_what_is_not_an_estimator_inside_an_unfitted_one_is_named(junk, tmp_path):
+    """An unfitted estimator has no state to check, and its tags need those of what it holds."""
+    path, inner = tmp_path / "model.credo", ("estimator", 1, "estimator")
+    nested = credo.BaggingRegressor(Ridge(), n_estimators=2, calibrate=None)
+    for model, place in [
+        (credo.BaggingRegressor(nested, n_estimators=2, calibrate=None), inner),
+        (credo.Conformal(nested, cv=2), inner),
+        (credo.ModelAverage([("one", nested), ("two", Ridge())]), ("estimator", 1, "estimators", 0, "tuple", 1)),
+    ]:
+        credo.save(model, path)
+        saved = Saved.of(path.read_bytes())
+        for forged_place in (place, (*place, *inner)):
+            path.write_bytes(saved.with_state(replaced(saved.state, forged_place, junk)).content())
+            with pytest.raises(ModelFileError, match=r"for estimators?, which is not an estimator"):
+                load(path)
+
+
+def test_records_without_a_place_and_too_many_of_them(tmp_path):
+    """A few bytes can say that a field is the same in all records, so their number is bounded before they are made."""
+    path = tmp_path / "model.credo"
+    credo.save(Preparation().fit(X), path)
+    saved = Saved.of(path.read_bytes())
+    kind, places, columns = saved.state["estimator"][2]["columns_"]["records"][0]
+    assert kind.endswith("Column") and saved.arrays[places["array"]].tolist() == [0, 1]
+    for forged_places in ([0, 0], [0, 2], [-1, 0], [0], [0, 1, 2], [[0, 1]], [0.0, 1.0]):
+        path.write_bytes(saved.with_array(places["array"], np.array(forged_places)).content())
+        with pytest.raises(ModelFileError, match="its state is damaged"):
+            load(path)
+    many = saved.with_array(places["array"], np.arange(2**22, dtype=np.int32))
+    place = ("estimator", 2, "columns_", "records", 0, 2)
+    path.write_bytes(many.with_state(replaced(saved.state, place, {name: {"same": 0} for name in columns})).content())
+    with pytest.raises(ModelFileError, match="more than 4,194,304 values"):
+        load(path)
+
+
 def test_types_of_values():
     for value, hint in [(1, float), (np.float64(1), float), (None, int | None), ((1, 2), tuple[int, ...])]:
         assert is_a(value, hint)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -134,8 +134,6 @@ class AdaBoostClassifier(Classifier):
 
     def _check_state(self) -> None:
         super()._check_state()
-        if not isinstance(self.estimator, BaseEstimator | None):
-            raise ValueError("estimator must be an estimator")
         self.boosted_.check(self.n_features_in_, self.classes_)
         check_shapes(self.calibration_, {"k": len(self.classes_)}, bias="k")
 

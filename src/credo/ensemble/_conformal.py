@@ -124,8 +124,6 @@ class Conformal(Ensemble):
         return [LinearRegression() if self.estimator is None else self.estimator]
 
     def _check_state(self) -> None:
-        if not isinstance(self.estimator, BaseEstimator | None):
-            raise ValueError("estimator must be an estimator")
         super()._check_state()
         # A classifier without probabilities is one whose labels are certain.
         if not self.estimators_ or not all(

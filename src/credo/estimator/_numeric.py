@@ -197,6 +197,9 @@ def _kinds(table: Any) -> Iterator[tuple[str, str | None]]:
 
     Lists and columns of objects are judged by their first row.
     """
+    if nw.dependencies.is_pandas_dataframe(table) and all(map(_is_number, table.dtypes.unique())):
+        # A wide table has thousands of columns, and pandas is slow to access each.
+        return
     if nw.dependencies.is_into_dataframe(table):
         for series in nw.from_native(table, eager_only=True).iter_columns():
             yield f"column {str(series.name)!r} of ", _kind_of_series(series)
@@ -221,6 +224,10 @@ def _kind_of_series(series: nw.Series[Any]) -> str | None:
     if not dtype.is_temporal():
         return None
     return "durations" if dtype == nw.Duration else "times" if dtype == nw.Time else "dates"
+
+
+def _is_number(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "biufc"
 
 
 def _kind_of(value: Any) -> str | None:

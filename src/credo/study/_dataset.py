@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from credo.distributions import BoxCox, Log, YeoJohnson
 from credo.ensemble import choose_transform
+from credo.estimator import merge_equal_rows
 from credo.io import (
     Preparation,
     Task,
@@ -25,7 +26,7 @@ from credo.io import (
 )
 from credo.io.errors import plural, quoted
 from credo.io.extras import pandas
-from credo.io.tables.columns import as_frame
+from credo.io.tables.columns import as_frame, finite_columns
 from credo.selection._folds import Split, forward, splits
 from credo.study._leaks import leaks
 from credo.study._size import Size, Times
@@ -160,8 +161,12 @@ def copies(frame: Any, y: NDArray[Any]) -> NDArray[np.intp] | None:
     together because of their target would bias the training rows. If distinct rows are few, as with a handful of
     discrete columns, equal inputs are normal, and the result is None.
     """
-    cells = pandas().util.hash_pandas_object(frame, index=False).to_numpy()
-    labels = np.unique(cells, return_inverse=True)[1].ravel()
+    names, values = finite_columns(frame, frame.columns.tolist())
+    if len(names) == frame.shape[1]:
+        labels = merge_equal_rows(values, np.ones(len(values)))[1]
+    else:
+        cells = pandas().util.hash_pandas_object(frame, index=False).to_numpy()
+        labels = np.unique(cells, return_inverse=True)[1].ravel()
     n_distinct = int(labels.max()) + 1
     if n_distinct == len(labels):
         return None

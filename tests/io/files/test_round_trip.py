@@ -1,9 +1,12 @@
 """What goes into a model file comes out of it, bit for bit."""
 
+import json
 import struct
 
 import numpy as np
+import pandas as pd
 import pytest
+from fuzz.forging import Saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -25,7 +28,8 @@ from credo import __version__
 from credo.estimator import Result
 from credo.features import Polynomial, Words
 from credo.frames import Table
-from credo.io import describe, load, save
+from credo.io import Preparation, TableModel, describe, load, save
+from credo.io.files.archive import n_values
 from credo.linear import BayesianLinearRegression, LinearRegression, Ridge
 
 floats = st.one_of(
@@ -250,3 +254,34 @@ def test_describe_reads_the_manifest(folder):
     assert (page.class_name, page.feature_names) == ("credo.linear.LinearRegression", ("a", "b", "c"))
     assert page.credo_version == __version__ and page.target is None
     assert page.n_bytes < (folder / "model.credo").stat().st_size
+
+
+def test_lists_of_dataclasses_of_several_classes(folder):
+    table = Table("t", {"a": [1]})
+    for values in (
+        [Result(True, 3, "done"), Result(False, 2**60, ""), Result(True, -1, "more")],
+        [Result(True, 3, "done"), table, Result(True, 3, "done")],
+        {"one": Result(True, 1, "x"), "two": table, "three": Result(1, 1, "")},
+    ):
+        model = StandardScaler()
+        model.values_ = values
+        save(model, folder / "model.credo")
+        loaded = load(folder / "model.credo").values_
+        # Unlike ==, it tells 1 from True.
+        assert repr(loaded) == repr(values)
+
+
+def test_a_file_holds_few_values_for_each_column_of_a_wide_table(folder):
+    """Of 4.2 million that a file may hold, so that a table of 100,000 columns has room; once, there were 62."""
+    n_columns, rng = 300, np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(30, n_columns))).add_prefix("x")
+    frame["soil"], frame["x7"] = rng.choice(["sand", "clay"], 30), [None, *range(29)]
+    model = TableModel(Preparation(standardize=True, clip=True), Ridge()).fit(frame, rng.normal(size=30))
+    save(model, folder / "model.credo")
+    state = json.dumps(Saved.of((folder / "model.credo").read_bytes()).state, separators=(",", ":")).encode()
+    assert n_values(state) < 15 * n_columns
+    loaded = load(folder / "model.credo")
+    assert loaded.preparation_.columns_ == model.preparation_.columns_
+    assert loaded.preparation_.forms_ == model.preparation_.forms_
+    assert [*map(vars, loaded.preparation_.encoders_[:-1])] == [*map(vars, model.preparation_.encoders_[:-1])]
+    assert (loaded.predict(frame) == model.predict(frame)).all()

@@ -16,8 +16,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from credo.io.errors import ModelFileError
+from credo.io.files.archive import MAX_JSON_VALUES
 from credo.io.files.classes import Serializable, class_named, is_state_name, private_state
-from credo.io.files.encode import ARRAY_KINDS, MAX_DEPTH, SPARSE, TYPES
+from credo.io.files.encode import ARRAY_KINDS, MAX_DEPTH, SPARSE, TYPES, n_cells
 from credo.io.files.state import check
 
 
@@ -27,7 +28,7 @@ class Decoder:
     def __init__(self, member: Callable[[int], bytes]) -> None:
         self._member = member
         self._arrays: dict[int, NDArray[Any]] = {}
-        self._depth = 0
+        self._depth = self._n_cells = 0
         # Whether a class of scikit-learn's was met, whose attributes may change their meaning with its version.
         self.met_sklearn = False
 
@@ -127,6 +128,39 @@ class Decoder:
         check(made)
         return made
 
+    def _records(self, content: list[Any]) -> list[Any]:
+        found: dict[int, Any] = {}
+        count = 0
+        for name, node, columns in _list(content):
+            kind, places = class_named(_string(name)), _places(self.decode(node))
+            if not is_dataclass(kind) or issubclass(kind, BaseEstimator):
+                raise ModelFileError(f"its state is damaged ({name} is not a plain value)")
+            count += len(places)
+            self._n_cells += n_cells(len(places), columns)
+            if self._n_cells > MAX_JSON_VALUES:
+                raise ModelFileError(f"its state holds more than {MAX_JSON_VALUES:,} values, more than any model needs")
+            cells = [self._cells(column, len(places)) for column in columns.values()]
+            rows = zip(*cells, strict=True) if cells else [()] * len(places)
+            for place, row in zip(places, rows, strict=True):
+                found[place] = made = _dataclass(kind, dict(zip(columns, row, strict=True)), name=name)
+                check(made)
+        if sorted(found) != list(range(count)):
+            raise ModelFileError("its state is damaged (records without a place)")
+        return [found[place] for place in range(count)]
+
+    def _cells(self, node: Any, count: int) -> list[Any]:
+        """One field of each of the records."""
+        if isinstance(node, dict) and "same" in node:
+            return [self.decode(node["same"])] * count
+        values = self.decode(node)
+        return values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else _list(values)
+
+    def _named(self, content: list[Any]) -> dict[str, Any]:
+        names, node = content
+        if len(set(_list(names))) < len(names) or not all(isinstance(name, str) for name in names):
+            raise ModelFileError("its state is damaged (names that aren't distinct words)")
+        return dict(zip(names, _list(self.decode(node)), strict=True))
+
     def _estimator(self, content: list[Any]) -> BaseEstimator:
         name, parameters, state = content
         kind = class_named(_string(name))
@@ -138,7 +172,9 @@ class Decoder:
         unknown = parameters.keys() - _parameters(kind)
         if unknown:
             raise ModelFileError(f"its {name} has parameters that this version doesn't know: {sorted(unknown)}")
-        estimator = kind(**{key: self.decode(node) for key, node in parameters.items()})
+        values = {key: self.decode(node) for key, node in parameters.items()}
+        _check_inner(name, values)
+        estimator = kind(**values)
         private = private_state(kind)
         for key, node in state.items():
             # A file must not replace a property or method of the class.
@@ -151,8 +187,8 @@ class Decoder:
 
 
 _TAGS = frozenset(
-    ("array", "dict", "dtype", "estimator", "float", "int", "objects", "pairs", "scalar", "slice", "sparse",
-     "text", "tuple", "type", "value")
+    ("array", "dict", "dtype", "estimator", "float", "int", "named", "objects", "pairs", "records", "scalar",
+     "slice", "sparse", "text", "tuple", "type", "value")
 )  # fmt: skip
 
 
@@ -216,6 +252,16 @@ def _dataclass(kind: Any, values: dict[str, Any], *, name: str) -> Any:
     return made
 
 
+def _check_inner(name: str, parameters: dict[str, Any]) -> None:
+    """Raise an error where an estimator is made of something else; its own checks need the tags of what it holds."""
+    given = [(key, parameters[key]) for key in ("estimator", "expert") if parameters.get(key) is not None]
+    pairs = parameters.get("estimators") or ()
+    given += [("estimators", value) for _, value in (pairs.items() if isinstance(pairs, dict) else pairs)]
+    for key, value in given:
+        if not isinstance(value, BaseEstimator):
+            raise ModelFileError(f"its {name} has {value!r:.40} for {key}, which is not an estimator")
+
+
 @cache
 def _parameters(kind: Any) -> frozenset[str]:
     return frozenset(kind._get_param_names())
@@ -235,6 +281,13 @@ def _shape(node: Any) -> tuple[int, ...]:
     if not isinstance(node, list) or not all(type(length) is int and 0 <= length < 2**62 for length in node):
         raise ModelFileError("its state is damaged (a shape is no list of lengths)")
     return tuple(node)
+
+
+def _places(node: Any) -> list[int]:
+    if not isinstance(node, np.ndarray) or node.ndim != 1 or node.dtype.kind not in "iu":
+        raise ModelFileError("its state is damaged (records without places)")
+    places: list[int] = node.tolist()
+    return places
 
 
 def _list(node: Any) -> list[Any]:

@@ -40,6 +40,8 @@ class Encoder:
 
     def __init__(self) -> None:
         self.arrays: list[NDArray[Any]] = []
+        # How many values the records hold that are not in the JSON.
+        self.n_cells = 0
         self._numbers: dict[int, int] = {}
         self._open: list[int] = []
 
@@ -78,6 +80,8 @@ class Encoder:
 
     def _container(self, value: Any, *, where: str) -> Any:
         kind = type(value)
+        if kind is list and _are_records(value):
+            return self._records(value, where=where)
         if kind is list:
             return [self.encode(item, where=f"{where}[{i}]") for i, item in enumerate(value)]
         if kind is tuple:
@@ -98,10 +102,38 @@ class Encoder:
 
     def _dict(self, value: dict[Any, Any], *, where: str) -> Any:
         if all(type(key) is str for key in value):
+            if _are_records(items := list(value.values())):
+                return {"named": [list(value), self._records(items, where=where)]}
             return {"dict": {key: self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()}}
         keys = [self.encode(key, where=f"a key of {where}") for key in value]
         items = [self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()]
         return {"pairs": [list(pair) for pair in zip(keys, items, strict=True)]}
+
+    def _records(self, values: list[Any], *, where: str) -> Any:
+        """Dataclasses column by column: a wide table has thousands, whose fields as JSON would be too many values."""
+        places: dict[type, list[int]] = {}
+        for place, value in enumerate(values):
+            places.setdefault(type(value), []).append(place)
+        groups = []
+        for kind, own in places.items():
+            columns = {
+                field.name: self._column([getattr(values[place], field.name) for place in own], where=where)
+                for field in fields(kind)
+            }
+            self.n_cells += n_cells(len(own), columns)
+            order = self._array(np.array(own, dtype=np.int64), where=where)
+            groups.append([_class_name(values[own[0]], where=where), order, columns])
+        return {"records": groups}
+
+    def _column(self, values: list[Any], *, where: str) -> Any:
+        """The node of one field: {"same": …} for equal simple values, an array of numbers, or a list."""
+        first, kinds = values[0], set(map(type, values))
+        simple = first is None or type(first) in (bool, int, str) or (type(first) is tuple and not first)
+        if len(kinds) == 1 and simple and all(value == first for value in values):
+            return {"same": self.encode(first, where=where)}
+        if kinds in ({float}, {bool}) or (kinds == {int} and max(map(abs, values)) < _SAFE_INTEGER):
+            return self._array(np.array(values), where=where)
+        return [self.encode(value, where=f"{where}[{i}]") for i, value in enumerate(values)]
 
     def _estimator(self, value: BaseEstimator, *, where: str) -> Any:
         name = _class_name(value, where=where)
@@ -133,6 +165,16 @@ class Encoder:
         if number == len(self.arrays):
             self.arrays.append(value)
         return {"array": number}
+
+
+def n_cells(count: int, columns: dict[str, Any]) -> int:
+    """How many values records take in memory: themselves, and those of their fields that differ."""
+    return count * (1 + sum(not (isinstance(column, dict) and "same" in column) for column in columns.values()))
+
+
+def _are_records(values: list[Any]) -> bool:
+    kinds = set(map(type, values))
+    return len(values) > 1 and all(is_dataclass(kind) and not issubclass(kind, BaseEstimator) for kind in kinds)
 
 
 def npy(array: NDArray[Any]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,7 +45,9 @@ class Learner:
     notes: list[str] = field(default_factory=list)
     gaps: dict[bytes, str] = field(default_factory=dict)
 
-    def plain_columns(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
+    def plain_columns(
+        self, table: Any, names: Collection[str], signs: Mapping[str, str] | None
+    ) -> dict[str, tuple[Column, Encoder]]:
         """Of the named columns those that need no note, all at once: finite, neither constant nor identifiers."""
         # With weights the median isn't the middle value; those tables are looked at column by column.
         if not (self.weight == self.weight[0]).all():
@@ -60,11 +62,14 @@ class Learner:
         usable = (n_distinct > 1) & ~may_identify & (np.maximum(-low, high) <= EXACT)
         return {
             name: (
-                Column(name, "numeric", 0, int(n_distinct[j])),
-                Numbers(name=name, fill=float(middle[j]), low=float(low[j]), high=float(high[j])),
+                Column(name, "numeric", 0, n_values),
+                Numbers(name=name, fill=fill, low=low, high=high, sign=None if signs is None else signs.get(name, "")),
             )
-            for j, name in enumerate(names)
-            if usable[j]
+            for name, n_values, fill, low, high in zip(
+                np.array(names, dtype=object)[usable],
+                *(part[usable].tolist() for part in (n_distinct, middle, low, high)),
+                strict=True,
+            )
         }
 
     def learn(self, found: Profile, form: Form, detail: str) -> tuple[Encoder | None, Form, str]:
@@ -272,7 +277,8 @@ def learned_columns(
     """What was learned about every column, the encoders of those that are used, and the forms."""
     columns, encoders, forms, names = [], [], {}, table.columns.tolist()
     signs = signs_of(table)
-    known = learner.plain_columns(table, [name for name in names if forced.get(name, NUMERIC) == NUMERIC])
+    plain = [name for name in names if forced.get(name, NUMERIC) == NUMERIC]
+    known = learner.plain_columns(table, plain, signs)
     for name in names:
         encoder: Encoder | None
         if name in known:
@@ -286,8 +292,8 @@ def learned_columns(
                 detail = f"reference {encoder.reference}" if encoder.reference is not None else ""
                 column = replace(column, detail=detail, levels=encoder.order, ordered=encoder.ordered)
             columns.append(column)
-        if isinstance(encoder, Numbers) and signs is not None:
-            encoder = replace(encoder, sign=signs.get(name, ""))
+            if isinstance(encoder, Numbers) and signs is not None:
+                encoder = replace(encoder, sign=signs.get(name, ""))
         if encoder is not None and encoder.names():
             encoders.append(encoder)
     return columns, encoders, forms

@@ -26,6 +26,8 @@ _TIME_WORDS = {
     "year", "yr", "date", "time", "timestamp", "month", "quarter", "week", "day", "hour", "minute", "period", "step",
     "t",
 }  # fmt: skip
+# A quick test, because a wide table has thousands of names.
+_TIME_LIKE = re.compile("|".join(sorted(_TIME_WORDS)), re.IGNORECASE)
 _OTHER_WORDS = {
     "birth", "born", "dob", "birthday", "birthdate", "death", "died", "age", "built", "renovated", "hired", "hire",
     "joined", "founded", "released", "release", "expiry", "expires", "expiration", "due", "to", "of", "since", "until",
@@ -98,6 +100,8 @@ def time_columns(table: Any, among: Collection[str] | None = None) -> list[TimeC
 
 def _may_be_time(name: str, *, is_number: bool) -> bool:
     """Whether a column may hold times, by its name; dates may have any but those of other dates."""
+    if is_number and not _TIME_LIKE.search(name):
+        return False
     words = set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).casefold()))
     return not words & _OTHER_WORDS and (not is_number or bool(words & _TIME_WORDS))
 
