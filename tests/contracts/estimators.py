@@ -38,7 +38,7 @@ VARIANTS = {
     "DecisionTreeClassifier": [{"pruning": 0.05, "min_leaf": 5.0, "prior_strength": 5.0}],
     "DecisionTreeRegressor": [{"pruning": 0.0}],
     "AdaBoostClassifier": [
-        {"estimator": credo.DecisionTreeClassifier(max_depth=1, pruning=0.0, prior_strength=1e-3), "n_rounds": 15},
+        {"estimator": credo.DecisionTreeClassifier(max_depth=1, pruning=0.0, prior_strength=1e-3), "n_rounds": 5},
     ],
     "MixtureOfExpertsRegressor": [{"n_experts": 2}],
     "MixtureOfExpertsClassifier": [{"n_experts": 2, "gate": "hierarchical"}],
@@ -52,7 +52,7 @@ _LOGISTIC = [(name, credo.BayesianLogisticRegression("evidence", predictive=name
 _DISCRIMINANT = [("plain", credo.LinearDiscriminant()), ("shrunk", credo.LinearDiscriminant(shrinkage="auto"))]
 MEMBERS: dict[str, dict[type, dict]] = {
     "BaggingRegressor": {Regressor: {"estimator": credo.BayesianLinearRegression(), "n_estimators": 3}},
-    "BaggingClassifier": {Classifier: {"estimator": credo.BayesianLogisticRegression("evidence"), "n_estimators": 3}},
+    "BaggingClassifier": {Classifier: {"estimator": credo.LinearDiscriminant(shrinkage="auto"), "n_estimators": 3}},
     "Committee": {Regressor: {"estimators": _LINEAR}, Classifier: {"estimators": _DISCRIMINANT}},
     "ModelAverage": {Regressor: {"estimators": _LINEAR}, Classifier: {"estimators": _LOGISTIC}},
     "Conformal": {
@@ -65,15 +65,18 @@ MEMBERS: dict[str, dict[type, dict]] = {
 LIGHTER = {
     "MixtureOfExpertsRegressor": {"max_experts": 2, "n_restarts": 0, "tol": 1e-3},
     "MixtureOfExpertsClassifier": {"max_experts": 2, "n_restarts": 0, "tol": 1e-3},
-    "SparseLogisticRegressionCV": {"n_alphas": 15},
+    "SparseLogisticRegressionCV": {"n_alphas": 8},
     "LassoCV": {"n_alphas": 20},
-    "AdaBoostClassifier": {"n_rounds": 20},
+    "AdaBoostClassifier": {"n_rounds": 10},
     "GPRegressor": {"n_restarts": 0},
     "GPClassifier": {"n_restarts": 0},
 }
 
 # Short searches for scikit-learn's checks, which fit a model some hundred times and hardly look where it ends.
-BRIEF = {"max_evaluations": 2, "n_alphas": 5, "cv": 2, "n_draws": 50, "transformation": "yeo-johnson"}
+BRIEF = {
+    "max_evaluations": 2, "n_alphas": 5, "cv": 2, "n_draws": 50, "transformation": "yeo-johnson", "max_rounds": 10,
+    **{f"{member}__prior_precision": 1.0 for member in ("estimator", "quadrature", "probit", "flat", "scaled")},
+}  # fmt: skip
 
 
 def exported_classes() -> list[type]:

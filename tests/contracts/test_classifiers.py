@@ -148,8 +148,7 @@ LABELS = {
     "strings": np.array(["ham", "spam", "void"]),
     "objects": np.array(["ham", "spam", "void"], dtype=object),
     "bools": np.array([False, True]),
-    "integers": np.array([3, 7, 20]),
-    "negative": np.array([-1, 1, 2]),
+    "integers": np.array([-1, 1, 20]),
     "floats": np.array([-2.0, 0.0, 5.0]),
     "unsigned": np.array([0, 200, 255], dtype=np.uint8),
 }

@@ -192,7 +192,7 @@ def test_records_without_a_place_and_too_many_of_them(tmp_path):
         path.write_bytes(saved.with_array(places["array"], np.array(forged_places)).content())
         with pytest.raises(ModelFileError, match="its state is damaged"):
             load(path)
-    many = saved.with_array(places["array"], np.arange(2**22, dtype=np.int32))
+    many = saved.with_array(places["array"], np.arange(2**20 + 1, dtype=np.int32))
     place = ("estimator", 2, "columns_", "records", 0, 2)
     path.write_bytes(many.with_state(replaced(saved.state, place, {name: {"same": 0} for name in columns})).content())
     with pytest.raises(ModelFileError, match="more than 4,194,304 values"):

@@ -12,7 +12,7 @@ Index = NDArray[np.intp]
 TIE = 1e-12
 
 
-@njit(nogil=True, cache=True)
+@njit(inline="always")
 def _leaf(
     node: int, left: Index, right: Index, feature: Index, threshold: Array, missing_left: NDArray[np.bool_], x: Array
 ) -> int:

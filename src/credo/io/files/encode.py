@@ -168,8 +168,8 @@ class Encoder:
 
 
 def n_cells(count: int, columns: dict[str, Any]) -> int:
-    """How many values records take in memory: themselves, and those of their fields that differ."""
-    return count * (1 + sum(not (isinstance(column, dict) and "same" in column) for column in columns.values()))
+    """How many values records take as much memory as: four for itself, and those of its fields that differ."""
+    return count * (4 + sum(not (isinstance(column, dict) and "same" in column) for column in columns.values()))
 
 
 def _are_records(values: list[Any]) -> bool:

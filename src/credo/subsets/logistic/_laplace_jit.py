@@ -30,12 +30,14 @@ def laplace(
     `theta` is the start, and the mode on return; `L` becomes the factor of the curvature H = LLᵀ there (Bishop 4.132,
     4.137).
     """
-    phi, prior = _rows(ZT, members), np.full(len(theta), precision)
-    prior[0] = level_precision
+    phi, prior = _rows(ZT, members), np.empty(len(theta))
+    prior[0], prior[1:] = level_precision, precision
     gap, (height, slope, bend) = np.inf, _log_posterior(phi, y, weight, prior, theta)
     for _ in range(_NEWTON):
         gradient = np.dot(phi, slope) - prior * theta
-        L[:] = np.dot(phi * bend, phi.T) + np.diag(prior)
+        L[:] = np.dot(phi * bend, phi.T)
+        for a in range(len(prior)):
+            L[a, a] += prior[a]
         _factor(L)
         inverse = _inverse(L)
         step = np.dot(inverse.T, np.dot(inverse, gradient))
@@ -94,7 +96,8 @@ def flip_odds(
 @njit(cache=True, nogil=True)
 def _rows(ZT: Array, members: Places) -> Array:
     """A row of ones and the columns of a model, shape (k + 1, n)."""
-    phi = np.ones((len(members) + 1, ZT.shape[1]))
+    phi = np.empty((len(members) + 1, ZT.shape[1]))
+    phi[0] = 1.0
     for m in range(len(members)):
         phi[m + 1] = ZT[members[m]]
     return phi

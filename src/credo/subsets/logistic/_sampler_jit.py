@@ -89,7 +89,7 @@ def run_steps(
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _flip(
     data: Posterior, cache: Cache, state: State, key: np.uint64, k: int, here: int, count: int, blind: float,
     often: float, u: Array, included: Array,
@@ -120,7 +120,7 @@ def _flip(
     return (j if np.log(u[3]) < gain + np.log(back / chance) else -1), count
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _swap(
     data: Posterior, cache: Cache, state: State, key: np.uint64, k: int, here: int, count: int, blind: float, u: Array
 ) -> tuple[int, int, int]:  # fmt: skip
@@ -165,7 +165,8 @@ def _evaluate(data: Posterior, cache: Cache, state: State, key: np.uint64, count
         at = (at + np.uint64(1)) & mask
     cache.keys[at], cache.slots[at] = key, count
     members = np.flatnonzero(inside)
-    theta = np.append(near[:1], near[1:][members])
+    theta = np.empty(len(members) + 1)
+    theta[0], theta[1:] = near[0], near[1:][members]
     L = np.zeros((len(theta), len(theta)))
     cache.log_evidence[count], _ = laplace(
         data.ZT, members, data.y, data.weight, data.level_precision, data.precision, theta, L

@@ -185,14 +185,14 @@ def run_rounds(
     return len(uniforms), done
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _store(m: Replicas, record: Record, done: int, weight: float) -> None:
     record.trace[done, 0], record.trace[done, 1], record.trace[done, 2] = m.here[1], m.here[2], weight
     for t in range(record.models.shape[1]):
         record.models[done, t] = m.members[t] if t < m.size[0] else -1
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _count_entering(m: Replicas, odds: Array, weight: float, entering: Array) -> None:
     able = 0
     for i in range(len(odds)):
@@ -201,7 +201,7 @@ def _count_entering(m: Replicas, odds: Array, weight: float, entering: Array) ->
     entering[m.size[0], 1] += weight * able
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _swap(target: Target, every: Replicas, ladder: Ladder, uniforms: Array, first: int, odds: Array) -> None:
     holder = ladder.holder
     for level in range(first, len(ladder.betas) - 1, 2):
