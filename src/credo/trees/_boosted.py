@@ -82,7 +82,7 @@ class BoostedTrees(Nodes):
     def predict(self, X: Array, F: Array | None = None) -> Array:
         """F(x) of each row, of shape (n_rows, n_outputs); with F, the trees are added to it."""
         F = np.tile(self.baseline, (len(X), 1)) if F is None else F
-        add_trees(*self.splits, self.root, self.value, np.require(X, requirements="CW"), F)
+        add_trees(*self.splits, self.root, self.value, np.require(X, requirements=["C", "W"]), F)
         return F
 
     def importances(self, n_features: int) -> Array:

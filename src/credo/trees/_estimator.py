@@ -46,7 +46,7 @@ class TreeEstimator(Estimator):
         return self.tree_.rules(self._feature_names(), self.had_missing_, self._describe)
 
     def _leaves(self, rows: Array) -> NDArray[np.intp]:
-        return self.tree_.find_leaves(np.require(rows, requirements="CW"))
+        return self.tree_.find_leaves(np.require(rows, requirements=["C", "W"]))
 
     def _describe(self, node: int) -> str:
         """What is predicted in a node, in a few words."""

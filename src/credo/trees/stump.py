@@ -115,7 +115,7 @@ class SortedColumns:
     def of(cls, rows: Array) -> SortedColumns:
         """Sort the columns."""
         # For rows that can't be written, compiled functions would be compiled a second time.
-        rows = np.require(rows, requirements="CW")
+        rows = np.require(rows, requirements=["C", "W"])
         n, d = rows.shape
         order, last = np.empty((d, n), dtype=np.int32), np.ones((d, n), dtype=bool)
         for j in range(d):
@@ -157,7 +157,7 @@ class Stumps:
     def votes(self, rows: Array, alpha: Array, n_classes: int) -> Array:
         """The sum of the weights alpha of the stumps that vote for each class, shape (n_samples, n_classes)."""
         F = np.zeros((len(rows), n_classes))
-        vote(self.feature, self.threshold, self.label, alpha, np.require(rows, requirements="CW"), F)
+        vote(self.feature, self.threshold, self.label, alpha, np.require(rows, requirements=["C", "W"]), F)
         return F
 
 
