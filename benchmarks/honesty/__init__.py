@@ -2,9 +2,9 @@
 
     python -m benchmarks.honesty --data DIR --out scores.csv
 
-A table for every data set: log score, CRPS, RMSE and coverage of 50 % and 95 % intervals for regression; log loss, Brier
-score and calibration error for classification; and the coverage on tables drawn from the models' own priors. Data sets are
-those that scikit-learn and statsmodels ship, and the files of a folder: `sets.py` has the names.
+A table for every data set: log score, CRPS, RMSE and coverage of 50 % and 95 % intervals for regression; log score,
+Brier score and calibration error for classification. Then the coverage on tables drawn from a model's own prior. Data
+sets are those that scikit-learn and statsmodels ship, and the files of a folder; `sets.py` has the names.
 """
 
 import warnings

@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
     warnings.simplefilter("ignore")
     print(", ".join(f"{name} {_version(name)}" for name in ("credo", "numpy", "scikit-learn", "GPy", "ngboost")))
     limits, scores, simulated = Limits(given.limit, given.folds), [], []
-    names = given.sets or (QUICK if given.quick else [name for name in SETS if SETS[name].task in given.tasks])
+    names = given.sets or [name for name in (QUICK if given.quick else SETS) if SETS[name].task in given.tasks]
     for table in load(names, given.data):
         found: list[Score] = contest(table, contestants(table.task, given.models), limits)
         print_scores(found)

@@ -46,7 +46,9 @@ def _shown(name: str, value: float) -> str:
 
 
 def print_findings(scores: Sequence[Score]) -> None:
-    """Coverage out of range, and tables on which a peer's log score is clearly above that of every model of Credo."""
+    """Coverage out of range, and tables on which a peer's log score is above that of every model of Credo."""
+    if not scores:
+        return
     print("\nCredo's 95 % intervals outside 93–97 % by more than two binomial errors")
     for score in scores:
         if flag(score) and _ours(score):
@@ -76,13 +78,12 @@ def _ours(score: Score) -> bool:
 
 def write(path: Path, scores: Sequence[Score], simulated: Sequence[Mapping[str, Any]]) -> None:
     """All numbers, as JSON or CSV by the name of the file; the CSV has one line for each number."""
-    lines = [
-        {"table": score.table, "task": score.task, "model": score.model, "rows": score.rows, "score": name, "value": value}
-        for score in scores
-        for name, value in {
-            **score.values, "behind best": score.gap, "error of behind best": score.gap_error, "CPU s": score.seconds
-        }.items()
-    ] + [dict(line) for line in simulated]  # fmt: skip
+    lines = [dict(line) for line in simulated]
+    for score in scores:
+        head = {"table": score.table, "task": score.task, "model": score.model, "rows": score.rows}
+        paired = {"behind best": score.gap, "behind best error": score.gap_error}
+        for name, value in (score.values | paired | {"CPU s": score.seconds}).items():
+            lines.append({**head, "score": name, "value": value})
     if path.suffix == ".json":
         path.write_text(json.dumps(lines, indent=1))
         return
