@@ -33,7 +33,7 @@ PITs = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Case:
-    """`draw` returns the PITs of one simulated table, or None where another is to be drawn.
+    """`draw` returns the PITs of one simulated table, NaN where one has none, or None where another is to be drawn.
 
     A calibrated posterior would fail with probability `least_p` for each quantity; the seed is fixed.
     """
@@ -48,7 +48,8 @@ class Case:
         while len(found) < self.tables:
             one = self.draw(rng)
             found += [] if one is None else [one]
-        return {name: np.array([one[name] for one in found]) for name in found[0]}
+        table = {name: np.array([one[name] for one in found]) for name in found[0]}
+        return {name: pits[~np.isnan(pits)] for name, pits in table.items()}
 
 
 def p_value(pits: np.ndarray) -> float:
@@ -212,13 +213,17 @@ def logistic(rng: np.random.Generator) -> PITs | None:
     }
 
 
-def of_coefficient(
-    model: SpikeSlabRegressor | SpikeSlabClassifier, column: int, value: float, rng: np.random.Generator
-) -> float:
-    """Spike and slab together; at the spike a uniform point of the jump."""
-    found = model.coefficient(column)
+def of_subset(model: SpikeSlabRegressor | SpikeSlabClassifier, beta: np.ndarray, rng: np.random.Generator) -> PITs:
+    """The inclusion of one column, and the coefficient of another, also given that it isn't zero."""
+    found, value = model.coefficient(1), beta[1]
     slab = 0.0 if found.slab is None else float(found.slab.cdf([value])[0])
-    return (1.0 - found.spike) * slab + found.spike * (rng.random() if value == 0 else float(value > 0))
+    jump = rng.random() if value == 0 else float(value > 0)
+    return {
+        "inclusion": of_indicator(bool(beta[0]), float(model.inclusion_probabilities_[0]), rng),
+        "coefficient": (1.0 - found.spike) * slab + found.spike * jump,
+        "slab": slab if value else np.nan,
+        "draws": of_draws(beta[2], model.sample_coefficients(99, random_state=rng)[0][:, 2], rng),
+    }
 
 
 def subset_regression(rng: np.random.Generator, slab: str, search: str = "enumerate") -> PITs:
@@ -241,11 +246,7 @@ def subset_regression(rng: np.random.Generator, slab: str, search: str = "enumer
     if search == "gibbs":
         options |= {"n_draws": 1000, "n_chains": 2, "random_state": rng}
     model = SpikeSlabRegressor(0.4, search=search, **options).fit(X, y)
-    return {
-        "inclusion": of_indicator(bool(inside[0]), float(model.inclusion_probabilities_[0]), rng),
-        "coefficient": of_coefficient(model, 1, beta[1], rng),
-        "draws": of_draws(beta[2], model.sample_coefficients(99, random_state=rng)[0][:, 2], rng),
-    }
+    return of_subset(model, beta, rng)
 
 
 def subset_classification(rng: np.random.Generator, search: str) -> PITs | None:
@@ -258,10 +259,7 @@ def subset_classification(rng: np.random.Generator, search: str) -> PITs | None:
         return None
     options = {"n_draws": 1000, "n_chains": 2, "random_state": rng} if search == "gibbs" else {}
     model = SpikeSlabClassifier(0.4, slab_variance=1.0, search=search, **options).fit(X, y)
-    return {
-        "inclusion": of_indicator(bool(inside[0]), float(model.inclusion_probabilities_[0]), rng),
-        "coefficient": of_coefficient(model, 1, w[1], rng),
-    }
+    return of_subset(model, w, rng)
 
 
 def leaf(rng: np.random.Generator) -> PITs:
