@@ -37,8 +37,8 @@ class Score:
     """One model on one table, all held-out rows together; `seconds` is CPU time of all folds.
 
     `values` are, for regression, log score, CRPS and RMSE in units of the standard deviation of y, and coverage; for
-    classes, log score, Brier score, calibration error and accuracy. `gap` is how far the log score is behind the best
-    on this table, with the standard error of the paired difference.
+    classes, log score, Brier score, calibration error, accuracy and z, which is negative for overconfident models. `gap`
+    is how far the log score is behind the best on this table, with the standard error of the paired difference.
     """
 
     table: str
@@ -120,8 +120,10 @@ def _summary(table: Table, y: np.ndarray, rows: Mapping[str, np.ndarray]) -> dic
     values = {"log score": rows["log"].mean()}
     if table.task == "classification":
         dist = Categorical(rows["probabilities"], classes=np.arange(rows["probabilities"].shape[1]))
-        right = rows["probabilities"].argmax(axis=1) == y
+        right, stated = rows["probabilities"].argmax(axis=1) == y, rows["probabilities"].max(axis=1)
         values |= {"Brier": brier(y, dist), "calibration": calibration_error(y, dist), "accuracy": right.mean()}
+        # Correct labels minus those that the probabilities promise, in standard errors.
+        values["z"] = (right - stated).sum() / np.sqrt(max((stated * (1 - stated)).sum(), LEAST))
     else:
         values |= {"CRPS": rows["crps"].mean(), "RMSE": np.sqrt(rows["square"].mean())}
         values |= {"50 %": rows["inside 0.5"].mean(), "95 %": rows["inside 0.95"].mean()}

@@ -22,7 +22,11 @@ def outside(score: Score) -> float:
 
 
 def flag(score: Score) -> str:
-    if score.task != "regression" or outside(score) <= 2.0:
+    """Coverage outside 93–97 % by more than two standard errors, or accuracy outside of what was stated by three."""
+    if score.task == "classification":
+        z = score.values["z"]
+        return "" if abs(z) <= 3.0 else "OVERCONFIDENT" if z < 0 else "underconfident"
+    if outside(score) <= 2.0:
         return ""
     return "TOO NARROW" if score.values["95 %"] < LOW else "too wide"
 
@@ -49,10 +53,11 @@ def print_findings(scores: Sequence[Score]) -> None:
     """Coverage out of range, and tables on which a peer's log score is above that of every model of Credo."""
     if not scores:
         return
-    print("\nCredo's 95 % intervals outside 93–97 % by more than two binomial errors")
+    print("\nFlagged: Credo's 95 % intervals outside 93–97 % by two binomial errors, accuracy off by three")
     for score in scores:
         if flag(score) and _ours(score):
-            print(f"  {score.model:<28}{score.table:<18}{100 * score.values['95 %']:.1f} %  {flag(score)}")
+            shown = _shown("95 %", score.values["95 %"]) if score.task == "regression" else f"z={score.values['z']:.1f}"
+            print(f"  {score.model:<28}{score.table:<18}{shown}  {flag(score)}")
     print("\nTables on which a peer has the best log score, and how far the best model of Credo is behind")
     for table in dict.fromkeys(score.table for score in scores):
         here = [score for score in scores if score.table == table]
