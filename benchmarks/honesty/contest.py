@@ -37,8 +37,8 @@ class Score:
     """One model on one table, all held-out rows together; `seconds` is CPU time of all folds.
 
     `values` are, for regression, log score, CRPS and RMSE in units of the standard deviation of y, and coverage; for
-    classes, log score, Brier score, calibration error, accuracy and z, which is negative for overconfident models. `gap`
-    is how far the log score is behind the best on this table, with the standard error of the paired difference.
+    classes, log score, Brier score, calibration error, accuracy and z, which is negative if the model is overconfident.
+    `gap` is how far the log score is behind the best on this table, with the standard error of the paired difference.
     """
 
     table: str
