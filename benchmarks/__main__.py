@@ -11,6 +11,7 @@ SUITES = {
     "classification": "Classifiers",
     "sparse": "Sparse models",
     "boosting": "Boosted stumps",
+    "honesty": "Calibration of default models",
 }
 
 

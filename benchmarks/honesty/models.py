@@ -1,0 +1,55 @@
+"""Credo's default models, and the group "credo" or "peers" of every contestant."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import credo
+from benchmarks.honesty.peers import peers
+
+# Makes a model for a table of so many columns.
+Make = Callable[[int], Any]
+
+CREDO: dict[str, dict[str, Make]] = {
+    "regression": {
+        "BaselineRegressor": lambda d: credo.BaselineRegressor(),
+        "LinearRegression": lambda d: credo.LinearRegression(),
+        "Ridge": lambda d: credo.Ridge("loo"),
+        "BayesianLinearRegression": lambda d: credo.BayesianLinearRegression(),
+        "LassoCV": lambda d: credo.LassoCV(),
+        "SpikeSlabRegressor": lambda d: credo.SpikeSlabRegressor(random_state=0),
+        "NadarayaWatson": lambda d: credo.NadarayaWatson(),
+        "KernelRidge": lambda d: credo.KernelRidge(alpha="loo", fit_intercept=True),
+        "GPRegressor": lambda d: credo.GPRegressor(random_state=0),
+        "DecisionTreeRegressor": lambda d: credo.DecisionTreeRegressor(),
+        "BaggingRegressor": lambda d: credo.BaggingRegressor(random_state=0),
+        "BoostedTrees, Conformal": lambda d: credo.Conformal(credo.BoostedTreesRegressor()),
+        "MixtureOfExpertsRegressor": lambda d: credo.MixtureOfExpertsRegressor(),
+    },
+    "classification": {
+        "BaselineClassifier": lambda d: credo.BaselineClassifier(),
+        "LinearDiscriminant": lambda d: credo.LinearDiscriminant("auto"),
+        "BayesianLogisticRegression": lambda d: credo.BayesianLogisticRegression(),
+        "BayesianLogistic, evidence": lambda d: credo.BayesianLogisticRegression("evidence"),
+        "BayesianLogistic, plugin": lambda d: credo.BayesianLogisticRegression("evidence", predictive="plugin"),
+        "SparseLogisticRegressionCV": lambda d: credo.SparseLogisticRegressionCV(),
+        "SpikeSlabClassifier": lambda d: credo.SpikeSlabClassifier(random_state=0),
+        "SoftNeighborsClassifier": lambda d: credo.SoftNeighborsClassifier(),
+        "GPClassifier": lambda d: credo.GPClassifier(random_state=0),
+        "DecisionTreeClassifier": lambda d: credo.DecisionTreeClassifier(),
+        "BaggingClassifier": lambda d: credo.BaggingClassifier(random_state=0),
+        "AdaBoostClassifier": lambda d: credo.AdaBoostClassifier(),
+        "BoostedTrees, Conformal": lambda d: credo.Conformal(credo.BoostedTreesClassifier()),
+        "MixtureOfExpertsClassifier": lambda d: credo.MixtureOfExpertsClassifier(),
+    },
+}
+
+
+def contestants(task: str, names: Sequence[str] = ()) -> dict[str, Make]:
+    """All models of a task, or those whose names, or whose group "credo" or "peers", are given."""
+    groups = {"credo": CREDO[task], "peers": peers(task)}
+    return {
+        name: make
+        for group, models in groups.items()
+        for name, make in models.items()
+        if not names or group in names or name in names
+    }
