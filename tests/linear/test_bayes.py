@@ -320,7 +320,7 @@ def test_pure_noise_gets_no_weights_and_a_word():
     said = ["without any linear effect" in model.result_.message for model in averaged]
     assert np.mean(said) > 0.7
     for model, target in zip(averaged, targets, strict=True):
-        assert model.predict(X).std() < 0.7 * LinearRegression().fit(X, target).predict(X).std()
+        assert model.predict(X).std() < 0.9 * LinearRegression().fit(X, target).predict(X).std()
 
 
 def test_as_many_weights_as_rows_may_leave_no_noise_and_is_said():

@@ -253,6 +253,42 @@ def test_strongly_correlated_columns_converge():
     np.testing.assert_allclose(model.mse_, exact.mse_, rtol=1e-3)
 
 
+def nearly_without_noise(seed=0, n=3000, copies=True, condition=1e4):
+    """Columns that are nearly functions of each other, with a copy and a constant, as a simulator of engines has."""
+    rng = np.random.default_rng(seed)
+    states = rng.normal(size=(n, 12)) * np.geomspace(1.0, 1.0 / condition, 12)
+    X = states @ np.linalg.qr(rng.normal(size=(12, 12)))[0]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = states[:, 5] / states[:, 5].std() + 0.3 * states[:, 8] / states[:, 8].std()
+    X = np.column_stack([X, X[:, 3], np.full(n, 288.0)]) if copies else X
+    return X, y + 1e-3 * rng.normal(size=n)
+
+
+@pytest.mark.filterwarnings("ignore:the held-out error is smallest")
+def test_a_table_almost_without_noise_converges():
+    X, y = nearly_without_noise()
+    model = LassoCV(cv=3, n_alphas=30, eps=1e-5).fit(X, y)
+    assert model.result_.converged
+    # The conditions of the optimum, from the rows: |x_jᵀr|/n ≤ α, with equality and the sign of w_j on the support.
+    slope = (X - X.mean(axis=0)).T @ (y - model.predict(X)) / len(y) / model.alpha_
+    assert np.abs(slope).max() < 1 + 1e-4
+    support = np.abs(model.coef_) > 1e-9
+    np.testing.assert_allclose(slope[support], np.sign(model.coef_[support]), atol=1e-4)
+    assert np.std(y - model.predict(X)) < 0.02 * np.std(y)
+
+
+def test_columns_beyond_double_precision_give_one_warning_with_the_reason():
+    X, y = nearly_without_noise(copies=False, condition=1e9)
+    with pytest.warns(Warning) as caught:
+        model = LassoCV(cv=3, n_alphas=20, eps=1e-7).fit(X, y)
+    (only,) = caught
+    assert issubclass(only.category, exceptions.ConvergenceWarning)
+    assert "remove columns that nearly repeat others" in str(only.message)
+    assert not model.result_.converged
+    with pytest.warns(exceptions.ConvergenceWarning, match=r"only rounding errors are left .* remove such columns"):
+        Lasso(alpha=model.alpha_).fit(X, y)
+
+
 def test_paths_that_do_not_converge_are_said():
     with pytest.warns(exceptions.ConvergenceWarning, match="fits to the training folds did not converge.*max_iter"):
         model = LassoCV(max_iter=3).fit(*correlated())
