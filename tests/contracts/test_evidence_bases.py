@@ -180,12 +180,17 @@ def test_a_process_says_what_it_took_from_y(options, base):
 def test_a_fixed_process_without_standardising_is_a_plain_density():
     """Scaling y and the model together changes a density by its Jacobian alone; a kernel that follows y hides that."""
     X, y = table()
-    plain, follows = (
-        [GPRegressor(RBF(), hyperparameters="fixed", standardize=s).fit(X, c * y).log_evidence_ for c in (1.0, 3.0)]
+    models = [
+        [GPRegressor(RBF(), hyperparameters="fixed", standardize=s).fit(X, c * y) for c in (1.0, 3.0)]
         for s in (False, True)
-    )
+    ]
+    plain, follows = ([model.log_evidence_ for model in pair] for pair in models)
     assert follows[0] - follows[1] == pytest.approx(13 * np.log(3.0))
     assert abs(plain[0] - plain[1] - 13 * np.log(3.0)) > 1
+    # Their difference depends on the unit of y and is no Bayes factor, so they must not share a base.
+    assert abs((plain[0] - follows[0]) - (plain[1] - follows[1])) > 1
+    assert models[0][0].evidence_base_ == FLAT
+    assert models[1][0].evidence_base_ == f"{FLAT}; noise variance: scaled by the variance of y; {SCALED}"
 
 
 @pytest.mark.parametrize(

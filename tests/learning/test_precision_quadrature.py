@@ -73,7 +73,9 @@ def terms(n, p, noise, seed=0):
 
 def test_many_rows_leave_one_node_near_the_maximum_of_the_evidence():
     data = terms(200_000, 40, 1.0)
-    found = integrate_precisions(data, row_square=float(data.eigenvalues.sum()) / 200_000, prior=None, noise=Gamma(0, 0))
+    found = integrate_precisions(
+        data, row_square=float(data.eigenvalues.sum()) / 200_000, prior=None, noise=Gamma(0, 0)
+    )
     top = maximize_precisions(data, prior=None, noise=None)
     assert len(found.ratios) == 1
     assert found.ratios[0] == pytest.approx(top.prior / top.noise, rel=0.1)

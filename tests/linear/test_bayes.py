@@ -116,7 +116,13 @@ def test_flat_intercept_evidence_is_a_limit():
 
 @pytest.mark.parametrize(
     "options",
-    [MAXIMUM, {}, {"noise_precision": "conjugate", "noise_prior": (1.0, 0.5)}, {"noise_precision": 2.0}, {"prior_precision": 0.5}],
+    [
+        MAXIMUM,
+        {},
+        {"noise_precision": "conjugate", "noise_prior": (1.0, 0.5)},
+        {"noise_precision": 2.0},
+        {"prior_precision": 0.5},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("sizes", [(10, 20), (1,) * 30])
@@ -204,6 +210,20 @@ def test_equivalent_kernel_knows_weights(table):
         np.testing.assert_allclose(kernel @ y, model.predict(X), rtol=1e-8)
     with pytest.raises(ValueError, match=r"pass all training rows, with the sample_weight of the fit"):
         model.equivalent_kernel(X, X_train=X)
+
+
+@pytest.mark.parametrize("options", [{}, {"prior_precision": 0.5}, {"noise_precision": 2.0}], ids=str)
+def test_left_out_predictions_are_those_of_refits(options):
+    """Except that the prior of R² refers to the inputs of all rows, which changes little."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(12, 3))
+    y = X @ [1.0, 0.5, -1.0] + 0.7 * rng.normal(size=12)
+    found = BayesianLinearRegression(**options).fit(X, y)._left_out(X, y)
+    for i in range(12):
+        rest = np.arange(12) != i
+        oracle = BayesianLinearRegression(**options).fit(X[rest], y[rest]).predict_dist(X[i : i + 1])
+        assert found.log_prob(y)[i] == pytest.approx(oracle.log_prob(y[i : i + 1])[0], abs=0.03)
+        assert found.quantile(0.9)[i] == pytest.approx(oracle.quantile(0.9)[0], abs=0.03 * oracle.std[0])
 
 
 @pytest.mark.parametrize("noise", ["evidence", "conjugate", "integrate"])

@@ -102,5 +102,5 @@ def gauss_nodes(points: Array, weights: Array, n: int) -> tuple[Array, Array]:
             break
         basis = np.vstack([basis, step / beside[-1]])
     nodes, vectors = eigh_tridiagonal(np.array(diagonal), np.array(beside[: len(diagonal) - 1]))
-    found = vectors[0] ** 2
-    return center + spread * nodes, found / found.sum()
+    found: Array = vectors[0] ** 2
+    return np.asarray(center + spread * nodes, dtype=np.float64), found / found.sum()

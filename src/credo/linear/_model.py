@@ -136,7 +136,8 @@ class PosteriorModel(LinearModel):
         return self.posterior_.mean(rows)
 
     def _dist(self, rows: Array, *, latent: bool) -> Distribution:
-        """N(mᵀx + b, β⁻¹ + xᵀSx) at each row (Bishop 3.58); Student-t if the noise is integrated out or estimated."""
+        """N(mᵀx + b, β⁻¹ + xᵀSx) at each row (Bishop 3.58); Student-t if the noise is integrated out or estimated, and
+        a mixture if the prior precision is integrated out too."""
         self._require_noise()
         return self.posterior_.predictive(rows, latent=latent)
 

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 class Posterior:
     """The posterior of weights and intercept: a mixture of normals or Student-t, mostly of a single one.
 
-    Component k has the location coef + V shiftsₖ and the covariance (or, with finite `df`, the matrix of squared scales)
+    Component k has the location coef + V shiftsₖ and the covariance (with finite `df`, the matrix of squared scales)
 
         Sₖ = V diag(vₖ) Vᵀ + v₀ₖ (I − VVᵀ)
 
@@ -199,7 +199,9 @@ class Posterior:
     def draws(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """n weight vectors and intercepts from the posterior."""
         V, several = self.spectrum.V, len(self.weights) > 1
-        which = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum()) if several else np.zeros(n, int)
+        which = (
+            rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum()) if several else np.zeros(n, int)
+        )
         noise = rng.standard_normal((n, len(self.coef)))
         shift = ((noise @ V) * np.sqrt(self.variances[which])) @ V.T
         if not self.spectrum.spans_all:

@@ -53,8 +53,7 @@ class Settings:
     def __post_init__(self) -> None:
         if isinstance(self.noise, str) and self.noise not in _NOISE_OPTIONS:
             raise ValueError(
-                'noise_precision must be a positive number, "integrate", "evidence" or "conjugate"; '
-                f"got {self.noise!r}"
+                f'noise_precision must be a positive number, "integrate", "evidence" or "conjugate"; got {self.noise!r}'
             )
         if self.prior not in ("integrate", "evidence"):
             positive("prior_precision", self.prior)

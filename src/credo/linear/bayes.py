@@ -45,11 +45,15 @@ class BayesianLinearRegression(PosteriorModel):
 
     Parameters
     ----------
-    prior_precision : float or "evidence", default "evidence"
-        α; "evidence" maximizes the evidence over it (global maximum).
-    noise_precision : float, "evidence" or "conjugate", default "evidence"
-        β; "conjugate" integrates it out under a gamma prior. The prior of the coefficients is then N(m₀, (αβ)⁻¹ I), so
-        α is relative to the noise, and predictions are Student-t.
+    prior_precision : float, "integrate" or "evidence", default "integrate"
+        α; "integrate" averages over its posterior, "evidence" takes the global maximum of the evidence. The prior for
+        "integrate" is about the share of variance that the columns explain: R² = c/(c + α/β) is uniform between 0 and
+        1, where c is the mean squared distance of the rows of X from their mean. It doesn't depend on units or on y.
+    noise_precision : float, "integrate", "evidence" or "conjugate", default "integrate"
+        β; "integrate" averages over its posterior under the prior 1/σ² = β (if α is a number, 1/(σ² + c/α), which is
+        bounded). "conjugate" does so under a gamma prior; the prior of the coefficients is then N(m₀, (αβ)⁻¹ I), so a
+        number for α is relative to the noise. "evidence" needs an α that is not integrated. With both integrated,
+        predictions are a mixture of Student-t distributions, one for each of up to nine values of α/β.
     fit_intercept : bool, default True
         Whether to learn b, under a flat prior. `log_evidence_` is then ln ∫ p(y|b) db, which is the density
         of the targets given any one of them; without intercept it is ln N(y | Xm₀, β⁻¹I + α⁻¹XXᵀ).
@@ -65,12 +69,13 @@ class BayesianLinearRegression(PosteriorModel):
     coef_, intercept_ : posterior means
     coef_std_, intercept_std_ : posterior standard deviations
     coef_cov_ : posterior covariance of the coefficients, computed on each access
-    prior_precision_, noise_precision_ : α and β, given or estimated (posterior mean of β under "conjugate")
+    prior_precision_, noise_precision_ : α and β, given or estimated; where they are integrated out, the reciprocals of
+        the posterior mean variances of coefficients and noise (with scales of Student-t distributions as variances)
     effective_dof_ : effective number of parameters (γ of Bishop 3.91)
-    log_evidence_, evidence_method_ : ln p(y | X) and "exact"
+    log_evidence_, evidence_method_ : ln p(y | X) and "exact" (integrals over α/β by quadrature, to about 1e-8)
     evidence_base_ : what the evidence conditions on; evidences of one base compare
-    posterior_ : the posterior in the singular basis of the data
-    result_ : convergence of the search for α and β
+    posterior_ : the posterior in the singular basis of the data, one component for each value of α/β
+    result_ : how α and β were found
 
     Examples
     --------
@@ -174,6 +179,8 @@ class BayesianLinearRegression(PosteriorModel):
         self, X: ArrayLike, *, X_train: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Array:
         """k(x, xₙ) = β xᵀS xₙ (+ 1/n with an intercept): the weight of each training target in the prediction at x.
+
+        Averaged over α/β where that is integrated out; the average depends on the targets.
 
         With a prior mean of zero, ``equivalent_kernel(X) @ y`` is the predictive mean (Bishop 3.61, 3.62).
 

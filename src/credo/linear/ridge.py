@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from credo.estimator import FitWarning, Result, nonnegative, training_rows
 from credo.learning import best_penalty, penalties, residual_noise
 from credo.linear._model import PosteriorModel
-from credo.linear._rows import BLOCK_ENTRIES
 from credo.linear._posterior import Posterior
+from credo.linear._rows import BLOCK_ENTRIES
 from credo.linear._spectrum import Spectrum, spectrum
 from credo.linear.summary import RowSummary
 from credo.notices import warn
