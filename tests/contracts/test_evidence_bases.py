@@ -49,6 +49,7 @@ def integrated_noise():
 
 
 known = {"noise_precision": 2.0}
+maximum = {"prior_precision": "evidence", "noise_precision": "evidence"}
 improper = {"noise_precision": "conjugate", "noise_prior": (0, 0)}
 fixed = {"hyperparameters": "fixed", "standardize": False, "noise": 0.5}
 
@@ -66,9 +67,12 @@ fixed = {"hyperparameters": "fixed", "standardize": False, "noise": 0.5}
         (BayesianLinearRegression(1.0, **improper), JEFFREYS, integrated_noise),
         *[(SpikeSlabRegressor(slab=slab), JEFFREYS, integrated_noise) for slab in ("bic", "g", "zellner-siow")],
         (SpikeSlabRegressor(slab="normal"), JEFFREYS, integrated_noise),
-        (BayesianLinearRegression(1.0), MAXIMISED, maximised_noise),
+        (BayesianLinearRegression(), JEFFREYS, integrated_noise),
+        (BayesianLinearRegression(1.0), f"{FLAT}; noise variance: prior 1/(σ² + explained variance)", integrated_noise),
+        (BayesianLinearRegression("evidence"), f"{JEFFREYS}; hyperparameters: maximised", integrated_noise),
+        (BayesianLinearRegression(1.0, noise_precision="evidence"), MAXIMISED, maximised_noise),
         (GPRegressor(RBF().fix(), standardize=False, hyperpriors=False), MAXIMISED, maximised_noise),
-        (BayesianLinearRegression(), f"{MAXIMISED}; hyperparameters: maximised", maximised_noise),
+        (BayesianLinearRegression(**maximum), f"{MAXIMISED}; hyperparameters: maximised", maximised_noise),
         (GPRegressor(hyperpriors=False), f"{MAXIMISED}; hyperparameters: maximised", maximised_noise),
     ],
     ids=lambda value: None if callable(value) else str(value),
@@ -109,6 +113,19 @@ def test_predictives_add_up_to_the_evidence_under_an_improper_prior(intercept):
     assert total == pytest.approx(make().fit(X, y).log_evidence_, rel=1e-10)
 
 
+def test_an_integrated_ratio_is_an_average_over_given_ones():
+    """The evidence of the default, and of all columns under the spike-and-slab prior, share a base."""
+    X, y = table()
+    c = X.var(axis=0).sum()
+    nodes, weights = np.polynomial.legendre.leggauss(30)
+    share = (1 + nodes) / 2  # R², uniform
+    ratios = c * (1 - share) / share
+    logs = [BayesianLinearRegression(ratio, **improper).fit(X, y).log_evidence_ for ratio in ratios]
+    model = BayesianLinearRegression().fit(X, y)
+    assert model.log_evidence_ == pytest.approx(np.log(weights / 2 @ np.exp(logs)), abs=1e-6)
+    assert model.evidence_base_ == SpikeSlabRegressor().fit(X, y).evidence_base_
+
+
 def test_one_row_says_nothing_of_the_noise_under_an_improper_prior():
     stream = BayesianLinearRegression(2.0, **improper).partial_fit([[1.0]], [3.0])
     assert not stream.result_.converged and np.isfinite(stream.predict_dist([[1.0]]).std).all()
@@ -120,7 +137,7 @@ def test_an_improper_prior_does_not_hide_that_weights_reproduce_every_target():
     X = np.random.default_rng(0).normal(size=(20, 50))
     y = X @ np.ones(50)
     with pytest.warns(FitWarning, match=r"fits every target exactly.*or a noise_prior above zero"):
-        BayesianLinearRegression(**improper).fit(X, y)
+        BayesianLinearRegression("evidence", **improper).fit(X, y)
 
 
 SCALED = "kernel: scaled by the variance of y"
@@ -163,12 +180,17 @@ def test_a_process_says_what_it_took_from_y(options, base):
 def test_a_fixed_process_without_standardising_is_a_plain_density():
     """Scaling y and the model together changes a density by its Jacobian alone; a kernel that follows y hides that."""
     X, y = table()
-    plain, follows = (
-        [GPRegressor(RBF(), hyperparameters="fixed", standardize=s).fit(X, c * y).log_evidence_ for c in (1.0, 3.0)]
+    models = [
+        [GPRegressor(RBF(), hyperparameters="fixed", standardize=s).fit(X, c * y) for c in (1.0, 3.0)]
         for s in (False, True)
-    )
+    ]
+    plain, follows = ([model.log_evidence_ for model in pair] for pair in models)
     assert follows[0] - follows[1] == pytest.approx(13 * np.log(3.0))
     assert abs(plain[0] - plain[1] - 13 * np.log(3.0)) > 1
+    # Their difference depends on the unit of y and is no Bayes factor, so they must not share a base.
+    assert abs((plain[0] - follows[0]) - (plain[1] - follows[1])) > 1
+    assert models[0][0].evidence_base_ == FLAT
+    assert models[1][0].evidence_base_ == f"{FLAT}; noise variance: scaled by the variance of y; {SCALED}"
 
 
 @pytest.mark.parametrize(
@@ -199,7 +221,8 @@ def test_more_bases():
         "proper priors": BayesianLinearRegression(
             1.0, noise_precision="conjugate", noise_prior=(1.0, 1.0), fit_intercept=False
         ),
-        "hyperparameters: maximised": BayesianLinearRegression(noise_precision=1.0, fit_intercept=False),
+        "hyperparameters: maximised": BayesianLinearRegression("evidence", noise_precision=1.0, fit_intercept=False),
+        FLAT: BayesianLinearRegression(noise_precision=1.0),
         f"{JEFFREYS}; hyperparameters: maximised": SpikeSlabRegressor(slab="g", g="empirical"),
     }
     for base, model in bases.items():

@@ -9,7 +9,10 @@ from sklearn.datasets import load_diabetes
 
 from credo.estimator import FitWarning
 from credo.learning import EvidenceTerms, log_evidence_gradient
-from credo.linear import BayesianLinearRegression
+from credo.linear import BayesianLinearRegression, LinearRegression
+
+# The precisions at the maximum of the evidence.
+MAXIMUM = {"prior_precision": "evidence", "noise_precision": "evidence"}
 
 # Nine rows and 25 weights often leave no noise; the warning has its own test.
 pytestmark = pytest.mark.filterwarnings("ignore:the evidence increases without bound")
@@ -44,7 +47,7 @@ def test_posterior_by_the_textbook(table):
 
 def test_evidence_is_the_gaussian_density_of_the_targets(table):
     X, y = table
-    model = BayesianLinearRegression(fit_intercept=False).fit(X, y)
+    model = BayesianLinearRegression(**MAXIMUM, fit_intercept=False).fit(X, y)
     cov = np.eye(len(y)) / model.noise_precision_ + X @ X.T / model.prior_precision_
     assert model.log_evidence_ == pytest.approx(stats.multivariate_normal(cov=cov).logpdf(y), rel=1e-9)
     assert model.evidence_method_ == "exact"
@@ -111,13 +114,22 @@ def test_flat_intercept_evidence_is_a_limit():
     assert model.log_evidence_ == pytest.approx(wide, abs=1e-4)
 
 
-@pytest.mark.parametrize("noise", ["evidence", "conjugate", 2.0])
+@pytest.mark.parametrize(
+    "options",
+    [
+        MAXIMUM,
+        {},
+        {"noise_precision": "conjugate", "noise_prior": (1.0, 0.5)},
+        {"noise_precision": 2.0},
+        {"prior_precision": 0.5},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("sizes", [(10, 20), (1,) * 30])
-def test_stream_equals_batch_with_learned_precisions(noise, sizes):
+def test_stream_equals_batch_with_learned_precisions(options, sizes):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(30, 6)) * [1, 1, 1, 1, 100, 0.01] + 50
     y = X @ rng.normal(size=6) + rng.normal(size=30)
-    options = {"noise_precision": noise, "noise_prior": (1.0, 0.5) if noise == "conjugate" else None}
     stream, batch = BayesianLinearRegression(**options), BayesianLinearRegression(**options).fit(X, y)
     for part in np.split(np.arange(30), np.cumsum(sizes)[:-1]):
         stream.partial_fit(X[part], y[part])
@@ -138,7 +150,7 @@ def test_a_stream_says_that_it_has_seen_too_little():
 @pytest.mark.parametrize("fixed", [{}, {"prior_precision": 0.5}, {"noise_precision": 0.8}])
 def test_evidence_maximum_is_stationary(fixed):
     X, y = load_diabetes(return_X_y=True)
-    model = BayesianLinearRegression(**fixed).fit(X, y / 50)
+    model = BayesianLinearRegression(**MAXIMUM | fixed).fit(X, y / 50)
     slopes = log_evidence_gradient(terms(model), prior=model.prior_precision_, noise=model.noise_precision_)
     free = [
         slope for slope, name in zip(slopes, ["prior_precision", "noise_precision"], strict=True) if name not in fixed
@@ -158,7 +170,7 @@ def test_evidence_gradient_is_the_derivative_of_the_evidence():
 
 def test_evidence_maximum_beats_every_neighbour_and_a_wide_grid():
     X, y = load_diabetes(return_X_y=True)
-    best = BayesianLinearRegression().fit(X, y)
+    best = BayesianLinearRegression(**MAXIMUM).fit(X, y)
     for a in np.geomspace(1e-12, 1e6, 19):
         for b in np.geomspace(1e-8, 1e2, 11):
             other = BayesianLinearRegression(best.prior_precision_ * a, noise_precision=best.noise_precision_ * b)
@@ -168,7 +180,7 @@ def test_evidence_maximum_beats_every_neighbour_and_a_wide_grid():
 def test_effective_weights_obey_the_fixed_point_equations():
     """Bishop 3.92 and 3.95: α = γ/mᵀm and 1/β = RSS/(N − γ), with one degree gone to the intercept."""
     X, y = load_diabetes(return_X_y=True)
-    model = BayesianLinearRegression().fit(X, y)
+    model = BayesianLinearRegression(**MAXIMUM).fit(X, y)
     gamma = model.effective_dof_
     assert model.prior_precision_ == pytest.approx(gamma / (model.coef_ @ model.coef_), rel=1e-8)
     rss = np.sum((y - model.predict(X)) ** 2)
@@ -200,7 +212,21 @@ def test_equivalent_kernel_knows_weights(table):
         model.equivalent_kernel(X, X_train=X)
 
 
-@pytest.mark.parametrize("noise", ["evidence", "conjugate"])
+@pytest.mark.parametrize("options", [{}, {"prior_precision": 0.5}, {"noise_precision": 2.0}], ids=str)
+def test_left_out_predictions_are_those_of_refits(options):
+    """Except that the prior of R² refers to the inputs of all rows, which changes little."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(12, 3))
+    y = X @ [1.0, 0.5, -1.0] + 0.7 * rng.normal(size=12)
+    found = BayesianLinearRegression(**options).fit(X, y)._left_out(X, y)
+    for i in range(12):
+        rest = np.arange(12) != i
+        oracle = BayesianLinearRegression(**options).fit(X[rest], y[rest]).predict_dist(X[i : i + 1])
+        assert found.log_prob(y)[i] == pytest.approx(oracle.log_prob(y[i : i + 1])[0], abs=0.03)
+        assert found.quantile(0.9)[i] == pytest.approx(oracle.quantile(0.9)[0], abs=0.03 * oracle.std[0])
+
+
+@pytest.mark.parametrize("noise", ["evidence", "conjugate", "integrate"])
 def test_confint_is_the_central_interval_of_the_marginals(table, noise):
     X, y = table
     model = BayesianLinearRegression(1.0, noise_precision=noise, noise_prior=(1.0, 1.0)).fit(X, y)
@@ -209,7 +235,7 @@ def test_confint_is_the_central_interval_of_the_marginals(table, noise):
     np.testing.assert_allclose(model.confint(0.8), np.quantile(draws, [0.1, 0.9], axis=0).T, atol=0.04)
 
 
-@pytest.mark.parametrize("noise", ["evidence", "conjugate"])
+@pytest.mark.parametrize("noise", ["evidence", "conjugate", "integrate"])
 def test_function_draws_have_the_posterior_s_moments(table, noise):
     """20000 draws: the standard error of a mean is sd/141, of a standard deviation about sd/200."""
     X, y = table
@@ -305,10 +331,16 @@ def test_nearly_collinear_columns_keep_their_digits():
 def test_pure_noise_gets_no_weights_and_a_word():
     rng = np.random.default_rng(12)
     X, y = rng.normal(size=(60, 5)), rng.normal(size=60)
-    found = [BayesianLinearRegression().fit(X, rng.permutation(y)) for _ in range(20)]
+    targets = [rng.permutation(y) for _ in range(20)]
+    found = [BayesianLinearRegression(**MAXIMUM).fit(X, target) for target in targets]
     silent = [model for model in found if "without any linear effect" in model.result_.message]
     assert silent
     assert all(np.abs(model.coef_).max() < 1e-6 for model in silent)
+    averaged = [BayesianLinearRegression().fit(X, target) for target in targets]
+    said = ["without any linear effect" in model.result_.message for model in averaged]
+    assert np.mean(said) > 0.7
+    for model, target in zip(averaged, targets, strict=True):
+        assert model.predict(X).std() < 0.9 * LinearRegression().fit(X, target).predict(X).std()
 
 
 def test_as_many_weights_as_rows_may_leave_no_noise_and_is_said():
@@ -316,9 +348,11 @@ def test_as_many_weights_as_rows_may_leave_no_noise_and_is_said():
     X = rng.normal(size=(50, 3))
     y = X.sum(1) + 0.1 * rng.normal(size=50)
     with pytest.warns(FitWarning, match="noise goes to zero"):
-        BayesianLinearRegression().fit(X[:4], y[:4])
-    careful = BayesianLinearRegression(noise_precision="conjugate").fit(X[:4], y[:4])
-    assert careful.predict_dist(X).std.min() > 0.05
+        BayesianLinearRegression(**MAXIMUM).fit(X[:4], y[:4])
+    for noise in ("conjugate", "integrate"):
+        lower, upper = BayesianLinearRegression(noise_precision=noise).fit(X[:4], y[:4]).predict_dist(X).interval(0.9)
+        assert (upper - lower).min() > 0.2
+        assert np.mean((lower < y) & (y < upper)) > 0.9
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, 1e8])
@@ -353,8 +387,9 @@ def test_constant_and_duplicated_columns(table):
         ({"prior_precision": "auto"}, "prior_precision must be a positive finite number; got 'auto'"),
         (
             {"noise_precision": "learn"},
-            'noise_precision must be a positive number, "evidence" or "conjugate"',
+            'noise_precision must be a positive number, "integrate", "evidence" or "conjugate"',
         ),
+        ({"noise_precision": "evidence"}, 'set prior_precision to "evidence" or to a number as well'),
         ({"noise_precision": "conjugate", "noise_prior": (0.0, 1.0)}, "noise_prior shape must be a positive"),
         ({"prior_mean": {}}, "prior_mean must be a number"),
         ({"prior_mean": 1e300}, r"prior_mean must be a number \(below 1e150\)"),

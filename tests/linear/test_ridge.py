@@ -97,7 +97,7 @@ def test_is_the_bayesian_mean_at_the_same_ratio(table):
     bayes = BayesianLinearRegression(2.0, noise_precision=0.5).fit(X, y)
     ridge = Ridge(4.0).fit(X, y)
     np.testing.assert_allclose(ridge.coef_, bayes.coef_, rtol=1e-10)
-    scale = ridge.posterior_.coef_scale()
+    scale = np.sqrt(ridge.posterior_.parameters()[1][0, 1:])
     np.testing.assert_allclose(scale / ridge.noise_std_, bayes.coef_std_ * bayes.noise_precision_**0.5, rtol=1e-10)
 
 

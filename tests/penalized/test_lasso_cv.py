@@ -253,6 +253,57 @@ def test_strongly_correlated_columns_converge():
     np.testing.assert_allclose(model.mse_, exact.mse_, rtol=1e-3)
 
 
+def engine_simulator(seed=3):
+    """Columns that are functions of three states, without noise, with a copy and a constant."""
+    rng = np.random.default_rng(seed)
+    grids = np.arange(1, 10) / 9, np.linspace(0.95, 1, 21), np.linspace(0.975, 1, 11)
+    speed, a, b = (grid.ravel() for grid in np.meshgrid(*grids))
+    columns = [speed, speed**1.1]
+    for _ in range(11):
+        c, d, e, f = rng.normal(size=4) * [1, 1, 3, 3]
+        wear = c * (1 - a) + d * (1 - b) + e * (1 - a) * (1 - b) + f * speed * (1 - a) ** 2
+        column = speed ** rng.uniform(0.5, 3.5) * (1 + wear)
+        columns.append(np.round(column / column.std(), 4))
+    X = np.column_stack([*columns, columns[4], np.full(len(a), 288.0)])
+    return (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0), a
+
+
+def test_a_table_without_noise_converges():
+    X, y = engine_simulator()
+    target = y - y.mean()
+    alpha = 1e-4 * np.abs(X.T @ target).max() / len(y)
+    model = Lasso(alpha).fit(X, y)
+    assert model.result_.converged
+    # The duality gap from the rows, with the rescaled residual as dual point.
+    r = y - model.predict(X)
+    dual = r * min(1.0, alpha * len(y) / np.abs(X.T @ r).max())
+    primal = r @ r / 2 + alpha * len(y) * np.abs(model.coef_).sum()
+    assert primal - (target @ target - (target - dual) @ (target - dual)) / 2 < 1e-8 * target @ target
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", exceptions.ConvergenceWarning)
+        assert LassoCV(cv=3, n_alphas=20, eps=1e-4).fit(X, y).result_.converged
+
+
+def nearly_singular(n=3000, condition=1e9):
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(n, 12))
+    X = states * np.geomspace(1.0, 1.0 / condition, 12) @ np.linalg.qr(rng.normal(size=(12, 12)))[0]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X, states[:, 5] + 0.3 * states[:, 8] + 1e-3 * rng.normal(size=n)
+
+
+def test_columns_beyond_double_precision_give_one_warning_with_the_reason():
+    X, y = nearly_singular()
+    with pytest.warns(Warning) as caught:
+        model = LassoCV(cv=3, n_alphas=20, eps=1e-7).fit(X, y)
+    (only,) = caught
+    assert issubclass(only.category, exceptions.ConvergenceWarning)
+    assert "remove columns that nearly repeat others" in str(only.message)
+    assert not model.result_.converged
+    with pytest.warns(exceptions.ConvergenceWarning, match=r"only rounding errors are left .* remove such columns"):
+        Lasso(alpha=model.alpha_).fit(X, y)
+
+
 def test_paths_that_do_not_converge_are_said():
     with pytest.warns(exceptions.ConvergenceWarning, match="fits to the training folds did not converge.*max_iter"):
         model = LassoCV(max_iter=3).fit(*correlated())

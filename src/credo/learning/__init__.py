@@ -8,6 +8,7 @@ that is −∞ where it can't be evaluated; never a model.
 - `maximize_precisions` finds the prior and noise precision of a Gaussian linear model at the global maximum of the
   evidence (`Precisions`), from its `EvidenceTerms`. `log_evidence`, `log_evidence_gradient`, `gamma_posterior` and the
   `Gamma` prior belong to it.
+- `integrate_precisions` integrates them out instead: a `PrecisionMixture` of a few values of their ratio.
 - `highest` finds the global maximum of a function of one variable from its derivative, by a scan and root finding: a
   `Peak`.
 - `hyperparameters` maximizes an objective by L-BFGS from several starting points, first on a few rows, then on all.
@@ -35,6 +36,7 @@ from credo.learning.evidence import (
 from credo.learning.integration import Integral, integrate
 from credo.learning.peak import Peak, highest
 from credo.learning.penalty import best_penalty, penalties, residual_noise
+from credo.learning.precision_quadrature import PrecisionMixture, integrate_precisions
 from credo.learning.sampling import sample, scatter
 from credo.learning.stacking import stacking_weights
 
@@ -44,11 +46,13 @@ __all__ = [
     "Gamma",
     "Integral",
     "Peak",
+    "PrecisionMixture",
     "Precisions",
     "best_penalty",
     "gamma_posterior",
     "highest",
     "integrate",
+    "integrate_precisions",
     "log_evidence",
     "log_evidence_gradient",
     "maximize_precisions",

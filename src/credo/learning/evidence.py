@@ -28,6 +28,8 @@ Array = NDArray[np.float64]
 _REACH_UP = 23.0
 _REACH_DOWN = 72.0
 _SCAN = 160
+# A scan holds at most this many numbers at a time.
+_BLOCK = 1_000_000
 # Share of the sum of squares below which a misfit counts as zero.
 _NOISELESS = 1e-12
 
@@ -137,13 +139,13 @@ def log_evidence_gradient(terms: EvidenceTerms, *, prior: float, noise: float) -
 def maximize_precisions(terms: EvidenceTerms, *, prior: float | None, noise: float | Gamma | None) -> Precisions:
     """The precisions that maximize the evidence; a given number is kept, None is maximized over."""
     if prior is not None and noise is None:
-        top = highest(partial(_noise_value, terms, prior), partial(_noise_slope, terms, prior), _noise_grid(terms))
+        top = highest(partial(_noise_value, terms, prior), partial(_noise_slope, terms, prior), noise_grid(terms))
         return Precisions(prior, math.exp(top.place), top.n_iter, _NOISE_MESSAGES[top.kind])
     if prior is not None:
         ratio = prior if isinstance(noise, Gamma) else math.nan
         n_iter, kind, message = 0, "given", "converged; the precisions were given"
     else:
-        top = highest(partial(_ratio_value, terms, noise), partial(_ratio_slope, terms, noise), _ratio_grid(terms))
+        top = highest(partial(_ratio_value, terms, noise), partial(_ratio_slope, terms, noise), ratio_grid(terms))
         n_iter, kind = top.n_iter, top.kind
         ratio, message = math.exp(top.place), _PRIOR_MESSAGES[kind]
     unbounded = noise is None or (isinstance(noise, Gamma) and noise.is_improper)
@@ -173,7 +175,7 @@ def _is_noiseless(terms: EvidenceTerms, ratio: float) -> bool:
 
 def _ratio_value(terms: EvidenceTerms, noise: float | Gamma | None, u: Array) -> Array:
     """The log evidence along u = ln ρ, up to a constant, for many u at once."""
-    misfit, complexity = _scan_terms(terms, u)
+    misfit, complexity = scan_terms(terms, u)
     if isinstance(noise, Gamma):
         return -(noise.shape + 0.5 * terms.dof) * np.log(2 * noise.rate + misfit) - complexity
     if noise is not None:
@@ -193,7 +195,8 @@ def _ratio_slope(terms: EvidenceTerms, noise: float | Gamma | None, u: float) ->
     return 0.5 * float(share.sum()) - 0.5 * beta * terms.misfit_slope(ratio)
 
 
-def _ratio_grid(terms: EvidenceTerms) -> Array:
+def ratio_grid(terms: EvidenceTerms) -> Array:
+    """Values of ln ρ from far below the eigenvalues to far above."""
     if not len(terms.eigenvalues):
         return np.zeros(1)
     low, high = math.log(float(terms.eigenvalues.min())), math.log(float(terms.eigenvalues.max()))
@@ -202,7 +205,7 @@ def _ratio_grid(terms: EvidenceTerms) -> Array:
 
 def _noise_value(terms: EvidenceTerms, prior: float, v: Array) -> Array:
     """The log evidence along v = ln β with α given, up to a constant."""
-    misfit, complexity = _scan_terms(terms, math.log(prior) - v)
+    misfit, complexity = scan_terms(terms, math.log(prior) - v)
     return 0.5 * terms.dof * v - complexity - 0.5 * np.exp(v) * misfit
 
 
@@ -210,7 +213,7 @@ def _noise_slope(terms: EvidenceTerms, prior: float, v: float) -> float:
     return log_evidence_gradient(terms, prior=prior, noise=math.exp(v))[1]
 
 
-def _noise_grid(terms: EvidenceTerms) -> Array:
+def noise_grid(terms: EvidenceTerms) -> Array:
     """From the smallest noise variance that the data allow to the whole variance of the target."""
     total = terms.rss + float(terms.projections.sum())
     smallest = max(terms.rss, total * 1e-20, np.finfo(float).tiny)
@@ -218,7 +221,14 @@ def _noise_grid(terms: EvidenceTerms) -> Array:
     return np.linspace(low - _REACH_UP, high + _REACH_UP, _SCAN)
 
 
-def _scan_terms(terms: EvidenceTerms, u: Array) -> tuple[Array, Array]:
+def scan_terms(terms: EvidenceTerms, u: Array) -> tuple[Array, Array]:
     """D(ρ) and ½Σ ln(1+λ/ρ) at each u = ln ρ."""
-    ratios = np.exp(u)
-    return np.array([terms.misfit(r) for r in ratios]), np.array([terms.complexity(r) for r in ratios])
+    misfit, complexity = np.empty(len(u)), np.empty(len(u))
+    log_eigenvalues = np.log(terms.eigenvalues)
+    step = max(1, _BLOCK // max(1, len(terms.eigenvalues)))
+    for start in range(0, len(u), step):
+        part = u[start : start + step, None]
+        ratios = np.exp(part)
+        misfit[start : start + step] = terms.rss + (ratios / (ratios + terms.eigenvalues)) @ terms.projections
+        complexity[start : start + step] = 0.5 * np.logaddexp(0.0, log_eigenvalues - part).sum(axis=1)
+    return misfit, complexity

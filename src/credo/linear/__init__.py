@@ -24,7 +24,7 @@ the file format. What does not belong here: nonlinear functions of x (`credo.fea
 """
 
 from credo.linear._laplace import LogitPosterior as LogitPosterior
-from credo.linear._spectrum import Posterior as Posterior
+from credo.linear._posterior import Posterior as Posterior
 from credo.linear._spectrum import Spectrum as Spectrum
 from credo.linear._spectrum import summarize
 from credo.linear.baseline import BaselineClassifier, BaselineRegressor

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Distribution, Normal, StudentT, t_variance
+from credo.distributions import Distribution, t_variance
 from credo.estimator import Regressor, interval_level
 from credo.frames import Table
-from credo.linear._spectrum import Posterior
+from credo.linear._posterior import Posterior
 from credo.linear.summary import RowSummary
 
 Array = NDArray[np.float64]
@@ -67,7 +67,7 @@ class LinearModel(Regressor):
         level = interval_level(level)
         self._require_noise()
         names, estimate, scale = self._parameters()
-        ends = _ends(estimate, scale, self._df(), level)
+        ends = self._ends(estimate, scale, level)
         columns = {"parameter": names, "lower": list(ends[:, 0]), "upper": list(ends[:, 1])}
         return Intervals(f"{100 * level:g} % intervals", columns)
 
@@ -76,7 +76,7 @@ class LinearModel(Regressor):
         check_is_fitted(self)
         level = interval_level(level)
         names, estimate, scale = self._parameters()
-        ends = _ends(estimate, scale, self._df(), level)
+        ends = self._ends(estimate, scale, level)
         columns: dict[str, Any] = {"parameter": names, "estimate": list(estimate), **self._spread(estimate, scale)}
         return Table(
             self._title,
@@ -99,6 +99,12 @@ class LinearModel(Regressor):
         if not self.fit_intercept:
             return names, estimate, scale
         return ["intercept", *names], np.append(self.intercept_, estimate), np.append(intercept_scale, scale)
+
+    def _ends(self, estimate: Array, scale: Array, level: float) -> Array:
+        # The upper tail's probability keeps its digits where 1 − tail would lose them; nan without degrees of freedom.
+        df = self._df()
+        half = stats.t.isf((1 - level) / 2, df if df > 0 else np.nan) * scale
+        return np.column_stack([estimate - half, estimate + half])
 
     def _spread(self, estimate: Array, scale: Array) -> dict[str, list[float]]:
         """The columns between estimate and interval."""
@@ -130,7 +136,8 @@ class PosteriorModel(LinearModel):
         return self.posterior_.mean(rows)
 
     def _dist(self, rows: Array, *, latent: bool) -> Distribution:
-        """N(mᵀx + b, β⁻¹ + xᵀSx) at each row (Bishop 3.58); Student-t if the noise is integrated out or estimated."""
+        """N(mᵀx + b, β⁻¹ + xᵀSx) at each row (Bishop 3.58); Student-t if the noise is integrated out or estimated, and
+        a mixture if the prior precision is integrated out too."""
         self._require_noise()
         return self.posterior_.predictive(rows, latent=latent)
 
@@ -139,30 +146,17 @@ class PosteriorModel(LinearModel):
         return self.posterior_.covariance(rows)
 
     def _scales(self) -> tuple[Array, float]:
-        return self.posterior_.coef_scale(), self.posterior_.intercept_scale()
+        """Of a single distribution; those of a mixture are the root mean squares of its components'."""
+        square = self.posterior_.weights @ self.posterior_.parameters()[1]
+        return np.sqrt(square[1:]), float(np.sqrt(square[0]))
 
     def _df(self) -> float:
         return self.posterior_.df
 
+    def _ends(self, estimate: Array, scale: Array, level: float) -> Array:
+        if len(self.posterior_.weights) == 1:
+            return super()._ends(estimate, scale, level)
+        return np.column_stack(self.posterior_.marginals(intercept=self.fit_intercept).interval(level))
 
-def _ends(estimate: Array, scale: Array, df: float, level: float) -> Array:
-    # The upper tail's probability keeps its digits where 1 − tail would lose them; nan without degrees of freedom.
-    half = stats.t.isf((1 - level) / 2, df if df > 0 else np.nan) * scale
-    return np.column_stack([estimate - half, estimate + half])
-
-
-def left_out(y: Array, mean: Array, leverage: Array, noise_variance: float, df: float) -> Distribution | None:
-    """The prediction of each training target from all the others; None if one of them isn't determined by the others.
-
-    `leverage` is the variance of f at the row, noise being 1. Without the row the error is (y − mean)/(1 − leverage),
-    and the squared scale of its distribution is the noise variance over 1 − leverage. With finite `df`, the noise
-    variance is an estimate that loses the row's part as well. Hyperparameters are those of all rows.
-    """
-    rest = 1.0 - leverage
-    if not (rest > 1e-8).all() or not df > 1:
-        return None
-    error = (y - mean) / rest
-    if df == np.inf:
-        return Normal(y - error, np.sqrt(noise_variance / rest))
-    variance = np.maximum(df * noise_variance - (y - mean) * error, 0.0) / (df - 1)
-    return StudentT(df - 1, y - error, np.sqrt(variance / rest))
+    def _spread(self, estimate: Array, scale: Array) -> dict[str, list[float]]:
+        return {"sd": [*([self.intercept_std_] if self.fit_intercept else []), *self.coef_std_]}

@@ -16,22 +16,21 @@ from credo.estimator import (
     MAXIMISED,
     SCALED,
     FitWarning,
-    Result,
     evidence_base,
-    positive,
     positive_integer,
 )
-from credo.learning import EvidenceTerms, Gamma, Precisions, gamma_posterior, log_evidence, maximize_precisions
-from credo.linear._model import PosteriorModel, left_out
+from credo.linear._model import PosteriorModel
+from credo.linear._precisions import Settings, learn
 from credo.linear._rows import Kept, same_intercept
-from credo.linear._spectrum import Posterior, Spectrum, spectrum
+from credo.linear._spectrum import Spectrum, spectrum
 from credo.linear.summary import RowSummary
 from credo.notices import warn
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
-_EPS = float(np.finfo(np.float64).eps)
+# The prior of the noise variance where that of the coefficients is given; see `credo.learning.precision_quadrature`.
+_TOTAL = "prior 1/(σ² + explained variance)"
 
 
 class BayesianLinearRegression(PosteriorModel):
@@ -46,11 +45,15 @@ class BayesianLinearRegression(PosteriorModel):
 
     Parameters
     ----------
-    prior_precision : float or "evidence", default "evidence"
-        α; "evidence" maximizes the evidence over it (global maximum).
-    noise_precision : float, "evidence" or "conjugate", default "evidence"
-        β; "conjugate" integrates it out under a gamma prior. The prior of the coefficients is then N(m₀, (αβ)⁻¹ I), so
-        α is relative to the noise, and predictions are Student-t.
+    prior_precision : float, "integrate" or "evidence", default "integrate"
+        α; "integrate" averages over its posterior, "evidence" takes the global maximum of the evidence. The prior for
+        "integrate" is about the share of variance that the columns explain: R² = c/(c + α/β) is uniform between 0 and
+        1, where c is the mean squared distance of the rows of X from their mean. It doesn't depend on units or on y.
+    noise_precision : float, "integrate", "evidence" or "conjugate", default "integrate"
+        β; "integrate" averages over its posterior under the prior 1/σ² = β (if α is a number, 1/(σ² + c/α), which is
+        bounded). "conjugate" does so under a gamma prior; the prior of the coefficients is then N(m₀, (αβ)⁻¹ I), so a
+        number for α is relative to the noise. "evidence" needs an α that is not integrated. With both integrated,
+        predictions are a mixture of Student-t distributions, one for each of up to nine values of α/β.
     fit_intercept : bool, default True
         Whether to learn b, under a flat prior. `log_evidence_` is then ln ∫ p(y|b) db, which is the density
         of the targets given any one of them; without intercept it is ln N(y | Xm₀, β⁻¹I + α⁻¹XXᵀ).
@@ -66,12 +69,13 @@ class BayesianLinearRegression(PosteriorModel):
     coef_, intercept_ : posterior means
     coef_std_, intercept_std_ : posterior standard deviations
     coef_cov_ : posterior covariance of the coefficients, computed on each access
-    prior_precision_, noise_precision_ : α and β, given or estimated (posterior mean of β under "conjugate")
+    prior_precision_, noise_precision_ : α and β, given or estimated; where they are integrated out, the reciprocals of
+        the posterior mean variances of coefficients and noise (with scales of Student-t distributions as variances)
     effective_dof_ : effective number of parameters (γ of Bishop 3.91)
-    log_evidence_, evidence_method_ : ln p(y | X) and "exact"
+    log_evidence_, evidence_method_ : ln p(y | X) and "exact" (integrals over α/β by quadrature, to about 1e-8)
     evidence_base_ : what the evidence conditions on; evidences of one base compare
-    posterior_ : the posterior in the singular basis of the data
-    result_ : convergence of the search for α and β
+    posterior_ : the posterior in the singular basis of the data, one component for each value of α/β
+    result_ : how α and β were found
 
     Examples
     --------
@@ -95,9 +99,9 @@ class BayesianLinearRegression(PosteriorModel):
 
     def __init__(
         self,
-        prior_precision: float | str = "evidence",
+        prior_precision: float | str = "integrate",
         *,
-        noise_precision: float | str = "evidence",
+        noise_precision: float | str = "integrate",
         fit_intercept: bool = True,
         prior_mean: float | ArrayLike = 0.0,
         noise_prior: tuple[float, float] | None = None,
@@ -176,6 +180,8 @@ class BayesianLinearRegression(PosteriorModel):
     ) -> Array:
         """k(x, xₙ) = β xᵀS xₙ (+ 1/n with an intercept): the weight of each training target in the prediction at x.
 
+        Averaged over α/β where that is integrated out; the average depends on the targets.
+
         With a prior mean of zero, ``equivalent_kernel(X) @ y`` is the predictive mean (Bishop 3.61, 3.62).
 
         Parameters
@@ -211,9 +217,7 @@ class BayesianLinearRegression(PosteriorModel):
         return self.posterior_.coef_cov()
 
     def _left_out(self, X: ArrayLike, y: Array) -> Distribution | None:
-        rows, noise = self._predict_rows(X), self.posterior_.noise_variance
-        leverage = self.posterior_.latent_square(rows) / noise
-        return left_out(y, self.posterior_.mean(rows), leverage, noise, self.posterior_.df)
+        return self.posterior_.left_out(self._predict_rows(X), y)
 
     def _notes(self) -> tuple[str, ...]:
         return (
@@ -228,33 +232,17 @@ class BayesianLinearRegression(PosteriorModel):
         return isinstance(self.noise_precision, str)
 
     def _learn(self, data: Spectrum) -> None:
-        """Precisions, then posterior, then evidence."""
-        prior_mean = self._prior_mean(len(data.x_mean))
-        terms = _evidence_terms(data, prior_mean)
-        alpha = None if self.prior_precision == "evidence" else positive("prior_precision", self.prior_precision)
-        noise = self._noise(terms, data.y_square)
-        if terms.dof < 1 and (noise is None or (isinstance(noise, Gamma) and noise.is_improper)):
-            found, noise = _provisional(data, alpha), None
-        else:
-            found = maximize_precisions(terms, prior=alpha, noise=noise)
-        if not found.noise > 0 or not 0 < found.prior / found.noise < math.inf or not found.prior < math.inf:
-            raise ValueError(
-                f"the prior precision of the coefficients would be {found.prior:.3g}, and the noise precision "
-                f"{found.noise:.3g}, which overflow or underflow: change the units of X or y"
-            )
-        self._keep_posterior(_posterior(data, terms, prior_mean, found, noise))
-        self.prior_precision_, self.noise_precision_ = found.prior, found.noise
-        ratio = found.prior if isinstance(noise, Gamma) else found.prior / found.noise
-        self.effective_dof_ = float((terms.eigenvalues / (terms.eigenvalues + ratio)).sum())
-        beta = noise if isinstance(noise, Gamma) else found.noise
-        self.log_evidence_ = log_evidence(terms, prior=found.prior, noise=beta)
-        self.evidence_method_ = "exact"
+        settings = Settings(self.prior_precision, self.noise_precision, self.noise_prior)
+        found = learn(data, self._prior_mean(len(data.x_mean)), settings)
+        self._keep_posterior(found.posterior)
+        self.prior_precision_, self.noise_precision_ = found.prior_precision, found.noise_precision
+        self.effective_dof_, self.result_ = found.effective_dof, found.result
+        self.log_evidence_, self.evidence_method_ = found.log_evidence, "exact"
         self.evidence_base_ = self._evidence_base()
-        self.result_ = Result(found.n_iter >= 0, max(found.n_iter, 0), found.message)
         if found.noiseless and data.dof <= len(data.s):
             remedy = "a noise_prior above zero" if self.noise_precision == "conjugate" else '"conjugate"'
             warn(
-                f"{found.message}, as is possible with {len(self.coef_)} coefficients and {data.weight:g} rows. "
+                f"{found.result.message}, as is possible with {len(self.coef_)} coefficients and {data.weight:g} rows. "
                 f"Intervals near the data are too narrow: set noise_precision to a number, or {remedy}",
                 FitWarning,
                 stacklevel=3,
@@ -263,32 +251,16 @@ class BayesianLinearRegression(PosteriorModel):
     def _evidence_base(self) -> str:
         scaled = self.noise_precision == "conjugate" and self.noise_prior is None
         jeffreys = self.noise_precision == "conjugate" and not scaled and not any(self.noise_prior or ())
+        if self.noise_precision == "integrate":
+            noise = JEFFREYS if isinstance(self.prior_precision, str) else _TOTAL
+        else:
+            noise = MAXIMISED if self.noise_precision == "evidence" else JEFFREYS if jeffreys else ""
         return evidence_base(
             intercept=FLAT if self.fit_intercept else "",
-            noise=MAXIMISED if self.noise_precision == "evidence" else JEFFREYS if jeffreys else "",
+            noise=noise,
             noise_prior=SCALED if scaled else "",
             hyperparameters=MAXIMISED if self.prior_precision == "evidence" else "",
         )
-
-    def _noise(self, terms: EvidenceTerms, y_square: float) -> float | Gamma | None:
-        """β as a number or a gamma prior, or None if the evidence is maximized over it."""
-        if self.noise_precision == "evidence":
-            return None
-        if self.noise_precision != "conjugate":
-            if isinstance(self.noise_precision, str):
-                raise ValueError(
-                    'noise_precision must be a positive number, "evidence" or "conjugate"; '
-                    f"got {self.noise_precision!r}"
-                )
-            return positive("noise_precision", self.noise_precision)
-        if self.noise_prior is not None:
-            shape, rate = self.noise_prior
-            if shape == 0 and rate == 0:
-                return Gamma(0.0, 0.0)
-            return Gamma(positive("noise_prior shape", shape), positive("noise_prior rate", rate))
-        # A single row has no variance; its square is used instead, as in `_provisional`.
-        spread = (terms.rss + float(terms.projections.sum())) / terms.dof if terms.dof >= 1 else y_square
-        return Gamma(0.5, (spread or 1.0) / 200)
 
     def _prior_mean(self, n_features: int) -> Array:
         try:
@@ -301,48 +273,3 @@ class BayesianLinearRegression(PosteriorModel):
                 f"got {self.prior_mean!r}"
             )
         return np.broadcast_to(mean, (n_features,))
-
-
-def _evidence_terms(data: Spectrum, prior_mean: Array) -> EvidenceTerms:
-    """What the evidence depends on, with residuals no smaller than the rounding error of the targets."""
-    projections = (data.q - data.s * (data.V.T @ prior_mean)) ** 2
-    floor = data.weight * (256 * _EPS) ** 2 * data.y_square
-    return EvidenceTerms(
-        eigenvalues=data.s**2,
-        projections=projections,
-        rss=max(data.rss, floor, 1e-200),
-        dof=data.dof,
-        log_weight=0.5 * math.log(data.weight) if data.centered else 0.0,
-    )
-
-
-def _provisional(data: Spectrum, alpha: float | None) -> Precisions:
-    """Provisional precisions as long as there are too few rows to estimate them."""
-    noise = 1.0 / data.y_square if data.y_square > 0 else 1.0
-    return Precisions(
-        noise if alpha is None else alpha,
-        noise,
-        n_iter=-1,
-        message="too few rows to estimate the precisions: provisional values are used until more rows are added",
-    )
-
-
-def _posterior(
-    data: Spectrum, terms: EvidenceTerms, prior_mean: Array, found: Precisions, noise: float | Gamma | None
-) -> Posterior:  # fmt: skip
-    df = np.inf
-    unit = 1.0 / found.noise
-    ratio = found.prior / found.noise
-    if isinstance(noise, Gamma):
-        shape, rate = gamma_posterior(terms, noise, found.prior)
-        ratio, unit, df = found.prior, rate / shape, 2 * shape
-    residual = data.q - data.s * (data.V.T @ prior_mean)
-    return Posterior(
-        spectrum=data,
-        coef=prior_mean + data.V @ (data.s * residual / (ratio + terms.eigenvalues)),
-        variances=unit / (ratio + terms.eigenvalues),
-        null_variance=unit / ratio,
-        level_variance=unit / data.weight if data.centered else 0.0,
-        noise_variance=unit,
-        df=df,
-    )

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, StudentT, t_variance
 from credo.estimator import FitWarning, Result, check_positive, check_shapes, is_sparse
-from credo.linear._model import LinearModel, left_out
+from credo.linear._model import LinearModel
+from credo.linear._posterior import left_out
 from credo.linear._rows import BLOCK_ENTRIES, EPS, KEPT_ENTRIES, Kept, collinear, column_norms, flat_columns, graded_svd
 from credo.linear._spectrum import spectrum
 from credo.linear.summary import RowSummary, row_summary

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from credo.estimator import FitWarning, Result, nonnegative, training_rows
 from credo.learning import best_penalty, penalties, residual_noise
 from credo.linear._model import PosteriorModel
+from credo.linear._posterior import Posterior
 from credo.linear._rows import BLOCK_ENTRIES
-from credo.linear._spectrum import Posterior, Spectrum, spectrum
+from credo.linear._spectrum import Spectrum, spectrum
 from credo.linear.summary import RowSummary
 from credo.notices import warn
 
@@ -174,12 +175,4 @@ def _posterior(data: Spectrum, alpha: float) -> Posterior:
     square = data.s**2
     shrinkage = alpha / (square + alpha)  # 1 − hᵢ along each direction
     noise, dof = residual_noise(shrinkage, data.q, free=max(data.dof - len(square), 0.0), rss=data.rss)
-    return Posterior(
-        spectrum=data,
-        coef=data.V @ (data.s * data.q / (square + alpha)),
-        variances=noise / (square + alpha),
-        null_variance=noise / alpha if alpha > 0 else 0.0,
-        level_variance=noise / data.weight if data.centered else 0.0,
-        noise_variance=noise,
-        df=dof,
-    )
+    return Posterior.of_ratios(data, np.array([alpha]), np.ones(1), np.array([noise]), df=dof)

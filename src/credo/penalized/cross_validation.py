@@ -113,7 +113,7 @@ class PenaltyByCrossValidation:
             )
             warn(message, ConvergenceWarning, stacklevel=3)
             self.result_ = replace(self.result_, converged=False, message=message)
-        if held_out.suggests_smaller(selected, self.alphas_):
+        elif held_out.suggests_smaller(selected, self.alphas_):
             warn(_SMALLEST_SELECTED, FitWarning, stacklevel=3)
             self.result_ = replace(self.result_, message=f"{self.result_.message}; {_SMALLEST_SELECTED}")
 

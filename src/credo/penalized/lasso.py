@@ -25,15 +25,22 @@ def shown_columns(size: Array) -> NDArray[np.intp]:
     return np.arange(len(size)) if len(size) <= _MAX_SHOWN else np.argsort(-size)[: np.count_nonzero(size)]
 
 
-def fit_result(converged: bool, n_iter: int, relative_gap: float, tol: float) -> Result:
+def fit_result(
+    converged: bool, n_iter: int, relative_gap: float, tol: float, *, max_iter: int = 0, warns: bool = True
+) -> Result:  # fmt: skip
     """The result of a fit; warns if it did not converge."""
     if converged:
         return Result(True, n_iter, f"converged in {n_iter} iterations (relative duality gap {relative_gap:.2g})")
-    message = (
-        f"did not converge in {n_iter} iterations (relative duality gap {relative_gap:.2g}, above tol={tol:g}): "
-        "increase max_iter or tol, use a larger alpha, or standardize the columns"
-    )
-    warn(message, ConvergenceWarning, stacklevel=4)
+    message = f"did not converge in {n_iter} iterations (relative duality gap {relative_gap:.2g}, above tol={tol:g})"
+    if n_iter < max_iter:
+        message += (
+            ": columns nearly repeat others, so that only rounding errors are left to reduce. Increase tol, use a "
+            "larger alpha, or remove such columns"
+        )
+    else:
+        message += ": increase max_iter or tol, use a larger alpha, or standardize the columns"
+    if warns:
+        warn(message, ConvergenceWarning, stacklevel=4)
     return Result(False, n_iter, message)
 
 
@@ -106,8 +113,8 @@ class PenalizedRegression(Regressor):
         """The predictive distribution with these means."""
         return Normal(mean, np.full(len(mean), self.noise_std_))
 
-    def _keep(self, rows: Rows, solution: Solution, alpha: float) -> None:
-        """Set the fitted attributes from the solution for one α."""
+    def _keep(self, rows: Rows, solution: Solution, alpha: float, *, warns: bool = True) -> None:
+        """Set the fitted attributes from the solution for one α; warns if it did not converge."""
         self.alpha_ = alpha
         self.coef_, self.intercept_ = solution.w, rows.intercept(solution.w)
         self.dual_gap_, self.n_iter_ = solution.gap / rows.total, solution.n_passes
@@ -125,7 +132,9 @@ class PenalizedRegression(Regressor):
         with np.errstate(divide="ignore"):
             self.log_likelihood_ = float(-0.5 * rows.total * (np.log(2 * np.pi * rss / rows.total) + 1.0))
         relative_gap = solution.gap / rows.yy if rows.yy > 0 else 0.0
-        self.result_ = fit_result(solution.converged, solution.n_passes, relative_gap, self.tol)
+        self.result_ = fit_result(
+            solution.converged, solution.n_passes, relative_gap, self.tol, max_iter=self.max_iter, warns=warns
+        )
 
 
 class ElasticNet(PenalizedRegression):

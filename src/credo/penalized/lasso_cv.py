@@ -105,7 +105,9 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
         held_out = self._cross_validate(lambda fold: self._errors(table, target, omega, fold), folds, table, omega)
         self.mse_path_, self.mse_, self.mse_std_error_ = held_out.path, held_out.mean, held_out.std_error
         selected = held_out.select(self.rule)
-        self._keep(rows, self._refit(rows, self.alphas_[: selected + 1] * rows.total), float(self.alphas_[selected]))
+        solution = self._refit(rows, self.alphas_[: selected + 1] * rows.total)
+        # `_report` warns once, of all fits.
+        self._keep(rows, solution, float(self.alphas_[selected]), warns=not held_out.n_missed)
         # A splitter may hold rows out more than once; each counts once.
         n_held = sum(omega[held].sum() for _, held in folds)
         self.noise_std_, self.dof_ = float(np.sqrt(self.mse_[selected])), float(min(n_held, rows.total))

@@ -92,7 +92,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     -----
     With the flat prior of the intercept and 1/σ², the model without columns has the evidence
     Γ((n−1)/2) n^(−1/2) (π Σ(y−ȳ)²)^(−(n−1)/2); others have that times their Bayes factors. With σ² known, it is the
-    density of y given any one of its values. A model that maximises σ² instead, as `BayesianLinearRegression()` does,
+    density of y given any one of its values. A model that maximises σ² instead, as `GPRegressor()` does,
     has another constant, and another `evidence_base_`.
 
     Under "bic", "g" and "zellner-siow", subsets of linearly dependent columns and subsets of n−1 columns or more have

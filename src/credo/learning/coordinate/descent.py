@@ -86,14 +86,15 @@ def _solve(
         candidates &= ~gap.screened
         violating = _violating(working_set, gap, candidates, l1)
         working_set.add(violating)
-        if not first and not len(violating):
+        stalled = not first and not len(violating)
+        if stalled:
             inner *= 0.1
             working_set.refresh()
         first = False
         limit = min(_SLOW, max_passes - passes)
         taken = working_set.descend(l1=l1, l2=l2, target=inner, max_passes=limit)
         passes += taken
-        if taken >= _SLOW:
+        if taken >= _SLOW or stalled:
             working_set.w[:] = newton_on_support(rows, working_set.w, l1=l1, l2=l2)
             working_set.refresh()
         products = working_set.residual_products()

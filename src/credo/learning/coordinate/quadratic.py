@@ -20,6 +20,8 @@ _EPS = float(np.finfo(np.float64).eps)
 _DENSE_ENTRIES = 8_000_000
 # With a larger support, a factorization costs more than passes of coordinate descent.
 LARGEST_SUPPORT = 2000
+# Newton steps of a smaller relative size are rounding errors.
+_SMALL_STEP = 1e-12
 
 
 @dataclass(frozen=True)
@@ -86,22 +88,26 @@ def newton_on_support(rows: Rows, w: Array, *, l1: float, l2: float, rounds: int
     active = np.flatnonzero(w)
     if not 0 < len(active) <= LARGEST_SUPPORT:
         return w
-    K = rows.part(active).gram()
+    K, factor = rows.part(active).gram(), None
     K[np.diag_indices_from(K)] += l2
     for _ in range(rounds):
         old = w[active]
         slope = rows.part(active).correlations(rows.residual(w)) - l2 * old - l1 * np.sign(old)
         try:
-            step = factorize(K).solve(slope)
+            factor = factorize(K) if factor is None else factor
         except NotPositiveDefiniteError:
             break
+        step = factor.solve(slope)
         crossing = old * (old + step) < 0
         length = float(np.min(-old[crossing] / step[crossing], initial=1.0))
         new = old + length * step
         new[crossing & (np.abs(new) <= 4 * _EPS * np.abs(old))] = 0.0
         w[active] = new
         kept = new != 0.0
-        if length == 1.0 or kept.all() or not kept.any():
+        # Jitter makes a step too short along the directions of the smallest eigenvalues, which the next one corrects.
+        exact = not factor.jitter or np.abs(step).max() <= _SMALL_STEP * np.abs(old).max()
+        if (length == 1.0 and exact) or (length < 1.0 and kept.all()) or not kept.any():
             break
-        active, K = active[kept], K[np.ix_(kept, kept)]
+        if not kept.all():
+            active, K, factor = active[kept], K[np.ix_(kept, kept)], None
     return w

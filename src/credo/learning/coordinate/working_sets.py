@@ -25,6 +25,7 @@ class GramWorkingSet:
 
     def __init__(self, rows: Rows, w: Array, *, whole: bool) -> None:
         self.rows, self.w, self.whole = rows, w, whole
+        self._from_rows = not whole
         n_features = len(rows.x_mean)
         self._is_member = np.zeros(n_features, dtype=np.bool_)
         self._members = np.zeros(0, dtype=np.intp)
@@ -37,7 +38,8 @@ class GramWorkingSet:
             self.add(np.flatnonzero(w))
 
     def begin(self) -> None:
-        """Nothing to do before a new penalty: in the Gram matrix a coefficient that stays zero costs nothing."""
+        """Before a new penalty. In the Gram matrix a coefficient that stays zero costs nothing."""
+        self._from_rows = not self.whole
 
     def add(self, columns: Indices) -> None:
         """Add columns to the set."""
@@ -59,7 +61,12 @@ class GramWorkingSet:
         return self._members
 
     def refresh(self) -> None:
-        """Nothing to do: `descend` starts from a new gradient each time."""
+        """From now on, compute residual products from the rows.
+
+        From the Gram matrix they have rounding errors as large as those of the squared norms of the columns times the
+        coefficients, which can be much larger than the residual if columns nearly repeat each other.
+        """
+        self._from_rows = True
 
     def descend(self, *, l1: float, l2: float, target: float, max_passes: int) -> int:
         """Run passes until the duality gap over the set is at most the target; returns their number."""
@@ -72,10 +79,12 @@ class GramWorkingSet:
 
     def residual_products(self) -> ResidualProducts:
         """The inner products that the duality gap over all columns needs."""
-        if self.whole:
+        if not self._from_rows:
             correlations, yy = self._correlations(self.w), self.rows.yy
             fit = float(self.w @ self._c)
             return ResidualProducts(correlations, max(yy - fit - float(self.w @ correlations), 0.0), yy - fit)
+        if self.whole:
+            return self.rows.residual_products(self.rows.residual(self.w))
         active = np.flatnonzero(self.w[self._members])
         residual = self.rows.target - self.w[self._members[active]] @ self._columns[active]
         return self.rows.residual_products(residual)
