@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -44,9 +45,10 @@ class GPRegressor(RegressorCore):
         The parameters of a kernel object are used as they are with ``hyperparameters="fixed"``, and otherwise are one
         of the starting points of the search.
     mean : {"constant", "zero", "linear"}, default "constant"
-    noise : "learn", "heteroscedastic", float or array of shape (n_samples,), default "learn"
+    noise : "learn", "heteroscedastic", "student", float or array of shape (n_samples,), default "learn"
         The variance of an observation in the units of y²: learned, learned as a function of x (a second Gaussian
-        process on its logarithm, integrated variationally), known, or known for each row.
+        process on its logarithm, integrated variationally), known, or known for each row. "student" is Student-t noise
+        with learned scale and degrees of freedom, for a single column of y: outliers have little influence on f.
     tails : {"learn", "normal"}, default "learn"
         With a learned noise variance, the leave-one-out residuals tell whether new observations deviate from the
         process by a normal or by a Student-t distribution. "normal" assumes the former.
@@ -58,7 +60,7 @@ class GPRegressor(RegressorCore):
     hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
         "optimize" maximises the evidence. "integrate" averages predictions and evidence over up to 32 points around
         the maximum, by importance sampling from the Laplace approximation of the posterior. With more than 1500 rows,
-        where the posterior is narrow, and with heteroscedastic noise, it is the same as "optimize". "sample" draws
+        where the posterior is narrow, and with heteroscedastic or Student-t noise, it is the same as "optimize". "sample" draws
         from the posterior by NUTS and averages predictions over the draws (needs the extra ``mcmc``). Functions drawn
         by `paths`, and `suggest`, use the maximum only.
     hyperpriors : bool, default True
@@ -78,8 +80,9 @@ class GPRegressor(RegressorCore):
     ----------
     kernel_ : the fitted kernel, in the units of X and y (of standardised targets, where y has several columns)
     noise_variance_ : variance of an observation, the average where it varies
+    noise_df_ : degrees of freedom of the noise, infinite unless it is Student-t
     log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or "laplace" where it is
-        integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic noise; not available for
+        integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise; not available for
         sampled hyperparameters
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
@@ -202,6 +205,9 @@ class GPRegressor(RegressorCore):
         lines = self.kernel_.entries(self._feature_names())
         for j, variance in enumerate(np.atleast_1d(self.noise_variance_)):
             lines.append(("noise variance" if self._single else f"noise variance of y{j}", float(variance)))
+        if math.isfinite(self.noise_df_):
+            lines.append(("noise scale", float(np.sqrt(self.noise_levels_[0]) * self.scale_[0])))
+            lines.append(("noise degrees of freedom", self.noise_df_))
         names, values = map(list, zip(*lines, strict=True))
         bound = "at least " if self.evidence_method_ == "elbo" else ""
         return Table(
@@ -281,7 +287,8 @@ class GPRegressor(RegressorCore):
     def loo(self) -> Any:
         """The prediction of each training target from all the others, in closed form (Rasmussen & Williams 5.10–5.12).
 
-        The hyperparameters are those of all rows. A row of weight k, or repeated k times, is left out as a whole.
+        The hyperparameters are those of all rows, and with Student-t noise also the influence of each of the others. A
+        row of weight k, or repeated k times, is left out as a whole.
         Several columns of y give a list.
         """
         check_is_fitted(self)
@@ -296,7 +303,8 @@ class GPRegressor(RegressorCore):
         """Add rows at the same hyperparameters, by extending the Cholesky factor.
 
         Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row. A linear mean is
-        fitted again. Where the hyperparameters are integrated, their points stay and only their weights change.
+        fitted again, and with Student-t noise the influence of every row. Where the hyperparameters are integrated,
+        their points stay and only their weights change.
         """
         check_is_fitted(self)
         if self.known_noise_ is not None or self.noise_process_ is not None:
@@ -312,12 +320,20 @@ class GPRegressor(RegressorCore):
         seen = ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
         rows, given = rows[seen], given[seen]
         Y = (given.reshape(len(rows), -1) - self.center_) / self.scale_
+        self.train_index_ = np.append(self.train_index_, len(self.weight_) + np.arange(len(rows)))
         before, units = self._predictor().processes, self._table().in_units_of_y(0.0)
+        if math.isfinite(self.noise_df_):
+            self.X_train_, self.y_train_ = np.vstack([self.X_train_, rows]), np.concatenate([self.y_train_, given])
+            self.weight_ = np.append(self.weight_, np.ones(len(rows)))
+            self._held_predictor = self._held_objective = None
+            bound = self._keep_noise()
+            assert bound is not None
+            self.log_evidence_ = self._table().in_units_of_y(bound)
+            return self
         after = tuple(
             each.extended(rows, Y, float(noise)) for each, noise in zip(before, self.noise_levels_, strict=True)
         )
         process = after[0]
-        self.train_index_ = np.append(self.train_index_, len(self.weight_) + np.arange(len(rows)))
         self.X_train_, self.y_train_ = process.observations.X, np.concatenate([self.y_train_, given])
         self.weight_, self.train_noise_ = process.observations.weight, process.noise
         # Bayes' rule for the hyperparameters: each point predicted the new rows with some density.
