@@ -28,7 +28,7 @@ _NODES, _DEPTH = 161, 45.0
 # Normal components of the noise: the distance of two nodes, in ln w and in standard deviations of ln w, and the
 # probability of what is left to the wide intervals of the tail, which end at these distances.
 _SPACING, _TAIL = 0.6, 1e-6
-_TAIL_EDGES = np.array([0.0, 1.5, 3.5, 6.0, 9.0, 13.0, 18.0, 25.0, 40.0])
+_TAIL_EDGES = np.array([0.0, 1.5, 3.0, 4.5, 6.5, 8.5, 11.0, 14.0, 18.0, 24.0, 40.0])
 
 
 @dataclass(frozen=True)
