@@ -26,12 +26,12 @@ from credo.estimator import (
 )
 from credo.gp._data import targets
 from credo.gp._gaussian_process import GaussianProcess, process_base
-from credo.gp._heteroscedastic import HeteroscedasticObjective, NoiseProcess
+from credo.gp._heteroscedastic import BOUND_SUBSET, HeteroscedasticObjective, NoiseProcess
 from credo.gp._objective import GaussianObjective
 from credo.gp._observations import Process
 from credo.gp._predictor import Predictor
 from credo.gp._sampling import sample_hyperparameters
-from credo.gp._search import FEW
+from credo.gp._search import FEW, SUBSET
 from credo.gp._student import MIN_DF, StudentObjective
 from credo.gp._tails import Tails, fitted_tails
 from credo.gp._training import TrainingTable, known_noise
@@ -123,6 +123,10 @@ class RegressorCore(Regressor, GaussianProcess):
     def _learns_noise(self) -> bool:
         """Whether one noise variance for all rows is learned."""
         return isinstance(self.noise, str) and self.noise == "learn" and self.hyperparameters != "fixed"
+
+    def _n_subset(self) -> int:
+        """Rows of the subset on which a search starts: an evaluation of a bound costs several of the evidence."""
+        return BOUND_SUBSET if self._has_bound() and len(self.X_train_) > FEW else SUBSET
 
     def _has_bound(self) -> bool:
         """Whether there is a lower bound in place of the evidence."""

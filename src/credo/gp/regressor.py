@@ -172,7 +172,7 @@ class GPRegressor(RegressorCore):
         self._held_objective = self._held_predictor = None
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
-            curvature = self._learn(rng, from_data=self.standardize)
+            curvature = self._learn(rng, from_data=self.standardize, n_subset=self._n_subset())
             self.draws_, self.thetas_, self.theta_weights_ = None, self.theta_[None], np.ones(1)
             integrated = None
             if self.hyperparameters == "sample" and self.theta_names_:
