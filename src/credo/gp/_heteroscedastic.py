@@ -17,7 +17,7 @@ an ordinary evidence, ½[(λ − w/2)(λ − w/2)ᵀ − (K_g + Λ⁻¹)⁻¹], 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -107,6 +107,7 @@ class HeteroscedasticObjective(EvidenceObjective):
     """The bound on the evidence for a function's kernel, the kernel of the log noise and its level.
 
     `last` holds the sites at which the last evaluation ended, for warm starts; without it each starts from scratch.
+    `visited` are those of every vector of a search, so that the best needs no iterations from scratch.
     """
 
     kernel: Kernel
@@ -116,6 +117,7 @@ class HeteroscedasticObjective(EvidenceObjective):
     hyperpriors: bool = True
     tolerance: float = 1e-8
     last: dict[str, Array] | None = None
+    visited: dict[bytes, Array] = field(default_factory=dict)
 
     @cached_property
     def tree(self) -> ParameterTree:
@@ -135,7 +137,7 @@ class HeteroscedasticObjective(EvidenceObjective):
         return len(self.observations.Y)
 
     def subset(self, rows: NDArray[np.intp]) -> HeteroscedasticObjective:
-        return replace(self, observations=self.observations.subset(rows))
+        return replace(self, observations=self.observations.subset(rows), visited={})
 
     def with_warm_starts(self) -> HeteroscedasticObjective:
         return replace(self, last={})
@@ -164,7 +166,8 @@ class HeteroscedasticObjective(EvidenceObjective):
     def noise_at(self, vector: Array, method: str) -> tuple[Array, float, NoiseProcess]:
         """The noise variance of each row, the bound, and the distribution of the log noise at a vector."""
         noise_kernel, log_level = self._noise_parameters(vector)
-        found = self._maximum(self.kernel_at(vector), noise_kernel, log_level)
+        near = self.visited.get(vector.tobytes())
+        found = self._maximum(self.kernel_at(vector), noise_kernel, log_level, near)
         weights = found.precision - 0.5 * self.observations.count
         process = NoiseProcess(noise_kernel, log_level, self.observations.X, weights, found.precision, method)
         return found.process.noise, found.value, process
@@ -173,6 +176,8 @@ class HeteroscedasticObjective(EvidenceObjective):
         """The bound on ln p(y) of the standardised targets, and its gradient with respect to the vector."""
         noise_kernel, log_level = self._noise_parameters(vector)
         found = self._maximum(self.kernel_at(vector), noise_kernel, log_level)
+        if self.last is not None:
+            self.visited[vector.tobytes()] = found.precision
         if not gradient:
             return found.value, np.empty(0)
         by_level = (found.precision - 0.5 * self.observations.count).sum() / math.exp(log_level)
@@ -186,7 +191,9 @@ class HeteroscedasticObjective(EvidenceObjective):
         assert isinstance(own, ParameterTree) and isinstance(level, Parameter)
         return self.noise_kernel.with_tree(own), math.log(float(level.value))
 
-    def _maximum(self, kernel: Kernel, noise_kernel: Kernel, log_level: float) -> _Bound:
+    def _maximum(
+        self, kernel: Kernel, noise_kernel: Kernel, log_level: float, start: Array | None = None
+    ) -> _Bound:
         """The maximum of the bound over the sites, by steps that are halved until they increase it.
 
         Where noise dominates, s falls by ΛK_g for a step in λ, which would make the fixed-point iteration overshoot;
@@ -194,7 +201,8 @@ class HeteroscedasticObjective(EvidenceObjective):
         """
         prior = self.observations.representation.prior(noise_kernel)
         cold = 0.5 * self.observations.count
-        here = self._bound(kernel, prior, log_level, self.last["precision"] if self.last else cold)
+        start = self.last["precision"] if self.last else cold if start is None else start
+        here = self._bound(kernel, prior, log_level, start)
         if self.last and here.value < float(self.last["value"]) - _FAR:
             afresh = self._bound(kernel, prior, log_level, cold)
             here = afresh if afresh.value > here.value else here
