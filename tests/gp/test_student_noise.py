@@ -1,4 +1,4 @@
-"""Student-t noise: the bound is one, its gradient is right, outliers have little influence, and nothing else changes."""
+"""Student-t noise: the bound is one, its gradient is right, and outliers have little influence."""
 
 import math
 
@@ -83,13 +83,15 @@ def test_outliers_have_little_influence(outliers):
     assert model.log_evidence_ > normal.log_evidence_ + 20
     assert 2 < model.noise_df_ < 4
     other_X, other_y = table(400, seed=5)
-    assert credo.log_score(other_y, model.predict_dist(other_X)) > credo.log_score(other_y, normal.predict_dist(other_X))
+    assert credo.log_score(other_y, model.predict_dist(other_X)) > credo.log_score(
+        other_y, normal.predict_dist(other_X)
+    )
     latent = model.predict_dist(new, latent=True)
     assert np.mean(np.abs(latent.mean - truth) < 3 * latent.std) > 0.9
 
 
 def test_predictions_are_the_convolution_of_a_normal_and_a_student(outliers):
-    X, y, model = outliers
+    _, _, model = outliers
     rows = np.array([[0.3], [9.0]])
     latent, dist = model.predict_dist(rows, latent=True), model.predict_dist(rows)
     scale = math.sqrt(model.noise_levels_[0]) * model.scale_[0]

@@ -191,9 +191,7 @@ class HeteroscedasticObjective(EvidenceObjective):
         assert isinstance(own, ParameterTree) and isinstance(level, Parameter)
         return self.noise_kernel.with_tree(own), math.log(float(level.value))
 
-    def _maximum(
-        self, kernel: Kernel, noise_kernel: Kernel, log_level: float, start: Array | None = None
-    ) -> _Bound:
+    def _maximum(self, kernel: Kernel, noise_kernel: Kernel, log_level: float, start: Array | None = None) -> _Bound:
         """The maximum of the bound over the sites, by steps that are halved until they increase it.
 
         Where noise dominates, s falls by ΛK_g for a step in λ, which would make the fixed-point iteration overshoot;

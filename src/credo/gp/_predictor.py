@@ -32,8 +32,8 @@ class Predictor:
     """Processes for standardised targets, one for each point of the hyperparameters, and how y was standardised.
 
     `weights` are the weights of the processes, and `noise` the noise variance of a new observation for each, unless a
-    `noise_process` says how it varies; the squared scale of a Student-t distribution, where `noise_df` is finite. y = center + scale·(f + ε), for each column of y; `tails` are those
-    of the distribution of ε.
+    `noise_process` says how it varies; the squared scale of a Student-t distribution, where `noise_df` is finite.
+    y = center + scale·(f + ε), for each column of y; `tails` are those of the distribution of ε.
     """
 
     processes: tuple[Process, ...]

@@ -233,7 +233,7 @@ class RegressorCore(Regressor, GaussianProcess):
             )
 
     def _keep_noise(self) -> float | None:
-        """The noise, as fitted attributes; returns the lower bound that takes the place of the evidence, if there is one.
+        """The noise, as fitted attributes; returns the lower bound that takes the place of the evidence, or None.
 
         `noise_levels_` are average variances, or the squared scale of Student-t noise.
         """

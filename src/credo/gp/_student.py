@@ -2,9 +2,9 @@
 
     y = f(x) + ε,    ε ~ scale·t_df = N(0, scale²/w) with w ~ Gamma(df/2, df/2),    f ~ GP(m, k)
 
-The posterior is approximated by q(f) Π q(wᵢ) (Tipping & Lawrence, 2005). Given the expected squares e = E(y − f)², q(wᵢ)
-is a Gamma distribution and each row a normal observation of variance r = scale²/E w = (df·scale² + e)/(df + 1), so that
-q(f) is the exact posterior for these variances and the bound
+The posterior is approximated by q(f) Π q(wᵢ) (Tipping & Lawrence, 2005). Given the expected squares e = E(y − f)²,
+q(wᵢ) is a Gamma distribution and each row a normal observation of variance r = scale²/E w = (df·scale² + e)/(df + 1).
+So q(f) is the exact posterior for these variances, and the bound
 
     F = ln p(y | noise r) + Σ [h(e) + e/2r + ½ ln 2πr]
 
@@ -46,7 +46,7 @@ _TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class StudentObjective(EvidenceObjective):
-    """The bound on the evidence for a function's kernel, the squared scale (`level`) and degrees of freedom of the noise.
+    """The bound on the evidence for a function's kernel, and for scale² (`level`) and degrees of freedom of the noise.
 
     `last` holds the expected squares at which the last evaluation ended, for warm starts; without it each starts from
     scratch.
@@ -106,7 +106,9 @@ class StudentObjective(EvidenceObjective):
     def _maximum(self, kernel: Kernel, likelihood: StudentT) -> _Bound:
         """The maximum of the bound over the expected squares, by fixed-point iterations with Anderson mixing."""
         n, mixing = self.n_rows, Mixing(1.0)
-        here = self._bound(kernel, likelihood, np.full(n, likelihood.scale**2) if not self.last else self.last["squares"])
+        here = self._bound(
+            kernel, likelihood, np.full(n, likelihood.scale**2) if not self.last else self.last["squares"]
+        )
         floor = likelihood.df * likelihood.scale**2
         for _ in range(_MAX_STEPS):
             target = here.process.expected_squares()

@@ -36,8 +36,7 @@ def known_noise(noise: Any) -> float | Array | None:
     if isinstance(noise, str):
         if noise not in ("learn", "heteroscedastic", "student"):
             raise ValueError(
-                'noise must be "learn", "heteroscedastic", "student", a variance, or one for each row; '
-                f"got {noise!r}"
+                f'noise must be "learn", "heteroscedastic", "student", a variance, or one for each row; got {noise!r}'
             )
         return None
     if np.ndim(noise) == 0:

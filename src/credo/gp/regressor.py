@@ -60,16 +60,17 @@ class GPRegressor(RegressorCore):
     hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
         "optimize" maximises the evidence. "integrate" averages predictions and evidence over up to 32 points around
         the maximum, by importance sampling from the Laplace approximation of the posterior. With more than 1500 rows,
-        where the posterior is narrow, and with heteroscedastic or Student-t noise, it is the same as "optimize". "sample" draws
-        from the posterior by NUTS and averages predictions over the draws (needs the extra ``mcmc``). Functions drawn
-        by `paths`, and `suggest`, use the maximum only.
+        where the posterior is narrow, and with heteroscedastic or Student-t noise, it is the same as "optimize".
+        "sample" draws from the posterior by NUTS and averages predictions over the draws (needs the extra ``mcmc``).
+        Functions drawn by `paths`, and `suggest`, use the maximum only.
     hyperpriors : bool, default True
         Weak priors, which keep the noise from zero and length scales from infinity, and shrink the length scales of
         one kernel towards a common value while the rows are few. False is plain type-II maximum likelihood.
     method : {"auto", "exact"}, default "auto"
         How covariances are represented; currently both are exact.
     n_restarts : int, default 6
-        Number of additional random starting points. They are tried on a subset of at most 600 rows.
+        Number of additional random starting points. They are tried on a subset of at most 600 rows; with
+        heteroscedastic noise, for the kernel under constant noise, where that search starts.
     max_evaluations : int, default 200
         Limit on the evaluations of the log evidence on all rows. Where it is reached, `result_.converged` is False.
     n_draws : int, default 500
@@ -82,8 +83,8 @@ class GPRegressor(RegressorCore):
     noise_variance_ : variance of an observation, the average where it varies
     noise_df_ : degrees of freedom of the noise, infinite unless it is Student-t
     log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or "laplace" where it is
-        integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise; not available for
-        sampled hyperparameters
+        integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise; not
+        available for sampled hyperparameters
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
     relevance_trace_ : the same at each step of the search

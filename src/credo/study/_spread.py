@@ -51,7 +51,7 @@ def spread_varies(rows: Any, y: Array) -> bool:
 
 def _neighbours(X: Array) -> tuple[Index, Index]:
     """Pairs of a row and its nearest neighbour, each once."""
-    nearest = cKDTree(X).query(X, k=2)[1]
+    nearest = np.asarray(cKDTree(X).query(X, k=2)[1])
     # Of equal rows, the first that is found may be another one than the row itself.
     own = np.arange(len(X))
     other = np.where(nearest[:, 0] == own, nearest[:, 1], nearest[:, 0])
