@@ -11,6 +11,7 @@ from credo.gp import GPRegressor
 from credo.inference import Dense, vi
 from credo.kernels import RBF
 from credo.likelihoods import StudentT
+from credo.notices import collected
 
 
 def table(n=100, seed=0, share=0.1):
@@ -170,3 +171,31 @@ def test_what_isn_t_offered_is_said():
         GPRegressor(noise="student").fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match='hyperparameters="sample" needs'):
         GPRegressor(noise="student", hyperparameters="sample").fit(X, y)
+
+
+def test_a_single_gross_outlier_changes_nothing_but_the_noise():
+    X, y = table(30, share=0.0)
+    model = GPRegressor(noise="student", n_restarts=0).fit(X, np.where(np.arange(30) == 7, 1e7, y))
+    np.testing.assert_allclose(model.predict(X), np.sin(2 * X[:, 0]), atol=0.3)
+
+
+@pytest.mark.parametrize("noise", ["student", "heteroscedastic"])
+@pytest.mark.parametrize("rows", ["constant", "three", "copies", "weights", "large"])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_extreme_tables_give_finite_predictions(noise, rows):
+    X, y = table(20)
+    weight = 10.0 ** np.tile([-8, 8], 10) if rows == "weights" else None
+    if rows == "constant":
+        y = np.full(20, 3.0)
+    elif rows == "three":
+        X, y = X[:3], y[:3]
+    elif rows == "copies":
+        X, y = np.repeat(X[:6], 3, axis=0), np.repeat(y[:6], 3)
+    elif rows == "large":
+        X, y = 1e8 * X, 1e8 * y + 1e9
+    with collected():
+        model = GPRegressor(noise=noise, n_restarts=0, max_evaluations=10, random_state=0).fit(X, y, weight)
+    dist = model.predict_dist(X)
+    lower, upper = dist.interval(0.95)
+    assert np.isfinite(model.log_evidence_) and np.isfinite(dist.log_prob(y)).all()
+    assert (lower <= dist.mean).all() and (dist.mean <= upper).all()

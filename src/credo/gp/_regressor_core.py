@@ -231,6 +231,11 @@ class RegressorCore(Regressor, GaussianProcess):
                 noise_known=known_noise(self.noise) is not None,
                 several=not self._single,
             )
+            if math.isfinite(self.noise_df_):
+                # Outliers don't change how y is standardised.
+                self.evidence_base_ = self.evidence_base_.replace("mean of y", "median of y").replace(
+                    "variance of y", "interquartile range of y"
+                )
 
     def _keep_noise(self) -> float | None:
         """The noise, as fitted attributes; returns the lower bound that takes the place of the evidence, or None.

@@ -42,6 +42,8 @@ _FIRST_EXCESS, _EXCESS_WIDTH = 6.0, 1.5
 _MAX_STEPS = 100
 # Largest relative change of a site's variance, at convergence; the bound's error is of second order.
 _TOLERANCE = 1e-5
+# The largest expected square, in units of df·scale²: rows that weigh less than one observation don't limit it.
+_LARGEST = 1e16
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,13 @@ class StudentObjective(EvidenceObjective):
         )
         floor = likelihood.df * likelihood.scale**2
         for _ in range(_MAX_STEPS):
-            target = here.process.expected_squares()
+            target = np.minimum(here.process.expected_squares(), _LARGEST * floor)
             logs = np.log(here.squares + floor)
             step = np.log(target + floor) - logs
             if np.abs(step).max() <= _TOLERANCE:
                 break
             mixed = np.exp(np.clip(mixing.step(logs, step), logs - 3.0, logs + 3.0)) - floor
-            ahead = self._bound(kernel, likelihood, np.maximum(mixed, 0.0))
+            ahead = self._bound(kernel, likelihood, np.clip(mixed, 0.0, _LARGEST * floor))
             if ahead.value < here.value:
                 # The plain iteration never decreases the bound.
                 mixing.forget()

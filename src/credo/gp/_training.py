@@ -16,6 +16,7 @@ from credo.gp._data import (
     Merged,
     center_and_scale,
     distinct,
+    median_and_spread,
     merged,
     refuse_contradictions,
     rounding_variance,
@@ -77,7 +78,10 @@ class TrainingTable:
         if isinstance(known, float) and known == 0.0:
             refuse_contradictions(rows)
         n_targets = Y.shape[1]
-        center, scale = center_and_scale(Y, weight) if standardize else (np.zeros(n_targets), np.ones(n_targets))
+        center, scale = np.zeros(n_targets), np.ones(n_targets)
+        if standardize:
+            robust = isinstance(noise, str) and noise == "student"
+            center, scale = (median_and_spread if robust else center_and_scale)(Y, weight)
         if known is not None:
             # One variance in the units of y² must be one for standardised targets as well.
             scale = np.full(n_targets, np.sqrt(np.mean(scale**2)))

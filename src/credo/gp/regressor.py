@@ -53,10 +53,10 @@ class GPRegressor(RegressorCore):
         With a learned noise variance, the leave-one-out residuals tell whether new observations deviate from the
         process by a normal or by a Student-t distribution. "normal" assumes the former.
     standardize : bool, default True
-        Standardise y to mean 0 and variance 1; a given kernel's variance is in these units. The search starts from
-        length scales proportional to the standard deviation of each column. Fitted attributes (`kernel_`,
-        `noise_variance_`, `log_evidence_`) are in the units of y. False uses y as it is, and starts from the given
-        kernel.
+        Standardise y to mean 0 and variance 1 (by median and quartiles, for Student-t noise); a given kernel's variance
+        is in these units. The search starts from length scales proportional to the standard deviation of each column.
+        Fitted attributes (`kernel_`, `noise_variance_`, `log_evidence_`) are in the units of y. False uses y as it is,
+        and starts from the given kernel.
     hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
         "optimize" maximises the evidence. "integrate" averages predictions and evidence over up to 32 points around
         the maximum, by importance sampling from the Laplace approximation of the posterior. With more than 1500 rows,
@@ -143,7 +143,7 @@ class GPRegressor(RegressorCore):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        tags.target_tags.multi_output = not (isinstance(self.noise, str) and self.noise == "student")
         return tags
 
     def fit(
