@@ -82,6 +82,13 @@ def test_more_columns_than_the_training_rows_have(width, tmp_path):
                 forged(model, tmp_path, n_features_in_=width)
 
 
+@pytest.mark.parametrize(("noise", "df"), [("student", 2.0), ("student", -1.0), ("learn", 4.0)])
+def test_degrees_of_freedom_that_the_noise_can_t_have(noise, df, tmp_path):
+    model = GPRegressor(RBF(1.0), noise=noise, hyperparameters="fixed").fit(X[:, :1], y)
+    with pytest.raises(ModelFileError, match="noise_df_ must be more than 2"):
+        forged(model, tmp_path, noise_df_=df)
+
+
 @pytest.mark.parametrize("name", ["last_", "average_"])
 @pytest.mark.parametrize("length", [1, 2, 4, 100])
 def test_weights_that_compiled_updates_would_write_beyond(name, length, tmp_path):

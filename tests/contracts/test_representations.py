@@ -97,6 +97,9 @@ def test_gradient_is_that_of_the_evidence(name, kernel, basis):
         step = 1e-5 * np.eye(N)[i]
         difference = (value(noise=NOISE + step) - value(noise=NOISE - step)) / 2e-5
         assert gradient.by_noise[i] == pytest.approx(difference, rel=1e-5, abs=1e-5)
+    alone = representation.prior(kernel).observe(Y, NOISE, basis)
+    by_noise = 0.5 * ((alone.alpha**2).sum(axis=1) - Y.shape[1] * alone.precision_diagonal())
+    np.testing.assert_allclose(by_noise, gradient.by_noise, rtol=1e-7, atol=1e-9)
     # A gradient may use up the factor; what is asked afterwards is the same.
     for earlier, later in zip(before, posterior.latent(NEW), strict=True):
         np.testing.assert_allclose(later, earlier, rtol=1e-9, atol=1e-12)

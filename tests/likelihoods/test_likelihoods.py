@@ -5,9 +5,9 @@ import pytest
 from scipy import integrate, stats
 
 from credo import GPClassifier
-from credo.likelihoods import Bernoulli, Gaussian, Tempered
+from credo.likelihoods import Bernoulli, Gaussian, StudentT, Tempered
 
-EXAMPLES = [Gaussian(0.7), Bernoulli("logit"), Bernoulli("probit")]
+EXAMPLES = [Gaussian(0.7), StudentT(0.7, 3.0), StudentT(0.4, 40.0), Bernoulli("logit"), Bernoulli("probit")]
 TEMPERED = [Tempered(Bernoulli("probit"), np.array([0.3])), Tempered(Gaussian(0.7), np.array([0.3]))]
 each = pytest.mark.parametrize("likelihood", EXAMPLES, ids=str)
 
@@ -19,8 +19,12 @@ def outcomes(likelihood):
 @each
 def test_it_sums_to_one(likelihood):
     f = np.array([-30.0, -1.0, 0.0, 2.0, 40.0])
-    if isinstance(likelihood, Gaussian):
-        total = [integrate.quad(lambda y, f=f: float(np.exp(likelihood.log_prob(y, f))), f - 20, f + 20)[0] for f in f]
+    if isinstance(likelihood, Gaussian | StudentT):
+        total = [
+            sum(integrate.quad(lambda y, f=f: float(np.exp(likelihood.log_prob(y, f))), *part)[0] for part in parts)
+            for f in f
+            for parts in [[(-np.inf, f - 2), (f - 2, f + 2), (f + 2, np.inf)]]
+        ]
     else:
         total = sum(np.exp(likelihood.log_prob(y, f)) for y in (-1.0, 1.0))
     np.testing.assert_allclose(total, 1.0, rtol=1e-7)
@@ -166,3 +170,43 @@ def test_a_classifier_with_weights_of_thirteen_orders_of_magnitude():
     y = X[:, 0] + 0.5 * rng.normal(size=40) > 0
     model = GPClassifier(n_restarts=0, max_evaluations=4).fit(X, y, sample_weight=10 ** rng.uniform(-8, 4.7, 40))
     assert np.isfinite(model.log_evidence_) and np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("df", [2.05, 3.0, 8.0, 100.0, 1e6])
+def test_the_components_of_student_noise_are_those_of_its_distribution(df):
+    weights, variances = StudentT(0.7, df).components()
+    law, std = stats.t(df, scale=0.7), np.sqrt(variances)
+    assert weights @ variances == pytest.approx(law.var(), rel=1e-9)
+    assert len(weights) < 50
+    for y in 0.7 * np.array([0.0, 1.0, 4.0]):
+        assert np.log(weights @ stats.norm(0, std).pdf(y)) == pytest.approx(law.logpdf(y), abs=1e-4)
+        assert weights @ stats.norm(0, std).sf(y) == pytest.approx(law.sf(y), rel=1e-3)
+    if df < 5:
+        # The tail falls like a power, not like that of a normal distribution.
+        assert np.log(weights @ stats.norm(0, std).pdf(1e3)) == pytest.approx(law.logpdf(1e3), abs=0.5)
+
+
+@pytest.mark.parametrize(("df", "y", "var"), [(2.1, 1e4, 25.0), (4.0, 30.0, 1e-6), (1e4, 3.0, 0.3), (200.0, 30.0, 0.3)])
+def test_tilted_moments_of_student_noise_far_from_the_target(df, y, var):
+    """By a grid around both peaks of the integrand, and between them."""
+    log_z, slope, curvature = (part[0] for part in StudentT(0.7, df).tilted(*(np.array([v]) for v in (y, -0.5, var))))
+    a, std = np.linspace(-12, 12, 20_001), np.sqrt(var)
+    f = np.unique(np.concatenate([-0.5 + std * a, y + 2 * a, np.linspace(-1.5, y + 1, 20_001)]))
+    logs = stats.t(df, scale=0.7).logpdf(y - f) + stats.norm(-0.5, std).logpdf(f)
+    p = np.exp(logs - logs.max())
+    total = np.trapezoid(p, f)
+    mean = np.trapezoid(p * (f + 0.5), f) / total
+    ratio = np.trapezoid(p * (f + 0.5 - mean) ** 2, f) / total / var
+    assert log_z == pytest.approx(logs.max() + np.log(total), rel=1e-6)
+    assert slope == pytest.approx(mean / var, rel=1e-4)
+    assert 1 + curvature * var == pytest.approx(ratio, rel=1e-4)
+
+
+def test_student_noise_s_derivatives_by_its_parameters():
+    squares, h = np.array([0.0, 0.3, 50.0]), 1e-5
+    by_variance, by_df = StudentT(0.7, 5.0).by_parameters(squares)
+    scales = [np.sqrt(0.49 + s * h) for s in (1, -1)]
+    ahead, behind = (StudentT(scale, 5.0).at_squares(squares) for scale in scales)
+    np.testing.assert_allclose(by_variance, (ahead - behind) / (2 * h), rtol=1e-6)
+    ahead, behind = (StudentT(0.7, 5.0 + s * h).at_squares(squares) for s in (1, -1))
+    np.testing.assert_allclose(by_df, (ahead - behind) / (2 * h), rtol=1e-6)

@@ -21,7 +21,10 @@ def estimators(models, size, transformation="identity"):
     return {card.name: card.make(size) for card in cards if card.name != "baseline"}, notes
 
 
-@pytest.mark.parametrize(("classes", "every"), [(0, set(REGRESSORS) - {"gp-time", "lms"}), (2, set(CLASSIFIERS))])
+@pytest.mark.parametrize(
+    ("classes", "every"),
+    [(0, set(REGRESSORS) - {"gp-time", "gp-heteroscedastic", "lms"}), (2, set(CLASSIFIERS))],
+)
 def test_all_models_suit_a_small_table(classes, every):
     chosen, notes = estimators(None, Size(442, 10, classes=classes))
     assert set(chosen) == every
@@ -81,6 +84,15 @@ def test_the_process_in_time_is_for_tables_in_the_order_of_time():
         estimators(("gp-time",), Size(120, 2))
     in_time = Size(120, 2, times=Times(0, 3650.0, 30.0, (365.25,)))
     assert "gp-time" in estimators(None, in_time)[0]
+
+
+def test_varying_noise_is_for_tables_whose_spread_varies_unless_it_is_named():
+    assert "gp-heteroscedastic" not in estimators(None, Size(120, 2))[0]
+    chosen, notes = estimators(None, Size(120, 2, spread_varies=True), "log")
+    assert "gp-heteroscedastic" in chosen and "gp-heteroscedastic-log" not in chosen and notes == []
+    assert estimators(("gp-heteroscedastic",), Size(120, 2))[0]["gp-heteroscedastic"].noise == "heteroscedastic"
+    with pytest.raises(ValueError, match="200 length scales of the noise are too many for 300 rows"):
+        estimators(("gp-heteroscedastic",), Size(300, 200))
 
 
 @pytest.mark.parametrize("name", [name for name in REGRESSORS if name != "gp-time"])

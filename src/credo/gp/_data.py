@@ -18,6 +18,8 @@ Index = NDArray[np.intp]
 
 # Columns whose variation, or distance from a combination of others, is below this share of their size are left out.
 _FLAT = 1e-10
+# The interquartile range of a normal distribution, in standard deviations.
+_QUARTILES = 1.349
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,19 @@ def center_and_scale(Y: Array, weight: Array) -> tuple[Array, Array]:
         scale = math.sqrt(float(np.average((column[seen] - center) ** 2, weights=weight[seen])))
         centers[j] = center
         scales[j] = scale if scale > 1e-12 * abs(center) and scale > 0 else max(abs(center), 1.0)
+    return centers, scales
+
+
+def median_and_spread(Y: Array, weight: Array) -> tuple[Array, Array]:
+    """As `center_and_scale`, but median and interquartile range of a normal distribution: outliers change neither."""
+    centers, scales = center_and_scale(Y, weight)
+    for j, column in enumerate(Y.T):
+        seen = np.flatnonzero(~np.isnan(column))
+        order = seen[np.argsort(column[seen], kind="stable")]
+        share = np.cumsum(weight[order]) / weight[order].sum()
+        low, middle, high = column[order[np.searchsorted(share, [0.25, 0.5, 0.75])]]
+        if high - low > 1e-12 * abs(middle):
+            centers[j], scales[j] = middle, (high - low) / _QUARTILES
     return centers, scales
 
 

@@ -17,25 +17,33 @@ an ordinary evidence, ½[(λ − w/2)(λ − w/2)ᵀ − (K_g + Λ⁻¹)⁻¹], 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import check_positive, check_shapes, choice
 from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
-from credo.gp._objective import EvidenceObjective
-from credo.gp._observations import Observations
-from credo.inference import REPRESENTATIONS, Gradient, LatentPrior, SitePosterior, representation
+from credo.gp._objective import EvidenceObjective, GaussianObjective
+from credo.gp._observations import Observations, Process
+from credo.inference import REPRESENTATIONS, LatentPrior, SitePosterior, representation
+from credo.inference._mixing import Mixing
 from credo.kernels import Kernel
+from credo.learning.hyperparameters import maximize, search
+from credo.linalg import one_blas_thread
 from credo.params import Parameter, ParameterTree
 
 Array = NDArray[np.float64]
 
 _MAX_STEPS = 50
-# Largest step relative to the sites' precisions, at convergence.
-_TOLERANCE = 1e-6
+# The bound is at its maximum when a step would gain less than this many nats.
+_GAIN, _SEARCH_GAIN = 1e-6, 1e-7
+_SHORTEST = 1e-6
+# After a decrease by as many nats, the sites of the last evaluation may be worse than none.
+_FAR = 10.0
+# Rows of the subset on which starts are tried, and the evaluations of each, for constant noise and for this.
+BOUND_SUBSET, _TRIAL, _SHORT_TRIAL = 250, 40, 12
 # Log variances of standardised targets are limited to ± this.
 MAX_LOG_VARIANCE = 60.0
 
@@ -80,18 +88,18 @@ class _Bound:
     """The bound F and its parts, for one vector of site precisions."""
 
     log_noise: SitePosterior
+    process: Process
     value: float
-    noise: Array
-    gradient: Gradient
 
     @property
     def precision(self) -> Array:
         return self.log_noise.precision
 
-    @property
-    def by_log_noise(self) -> Array:
-        """s = ∂ ln p/∂ ln r."""
-        return self.gradient.by_noise * self.noise
+    @cached_property
+    def gap(self) -> Array:
+        """s + w/2 − λ, with s = ∂ ln p/∂ ln r."""
+        process = self.process
+        return process.by_noise() * process.noise + 0.5 * process.observations.count - self.precision
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,7 @@ class HeteroscedasticObjective(EvidenceObjective):
     """The bound on the evidence for a function's kernel, the kernel of the log noise and its level.
 
     `last` holds the sites at which the last evaluation ended, for warm starts; without it each starts from scratch.
+    `visited` are those of every vector of a search, so that the best needs no iterations from scratch.
     """
 
     kernel: Kernel
@@ -108,6 +117,7 @@ class HeteroscedasticObjective(EvidenceObjective):
     hyperpriors: bool = True
     tolerance: float = 1e-8
     last: dict[str, Array] | None = None
+    visited: dict[bytes, Array] = field(default_factory=dict)
 
     @cached_property
     def tree(self) -> ParameterTree:
@@ -127,27 +137,52 @@ class HeteroscedasticObjective(EvidenceObjective):
         return len(self.observations.Y)
 
     def subset(self, rows: NDArray[np.intp]) -> HeteroscedasticObjective:
-        return replace(self, observations=self.observations.subset(rows))
+        return replace(self, observations=self.observations.subset(rows), visited={})
 
     def with_warm_starts(self) -> HeteroscedasticObjective:
         return replace(self, last={})
 
+    def starts(self, first: Array, n_restarts: int, rng: np.random.Generator) -> list[Array]:
+        """The better of two after a short run on few rows: from the first, and from the best kernel for constant noise.
+
+        The random starts are those of the search for that kernel, which costs a fraction of one over the bound.
+        """
+        n, n_kernel = self.n_rows, len(self.kernel.names)
+        some = self if n <= BOUND_SUBSET else self.subset(np.sort(rng.permutation(n)[:BOUND_SUBSET]))
+        constant = GaussianObjective(
+            self.kernel, some.observations, noise=self.level, learns_noise=True, extra=np.zeros(some.n_rows),
+            hyperpriors=self.hyperpriors,
+        )  # fmt: skip
+        begins = constant.starts(first[: n_kernel + 1], n_restarts, rng)
+        found = search(lambda: constant, begins, tolerance=1e-6, max_evaluations=_TRIAL, small=True).best.vector
+        trial = partial(maximize, tolerance=1e-6, max_evaluations=_SHORT_TRIAL)
+        with one_blas_thread():
+            ends = [
+                trial(some.with_warm_starts(), start)
+                for start in (first, np.concatenate([found, first[n_kernel + 1 :]]))
+            ]
+        return [max(ends, key=lambda end: end.value).vector]
+
     def noise_at(self, vector: Array, method: str) -> tuple[Array, float, NoiseProcess]:
         """The noise variance of each row, the bound, and the distribution of the log noise at a vector."""
         noise_kernel, log_level = self._noise_parameters(vector)
-        found = self._maximum(self.kernel_at(vector), noise_kernel, log_level)
+        near = self.visited.get(vector.tobytes())
+        found = self._maximum(self.kernel_at(vector), noise_kernel, log_level, near)
         weights = found.precision - 0.5 * self.observations.count
         process = NoiseProcess(noise_kernel, log_level, self.observations.X, weights, found.precision, method)
-        return found.noise, found.value, process
+        return found.process.noise, found.value, process
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
         """The bound on ln p(y) of the standardised targets, and its gradient with respect to the vector."""
         noise_kernel, log_level = self._noise_parameters(vector)
         found = self._maximum(self.kernel_at(vector), noise_kernel, log_level)
+        if self.last is not None:
+            self.visited[vector.tobytes()] = found.precision
         if not gradient:
             return found.value, np.empty(0)
         by_level = (found.precision - 0.5 * self.observations.count).sum() / math.exp(log_level)
-        natural = np.concatenate([found.gradient.by_kernel, [by_level], found.log_noise.gradient().by_kernel])
+        by_kernels = found.process.gradient().by_kernel, found.log_noise.gradient().by_kernel
+        natural = np.concatenate([by_kernels[0], [by_level], by_kernels[1]])
         return found.value, natural * self.tree.derivative(vector)
 
     def _noise_parameters(self, vector: Array) -> tuple[Kernel, float]:
@@ -156,33 +191,36 @@ class HeteroscedasticObjective(EvidenceObjective):
         assert isinstance(own, ParameterTree) and isinstance(level, Parameter)
         return self.noise_kernel.with_tree(own), math.log(float(level.value))
 
-    def _maximum(self, kernel: Kernel, noise_kernel: Kernel, log_level: float) -> _Bound:
+    def _maximum(self, kernel: Kernel, noise_kernel: Kernel, log_level: float, start: Array | None = None) -> _Bound:
         """The maximum of the bound over the sites, by steps that are halved until they increase it.
 
         Where noise dominates, s falls by ΛK_g for a step in λ, which would make the fixed-point iteration overshoot;
         (I + ΛK_g)⁻¹(s + w/2 − λ) is Newton's step for it.
         """
         prior = self.observations.representation.prior(noise_kernel)
-        half_count = 0.5 * self.observations.count
-        here = self._bound(kernel, prior, log_level, half_count)
-        if self.last:
-            warm = self._bound(kernel, prior, log_level, self.last["precision"])
-            here = warm if warm.value > here.value else here
-        size = 1.0
+        cold = 0.5 * self.observations.count
+        start = self.last["precision"] if self.last else cold if start is None else start
+        here = self._bound(kernel, prior, log_level, start)
+        if self.last and here.value < float(self.last["value"]) - _FAR:
+            afresh = self._bound(kernel, prior, log_level, cold)
+            here = afresh if afresh.value > here.value else here
+        size, mixing, n_mixed, enough = 1.0, Mixing(1.0), 0, _GAIN if self.last is None else _SEARCH_GAIN * self.n_rows
         for _ in range(_MAX_STEPS):
-            gap = here.by_log_noise + half_count - here.precision
-            if np.abs(gap).max() <= _TOLERANCE * (1.0 + here.precision.max()):
+            step = here.log_noise.weights(here.gap)
+            # The gain of a whole step, up to a factor of about two.
+            if abs(float(here.gap @ prior.multiply(step))) <= enough or size < _SHORTEST:
                 break
-            step = here.log_noise.weights(gap)
-            ahead = self._bound(kernel, prior, log_level, np.maximum(here.precision + size * step, 1e-12))
+            proposal = mixing.step(here.precision, step) if size == 1.0 else here.precision + size * step
+            n_mixed = n_mixed + 1 if size == 1.0 else 0
+            ahead = self._bound(kernel, prior, log_level, np.maximum(proposal, 1e-12))
             if ahead.value >= here.value - 1e-9 * abs(here.value):
-                here, size = ahead, min(1.0, 1.5 * size)
-            elif size < 1e-6:
-                break
-            else:
-                size *= 0.5
+                here, size = ahead, min(1.0, 2.0 * size)
+                continue
+            mixing.forget()
+            # Without earlier steps to mix, the next one is a plain step from here.
+            size, n_mixed = size if n_mixed > 1 else 0.5 * size, 0
         if self.last is not None:
-            self.last["precision"] = here.precision
+            self.last.update(precision=here.precision, value=np.array(here.value))
         return here
 
     def _bound(self, kernel: Kernel, prior: LatentPrior, log_level: float, precision: Array) -> _Bound:
@@ -190,7 +228,6 @@ class HeteroscedasticObjective(EvidenceObjective):
         log_noise = _sites(prior, precision - 0.5 * count, precision)
         logs = log_level + log_noise.mean - 0.5 * log_noise.variance
         noise = np.exp(np.clip(logs, -MAX_LOG_VARIANCE, MAX_LOG_VARIANCE))
-        value, gradient = self.observations.evidence(kernel, noise)
-        assert gradient is not None
-        bound = value - 0.25 * float(count @ log_noise.variance) - log_noise.divergence
-        return _Bound(log_noise, bound, noise, gradient)
+        process = self.observations.condition(kernel, noise)
+        bound = process.log_evidence - 0.25 * float(count @ log_noise.variance) - log_noise.divergence
+        return _Bound(log_noise, process, bound)

@@ -54,6 +54,10 @@ class EvidenceObjective(ABC):
     def subset(self, rows: NDArray[np.intp]) -> Self:
         """The same objective on some of the rows."""
 
+    def starts(self, first: Array, n_restarts: int, rng: np.random.Generator) -> list[Array]:
+        """Where a search starts: the first, and others around it."""
+        return [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
+
     def with_warm_starts(self) -> Self:
         """The same for one run of an optimizer: an evaluation may start from the sites of the last one."""
         return self

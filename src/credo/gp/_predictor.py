@@ -15,6 +15,7 @@ from credo.gp._heteroscedastic import MAX_LOG_VARIANCE, NoiseProcess
 from credo.gp._observations import Process
 from credo.gp._tails import Tails
 from credo.kernels._draws import draws
+from credo.likelihoods import StudentT
 
 Array = NDArray[np.float64]
 
@@ -31,14 +32,15 @@ class Predictor:
     """Processes for standardised targets, one for each point of the hyperparameters, and how y was standardised.
 
     `weights` are the weights of the processes, and `noise` the noise variance of a new observation for each, unless a
-    `noise_process` says how it varies. y = center + scale·(f + ε), for each column of y; `tails` are those
-    of the distribution of ε.
+    `noise_process` says how it varies; the squared scale of a Student-t distribution, where `noise_df` is finite.
+    y = center + scale·(f + ε), for each column of y; `tails` are those of the distribution of ε.
     """
 
     processes: tuple[Process, ...]
     weights: Array
     noise: Array
     noise_process: NoiseProcess | None
+    noise_df: float
     center: Array
     scale: Array
     tails: tuple[Tails, ...]
@@ -85,12 +87,21 @@ class Predictor:
     def left_out(self, index: NDArray[np.intp]) -> list[Distribution]:
         """The prediction of each training target from all the others, for the rows that `index` lists."""
         found = [process.left_out() for process in self.processes]
+        components = [(1.0, 0.0)]
+        if math.isfinite(self.noise_df):
+            # The noise of a left-out target isn't that of its site.
+            process, (mean, variance) = self.processes[0], found[0]
+            own = (process.noise / process.observations.weight)[:, None]
+            found, components = [(mean, np.maximum(variance - own, 0.0))], self._noise(process.observations.X, 0)
         dists: list[Distribution] = []
+        weights = np.outer(self.weights, [weight for weight, _ in components]).ravel()
         for j in self.targets:
             parts = [
-                self._in_units_of_y(mean[:, j], variance[:, j], j, self.tails[j])[index] for mean, variance in found
+                self._in_units_of_y(mean[:, j], variance[:, j] + noise, j, self.tails[j])[index]
+                for mean, variance in found
+                for _, noise in components
             ]
-            dists.append(_mixed(parts, self.weights))
+            dists.append(_mixed(parts, weights))
         return dists
 
     def noise_variance(self, rows: Array) -> Array:
@@ -141,6 +152,9 @@ class Predictor:
 
     def _noise(self, rows: Array, k: int) -> list[tuple[float, Any]]:
         """Weights and values of a new observation's noise variance, for point k of the hyperparameters."""
+        if math.isfinite(self.noise_df):
+            weights, variances = StudentT(math.sqrt(self.noise[k]), self.noise_df).components()
+            return list(zip(weights, variances, strict=True))
         if self.noise_process is None:
             return [(1.0, float(self.noise[k]))]
         mean, variance = self.noise_process.log_variance(rows)

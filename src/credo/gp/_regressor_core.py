@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import DataConversionWarning
 
+from credo.distributions._student_t import t_variance
 from credo.estimator import (
     INTEGRATED,
     MAXIMISED,
@@ -24,12 +27,13 @@ from credo.estimator import (
 )
 from credo.gp._data import targets
 from credo.gp._gaussian_process import GaussianProcess, process_base
-from credo.gp._heteroscedastic import HeteroscedasticObjective, NoiseProcess
+from credo.gp._heteroscedastic import BOUND_SUBSET, HeteroscedasticObjective, NoiseProcess
 from credo.gp._objective import GaussianObjective
 from credo.gp._observations import Process
 from credo.gp._predictor import Predictor
 from credo.gp._sampling import sample_hyperparameters
-from credo.gp._search import FEW
+from credo.gp._search import FEW, SUBSET
+from credo.gp._student import MIN_DF, StudentObjective
 from credo.gp._tails import Tails, fitted_tails
 from credo.gp._training import TrainingTable, known_noise
 from credo.inference import REPRESENTATIONS
@@ -70,6 +74,7 @@ class RegressorCore(Regressor, GaussianProcess):
     known_noise_: Array | None
     noise_levels_: Array
     noise_process_: NoiseProcess | None
+    noise_df_: float
     center_: Array
     scale_: Array
     draws_: Draws | None
@@ -100,6 +105,10 @@ class RegressorCore(Regressor, GaussianProcess):
             raise ValueError("tails_ must have more than two degrees of freedom and a positive scale for each target")
         if abs(self.theta_weights_.sum() - 1.0) > 1e-6:
             raise ValueError("theta_weights_ must sum to one")
+        if not self.noise_df_ > MIN_DF or math.isfinite(self.noise_df_) != self._is_student():
+            raise ValueError(
+                f'noise_df_ must be more than {MIN_DF:g}, and finite with noise="student" only; it is {self.noise_df_}'
+            )
         if self.noise_process_ is not None and self.noise_process_.X.shape[1] != self.n_features_in_:
             raise ValueError("noise_process_ belongs to another table")
         # The objective is made again from these.
@@ -111,15 +120,23 @@ class RegressorCore(Regressor, GaussianProcess):
         choice("tails", self.tails, ("learn", "normal"))
         choice("method", self.method, ("auto", *REPRESENTATIONS))
         known_noise(self.noise)
-        if self.hyperparameters == "sample" and self._is_heteroscedastic():
+        if self.hyperparameters == "sample" and self._has_bound():
             raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
 
     def _learns_noise(self) -> bool:
         """Whether one noise variance for all rows is learned."""
         return isinstance(self.noise, str) and self.noise == "learn" and self.hyperparameters != "fixed"
 
-    def _is_heteroscedastic(self) -> bool:
-        return isinstance(self.noise, str) and self.noise == "heteroscedastic"
+    def _n_subset(self) -> int:
+        """Rows of the subset on which a search starts: an evaluation of a bound costs several of the evidence."""
+        return BOUND_SUBSET if self._has_bound() and len(self.X_train_) > FEW else SUBSET
+
+    def _is_student(self) -> bool:
+        return isinstance(self.noise, str) and self.noise == "student"
+
+    def _has_bound(self) -> bool:
+        """Whether there is a lower bound in place of the evidence."""
+        return isinstance(self.noise, str) and self.noise in ("heteroscedastic", "student")
 
     def _keep_table(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         """The training table, as fitted attributes."""
@@ -130,6 +147,13 @@ class RegressorCore(Regressor, GaussianProcess):
             self._refuse_words(y)
             raise
         self._refuse_extremes(given)
+        if self._is_student() and given.ndim == 2:
+            if given.shape[1] > 1:
+                raise ValueError(
+                    f'noise="student" needs a single target, and y has {given.shape[1]} columns: fit a model for each'
+                )
+            warn("A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=4)
+            given = given[:, 0]
         weight = np.ones(len(rows)) if sample_weight is None else self._weights(sample_weight, rows)
         table, self.train_index_ = TrainingTable.of(
             rows, given, weight, self.noise, standardize=self.standardize, mean=self.mean, method=self.method
@@ -148,9 +172,11 @@ class RegressorCore(Regressor, GaussianProcess):
         """Whether y has one column."""
         return self.y_train_.ndim == 1
 
-    def _make_objective(self) -> GaussianObjective | HeteroscedasticObjective:
+    def _make_objective(self) -> GaussianObjective | HeteroscedasticObjective | StudentObjective:
         kernel, table = self._first_kernel(), self._table()
-        if self._is_heteroscedastic():
+        if self._is_student():
+            return table.student_objective(kernel, hyperpriors=self.hyperpriors)
+        if self._has_bound():
             noise_kernel = self._named_kernel("rbf")
             return table.heteroscedastic_objective(kernel, noise_kernel, hyperpriors=self.hyperpriors)
         fixed = self.hyperparameters == "fixed"
@@ -160,7 +186,7 @@ class RegressorCore(Regressor, GaussianProcess):
         """Replace the maximum by weighted points around it and return the integrated evidence; None for many rows."""
         objective = self._objective()
         n = next((n for rows, n in _POINTS if objective.n_rows <= rows), 1)
-        if n == 1 or self._is_heteroscedastic() or not self.hyperpriors:
+        if n == 1 or self._has_bound() or not self.hyperpriors:
             return None
         if curvature is None or not np.isfinite(curvature).all():
             curvature = curvature_at(objective.log_posterior, self.theta_)
@@ -187,20 +213,11 @@ class RegressorCore(Regressor, GaussianProcess):
 
     def _finish(self, integrated: float | None) -> None:
         """What follows from the hyperparameters; `integrated` is the log evidence averaged over them, if it is."""
-        objective, table, bound = self._objective(), self._table(), None
-        self.noise_process_ = None
-        if isinstance(objective, HeteroscedasticObjective):
-            noise, bound, self.noise_process_ = objective.noise_at(self.theta_, self.method)
-            noises = [noise]
-        else:
-            noise = objective.noise_at(self.theta_)
-            noises = [objective.noise_at(theta) for theta in self.thetas_]
-        count = objective.observations.count
-        self.noise_levels_ = np.array([float(np.average(each, weights=count)) for each in noises])
-        self.train_noise_ = noise[table.merged.index]
+        objective, table = self._objective(), self._table()
+        bound = self._keep_noise()
         kernel, factor = objective.kernel_at(self.theta_), table.variance_factor
         self.kernel_ = factor * kernel if factor != 1.0 else kernel
-        variance = float(np.average(noise, weights=count)) * self.scale_**2
+        variance = self.noise_levels_[0] * t_variance(self.noise_df_) * self.scale_**2
         self.noise_variance_ = float(variance[0]) if self._single else variance
         self.tails_ = (Tails(),) * len(self.scale_)
         process = self._predictor().processes[0]
@@ -223,6 +240,34 @@ class RegressorCore(Regressor, GaussianProcess):
                 noise_known=known_noise(self.noise) is not None,
                 several=not self._single,
             )
+            if math.isfinite(self.noise_df_):
+                # Outliers don't change how y is standardised.
+                self.evidence_base_ = self.evidence_base_.replace("mean of y", "median of y").replace(
+                    "variance of y", "interquartile range of y"
+                )
+
+    def _keep_noise(self) -> float | None:
+        """The noise, as fitted attributes; returns the lower bound that takes the place of the evidence, or None.
+
+        `noise_levels_` are average variances, or the squared scale of Student-t noise.
+        """
+        objective, index = self._objective(), self._table().merged.index
+        self.noise_process_, self.noise_df_, bound = None, math.inf, None
+        count = objective.observations.count
+        if isinstance(objective, StudentObjective):
+            likelihood = objective.noise(self.theta_)
+            self.train_noise_, bound = objective.noise_at(self.theta_)
+            self.noise_levels_, self.noise_df_ = np.array([likelihood.scale**2]), likelihood.df
+            return bound
+        if isinstance(objective, HeteroscedasticObjective):
+            noise, bound, self.noise_process_ = objective.noise_at(self.theta_, self.method)
+            noises = [noise]
+        else:
+            noise = objective.noise_at(self.theta_)
+            noises = [objective.noise_at(theta) for theta in self.thetas_]
+        self.noise_levels_ = np.array([float(np.average(each, weights=count)) for each in noises])
+        self.train_noise_ = noise[index]
+        return bound
 
     def _report_jitter(self) -> None:
         """Say in the result's message that the covariance needed jitter, and warn if it isn't negligible."""
@@ -260,7 +305,9 @@ class RegressorCore(Regressor, GaussianProcess):
 
     def _make_predictor(self, processes: tuple[Process, ...]) -> Predictor:
         weights, noise = self.theta_weights_, self.noise_levels_
-        return Predictor(processes, weights, noise, self.noise_process_, self.center_, self.scale_, self.tails_)
+        return Predictor(
+            processes, weights, noise, self.noise_process_, self.noise_df_, self.center_, self.scale_, self.tails_
+        )
 
     def _mode_process(self, purpose: str) -> Process:
         """The process at the most probable hyperparameters."""

@@ -14,7 +14,7 @@ from credo.learning.hyperparameters import Search, search
 Array = NDArray[np.float64]
 
 # Rows of the subset on which the starts are tried before the best one is refined on all rows.
-_SUBSET = 400
+SUBSET = 400
 # Up to this many rows, all starts use all rows.
 FEW = 600
 # Each further subset has this many times the rows of the last, as long as all rows are twice as many.
@@ -29,7 +29,7 @@ def search_hyperparameters(
     n_restarts: int,
     max_evaluations: int,
     rng: np.random.Generator,
-    n_subset: int = _SUBSET,
+    n_subset: int = SUBSET,
 ) -> Search:
     """The highest maximum of the evidence that the starts lead to.
 
@@ -46,7 +46,7 @@ def search_hyperparameters(
     """
     n_rows = objective.n_rows
     first = objective.hyperprior.center if from_data else objective.tree.flatten()
-    starts = [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
+    starts = objective.starts(first, n_restarts, rng)
     if from_data and given:
         starts.append(objective.tree.flatten())
     if n_rows <= 1.5 * n_subset:

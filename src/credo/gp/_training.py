@@ -16,6 +16,7 @@ from credo.gp._data import (
     Merged,
     center_and_scale,
     distinct,
+    median_and_spread,
     merged,
     refuse_contradictions,
     rounding_variance,
@@ -24,6 +25,7 @@ from credo.gp._data import (
 from credo.gp._heteroscedastic import HeteroscedasticObjective
 from credo.gp._objective import GaussianObjective
 from credo.gp._observations import Observations
+from credo.gp._student import StudentObjective
 from credo.inference import representation
 from credo.kernels import Kernel
 
@@ -33,9 +35,9 @@ Array = NDArray[np.float64]
 def known_noise(noise: Any) -> float | Array | None:
     """The argument `noise` where it is a variance in the units of y², or one for each row; None where it is learned."""
     if isinstance(noise, str):
-        if noise not in ("learn", "heteroscedastic"):
+        if noise not in ("learn", "heteroscedastic", "student"):
             raise ValueError(
-                f'noise must be "learn", "heteroscedastic", a variance, or one for each row; got {noise!r}'
+                f'noise must be "learn", "heteroscedastic", "student", a variance, or one for each row; got {noise!r}'
             )
         return None
     if np.ndim(noise) == 0:
@@ -76,7 +78,10 @@ class TrainingTable:
         if isinstance(known, float) and known == 0.0:
             refuse_contradictions(rows)
         n_targets = Y.shape[1]
-        center, scale = center_and_scale(Y, weight) if standardize else (np.zeros(n_targets), np.ones(n_targets))
+        center, scale = np.zeros(n_targets), np.ones(n_targets)
+        if standardize:
+            robust = isinstance(noise, str) and noise == "student"
+            center, scale = (median_and_spread if robust else center_and_scale)(Y, weight)
         if known is not None:
             # One variance in the units of y² must be one for standardised targets as well.
             scale = np.full(n_targets, np.sqrt(np.mean(scale**2)))
@@ -138,6 +143,10 @@ class TrainingTable:
     ) -> HeteroscedasticObjective:
         """The bound on the evidence for noise that varies with the inputs."""
         return HeteroscedasticObjective(kernel, self._merged_observations(), noise_kernel, hyperpriors=hyperpriors)
+
+    def student_objective(self, kernel: Kernel, *, hyperpriors: bool) -> StudentObjective:
+        """The bound on the evidence for Student-t noise; rows of equal inputs have sites of their own."""
+        return StudentObjective(kernel, self.observations, hyperpriors=hyperpriors)
 
     def _merged_observations(self) -> Observations:
         rows = self.merged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -44,30 +45,32 @@ class GPRegressor(RegressorCore):
         The parameters of a kernel object are used as they are with ``hyperparameters="fixed"``, and otherwise are one
         of the starting points of the search.
     mean : {"constant", "zero", "linear"}, default "constant"
-    noise : "learn", "heteroscedastic", float or array of shape (n_samples,), default "learn"
+    noise : "learn", "heteroscedastic", "student", float or array of shape (n_samples,), default "learn"
         The variance of an observation in the units of y²: learned, learned as a function of x (a second Gaussian
-        process on its logarithm, integrated variationally), known, or known for each row.
+        process on its logarithm, integrated variationally), known, or known for each row. "student" is Student-t noise
+        with learned scale and degrees of freedom, for a single column of y: outliers have little influence on f.
     tails : {"learn", "normal"}, default "learn"
         With a learned noise variance, the leave-one-out residuals tell whether new observations deviate from the
         process by a normal or by a Student-t distribution. "normal" assumes the former.
     standardize : bool, default True
-        Standardise y to mean 0 and variance 1; a given kernel's variance is in these units. The search starts from
-        length scales proportional to the standard deviation of each column. Fitted attributes (`kernel_`,
-        `noise_variance_`, `log_evidence_`) are in the units of y. False uses y as it is, and starts from the given
-        kernel.
+        Standardise y to mean 0 and variance 1 (by median and quartiles, for Student-t noise); a given kernel's variance
+        is in these units. The search starts from length scales proportional to the standard deviation of each column.
+        Fitted attributes (`kernel_`, `noise_variance_`, `log_evidence_`) are in the units of y. False uses y as it is,
+        and starts from the given kernel.
     hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
         "optimize" maximises the evidence. "integrate" averages predictions and evidence over up to 32 points around
         the maximum, by importance sampling from the Laplace approximation of the posterior. With more than 1500 rows,
-        where the posterior is narrow, and with heteroscedastic noise, it is the same as "optimize". "sample" draws
-        from the posterior by NUTS and averages predictions over the draws (needs the extra ``mcmc``). Functions drawn
-        by `paths`, and `suggest`, use the maximum only.
+        where the posterior is narrow, and with heteroscedastic or Student-t noise, it is the same as "optimize".
+        "sample" draws from the posterior by NUTS and averages predictions over the draws (needs the extra ``mcmc``).
+        Functions drawn by `paths`, and `suggest`, use the maximum only.
     hyperpriors : bool, default True
         Weak priors, which keep the noise from zero and length scales from infinity, and shrink the length scales of
         one kernel towards a common value while the rows are few. False is plain type-II maximum likelihood.
     method : {"auto", "exact"}, default "auto"
         How covariances are represented; currently both are exact.
     n_restarts : int, default 6
-        Number of additional random starting points. They are tried on a subset of at most 600 rows.
+        Number of additional random starting points. They are tried on a subset of at most 600 rows; with
+        heteroscedastic noise, for the kernel under constant noise, where that search starts.
     max_evaluations : int, default 200
         Limit on the evaluations of the log evidence on all rows. Where it is reached, `result_.converged` is False.
     n_draws : int, default 500
@@ -78,9 +81,10 @@ class GPRegressor(RegressorCore):
     ----------
     kernel_ : the fitted kernel, in the units of X and y (of standardised targets, where y has several columns)
     noise_variance_ : variance of an observation, the average where it varies
+    noise_df_ : degrees of freedom of the noise, infinite unless it is Student-t
     log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or "laplace" where it is
-        integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic noise; not available for
-        sampled hyperparameters
+        integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise; not
+        available for sampled hyperparameters
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
     relevance_trace_ : the same at each step of the search
@@ -139,7 +143,7 @@ class GPRegressor(RegressorCore):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        tags.target_tags.multi_output = not self._is_student()
         return tags
 
     def fit(
@@ -169,7 +173,7 @@ class GPRegressor(RegressorCore):
         self._held_objective = self._held_predictor = None
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
-            curvature = self._learn(rng, from_data=self.standardize)
+            curvature = self._learn(rng, from_data=self.standardize, n_subset=self._n_subset())
             self.draws_, self.thetas_, self.theta_weights_ = None, self.theta_[None], np.ones(1)
             integrated = None
             if self.hyperparameters == "sample" and self.theta_names_:
@@ -202,6 +206,9 @@ class GPRegressor(RegressorCore):
         lines = self.kernel_.entries(self._feature_names())
         for j, variance in enumerate(np.atleast_1d(self.noise_variance_)):
             lines.append(("noise variance" if self._single else f"noise variance of y{j}", float(variance)))
+        if math.isfinite(self.noise_df_):
+            lines.append(("noise scale", float(np.sqrt(self.noise_levels_[0]) * self.scale_[0])))
+            lines.append(("noise degrees of freedom", self.noise_df_))
         names, values = map(list, zip(*lines, strict=True))
         bound = "at least " if self.evidence_method_ == "elbo" else ""
         return Table(
@@ -281,7 +288,8 @@ class GPRegressor(RegressorCore):
     def loo(self) -> Any:
         """The prediction of each training target from all the others, in closed form (Rasmussen & Williams 5.10–5.12).
 
-        The hyperparameters are those of all rows. A row of weight k, or repeated k times, is left out as a whole.
+        The hyperparameters are those of all rows, and with Student-t noise also the influence of each of the others. A
+        row of weight k, or repeated k times, is left out as a whole.
         Several columns of y give a list.
         """
         check_is_fitted(self)
@@ -296,7 +304,8 @@ class GPRegressor(RegressorCore):
         """Add rows at the same hyperparameters, by extending the Cholesky factor.
 
         Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row. A linear mean is
-        fitted again. Where the hyperparameters are integrated, their points stay and only their weights change.
+        fitted again, and with Student-t noise the influence of every row. Where the hyperparameters are integrated,
+        their points stay and only their weights change.
         """
         check_is_fitted(self)
         if self.known_noise_ is not None or self.noise_process_ is not None:
@@ -312,12 +321,20 @@ class GPRegressor(RegressorCore):
         seen = ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
         rows, given = rows[seen], given[seen]
         Y = (given.reshape(len(rows), -1) - self.center_) / self.scale_
+        self.train_index_ = np.append(self.train_index_, len(self.weight_) + np.arange(len(rows)))
         before, units = self._predictor().processes, self._table().in_units_of_y(0.0)
+        if math.isfinite(self.noise_df_):
+            self.X_train_, self.y_train_ = np.vstack([self.X_train_, rows]), np.concatenate([self.y_train_, given])
+            self.weight_ = np.append(self.weight_, np.ones(len(rows)))
+            self._held_predictor = self._held_objective = None
+            bound = self._keep_noise()
+            assert bound is not None
+            self.log_evidence_ = self._table().in_units_of_y(bound)
+            return self
         after = tuple(
             each.extended(rows, Y, float(noise)) for each, noise in zip(before, self.noise_levels_, strict=True)
         )
         process = after[0]
-        self.train_index_ = np.append(self.train_index_, len(self.weight_) + np.arange(len(rows)))
         self.X_train_, self.y_train_ = process.observations.X, np.concatenate([self.y_train_, given])
         self.weight_, self.train_noise_ = process.observations.weight, process.noise
         # Bayes' rule for the hyperparameters: each point predicted the new rows with some density.

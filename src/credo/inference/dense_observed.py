@@ -145,11 +145,18 @@ class DensePosterior:
         slope = _input_gradient(self.prior.kernel, row, rows, np.append(by_cross, -2 * by_variance), by_variance)
         return (corners[1:] - corners[0]) @ by_basis + slope
 
-    def left_out(self) -> tuple[Array, Array]:
-        """Rasmussen & Williams 5.10–5.12."""
+    def precision_diagonal(self) -> Array:
+        return self._diagonals()[1]
+
+    def _diagonals(self) -> tuple[Array, Array]:
+        """The diagonals of C⁻¹ and of C⁻¹ − GGᵀ."""
         root = self._factor.half_solve(self._mean.root, transpose=True)
         whole = self._factor.inverse_diagonal()
-        precision = whole - np.einsum("ij,ij->i", root, root)
+        return whole, whole - np.einsum("ij,ij->i", root, root)
+
+    def left_out(self) -> tuple[Array, Array]:
+        """Rasmussen & Williams 5.10–5.12."""
+        whole, precision = self._diagonals()
         determined = precision > _UNDETERMINED * whole
         variance = np.where(determined, 1.0 / np.where(determined, precision, 1.0), np.inf)
         with np.errstate(invalid="ignore"):

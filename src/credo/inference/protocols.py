@@ -165,6 +165,18 @@ class ObservedPosterior(LatentPosterior, Protocol):
         """The derivatives of the log evidence."""
         ...
 
+    @property
+    def alpha(self) -> Array:
+        """α = C⁻¹(Y − Hb̂), with C the covariance of the targets."""
+        ...
+
+    def precision_diagonal(self) -> Array:
+        """The diagonal of C⁻¹, less what the flat coefficients of the mean take of it.
+
+        With `alpha` it gives the derivative by each row's noise, ½(Σα² − n_targets·diagonal), without a gradient.
+        """
+        ...
+
     def expected(self, rows: Array) -> Array:
         """E f at new rows, without the cost of a variance."""
         ...

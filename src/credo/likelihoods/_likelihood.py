@@ -16,8 +16,8 @@ Array = NDArray[np.float64]
 class Likelihood(ABC):
     """p(y | f) of one observation given one latent value; immutable, vectorised over rows.
 
-    A subclass defines `log_prob` and `derivatives`. The integrals are computed by quadrature unless it overrides them.
-    ln p must be concave in f.
+    A subclass defines `log_prob` and `derivatives`. The integrals are computed by quadrature unless it overrides them;
+    that of `tilted` needs an ln p that is concave in f.
     """
 
     # Values of f around which ln p bends, for the quadrature.

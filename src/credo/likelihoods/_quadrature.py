@@ -71,9 +71,12 @@ def expectation(
 
 
 def _bend_edges(bends: Array, center: Array, std: Array) -> Array:
-    """The bends relative to each row's centre; those out of reach at its border, where they make empty panels."""
+    """The bends relative to each row's centre; those out of reach at its border, where they make empty panels.
+
+    `bends` has shape (k,), or (k, n_rows) where rows bend at different places.
+    """
     reach = 9.0 * std
-    return np.clip(bends[:, None] - center, -reach, reach)
+    return np.clip((bends if bends.ndim == 2 else bends[:, None]) - center, -reach, reach)
 
 
 def _panels(edges: Array) -> tuple[Array, Array]:

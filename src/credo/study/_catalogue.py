@@ -8,7 +8,17 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from credo.study._size import Size, Times, dense, in_time_order, matrices, not_many_columns, not_too_wide, two_classes
+from credo.study._size import (
+    Size,
+    Times,
+    dense,
+    few_lengthscales,
+    in_time_order,
+    matrices,
+    not_many_columns,
+    not_too_wide,
+    two_classes,
+)
 
 # What follows the name of a model of a transformed target.
 SUFFIXES = {"log": "-log", "box-cox": "-power", "yeo-johnson": "-power"}
@@ -39,6 +49,8 @@ class Card:
     transformable: bool = True
     # Whether it takes part where no models are named.
     by_default: bool = True
+    # Whether it does so only where the spread of the target varies with the inputs.
+    for_varying_spread: bool = False
     # Whether it is fitted first, even if no time is left, so that there is a model.
     always: bool = False
     # A fit takes time that grows with at least this power of the rows.
@@ -93,7 +105,11 @@ def chosen_cards(
         if AVERAGE in models and len(known) < 4:
             raise ValueError(f"{AVERAGE} averages the other models: name at least two of them")
     else:
-        known = tuple(card.sooner(size) for card in known if card.by_default)
+        known = tuple(
+            card.sooner(size)
+            for card in known
+            if card.by_default and (size.spread_varies or not card.for_varying_spread)
+        )
         if transformation != "identity":
             joined = [card for card in with_variants(known, transformation) if card.varied or not _is_varied(card)]
             known = tuple(
@@ -185,6 +201,10 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         Card("gp", "Gaussian process, RBF kernel", 6, (matrices(3), dense), _KERNELS),
         Card("gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, (matrices(3), dense), _KERNELS),
         Card(
+            "gp-heteroscedastic", "Gaussian process, noise that varies with the inputs", 7,
+            (few_lengthscales, matrices(6), dense), _KERNELS, transformable=False, for_varying_spread=True,
+        ),
+        Card(
             "gp-time", "Gaussian process in time: trend and cycles", 5, (in_time_order, matrices(4), dense), _KERNELS,
             standardize=False,
         ),
@@ -245,10 +265,12 @@ def steps(estimator: Any) -> list[Any]:
 
 
 def _made_of(estimator: Any) -> list[str]:
-    """The classes of an estimator's steps, of their kernels (by default an RBF), and the means of processes."""
+    """The classes of an estimator's steps, of their kernels (by default an RBF), and means and noise of processes."""
     kinds = []
     for step in steps(estimator):
         kernel = getattr(step, "kernel", None)
         name = "rbf" if kernel is None else kernel if isinstance(kernel, str) else type(kernel).__name__.lower()
-        kinds.append(f"{type(step).__name__}({name.replace('_', '')}, {getattr(step, 'mean', None)})")
+        noise = getattr(step, "noise", None)
+        learned = noise if isinstance(noise, str) else None
+        kinds.append(f"{type(step).__name__}({name.replace('_', '')}, {getattr(step, 'mean', None)}, {learned})")
     return kinds

@@ -30,6 +30,7 @@ from credo.io.tables.columns import as_frame, finite_columns
 from credo.selection._folds import Split, forward, splits
 from credo.study._leaks import leaks
 from credo.study._size import Size, Times
+from credo.study._spread import spread_varies
 
 # Rows of equal inputs share a fold if at least one row in this many is distinct.
 _DISTINCT = 3
@@ -127,7 +128,8 @@ def dataset(
     time = time_column(frame) if time_order is not False else None
     in_order = time is not None and not time.repeated and time.name in preparation.sources()
     times = _times(time, preparation) if in_order and time is not None else None
-    size = Size(len(y), rows.shape[1], len(set(preparation.sources())), classes, times)
+    varies = task == "regression" and spread_varies(rows, y)
+    size = Size(len(y), rows.shape[1], len(set(preparation.sources())), classes, times, varies)
     made = Dataset(source, target, task, frame, y, preparation, size, None, time if in_order else None, [])
     groups = copies(frame, y)
     return replace(

@@ -88,6 +88,7 @@ def _regressors(size: Size) -> dict[str, Any]:
         # A kernel given by name gets one length scale for each column in `fit`; folds may differ in their columns.
         "gp": GPRegressor(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
         "gp-matern": GPRegressor("matern52" if size.has_lengthscales else Matern52(), n_restarts=RESTARTS),
+        "gp-heteroscedastic": GPRegressor(noise="heteroscedastic", n_restarts=RESTARTS),
         "gp-time": GPRegressor(None if size.times is None else _in_time(size), mean="linear", n_restarts=1),
         "experts": MixtureOfExpertsRegressor(max_experts=EXPERTS, random_state=0),
         "forest": BaggingRegressor(

@@ -39,7 +39,8 @@ class Times:
 class Size:
     """Numbers of rows, prepared columns, table columns behind these, and classes (0 for regression).
 
-    `times` is given if the rows are in time order.
+    `times` is given if the rows are in time order. `spread_varies` is whether the spread of the target does, with the
+    inputs.
     """
 
     rows: int
@@ -47,6 +48,7 @@ class Size:
     inputs: int = 0
     classes: int = 0
     times: Times | None = None
+    spread_varies: bool = False
 
     @property
     def task(self) -> str:
@@ -82,6 +84,13 @@ def not_many_columns(size: Size) -> str | None:
     """Why so many columns would take too long, or None."""
     if size.columns > _MAX_COLUMNS:
         return f"{size.columns:,} columns would take it many minutes; keep at most {_MAX_COLUMNS:,}"
+    return None
+
+
+def few_lengthscales(size: Size) -> str | None:
+    """Why a length scale for each input, for the function and for its noise, can't be learned, or None."""
+    if not size.has_lengthscales:
+        return f"{size.inputs or size.columns:,} length scales of the noise are too many for {size.rows:,} rows"
     return None
 
 
