@@ -23,8 +23,8 @@ def rows():
 
 def test_probabilities_are_within_one_base(rows):
     models = {
-        "bayes": BayesianLinearRegression(),
-        "scaled": make_pipeline(StandardScaler(), BayesianLinearRegression()),
+        "bayes": BayesianLinearRegression("evidence", noise_precision="evidence"),
+        "scaled": make_pipeline(StandardScaler(), BayesianLinearRegression("evidence", noise_precision="evidence")),
         "bic": SpikeSlabRegressor(),
         "g": SpikeSlabRegressor(slab="g"),
         "known": BayesianLinearRegression(1.0, noise_precision=1.0),
