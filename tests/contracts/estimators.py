@@ -75,7 +75,6 @@ LIGHTER = {
 # Short searches for scikit-learn's checks, which fit a model some hundred times and hardly look where it ends.
 BRIEF = {
     "max_evaluations": 2, "n_alphas": 5, "cv": 2, "n_draws": 50, "transformation": "yeo-johnson", "max_rounds": 10,
-    **{f"{member}__prior_precision": 1.0 for member in ("estimator", "quadrature", "probit", "flat", "scaled")},
 }  # fmt: skip
 
 
