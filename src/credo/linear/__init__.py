@@ -23,7 +23,7 @@ the file format. What does not belong here: nonlinear functions of x (`credo.fea
 (`credo.sparse`).
 """
 
-from credo.linear._laplace import LogitPosterior as LogitPosterior
+from credo.linear._logit_posterior import LogitPosterior as LogitPosterior
 from credo.linear._spectrum import Posterior as Posterior
 from credo.linear._spectrum import Spectrum as Spectrum
 from credo.linear._spectrum import summarize
