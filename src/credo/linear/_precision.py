@@ -33,11 +33,11 @@ _OFF, _MOST_POINTS = 0.02, 3
 # Points at which the spline is summed.
 _FINE = 4001
 # Accuracy of the Gaussians in posterior standard deviations: of the grid, and of those that are kept.
-_ROUGH, _FINAL = 1e-2, 1e-6
+_ROUGH, _FINAL = 1e-2, 1e-4
 # Gaussians are this close to the best one when they count as converged.
 _CLOSE = 0.05
 # Standard deviations of ln α up to which one Gaussian is enough, and three; parameters above which one has to be.
-_NARROW, _WIDE, _MANY_PARAMETERS = 0.1, 0.4, 2_500
+_NARROW, _WIDE, _MANY_PARAMETERS = 0.1, 0.4, 300
 # A log density within this of that without any effect isn't higher.
 _LEVEL = 1e-3
 

@@ -269,7 +269,7 @@ def closest_gaussian(start: Gaussian, *, tol: float) -> Gaussian:
     """
     here, n_iter = start, 0
     size = np.sqrt(np.diagonal(start.precision))
-    units = np.concatenate([np.outer(size, size).ravel(), size])
+    units = np.concatenate([np.outer(size, size)[np.triu_indices(len(size))], size])
     mixes = len(size) <= _MIXED_PARAMETERS
     mixing, damping = Mixing(1.0), 1.0
     while here.change > tol and n_iter < _MAX_STEPS:
@@ -293,15 +293,18 @@ def _natural(q: Gaussian, units: Array) -> tuple[Array, Array]:
     """The natural parameters of q and the step towards the highest bound, in these units."""
     H, mean = q.average.curvature, q.mean.ravel()
     assert H is not None
-    z = np.concatenate([q.precision.ravel(), q.precision @ mean]) / units
-    return z, np.concatenate([H.ravel(), H @ mean + q.average.gradient.ravel()]) / units - z
+    upper = np.triu_indices(len(mean))
+    z = np.concatenate([q.precision[upper], q.precision @ mean]) / units
+    return z, np.concatenate([H[upper], H @ mean + q.average.gradient.ravel()]) / units - z
 
 
 def _gaussian(near: Gaussian, z: Array, units: Array, *, mixed: bool) -> Gaussian | None:
     """The Gaussian of these natural parameters, or None if mixing made a precision that isn't positive definite."""
     d = near.mean.size
-    P = (z * units)[: d * d].reshape(d, d)
-    P = 0.5 * (P + P.T)
+    z = z * units
+    P = np.zeros((d, d))
+    P[np.triu_indices(d)] = z[:-d]
+    P += np.triu(P, 1).T
     try:
         curvature = Curvature.of(P)
     except NotPositiveDefiniteError:
@@ -310,5 +313,5 @@ def _gaussian(near: Gaussian, z: Array, units: Array, *, mixed: bool) -> Gaussia
         return None
     if mixed and curvature.factor.jitter > 0:
         return None
-    mean = curvature.solve((z * units)[d * d :]).reshape(near.mean.shape)
+    mean = curvature.solve(z[-d:]).reshape(near.mean.shape)
     return Gaussian(near.posterior, mean, P, curvature)
