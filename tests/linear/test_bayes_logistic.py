@@ -96,7 +96,7 @@ def test_small_tables_by_importance_sampling(n_classes, apart):
     q, C = model.posterior_, model.posterior_.contrasts
     rng, (m, d) = np.random.default_rng(0), q.mode.shape
     # A Student-t distribution with heavier tails than the posterior.
-    shift = rng.standard_normal((200_000, m * d)) / np.sqrt(rng.chisquare(5, size=(200_000, 1)) / 5)
+    shift = rng.standard_normal((40_000, m * d)) / np.sqrt(rng.chisquare(5, size=(40_000, 1)) / 5)
     theta = q.mean[0].ravel() + 1.2 * shift @ q.root[0]
     log_q = stats.multivariate_t.logpdf(shift, shape=np.eye(m * d), df=5)
     log_q -= m * d * np.log(1.2) + np.linalg.slogdet(q.root[0])[1]

@@ -11,7 +11,7 @@
     Perceptron                w ← w + yφ at each mistake
     LinearDiscriminant        normal classes with one covariance: log odds linear in x, in closed form
     LogisticRegression        max Σ ln σ(y(b + wᵀx)) − (α/2)‖w‖²; softmax for several classes
-    BayesianLogisticRegression  w ~ N(0, α⁻¹I), Laplace approximation; averaged probabilities, evidence
+    BayesianLogisticRegression  w ~ N(0, α⁻¹I), variational; averaged probabilities, evidence
 
 `LinearRegression`, `Ridge` and `BayesianLinearRegression` are computed from one mergeable statistic, the `RowSummary`
 of the centred rows: `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge and the Bayesian

@@ -82,10 +82,7 @@ class LogPosterior(Objective):
         return np.array([self.penalty] * self.X.shape[1] + [self.level_penalty] * self.intercept)
 
     def expected(self, theta: Array, S: Array) -> Point:
-        """Gradient and curvature of the log posterior, averaged over N(Θ, S); for two classes, its value as well.
-
-        For more, the value that would need `expected_log_likelihood` is missing.
-        """
+        """Gradient and curvature of the log posterior, averaged over N(Θ, S); `bound` has its value."""
         blocks = S.reshape(self.shape * 2)
         return self._penalized(theta, self._over_rows(partial(self._expected_sums, theta, blocks)))
 
@@ -148,15 +145,17 @@ class LogPosterior(Objective):
     def _more_classes(self, mean: Array, cov: Array, codes: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         """Averages of gradient and curvature by the contrasts' scores; zeros in place of E ln p(y).
 
-        p_k = 1/Σ_j exp(f_j − f_k), and p_k p_l = (p_k + p_l)² σ'(f_k − f_l). With exp(f_j − f_k) replaced by the odds of
-        the average of σ(f_j − f_k), and each factor by its average, both are exact where one difference of logits
+        p_k = 1/Σ_j exp(f_j − f_k), and p_k p_l = (p_k + p_l)² σ'(f_k − f_l). With exp(f_j − f_k) replaced by the odds
+        of the average of σ(f_j − f_k), and each factor by its average, both are exact where one difference of logits
         matters, whatever its variance, and where variances are small.
         """
         C = self.contrasts
         k, l = np.triu_indices(len(C), 1)
         pairs = C[k] - C[l]
         var = np.maximum(np.einsum("nab,pa,pb->np", cov, pairs, pairs, optimize=True), 0.0)
-        _, above, bend = (part.reshape(var.shape) for part in moderated.expected_log_loss((mean @ pairs.T).ravel(), var.ravel()))
+        _, above, bend = (
+            part.reshape(var.shape) for part in moderated.expected_log_loss((mean @ pairs.T).ravel(), var.ravel())
+        )
         odds = np.ones((len(mean), len(C), len(C)))
         above = np.clip(above, _LEAST, 1.0 - _LEAST)
         odds[:, k, l], odds[:, l, k] = 1.0 / above - 1.0, above / (1.0 - above)

@@ -67,8 +67,8 @@ class BayesianLogisticRegression(LinearClassifier):
     the evidence a proper probability of the labels (of which there is a lower bound), and shifting a column has no
     effect.
 
-    With `predictive="plugin"`, equivalent to `LogisticRegression(alpha=α)` as `intercept_precision` goes to 0. Wide data (fewer
-    rows than columns) are solved in the row space; no p×p matrix is formed before `coef_cov_` is accessed.
+    With `predictive="plugin"`, equivalent to `LogisticRegression(alpha=α)` as `intercept_precision` goes to 0. Wide
+    data (fewer rows than columns) are solved in the row space; no p×p matrix is formed before `coef_cov_` is accessed.
 
     Parameters
     ----------

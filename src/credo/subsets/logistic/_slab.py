@@ -89,7 +89,9 @@ def learned_slab(data: Dataset, search: Search, *, n_models: int, sampled: bool)
     logs = np.array([joint[k] for k in powers])
     weights = np.exp(logs - logsumexp(logs))
     parts = [(replace(data, variance=_RATIO**k), known[k]) for k in powers]
-    return SlabAverage(_merged(parts, weights, float(logsumexp(logs)), [priors[k] for k in powers], n_models), parts, weights)
+    return SlabAverage(
+        _merged(parts, weights, float(logsumexp(logs)), [priors[k] for k in powers], n_models), parts, weights
+    )
 
 
 def _log_prior() -> Array:
