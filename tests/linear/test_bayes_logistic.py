@@ -115,7 +115,8 @@ def test_small_tables_by_importance_sampling(n_classes, apart):
     mean = share @ weights
     std = np.sqrt(share @ (weights - mean) ** 2)
     np.testing.assert_allclose(model.coef_[:, 0], mean, atol=0.25 * std.max())
-    np.testing.assert_allclose(model.coef_std_[:, 0], std, rtol=0.2)
+    # The closest Gaussian is narrower than a skewed posterior.
+    assert (model.coef_std_[:, 0] < 1.1 * std).all() and (model.coef_std_[:, 0] > (0.7 if apart else 0.8) * std).all()
 
 
 def test_plug_in_is_the_penalised_maximum_of_scikit_learn():
@@ -328,7 +329,9 @@ def test_probabilities_obey_their_laws(n_classes, rule):
     last = scores if n_classes == 2 else scores[:, -1]
     # Probabilities that differ in their last digit may have one logarithm.
     assert (np.diff(probs[np.argsort(last), -1]) >= -1e-15).all()
-    plugin = BayesianLogisticRegression(0.5, predictive="plugin").fit(X, y).predict_proba(rows)
+    # As if the coefficients were known to have their posterior means.
+    logits = np.column_stack([np.zeros(len(rows)), rows @ model.coef_.T + model.intercept_])
+    plugin = softmax(logits if n_classes == 2 else logits[:, 1:], axis=1)
     if rule != "plugin":
         slack = 1e-12 if n_classes == 2 and rule != "monte_carlo" else 0.01
         assert (probs.max(axis=1) <= plugin.max(axis=1) + slack).all()
@@ -437,8 +440,10 @@ def test_units_change_the_prior_and_nothing_else():
         p = expit(Phi @ theta)
         H = (Phi.T * (p * (1 - p))) @ Phi + np.diag(precision)
         theta = theta + np.linalg.solve(H, Phi.T @ (y - p) - precision * theta)
-    np.testing.assert_allclose(model.coef_[0] * scale, theta[:3], rtol=1e-6, atol=1e-14)
-    np.testing.assert_allclose(model.coef_std_[0] * scale, np.sqrt(np.diag(np.linalg.inv(H)))[:3], rtol=1e-6)
+    mode = model.posterior_.V @ model.posterior_.mode[0, :3]
+    np.testing.assert_allclose(mode * scale, theta[:3], rtol=1e-6, atol=1e-14)
+    # Laplace's deviations are not far from those of the closest Gaussian.
+    np.testing.assert_allclose(model.coef_std_[0] * scale, np.sqrt(np.diag(np.linalg.inv(H)))[:3], rtol=0.15)
 
 
 def test_copies_of_a_column_share_its_weight():
@@ -529,8 +534,7 @@ def test_numbers_for_the_criteria():
     X, y = table(50, 4, 3)
     model = BayesianLogisticRegression().fit(X, y, np.full(50, 2.0))
     assert model.n_parameters_ == 10 and model.n_observations_ == 100.0
-    logits = X @ model.coef_.T + model.intercept_
-    expected = 2 * log_softmax(logits, axis=1)[np.arange(50), y].sum()
+    expected = 2 * model.set_params(predictive="plugin").predict_log_proba(X)[np.arange(50), y].sum()
     assert model.log_likelihood_ == pytest.approx(expected, rel=1e-10)
     assert model.evidence_method_ == "elbo" and 0 < model.effective_dof_ < 8
 

@@ -52,7 +52,7 @@ class LogitPosterior:
             x_mean=data.x_mean,
             weights=found.weights,
             mean=np.stack([part.mean for part in found.parts]),
-            root=np.stack([part.curvature.root() for part in found.parts]),
+            root=np.ascontiguousarray(np.stack([part.curvature.root() for part in found.parts])),
             mode=found.mode.point.theta,
             contrasts=posterior.contrasts,
             prior_variance=np.array([1.0 / part.posterior.penalty for part in found.parts]),
