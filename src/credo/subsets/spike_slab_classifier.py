@@ -146,6 +146,8 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         places, kept = self.average_.columns, len(self.standard_.kept)
         if places.min(initial=-1) < -1 or places.max(initial=-1) >= kept or len(self.classes_) != 2:
             raise ValueError("average_ names columns that aren't there, or there aren't two classes")
+        if not 0.0 < self.slab_variance_ < np.inf:
+            raise ValueError("slab_variance_ must be a positive finite number")
 
     def __init__(
         self,
