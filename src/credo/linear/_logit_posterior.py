@@ -48,12 +48,13 @@ class LogitPosterior:
         """From the Gaussians that were fitted."""
         posterior = found.parts[0].posterior
         return cls(
-            V=data.V,
+            # Contiguous, so that sums are the same to the last digit when they come back from a file.
+            V=np.ascontiguousarray(data.V),
             x_mean=data.x_mean,
             weights=found.weights,
-            mean=np.stack([part.mean for part in found.parts]),
+            mean=np.ascontiguousarray(np.stack([part.mean for part in found.parts])),
             root=np.ascontiguousarray(np.stack([part.curvature.root() for part in found.parts])),
-            mode=found.mode.point.theta,
+            mode=np.ascontiguousarray(found.mode.point.theta),
             contrasts=posterior.contrasts,
             prior_variance=np.array([1.0 / part.posterior.penalty for part in found.parts]),
             centered=posterior.intercept,
