@@ -201,7 +201,7 @@ def test_a_fixed_process_without_standardising_is_a_plain_density():
         (GPClassifier(hyperparameters="fixed"), "proper priors"),
         (GPClassifier(RBF().fix()), "proper priors"),
         (GPClassifier(n_restarts=0), "hyperparameters: maximised"),
-        (BayesianLogisticRegression("evidence"), "hyperparameters: maximised"),
+        (BayesianLogisticRegression("evidence"), "proper priors"),
         (BayesianLogisticRegression(class_weight="balanced"), "class weights: balanced"),
         (SpikeSlabClassifier(class_weight={0: 1.0, 1: 2.0}), "class weights: {0: 1.0, 1: 2.0}"),
     ],

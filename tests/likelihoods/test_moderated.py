@@ -72,7 +72,8 @@ def test_draws_tend_to_the_integral():
 
 def test_intervals_are_quantiles_of_the_probability():
     mean, std = np.array([-3.0, 0.0, 1.0]), np.array([0.5, 2.0, 10.0])
-    lower, upper = moderated.interval(mean, std, 0.9)
+    half = 1.6448536269514722 * std
+    lower, upper = moderated.interval(mean - half, mean + half)
     for place, tail in ((lower, 0.05), (upper, 0.95)):
         np.testing.assert_allclose(ndtr((np.log(place[:, 1] / (1 - place[:, 1])) - mean) / std), tail, rtol=1e-9)
     np.testing.assert_allclose(lower[:, 0], 1 - upper[:, 1], atol=1e-15)
@@ -132,9 +133,10 @@ def test_pairwise_probit_is_blind_to_what_classes_share():
 
 def test_softmax_intervals_of_two_classes_are_the_exact_ones():
     mean, std = np.array([-1.0, 0.5]), np.array([1.0, 3.0])
-    exact = moderated.interval(mean, std, 0.8)
+    half = 1.2815515655446004 * std
+    exact = moderated.interval(mean - half, mean + half)
     nodes = moderated.normal_points(1)
-    found = moderated.softmax_interval(nodes, mean[:, None], std[:, None, None], contrasts(2), 0.8)
+    found = moderated.softmax_interval([nodes], mean[None, :, None], std[None, :, None, None], contrasts(2), 0.8)
     np.testing.assert_allclose(found, exact, atol=2e-3)
 
 

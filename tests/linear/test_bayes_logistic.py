@@ -6,16 +6,16 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
-from scipy.special import expit, log_softmax, softmax
+from scipy import sparse, stats
+from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn import exceptions
 from sklearn.linear_model import LogisticRegression
 from tests.reference.polya_gamma import Grid, gibbs
 
 import credo
-from credo.estimator import FitWarning
-from credo.linear import BayesianLogisticRegression, _laplace
-from credo.linear._laplace import LogPosterior, log_evidence, log_evidence_slope, log_posterior, posterior_mode
+from credo.linear import BayesianLogisticRegression, _variational
+from credo.linear._precision import gauss_rule, given_precision
+from credo.linear._variational import log_posterior
 
 RULES = ("quadrature", "probit", "monte_carlo", "plugin")
 
@@ -46,47 +46,85 @@ def plain(X, y, alpha, level_precision, weight=None):
 
 
 @pytest.mark.parametrize("shape", [(60, 3), (12, 30)], ids=["tall", "wide"])
-def test_two_classes_are_a_symmetric_softmax_of_half_the_precision(shape):
+def test_two_classes_satisfy_the_equations_of_the_closest_gaussian(shape):
+    """E[gradient] = 0, P = E[curvature] and the bound, all by Gauss–Hermite quadrature."""
     X, y = table(*shape)
-    weight = np.arange(len(y)) % 3 + 0.5
-    model = BayesianLogisticRegression(0.35, intercept_precision=0.02).fit(X, y, weight)
-    theta, cov, evidence = plain(X, y, 0.7, 0.04, weight)
-    p = X.shape[1]
-    # w₁ − w₀, whose prior variance is the sum of theirs.
-    difference = np.hstack([-np.eye(p + 1), np.eye(p + 1)])
-    np.testing.assert_allclose(model.coef_[0], (theta[1] - theta[0])[:p], rtol=1e-7, atol=1e-10)
-    np.testing.assert_allclose(model.coef_cov_, (difference @ cov @ difference.T)[:p, :p], rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(model.coef_std_[0] ** 2, np.diag(model.coef_cov_), rtol=1e-10)
-    assert model.log_evidence_ == pytest.approx(evidence, rel=1e-9)
+    weight, alpha = np.arange(len(y)) % 3 + 0.5, 0.35
+    model = BayesianLogisticRegression(alpha, fit_intercept=False).fit(X, y, weight)
+    w, S = model.coef_[0], model.coef_cov_
+    z, mass = np.polynomial.hermite_e.hermegauss(120)
+    mass /= mass.sum()
+    scores = (X @ w)[:, None] + np.sqrt(np.einsum("ij,jk,ik->i", X, S, X))[:, None] * z
+    gradient = X.T @ (weight * (y - expit(scores) @ mass)) - alpha * w
+    assert np.sqrt(gradient @ S @ gradient) < 1e-3
+    P = (X.T * (weight * ((expit(scores) * expit(-scores)) @ mass))) @ X + alpha * np.eye(len(w))
+    np.testing.assert_allclose(S @ P, np.eye(len(w)), atol=1e-3)
+    np.testing.assert_allclose(model.coef_std_[0] ** 2, np.diag(S), rtol=1e-10)
+    likelihood = weight @ (-np.logaddexp(0.0, -(2 * y - 1)[:, None] * scores) @ mass)
+    divergence = alpha * (np.trace(S) + w @ w) - len(w) - np.linalg.slogdet(alpha * S)[1]
+    assert model.log_evidence_ == pytest.approx(likelihood - 0.5 * divergence, abs=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(60, 3), (12, 20)], ids=["tall", "wide"])
-def test_softmax_by_the_full_curvature(shape):
-    X, y = table(*shape, n_classes=3)
+def test_many_rows_make_it_laplace_s_approximation():
+    """Both are the posterior in the limit; for three classes in the symmetric parametrization."""
+    X, y = table(4000, 3, n_classes=3)
     model = BayesianLogisticRegression(0.7, intercept_precision=0.04).fit(X, y)
     theta, cov, evidence = plain(X, y, 0.7, 0.04)
     p = X.shape[1]
-    np.testing.assert_allclose(model.coef_, theta[:, :p], rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(model.coef_, theta[:, :p], atol=0.1 * model.coef_std_.max())
     center = X.mean(axis=0)
-    np.testing.assert_allclose(model.intercept_, theta[:, p] - theta[:, :p] @ center, rtol=1e-7, atol=1e-9)
-    assert model.log_evidence_ == pytest.approx(evidence, rel=1e-9)
+    np.testing.assert_allclose(model.intercept_, theta[:, p] - theta[:, :p] @ center, atol=0.01)
+    assert model.log_evidence_ == pytest.approx(evidence, abs=0.05)
     # What all classes share keeps its prior in the full posterior; the model leaves it out.
     gauge = np.kron(np.eye(3) - 1 / 3, np.eye(p + 1))
     cov = (gauge @ cov @ gauge).reshape(3, p + 1, 3, p + 1)
-    np.testing.assert_allclose(model.coef_cov_, cov[:, :p, :, :p].reshape(3 * p, 3 * p), rtol=1e-6, atol=1e-9)
+    whole = cov[:, :p, :, :p].reshape(3 * p, 3 * p)
+    np.testing.assert_allclose(model.coef_cov_, whole, atol=0.02 * whole.max())
     np.testing.assert_allclose(model.coef_std_.ravel() ** 2, np.diag(model.coef_cov_), rtol=1e-9)
     at_zero = np.append(-center, 1.0)
     intercept = np.einsum("i,kikj,j->k", at_zero, cov, at_zero)
-    np.testing.assert_allclose(model.intercept_std_**2, intercept, rtol=1e-7)
+    np.testing.assert_allclose(model.intercept_std_**2, intercept, rtol=0.02)
 
 
-def test_mode_is_the_penalised_maximum_of_scikit_learn():
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("apart", [0.0, 4.0], ids=["overlapping", "separable"])
+def test_small_tables_by_importance_sampling(n_classes, apart):
+    """Exact but for sampling errors: probabilities, weights and evidence of a given prior."""
+    X, y = table(24, 1, n_classes, seed=4)
+    X = X + apart * y[:, None]
+    model = BayesianLogisticRegression(0.05, intercept_precision=0.1).fit(X, y)
+    q, C = model.posterior_, model.posterior_.contrasts
+    rng, (m, d) = np.random.default_rng(0), q.mode.shape
+    # A Student-t distribution with heavier tails than the posterior.
+    shift = rng.standard_normal((40_000, m * d)) / np.sqrt(rng.chisquare(5, size=(40_000, 1)) / 5)
+    theta = q.mean[0].ravel() + 1.2 * shift @ q.root[0]
+    log_q = stats.multivariate_t.logpdf(shift, shape=np.eye(m * d), df=5)
+    log_q -= m * d * np.log(1.2) + np.linalg.slogdet(q.root[0])[1]
+    phi = np.column_stack([(X - X.mean(axis=0)) @ q.V, np.ones(len(X))])
+    theta = theta.reshape(-1, m, d)
+    logits = np.einsum("smd,nd->snm", theta, phi) @ C.T
+    prior = np.array([0.05, 0.1])
+    log_p = log_softmax(logits, axis=2)[:, np.arange(len(y)), y].sum(axis=1)
+    log_p += 0.5 * (np.log(prior / (2 * np.pi)) - prior * theta**2).sum(axis=(1, 2))
+    share = softmax(log_p - log_q)
+    evidence = logsumexp(log_p - log_q) - np.log(len(share))
+    assert evidence - 0.5 < model.log_evidence_ < evidence + 0.03
+    exact = np.einsum("s,snk->nk", share, softmax(logits, axis=2))
+    np.testing.assert_allclose(model.predict_proba(X), exact, atol=0.03)
+    weights = theta[:, :, 0] @ q.outputs.T * q.V[0, 0]
+    mean = share @ weights
+    std = np.sqrt(share @ (weights - mean) ** 2)
+    np.testing.assert_allclose(model.coef_[:, 0], mean, atol=0.25 * std.max())
+    # The closest Gaussian is narrower than a skewed posterior.
+    assert (model.coef_std_[:, 0] < 1.1 * std).all() and (model.coef_std_[:, 0] > (0.7 if apart else 0.8) * std).all()
+
+
+def test_plug_in_is_the_penalised_maximum_of_scikit_learn():
     for n_classes in (2, 3):
         X, y = table(200, 4, n_classes)
-        model = BayesianLogisticRegression(2.0, intercept_precision=1e-9).fit(X, y)
+        model = BayesianLogisticRegression(2.0, intercept_precision=1e-9, predictive="plugin").fit(X, y)
         oracle = LogisticRegression(C=0.5, tol=1e-12, max_iter=1000, solver="newton-cg").fit(X, y)
-        np.testing.assert_allclose(model.coef_, oracle.coef_, atol=1e-6)
-        np.testing.assert_allclose(model.intercept_, oracle.intercept_, atol=1e-6)
+        np.testing.assert_allclose(model.predict_proba(X), oracle.predict_proba(X), atol=1e-6)
 
 
 def line(n, seed=1):
@@ -104,14 +142,14 @@ def grid(model, X, y):
 
 
 def test_evidence_tends_to_the_exact_one():
-    """Laplace's relative error falls like 1/n (Tierney & Kadane 1986)."""
+    """From below; the gap falls like 1/n."""
     gaps = []
     for n in (20, 80, 320):
         X, y = line(n)
         model = BayesianLogisticRegression().fit(X, y)
         _, exact = grid(model, X, y)
-        gaps.append(abs(model.log_evidence_ - exact.log_evidence))
-    assert gaps[0] < 0.06 and gaps[-1] < 0.008
+        gaps.append(exact.log_evidence - model.log_evidence_)
+    assert 0 < gaps[-1] < 0.008 and gaps[0] < 0.06
     assert (np.array(gaps[1:]) < 0.5 * np.array(gaps[:-1])).all()
 
 
@@ -172,62 +210,64 @@ def test_gibbs_sampler_and_grid_are_one_posterior():
     np.testing.assert_allclose(draws.std(axis=0), exact.std(), rtol=0.12)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 40.0])
-def test_slope_of_the_evidence_follows_the_mode(n_classes, alpha):
-    X, y = table(40, 3, n_classes)
-    posterior, _ = log_posterior(X, y, np.arange(40) % 3 + 1.0, n_classes=n_classes, intercept=True, level_penalty=0.01)
-
-    def height(u):
-        here = posterior.at(float(np.exp(u)))
-        return log_evidence(here, posterior_mode(here))
-
-    here, u = posterior.at(alpha), np.log(alpha)
-    slope = log_evidence_slope(here, posterior_mode(here))
-    assert slope == pytest.approx((height(u + 1e-4) - height(u - 1e-4)) / 2e-4, abs=1e-6)
+def test_slope_of_the_bound(alpha):
+    X, y = table(40, 3)
+    posterior, _ = log_posterior(X, y, np.arange(40) % 3 + 1.0, n_classes=2, intercept=True, level_penalty=0.01)
+    low, here, high = (given_precision(posterior, alpha * np.exp(u)).parts[0] for u in (-1e-2, 0.0, 1e-2))
+    assert here.slope == pytest.approx((high.bound - low.bound) / 2e-2, abs=1e-3)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_learned_precision_is_the_evidence_s_maximum(n_classes):
+def test_learned_precision_is_integrated_out(n_classes):
+    """Sums over a fine grid of precisions, each with a fit of its own."""
     X, y = table(50, 6, n_classes, seed=5)
     model = BayesianLogisticRegression("evidence").fit(X, y)
-    assert model.result_.converged and "maximizes the evidence" in model.result_.message
-    heights = [
-        BayesianLogisticRegression(model.prior_precision_ * factor).fit(X, y).log_evidence_
-        for factor in np.geomspace(1e-4, 1e4, 33)
-    ]
-    assert int(np.argmax(heights)) == 16
-    assert model.log_evidence_ == pytest.approx(heights[16], abs=1e-9)
-    again = BayesianLogisticRegression(model.prior_precision_).fit(X, y)
-    np.testing.assert_allclose(model.coef_, again.coef_, rtol=1e-7)
+    assert model.result_.converged and "averaged over the prior precision" in model.result_.message
+    square = float(np.square(X - X.mean(axis=0)).sum() / len(X))
+    u = np.log(square) - 2 * np.log(3) + np.arange(-9.0, 9.1, 0.75)
+    tau = np.sqrt(square * np.exp(-u))
+    fits = [BayesianLogisticRegression(float(np.exp(each))).fit(X, y) for each in u]
+    # The half-Cauchy density of τ with scale 3, times dτ/du.
+    logs = np.array([fit.log_evidence_ for fit in fits]) + np.log(2 / np.pi * 3 / (9 + tau**2) * tau / 2)
+    assert model.log_evidence_ == pytest.approx(logsumexp(logs) + np.log(0.75), abs=0.05)
+    share = softmax(logs)
+    coef = np.tensordot(share, np.stack([fit.coef_ for fit in fits]), axes=1)
+    square = np.tensordot(share, np.stack([fit.coef_std_**2 + fit.coef_**2 for fit in fits]), axes=1)
+    np.testing.assert_allclose(model.coef_, coef, atol=0.03 * model.coef_std_.max())
+    np.testing.assert_allclose(model.coef_std_, np.sqrt(square - coef**2), rtol=0.03)
+    probs = np.tensordot(share, np.stack([fit.predict_proba(X) for fit in fits]), axes=1)
+    np.testing.assert_allclose(model.predict_proba(X), probs, atol=0.005)
+    assert abs(np.log(model.prior_precision_) - u[np.argmax(logs)]) < 0.75
 
 
-@pytest.mark.parametrize("shape", [(300, 8), (100, 30)])
-def test_five_classes_take_few_evaluations_and_equal_the_plain_reference(shape, monkeypatch):
-    X, y = table(*shape, n_classes=5, seed=2)
-    calls = []
+def test_gauss_rule_integrates_polynomials():
+    x = np.linspace(-3, 4, 2001)
+    mass = np.exp(-np.abs(x) + 0.3 * x)
+    mass /= mass.sum()
+    nodes, weights = gauss_rule(x, mass)
+    assert len(nodes) == 5
+    for degree in range(10):
+        assert weights @ nodes**degree == pytest.approx(mass @ x**degree, rel=1e-9)
 
-    def counted(self, theta, **options):
-        calls.append(theta)
-        return evaluate(self, theta, **options)
 
-    evaluate = LogPosterior.evaluate
-    monkeypatch.setattr(LogPosterior, "evaluate", counted)
-    model = BayesianLogisticRegression("evidence").fit(X, y)
-    assert len(calls) <= 75  # of the curvature, for a scan of 16 precisions and the root of the slope
-    p, alpha = X.shape[1], model.prior_precision_
-    theta, _, evidence = plain(X, y, alpha, 0.01)
-    np.testing.assert_allclose(model.coef_, theta[:, :p], atol=1e-8)
-    assert model.log_evidence_ == pytest.approx(evidence, abs=1e-8)
-    low, high = (plain(X, y, alpha * np.exp(u), 0.01)[2] for u in (-1e-3, 1e-3))
-    assert abs(high - low) / 2e-3 < 1e-5 and evidence > max(low, high)
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "p"), [(50, 3), (100, 10), (30, 10)])
+def test_intervals_of_weights_hold_what_they_say(n, p):
+    rng, hits = np.random.default_rng(0), []
+    for _ in range(100):
+        X, w = rng.normal(size=(n, p)), rng.normal(size=p)
+        y = rng.random(n) < expit(X @ w)
+        if 0 < y.sum() < n:
+            model = BayesianLogisticRegression("evidence").fit(X, y)
+            hits.append(np.abs(model.coef_[0] - w) < 1.96 * model.coef_std_[0])
+    assert 0.93 - 2 * np.std(np.mean(hits, axis=1)) / 10 < np.mean(hits) < 0.98
 
 
 def test_a_fit_that_stops_early_is_scikit_learn_s_convergence_warning(monkeypatch):
     X, y = table(40, 3)
-    newton = _laplace.newton
-    monkeypatch.setattr(_laplace, "newton", lambda posterior, **options: newton(posterior, **options, max_iter=1))
-    with pytest.warns(exceptions.ConvergenceWarning, match="did not converge in 1 iterations.*larger prior_precision"):
+    monkeypatch.setattr(_variational, "_MAX_STEPS", 1)
+    with pytest.warns(exceptions.ConvergenceWarning, match="did not converge in .* iterations.*larger prior_precision"):
         model = BayesianLogisticRegression(1e-3).fit(X, y)
     assert not model.result_.converged
 
@@ -253,41 +293,26 @@ def test_constant_columns_say_nothing():
     np.testing.assert_allclose(both.coef_std_[0], [alone.coef_std_[0, 0], 2**0.5], rtol=1e-8)
 
 
-@pytest.mark.filterwarnings("ignore:the classes are nearly linearly")
 @pytest.mark.parametrize("gap", [0.1, 10.0])
 def test_separable_classes_are_what_the_prior_is_for(gap):
     X = np.concatenate([np.linspace(-2, -gap, 20), np.linspace(gap, 2 + gap, 20)])[:, None]
     y = np.repeat([0, 1], 20)
-    for prior in (1.0, 1e-6):
+    for prior in (1.0, 1e-6, "evidence"):
         model = BayesianLogisticRegression(prior).fit(X, y)
         assert model.result_.converged and model.score(X, y) == 1.0
         assert np.isfinite(model.log_evidence_) and (model.coef_std_ > 0).all()
-    found = BayesianLogisticRegression("evidence").fit(X, y)
-    assert found.log_evidence_ >= model.log_evidence_ - 1e-6
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_gaussian_that_reaches_through_the_labels_is_said(n_classes):
-    """Where a plane separates the classes, nothing at the mode tells how steep the posterior's far side is."""
+@pytest.mark.parametrize("prior", [1e-4, "evidence"])
+def test_averaging_costs_little_where_a_plane_separates_the_classes(n_classes, prior):
+    """There, the Laplace approximation reaches through the labels: its curvature at the mode is far too small."""
     X, y = table(90, 3, n_classes)
     apart = X + 20.0 * np.eye(3)[y]
-    with pytest.warns(FitWarning, match="the classes are nearly linearly separable"):
-        model = BayesianLogisticRegression(1e-6).fit(apart, y)
-    assert model.predict_proba(apart)[np.arange(90), y].mean() < 0.99
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        BayesianLogisticRegression(1e-6, predictive="plugin").fit(apart, y)
-        for prior in (1e-6, 1.0, "evidence"):
-            BayesianLogisticRegression(prior).fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore:the classes are nearly linearly")
-def test_evidence_that_has_no_end_is_said(monkeypatch):
-    """On a range that stops before the maximum."""
-    monkeypatch.setattr("credo.linear._laplace._REACH", (14.0, 0.0))
-    X = np.linspace(-3, 3, 40)[:, None]
-    with pytest.warns(FitWarning, match="increases up to the widest prior tried"):
-        BayesianLogisticRegression("evidence").fit(X, X[:, 0] > 0)
+        model = BayesianLogisticRegression(prior).fit(apart, y)
+    assert model.predict_proba(apart)[np.arange(90), y].min() > 0.95
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -304,7 +329,9 @@ def test_probabilities_obey_their_laws(n_classes, rule):
     last = scores if n_classes == 2 else scores[:, -1]
     # Probabilities that differ in their last digit may have one logarithm.
     assert (np.diff(probs[np.argsort(last), -1]) >= -1e-15).all()
-    plugin = BayesianLogisticRegression(0.5, predictive="plugin").fit(X, y).predict_proba(rows)
+    # As if the coefficients were known to have their posterior means.
+    logits = np.column_stack([np.zeros(len(rows)), rows @ model.coef_.T + model.intercept_])
+    plugin = softmax(logits if n_classes == 2 else logits[:, 1:], axis=1)
     if rule != "plugin":
         slack = 1e-12 if n_classes == 2 and rule != "monte_carlo" else 0.01
         assert (probs.max(axis=1) <= plugin.max(axis=1) + slack).all()
@@ -413,8 +440,10 @@ def test_units_change_the_prior_and_nothing_else():
         p = expit(Phi @ theta)
         H = (Phi.T * (p * (1 - p))) @ Phi + np.diag(precision)
         theta = theta + np.linalg.solve(H, Phi.T @ (y - p) - precision * theta)
-    np.testing.assert_allclose(model.coef_[0] * scale, theta[:3], rtol=1e-6, atol=1e-14)
-    np.testing.assert_allclose(model.coef_std_[0] * scale, np.sqrt(np.diag(np.linalg.inv(H)))[:3], rtol=1e-6)
+    mode = model.posterior_.V @ model.posterior_.mode[0, :3]
+    np.testing.assert_allclose(mode * scale, theta[:3], rtol=1e-6, atol=1e-14)
+    # Laplace's deviations are not far from those of the closest Gaussian.
+    np.testing.assert_allclose(model.coef_std_[0] * scale, np.sqrt(np.diag(np.linalg.inv(H)))[:3], rtol=0.15)
 
 
 def test_copies_of_a_column_share_its_weight():
@@ -444,7 +473,7 @@ def test_sparse_rows_are_rows(shape, n_classes):
 def test_rows_made_again_in_every_pass_give_the_same(monkeypatch):
     X, y = table(60, 3)
     held = BayesianLogisticRegression("evidence").fit(X, y)
-    monkeypatch.setattr("credo.linear._laplace._STORED_ENTRIES", 10)
+    monkeypatch.setattr("credo.linear._variational._STORED_ENTRIES", 10)
     np.testing.assert_allclose(BayesianLogisticRegression("evidence").fit(X, y).coef_, held.coef_, rtol=1e-9)
 
 
@@ -505,10 +534,9 @@ def test_numbers_for_the_criteria():
     X, y = table(50, 4, 3)
     model = BayesianLogisticRegression().fit(X, y, np.full(50, 2.0))
     assert model.n_parameters_ == 10 and model.n_observations_ == 100.0
-    logits = X @ model.coef_.T + model.intercept_
-    expected = 2 * log_softmax(logits, axis=1)[np.arange(50), y].sum()
+    expected = 2 * model.set_params(predictive="plugin").predict_log_proba(X)[np.arange(50), y].sum()
     assert model.log_likelihood_ == pytest.approx(expected, rel=1e-10)
-    assert model.evidence_method_ == "laplace" and 0 < model.effective_dof_ < 8
+    assert model.evidence_method_ == "elbo" and 0 < model.effective_dof_ < 8
 
 
 @pytest.mark.parametrize(
@@ -532,6 +560,6 @@ def test_wrong_data_are_refused_in_words(monkeypatch):
         BayesianLogisticRegression().fit(X, np.zeros(60))
     with pytest.raises(ValueError, match="level must lie strictly between 0 and 1"):
         BayesianLogisticRegression().fit(X, y).proba_interval(X, 95)
-    monkeypatch.setattr("credo.linear._laplace._MOST_PARAMETERS", 3)
+    monkeypatch.setattr("credo.linear._variational._MOST_PARAMETERS", 3)
     with pytest.raises(ValueError, match="3 directions of X and 2 classes make 4 parameters"):
         BayesianLogisticRegression().fit(X, y)

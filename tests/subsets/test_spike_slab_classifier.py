@@ -73,7 +73,7 @@ def test_evidence_of_one_weight_is_near_the_integral():
 @pytest.mark.parametrize("inclusion", [0.3, "beta-binomial", (2.0, 5.0)], ids=str)
 def test_enumeration_by_hand(inclusion):
     X, y = data()
-    model = SpikeSlabClassifier(inclusion).fit(X, y)
+    model = SpikeSlabClassifier(inclusion, slab_variance=1.0).fit(X, y)
     Z, prior = standardised(X, np.ones(len(y))), ModelPrior.of(inclusion, 5)
     subsets = [subset for k in range(6) for subset in combinations(range(5), k)]
     joint = np.array([
@@ -91,9 +91,44 @@ def test_enumeration_by_hand(inclusion):
     np.testing.assert_allclose(model.posterior_.size_probability, sizes, atol=1e-4)
 
 
+def test_learned_slab_variance_by_hand():
+    """All subsets times the whole grid of variances, weighted by the half-Cauchy density of the slab's deviation."""
+    X, y = data(n=60, d=4)
+    model = SpikeSlabClassifier(0.4).fit(X, y)
+    Z, prior = standardised(X, np.ones(len(y))), ModelPrior.of(0.4, 4)
+    grid = 8.0 ** np.arange(-1, 5)
+    log_prior = np.log(np.sqrt(grid) / (4 + grid)) - logsumexp(np.log(np.sqrt(grid) / (4 + grid)))
+    subsets = [subset for k in range(5) for subset in combinations(range(4), k)]
+    joint = np.array([
+        [evidence(Z[:, list(subset)], y, np.ones(len(y)), v) + float(prior.log_prob(len(subset))) for v in grid]
+        for subset in subsets
+    ]) + log_prior  # fmt: skip
+    share = np.exp(joint - logsumexp(joint)).sum(axis=1)
+    included = [share[[j in subset for subset in subsets]].sum() for j in range(4)]
+    # Variances whose evidence is lower by more than four nats are left out.
+    np.testing.assert_allclose(model.inclusion_probabilities_, included, atol=0.02)
+    assert model.log_evidence_ == pytest.approx(logsumexp(joint), abs=0.03)
+    assert model.slab_variance_ == grid[np.argmax(logsumexp(joint, axis=0))]
+    best = model.posterior_.models[0]
+    told = logsumexp(joint[subsets.index(best)]) - float(prior.log_prob(len(best)))
+    assert model.posterior_.log_evidence[0] == pytest.approx(told, abs=0.03)
+
+
+def test_large_effects_get_a_wide_slab():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = 12 * (X[:, 0] - X[:, 2]) + rng.logistic(size=300) > 0
+    learned, narrow = SpikeSlabClassifier().fit(X[:200], y[:200]), SpikeSlabClassifier(slab_variance=1.0)
+    assert learned.slab_variance_ >= 64
+    left, right = (m.predict_log_proba(X[200:])[np.arange(100), y[200:].astype(int)].mean() for m in (
+        learned, narrow.fit(X[:200], y[:200]),
+    ))  # fmt: skip
+    assert left > right + 0.02
+
+
 def test_probabilities_are_averaged_over_models_and_weights():
     X, y = data(d=4)
-    model = SpikeSlabClassifier().fit(X, y)
+    model = SpikeSlabClassifier(slab_variance=1.0).fit(X, y)
     Z, link = standardised(X, np.ones(len(y))), Bernoulli("logit")
     task = Dataset(np.ascontiguousarray(Z.T), y.astype(float), np.ones(len(y)), 1.0)
     total = np.zeros(len(y))
@@ -108,7 +143,7 @@ def test_probabilities_are_averaged_over_models_and_weights():
 
 def test_weights_are_averaged_in_the_units_of_the_columns():
     X, y = data()
-    model = SpikeSlabClassifier().fit(X, y)
+    model = SpikeSlabClassifier(slab_variance=1.0).fit(X, y)
     assert model.coef_.shape == model.coef_std_.shape == (1, 5) and model.intercept_.shape == (1,)
     rng = np.random.default_rng(0)
     task = Dataset(np.ascontiguousarray(standardised(X, np.ones(len(y))).T), y.astype(float), np.ones(len(y)), 1.0)
@@ -138,8 +173,8 @@ def test_weights_are_averaged_in_the_units_of_the_columns():
 
 def test_the_sampler_agrees_with_enumeration_within_its_own_error():
     X, y = data(1, d=7)
-    exact = SpikeSlabClassifier(0.3, search="enumerate").fit(X, y)
-    found = SpikeSlabClassifier(0.3, search="gibbs", n_draws=2500, random_state=0).fit(X, y)
+    exact = SpikeSlabClassifier(0.3, search="enumerate", slab_variance=1.0).fit(X, y)
+    found = SpikeSlabClassifier(0.3, search="gibbs", n_draws=2500, random_state=0, slab_variance=1.0).fit(X, y)
     assert (exact.search_, found.search_) == ("enumerate", "gibbs")
     error = found.posterior_.diagnostics["inclusion_error"]
     gap = np.abs(found.inclusion_probabilities_ - exact.inclusion_probabilities_)
@@ -152,9 +187,9 @@ def test_the_sampler_agrees_with_enumeration_within_its_own_error():
 def test_a_full_cache_of_models_changes_nothing(monkeypatch):
     X, y = data(1)
     settings = {"search": "gibbs", "n_draws": 500, "random_state": 0}
-    kept = SpikeSlabClassifier(0.3, **settings).fit(X, y)
+    kept = SpikeSlabClassifier(0.3, **settings, slab_variance=1.0).fit(X, y)
     monkeypatch.setattr("credo.subsets.logistic._sampler._CACHED", 0)
-    forgotten = SpikeSlabClassifier(0.3, **settings).fit(X, y)
+    forgotten = SpikeSlabClassifier(0.3, **settings, slab_variance=1.0).fit(X, y)
     np.testing.assert_allclose(forgotten.inclusion_probabilities_, kept.inclusion_probabilities_, rtol=1e-5)
     assert forgotten.map_model_ == kept.map_model_
 
@@ -163,7 +198,7 @@ def test_equal_columns_share_evenly():
     X, y = data(2)
     X = np.column_stack([X, 3.0 - 2.0 * X[:, 1]])
     with pytest.warns(FitWarning, match="x1, x5 are identical.*of each is lower than that of the group"):
-        exact = SpikeSlabClassifier(0.1).fit(X, y)
+        exact = SpikeSlabClassifier(0.1, slab_variance=1.0).fit(X, y)
     assert "x1, x5 are identical" in exact.result_.message and exact.result_.converged
     # What one would have is what the group has, but for the prior of two chances to be in.
     either = 1 - sum(p for m, p in zip(exact.posterior_.models, exact.posterior_.probability, strict=True)
@@ -172,7 +207,7 @@ def test_equal_columns_share_evenly():
     assert exact.inclusion_of(1) == exact.inclusion_probabilities_[1] < either
     assert exact.inclusion_probabilities_[1] == pytest.approx(exact.inclusion_probabilities_[5], abs=1e-9)
     with pytest.warns(FitWarning, match="identical"):
-        found = SpikeSlabClassifier(0.1, search="gibbs", n_draws=2000, random_state=0).fit(X, y)
+        found = SpikeSlabClassifier(0.1, search="gibbs", n_draws=2000, random_state=0, slab_variance=1.0).fit(X, y)
     error = found.posterior_.diagnostics["inclusion_error"]
     assert abs(found.inclusion_probabilities_[1] - found.inclusion_probabilities_[5]) < 4 * error[[1, 5]].sum()
     assert error.max() < 0.06
@@ -206,8 +241,10 @@ def test_the_sampler_errs_as_it_says(kind, inclusion):
         y = np.argsort(np.argsort(X[:, 2] + rng.normal(size=n))) >= n - 3
     if kind in ("noise", "few rows"):
         y = np.arange(n) % 2 == 0
-    exact = SpikeSlabClassifier(inclusion, search="enumerate").fit(X, y, sample_weight=weight)
-    found = SpikeSlabClassifier(inclusion, search="gibbs", n_draws=1000, random_state=1).fit(X, y, sample_weight=weight)
+    exact = SpikeSlabClassifier(inclusion, search="enumerate", slab_variance=1.0).fit(X, y, sample_weight=weight)
+    found = SpikeSlabClassifier(inclusion, search="gibbs", n_draws=1000, random_state=1, slab_variance=1.0).fit(
+        X, y, sample_weight=weight
+    )
     error = found.posterior_.diagnostics["inclusion_error"]
     gap = np.abs(found.inclusion_probabilities_ - exact.inclusion_probabilities_)
     assert (gap <= 4 * error + 2e-3).all() and error.max() < 0.08

@@ -178,7 +178,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
 
         p(y | x) = Σ_j g_j(x) p_j(y | x),    g(x) = softmax(Vφ(x))                  (Jacobs et al. 1991; Bishop 14.5.3)
 
-    Experts have a normal prior on their weights. Their probabilities are averaged over the Laplace approximation of the
+    Experts have a normal prior on their weights. Their probabilities are averaged over a Gaussian approximation of the
     posterior given their share of the rows, as by `BayesianLogisticRegression`.
 
     Parameters

@@ -15,6 +15,7 @@ Two things can be chosen independently (`protocols` has the contract between the
 What does not belong here: the search for hyperparameters, which is in `learning`, and estimators.
 """
 
+from credo.inference._mixing import Mixing
 from credo.inference.approximation import Approximation
 from credo.inference.dense import Dense
 from credo.inference.ep import ep
@@ -44,6 +45,7 @@ __all__ = [
     "Gradient",
     "LatentPosterior",
     "LatentPrior",
+    "Mixing",
     "ObservedPosterior",
     "Paths",
     "Representation",

@@ -11,7 +11,7 @@
     Perceptron                w ← w + yφ at each mistake
     LinearDiscriminant        normal classes with one covariance: log odds linear in x, in closed form
     LogisticRegression        max Σ ln σ(y(b + wᵀx)) − (α/2)‖w‖²; softmax for several classes
-    BayesianLogisticRegression  w ~ N(0, α⁻¹I), Laplace approximation; averaged probabilities, evidence
+    BayesianLogisticRegression  w ~ N(0, α⁻¹I), variational; averaged probabilities, evidence
 
 `LinearRegression`, `Ridge` and `BayesianLinearRegression` are computed from one mergeable statistic, the `RowSummary`
 of the centred rows: `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge and the Bayesian
@@ -23,7 +23,7 @@ the file format. What does not belong here: nonlinear functions of x (`credo.fea
 (`credo.sparse`).
 """
 
-from credo.linear._laplace import LogitPosterior as LogitPosterior
+from credo.linear._logit_posterior import LogitPosterior as LogitPosterior
 from credo.linear._posterior import Posterior as Posterior
 from credo.linear._spectrum import Spectrum as Spectrum
 from credo.linear._spectrum import summarize

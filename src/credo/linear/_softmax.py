@@ -107,12 +107,15 @@ class Objective:
 
     def evaluate(self, theta: Array, *, curvature: bool = True) -> Point:
         """The objective at Θ, in blocks of rows, in as many threads as there are cores."""
+        return self._penalized(theta, self._over_rows(partial(self._sums, theta, curvature)))
+
+    def _over_rows(self, sums: Callable[[tuple[int, int]], Sums]) -> Sums:
+        """The total over spans of rows, which are shared among threads."""
         n_samples = self.X.shape[0]
         n_parts = 1 if n_samples * self.shape[1] <= _FEW_ENTRIES else _N_PARTS
         spans = pairwise(n_samples * part // n_parts for part in range(n_parts + 1))
         with one_blas_thread():
-            parts = parallel_map(partial(self._sums, theta, curvature), spans)
-        return self._penalized(theta, reduce(add, parts))
+            return reduce(add, parallel_map(sums, spans))
 
     def blocks(self, span: tuple[int, int]) -> Iterator[tuple[Array, slice]]:
         """The centred rows of a span with their column of ones, block by block, in a buffer that may be overwritten."""

@@ -1,8 +1,8 @@
-"""Bayesian logistic and softmax regression by the Laplace approximation (Bishop 4.4, 4.5; MacKay 1992)."""
+"""Bayesian logistic and softmax regression by Gaussian variational inference, averaged over the prior precision."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
+from credo.distributions import Mixture, Normal
 from credo.estimator import (
-    MAXIMISED,
     ConvergenceWarning,
-    FitWarning,
     LinearClassifier,
     Result,
     choice,
@@ -26,17 +25,10 @@ from credo.estimator import (
 )
 from credo.likelihoods import moderated
 from credo.linalg import one_blas_thread
-from credo.linear._laplace import (
-    LaplaceFit,
-    LogitPosterior,
-    best_precision,
-    effective_weights,
-    given_precision,
-    log_evidence,
-    log_posterior,
-    triangular_roots,
-)
+from credo.linear._logit_posterior import LogitPosterior, triangular_roots
+from credo.linear._precision import PosteriorFit, given_precision, integrated_precision
 from credo.linear._spectrum import Spectrum
+from credo.linear._variational import log_posterior
 from credo.notices import warn
 from credo.seeds import generator
 
@@ -44,28 +36,27 @@ Array = NDArray[np.float64]
 
 # Up to this many parameters, BLAS threads cost more than they save.
 _FEW_PARAMETERS = 2_500
-# Rows used to check whether the Gaussian approximates the posterior well.
-_SAMPLE = 4096
 
 _PREDICTIVES = ("quadrature", "probit", "monte_carlo", "plugin")
 _MESSAGES = {
     "given": "converged; the prior precision was given",
-    "inner": "converged; the prior precision maximizes the evidence",
-    "several": "converged; the evidence has several local maxima in the prior precision, and this is the highest",
+    "integrated": "converged; the posterior is averaged over the prior precision",
     "flat": "converged; all columns are constant, so the prior precision can't be estimated and is 1",
     "high": "converged; the evidence is highest without any linear effect; a nonlinear model may still do better",
-    "low": "the evidence increases up to the widest prior tried, as it can if the classes are linearly separable: "
-    "set prior_precision to a number",
 }
 
 
 class BayesianLogisticRegression(LinearClassifier):
     """Logistic regression with a posterior distribution of its coefficients and the model evidence.
 
-    p(y = 1 | x) = σ(b + wᵀx) with w ~ N(0, α⁻¹ I). The posterior of the coefficients is approximated by a Gaussian
-    with the same mode and the same curvature there (the Laplace approximation),
+    p(y = 1 | x) = σ(b + wᵀx) with w ~ N(0, α⁻¹ I). The posterior of the coefficients is approximated by the Gaussian q
+    that maximizes the lower bound E_q ln p(y | w) − KL[q ‖ prior] on the log evidence. Its precision is an average of
+    the curvature,
 
-        S⁻¹ = αI + Σ σᵢ(1 − σᵢ) xᵢxᵢᵀ        (Bishop 4.143)
+        S⁻¹ = αI + Σ E_q[σᵢ(1 − σᵢ)] xᵢxᵢᵀ
+
+    where the Laplace approximation (Bishop 4.143) has the curvature at the mode, which is far too small if the classes
+    are nearly separable. If α is learned, the posterior is a mixture of such Gaussians, one for each of up to five α.
 
     Predicted probabilities are averages of σ over this posterior: they are closer to 1/2 than those at the mode, the
     more so the farther x is from the data. More than two classes have logits b_k + w_kᵀx and a softmax; each w_k has
@@ -73,20 +64,21 @@ class BayesianLogisticRegression(LinearClassifier):
     them first.
 
     The intercept has a prior on its value at the mean of the inputs: b + wᵀx̄ ~ N(0, 1/intercept_precision). This makes
-    the evidence a proper probability of the labels (up to the Laplace approximation), and shifting a column has no
+    the evidence a proper probability of the labels (of which there is a lower bound), and shifting a column has no
     effect.
 
-    Equivalent to `LogisticRegression(alpha=α)` in its coefficients as `intercept_precision` goes to 0. Wide data (fewer
-    rows than columns) are solved in the row space; no p×p matrix is formed before `coef_cov_` is accessed.
+    With `predictive="plugin"`, equivalent to `LogisticRegression(alpha=α)` as `intercept_precision` goes to 0. Wide
+    data (fewer rows than columns) are solved in the row space; no p×p matrix is formed before `coef_cov_` is accessed.
 
     Parameters
     ----------
     prior_precision : float or "evidence", default 1.0
-        α; "evidence" maximizes the evidence over it.
+        α; "evidence" learns it from the data: predictions and intervals are averaged over it. Its prior is one of τ,
+        where τ² = mean‖x − x̄‖²/α is the variance of the log odds of a typical row: half-Cauchy of scale 3.
     predictive : {"quadrature", "probit", "monte_carlo", "plugin"}, default "quadrature"
         How probabilities are averaged. "quadrature" is exact for two classes (to 10⁻¹²), and quasi-Monte Carlo with
         4096 points for more (to about 10⁻⁴); "probit" is MacKay's approximation σ(m/√(1 + πv/8)); "monte_carlo"
-        averages over `n_draws` stored draws; "plugin" uses the coefficients at the posterior mode.
+        averages over `n_draws` stored draws; "plugin" uses the posterior mode at `prior_precision_`.
     fit_intercept : bool, default True
     intercept_precision : float, default 0.01
         Precision of the intercept's prior; by default its standard deviation is 10.
@@ -99,17 +91,17 @@ class BayesianLogisticRegression(LinearClassifier):
 
     Attributes
     ----------
-    coef_, intercept_ : coefficients (1 or n_classes, n_features) and intercepts (1 or n_classes,) at the posterior mode
+    coef_, intercept_ : posterior means of coefficients (1 or n_classes, n_features) and intercepts (1 or n_classes,)
     coef_std_, intercept_std_ : posterior standard deviations, in the same shapes
     coef_cov_ : posterior covariance of the coefficients, class by class, computed on each access
-    prior_precision_ : α as given or estimated
+    prior_precision_ : α as given, or the most probable value of ln α as α
     effective_dof_ : effective number of parameters
-    log_evidence_, evidence_method_ : ln p(y | X) and "laplace"
+    log_evidence_, evidence_method_ : lower bound on ln p(y | X), integrated over α if it is learned, and "elbo"
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     log_likelihood_, n_parameters_, n_observations_ : at the mode, for `bic` and `description_length`
-    posterior_ : the posterior in the singular basis of the data
+    posterior_ : the posterior in the singular basis of the data, a mixture of Gaussians
     nodes_ : standard normal points over which probabilities are averaged, if they are
-    result_ : convergence of the search for the mode (and α)
+    result_ : convergence of the search for the mode and the Gaussians
 
     Examples
     --------
@@ -166,14 +158,13 @@ class BayesianLogisticRegression(LinearClassifier):
         choice("predictive", self.predictive, _PREDICTIVES)
         small = min(rows.shape) * len(self.classes_) <= _FEW_PARAMETERS
         with one_blas_thread() if small else nullcontext():
-            messages = self._learn(rows, codes, weight)
-        for message in messages:
-            stopped = message == self.result_.message and not self.result_.converged
-            warn(message, ConvergenceWarning if stopped else FitWarning, stacklevel=2)
+            self._learn(rows, codes, weight)
+        if not self.result_.converged:
+            warn(self.result_.message, ConvergenceWarning, stacklevel=2)
         return self
 
-    def _learn(self, rows: Any, codes: NDArray[np.intp], weight: Array | None) -> list[str]:
-        """Fit to validated rows, and return the warnings to issue."""
+    def _learn(self, rows: Any, codes: NDArray[np.intp], weight: Array | None) -> None:
+        """Fit to validated rows."""
         posterior, data = log_posterior(
             rows,
             codes,
@@ -184,13 +175,12 @@ class BayesianLogisticRegression(LinearClassifier):
         )
         if isinstance(self.prior_precision, str):
             choice("prior_precision", self.prior_precision, ("evidence",))
-            found = best_precision(posterior, data)
+            found = integrated_precision(posterior, data)
         else:
             found = given_precision(posterior, positive("prior_precision", self.prior_precision))
         self._keep(found, data)
         self.n_observations_ = data.weight
         self.n_parameters_ = (len(self.classes_) - 1) * (rows.shape[1] + posterior.intercept)
-        return list(self._warnings(found, rows, codes, weight))
 
     def proba_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
         """Central posterior interval of each class's probability.
@@ -227,60 +217,31 @@ class BayesianLogisticRegression(LinearClassifier):
         check_is_fitted(self)
         return self.posterior_.coef_cov()
 
-    def _keep(self, found: LaplaceFit, data: Spectrum) -> None:
+    def _keep(self, found: PosteriorFit, data: Spectrum) -> None:
         """Fitted attributes from the approximation."""
-        posterior, mode = found.posterior, found.mode
-        self.posterior_ = LogitPosterior.of(posterior, mode, data)
+        mode = found.mode
+        self.posterior_ = LogitPosterior.of(found, data)
         self.coef_, self.intercept_ = self.posterior_.coef(), self.posterior_.intercept()
         self.coef_std_, self.intercept_std_ = self.posterior_.coef_std(), self.posterior_.intercept_std()
-        self.prior_precision_ = posterior.penalty
-        self.effective_dof_ = effective_weights(posterior, mode)
-        self.log_evidence_, self.evidence_method_ = log_evidence(posterior, mode), "laplace"
-        learned = MAXIMISED if self.prior_precision == "evidence" else ""
-        self.evidence_base_ = evidence_base(hyperparameters=learned, class_weight=self.class_weight)
+        self.prior_precision_ = found.alpha
+        self.effective_dof_ = float(found.weights @ [part.effective_weights for part in found.parts])
+        self.log_evidence_, self.evidence_method_ = found.log_evidence, "elbo"
+        self.evidence_base_ = evidence_base(class_weight=self.class_weight)
         self.log_likelihood_ = mode.point.log_likelihood
         message = _MESSAGES[found.place]
-        if not mode.converged:
+        if not found.converged:
+            change = max(mode.decrement, *(part.change for part in found.parts))
             message = (
-                f"Newton's method did not converge in {mode.n_iter} iterations ({mode.decrement:.2g} "
-                "posterior standard deviations from the mode): try a larger prior_precision, or standardize the columns"
+                f"the posterior's approximation did not converge in {found.n_iter} iterations (it is {change:.2g} "
+                "posterior standard deviations from it): try a larger prior_precision, or standardize the columns"
             )
-        self.result_ = Result(mode.converged, found.n_iter, message)
-        n_latent = posterior.shape[0]
+        self.result_ = Result(found.converged, found.n_iter, message)
+        n_latent = self.posterior_.contrasts.shape[1]
         if self.predictive == "monte_carlo":
             draws = positive_integer("n_draws", self.n_draws)
             self.nodes_ = generator(self.random_state).standard_normal((draws, n_latent))
         elif n_latent > 1:
             self.nodes_ = moderated.normal_points(n_latent)
-
-    def _warnings(
-        self, found: LaplaceFit, rows: Any, codes: NDArray[np.intp], weight: Array | None
-    ) -> Iterator[str]:  # fmt: skip
-        """Warnings about this fit.
-
-        If the posterior is nearly Gaussian, averaging costs a row about ½φᵀSφ·σ(1 − σ) of its log likelihood, which
-        sums to half the effective number of parameters. If the classes are nearly separable, the posterior is skewed:
-        the Gaussian puts mass on coefficients that misclassify the training labels.
-        """
-        if found.place == "low" or not self.result_.converged:
-            yield self.result_.message
-        if self.predictive == "plugin":
-            return
-        some = slice(None, None, 1 + rows.shape[0] // _SAMPLE)
-        omega = np.ones(rows.shape[0]) if weight is None else weight
-        places = np.arange(len(codes[some])), codes[some]
-        logs = [
-            np.log(np.maximum(self._probabilities(rows[some], rule=rule)[places], np.finfo(np.float64).tiny))
-            for rule in ("plugin", "probit")
-        ]
-        lost = float(omega[some] @ (logs[0] - logs[1])) * self.n_observations_ / float(omega[some].sum())
-        if lost > max(self.effective_dof_, 1.0):
-            yield (
-                "the classes are nearly linearly separable, so the Laplace approximation is poor: averaging over the "
-                f"coefficients lowers the log likelihood of the training labels by {lost:.0f}, more than "
-                f"{self.effective_dof_:.1f} effective parameters explain, and predicted probabilities are too close to "
-                'each other. Try a larger prior_precision, or predictive="plugin"'
-            )
 
     def _scores(self, rows: Any) -> Array:
         """Log odds of the averaged probabilities; their logarithms for more than two classes."""
@@ -291,37 +252,52 @@ class BayesianLogisticRegression(LinearClassifier):
         # Finite even if a probability underflows.
         return np.log(np.maximum(self._probabilities(rows), np.finfo(np.float64).tiny))
 
-    def _probabilities(self, rows: Any, *, rule: str | None = None) -> Array:
-        average = self._binary if len(self.classes_) == 2 else self._softmax
-        rule = self.predictive if rule is None else rule
-        return np.concatenate([average(mean, half, rule) for mean, half in self.posterior_.moments(rows)])
+    def _probabilities(self, rows: Any) -> Array:
+        C, binary = self.posterior_.contrasts, len(self.classes_) == 2
+        if self.predictive == "plugin":
+            latent = np.concatenate(list(self.posterior_.plugin(rows)))
+            return moderated.plugin(latent[:, 0]) if binary else softmax(latent @ C.T, axis=1)
+        if self.predictive == "monte_carlo" and not hasattr(self, "nodes_"):
+            raise ValueError('predictive="monte_carlo" needs draws that are made in fit: call fit again')
+        average = self._binary if binary else self._softmax
+        return np.concatenate([average(mean, half) for mean, half in self.posterior_.moments(rows)])
 
-    def _binary(self, mean: Array, half: Array, rule: str) -> Array:
-        mean, var = mean[:, 0], np.einsum("njx,njx->n", half, half)
-        if rule == "plugin":
-            return moderated.plugin(mean)
-        if rule == "probit":
-            return moderated.probit(mean, var)
-        if rule == "monte_carlo":
-            if not hasattr(self, "nodes_"):
-                raise ValueError('predictive="monte_carlo" needs draws that are made in fit: call fit again')
-            return moderated.expected_sigmoid_over(self.nodes_[:, 0], mean, np.sqrt(var))
-        return moderated.expected_sigmoid(mean, var)
+    def _binary(self, mean: Array, half: Array) -> Array:
+        mean, var = mean[..., 0], np.einsum("cnjx,cnjx->cn", half, half)
+        if self.predictive == "monte_carlo":
+            return self._over_nodes(lambda z, k: moderated.expected_sigmoid_over(z[:, 0], mean[k], np.sqrt(var[k])))
+        rule = moderated.probit if self.predictive == "probit" else moderated.expected_sigmoid
+        return self._mixed([rule(m, v) for m, v in zip(mean, var, strict=True)])
 
-    def _softmax(self, mean: Array, half: Array, rule: str) -> Array:
+    def _softmax(self, mean: Array, half: Array) -> Array:
         C = self.posterior_.contrasts
-        if rule == "plugin":
-            return softmax(mean @ C.T, axis=1)
-        if rule == "probit":
+        if self.predictive == "probit":
             half = C @ half
-            return moderated.softmax_probit(mean @ C.T, half @ half.swapaxes(1, 2))
-        return moderated.expected_softmax(self.nodes_, mean, triangular_roots(half), C)
+            cov = half @ half.swapaxes(2, 3)
+            return self._mixed([moderated.softmax_probit(m @ C.T, v) for m, v in zip(mean, cov, strict=True)])
+        roots = triangular_roots(half)
+        return self._over_nodes(lambda z, k: moderated.expected_softmax(z, mean[k], roots[k], C))
 
     def _interval(self, mean: Array, half: Array, level: float) -> tuple[Array, Array]:
         if len(self.classes_) == 2:
-            std = np.sqrt(np.einsum("njx,njx->n", half, half))
-            return moderated.interval(mean[:, 0], std, level)
-        return moderated.softmax_interval(self.nodes_, mean, triangular_roots(half), self.posterior_.contrasts, level)
+            std = np.sqrt(np.maximum(np.einsum("cnjx,cnjx->cn", half, half), np.finfo(np.float64).tiny))
+            odds = [Normal(m, s) for m, s in zip(mean[..., 0], std, strict=True)]
+            return moderated.interval(*Mixture(odds, self.posterior_.weights).interval(level))
+        C = self.posterior_.contrasts
+        return moderated.softmax_interval(self._node_shares(), mean, triangular_roots(half), C, level)
+
+    def _mixed(self, parts: list[Array]) -> Array:
+        """The average over the Gaussians of the mixture."""
+        return np.tensordot(self.posterior_.weights, np.stack(parts), axes=1)
+
+    def _over_nodes(self, average: Callable[[Array, int], Array]) -> Array:
+        """The average over the stored points, of which each Gaussian of the mixture has its share."""
+        total: Array = sum(len(z) * average(z, k) for k, z in enumerate(self._node_shares()) if len(z))  # type: ignore[assignment]
+        return total / len(self.nodes_)
+
+    def _node_shares(self) -> list[Array]:
+        ends = np.round(np.cumsum(self.posterior_.weights) * len(self.nodes_)).astype(int)
+        return np.split(self.nodes_, ends[:-1])
 
     def _scales(self) -> tuple[Array, Array]:
         return self.coef_std_, self.intercept_std_
@@ -336,6 +312,6 @@ class BayesianLogisticRegression(LinearClassifier):
         )
         return (
             f"prior precision {self.prior_precision_:.4g} (prior sd {self.prior_precision_**-0.5:.4g})",
-            f"log evidence {self.log_evidence_:.2f} (Laplace); {effective}",
+            f"log evidence {self.log_evidence_:.2f} (lower bound); {effective}",
             self.result_.message,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,16 @@ from credo.subsets._dependence import DEPENDENT, Dependence, dependence_of, medi
 from credo.subsets._models import ModelPosterior, ModelPrior, in_table, recommended_prior
 from credo.subsets._subset_estimator import Coefficient, SubsetEstimator
 from credo.subsets._tables import constant_messages, summary_table
-from credo.subsets.logistic import ClassAverage, Dataset, Standard, enumerate_logistic, sample_logistic
+from credo.subsets.logistic import (
+    ClassAverage,
+    Dataset,
+    SlabAverage,
+    Standard,
+    enumerate_logistic,
+    given_slab,
+    learned_slab,
+    sample_logistic,
+)
 
 Array = NDArray[np.float64]
 
@@ -61,8 +71,10 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
     prior_inclusion : float, "beta-binomial" or (a, b), default 0.5
         Prior inclusion probability of each column; or the parameters of its Beta(a, b) prior, uniform for
         "beta-binomial".
-    slab_variance : float, default 1.0
-        Prior variance of the coefficients of standardized columns that are in the model.
+    slab_variance : float or "learn", default "learn"
+        Prior variance v of the coefficients of standardized columns that are in the model. "learn" averages over a grid
+        of six values from 1/8 to 4096, whose prior is a half-Cauchy density of √v with scale 2; where subsets are
+        sampled, the most probable value is used.
     search : {"auto", "enumerate", "gibbs"}, default "auto"
         "enumerate" visits every subset (up to 15 columns); "gibbs" samples them by MCMC, with `n_chains` chains of
         `n_draws` steps that add, drop and swap columns; "auto" enumerates if that takes seconds.
@@ -91,6 +103,7 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
     log_evidence_, evidence_method_ : ln Σ p(γ) p(y | γ), and "laplace", for each subset
     evidence_base_ : what the evidence conditions on: nothing, all priors being proper, unless classes are weighted
     log_evidence_error_ : the standard error of the sum over subsets: zero where all were visited
+    slab_variance_ : the slab variance as given, or the most probable one
     posterior_ : the posterior over subsets, with `diagnostics`
     average_, standard_ : the subsets that predictions are averaged over, with the posterior of their coefficients; and
         the means and scales of the columns
@@ -117,6 +130,7 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
     (1, 3)
     """
 
+    slab_variance_: float
     average_: ClassAverage
     standard_: Standard
     coef_: Array
@@ -132,12 +146,14 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         places, kept = self.average_.columns, len(self.standard_.kept)
         if places.min(initial=-1) < -1 or places.max(initial=-1) >= kept or len(self.classes_) != 2:
             raise ValueError("average_ names columns that aren't there, or there aren't two classes")
+        if not 0.0 < self.slab_variance_ < np.inf:
+            raise ValueError("slab_variance_ must be a positive finite number")
 
     def __init__(
         self,
         prior_inclusion: float | str | tuple[float, float] = 0.5,
         *,
-        slab_variance: float = 1.0,
+        slab_variance: float | str = "learn",
         search: str = "auto",
         n_models: int = 1000,
         n_draws: int | None = None,
@@ -170,19 +186,22 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
                 "which selects columns for each class"
             )
         weight = np.ones(len(codes)) if weight is None else weight
+        learns = isinstance(self.slab_variance, str)
+        if learns:
+            choice("slab_variance", self.slab_variance, ("learn",))
         self.standard_ = Standard.of(rows, weight)
         data = Dataset(
             np.ascontiguousarray(self.standard_.columns(rows).T), codes.astype(np.float64), weight,
-            _variance(self.slab_variance),
+            1.0 if learns else _variance(self.slab_variance),
         )  # fmt: skip
         prior = ModelPrior.of(self.prior_inclusion, data.n_columns)
         dependence = dependence_of((data.ZT * np.sqrt(data.weight)).T)
         messages = [*self._column_messages(dependence), *prior.messages(float(weight.sum()), beta=True)]
         for message in messages:
             warn(message, FitWarning, stacklevel=2)
-        found = self._search(data, prior)
-        self._learn(data, dependence, found)
-        diagnostics = found.diagnostics
+        slab = self._average_slabs(data, prior) if learns else given_slab(data, partial(self._search, prior))
+        self._learn(data, dependence, slab)
+        diagnostics = slab.found.diagnostics
         if not diagnostics["converged"]:
             warn(diagnostics["message"], ConvergenceWarning, stacklevel=2)
         message = "; ".join([diagnostics["message"], *messages])
@@ -251,15 +270,24 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         probs = self.average_.probabilities(self.standard_.columns(rows))
         return np.column_stack([1.0 - probs, probs])
 
-    def _search(self, data: Dataset, prior: ModelPrior) -> ModelPosterior:
-        n_models, d = positive_integer("n_models", self.n_models), data.n_columns
+    def _average_slabs(self, data: Dataset, prior: ModelPrior) -> SlabAverage:
+        n_models, sampled = positive_integer("n_models", self.n_models), not self._enumerates(data)
+        return learned_slab(data, partial(self._search, prior), n_models=n_models, sampled=sampled)
+
+    def _enumerates(self, data: Dataset) -> bool:
+        d = data.n_columns
         cheap = d <= _MOST_COLUMNS and 2.0**d * len(data.y) <= _MUCH_WORK
+        return self.search == "enumerate" or (self.search == "auto" and cheap) or d == 0
+
+    def _search(self, prior: ModelPrior, data: Dataset, pilot: int | None) -> ModelPosterior:
+        """The posterior over subsets at one slab variance; by short chains of `pilot` steps, if models are sampled."""
+        n_models, d = positive_integer("n_models", self.n_models), data.n_columns
         if self.search == "enumerate" and d > _MOST_COLUMNS:
             raise ValueError(
                 f'search="enumerate" would visit 2^{d} models, a mode in each; it goes up to {_MOST_COLUMNS} columns. '
                 'Use search="gibbs"'
             )
-        if self.search == "enumerate" or (self.search == "auto" and cheap) or d == 0:
+        if self._enumerates(data):
             self.search_ = "enumerate"
             return enumerate_logistic(data, prior, n_models=n_models)
         if isinstance(prior.inclusion, float) and prior.inclusion * d > _MOST_EXPECTED:
@@ -270,16 +298,16 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
                 f"{_MOST_EXPECTED / d:.2g}"
             )
         self.search_ = "gibbs"
+        n_draws = self.n_draws if pilot is None or (self.n_draws or pilot) < pilot else pilot
         return sample_logistic(
-            data, prior, n_draws=self.n_draws, n_chains=self.n_chains, n_models=n_models, random_state=self.random_state
+            data, prior, n_draws=n_draws, n_chains=self.n_chains, n_models=n_models, random_state=self.random_state
         )
 
-    def _learn(self, data: Dataset, dependence: Dependence, found: ModelPosterior) -> None:
+    def _learn(self, data: Dataset, dependence: Dependence, slab: SlabAverage) -> None:
         """Set the fitted attributes, in terms of the table's columns."""
-        standard, d = self.standard_, self.n_features_in_
-        models, weight = found.averaged
-        enough = int(np.searchsorted(np.cumsum(weight), _ENOUGH)) + 1
-        self.average_ = ClassAverage.of([data.mode(model) for model in models[:enough]], weight[:enough])
+        standard, d, found = self.standard_, self.n_features_in_, slab.found
+        self.slab_variance_ = slab.variance
+        self.average_ = ClassAverage.of(*slab.modes(_ENOUGH))
         median = median_model(found, dependence, data.ZT.T, least=DEPENDENT, proper=True)
         copies = [in_table(group, standard.kept) for group in dependence.copies]
         base, posterior = evidence_base(class_weight=self.class_weight), found.in_table(standard.kept, d)
