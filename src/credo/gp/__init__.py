@@ -11,12 +11,13 @@ function by `expected_improvement`. `GPClassifier` is for labels: a latent proce
 inference or MCMC.
 
 Both estimators compose an objective (`EvidenceObjective`: the evidence as a function of the hyperparameters) and a
-predictor. `NoiseProcess`, `Tails`, `SitePredictor`, `SoftmaxPredictor` and `DrawsPredictor` are exported because
-model files contain them. What does not belong here: kernels (`kernels`), conditioning (`inference`), optimisation and
+predictor. `NoiseProcess`, `Tails`, `SitePredictor`, `SiteMixturePredictor`, `SoftmaxPredictor` and `DrawsPredictor`
+are exported because model files contain them. What does not belong here: kernels (`kernels`), conditioning (`inference`), optimisation and
 sampling (`learning`).
 """
 
 from credo.gp._class_predictors import DrawsPredictor as DrawsPredictor
+from credo.gp._class_predictors import SiteMixturePredictor as SiteMixturePredictor
 from credo.gp._class_predictors import SitePredictor as SitePredictor
 from credo.gp._class_predictors import SoftmaxPredictor as SoftmaxPredictor
 from credo.gp._heteroscedastic import NoiseProcess as NoiseProcess
