@@ -256,7 +256,7 @@ def try_starts(
         if len(tasks) <= 1 / _CONTINUED:
             ends = each(lambda task: run(*task), tasks)
         else:
-            ends = each(lambda task: run(*task, tolerance=1e3 * tolerance, max_evaluations=_TRIAL), tasks)
+            ends = each(lambda task: run(task[0], task[1], 1e3 * tolerance, _TRIAL), tasks)
             order = sorted(range(len(tasks)), key=lambda i: -ends[i].value)
             best = order[: max(2, round(_CONTINUED * len(tasks)))]
             firsts = [next(i for i in order if tasks[i][0] == of) for of in range(len(problems))]
