@@ -101,7 +101,7 @@ def test_kernels_by_name_are_checked():
 def test_classifiers_share_length_scales(n_classes, tmp_path):
     table, y = survey(90, levels=5)
     labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
-    model = TableModel(Preparation(standardize=True), GPClassifier(n_restarts=0)).fit(table, labels)
+    model = TableModel(Preparation(standardize=True), GPClassifier("rbf", n_restarts=0)).fit(table, labels)
     inner = model.estimator_
     for member in inner.members_ or [inner]:
         assert len(member.kernel_.params["lengthscale"]) == 2

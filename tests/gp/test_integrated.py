@@ -41,7 +41,7 @@ def test_a_skewed_density_is_integrated_closely():
 
 def test_two_sides_of_a_skewed_density():
     found = integrate(lambda v: float(5 * v[0] - np.exp(v[0])), np.log([5.0]), np.array([[5.0]]), 32, skewed=True)
-    assert found.log_value == pytest.approx(np.log(24.0), abs=0.01)
+    assert found.log_value == pytest.approx(np.log(24.0), abs=0.03)
     # A normal density has two equal sides.
     normal = integrate(lambda v: -0.5 * float(v @ v), np.zeros(2), np.eye(2), 16, skewed=True)
     assert normal.log_value == pytest.approx(np.log(2 * np.pi), rel=1e-10)

@@ -36,7 +36,7 @@ def test_a_center_shifts_the_columns():
     assert kernel != Linear(2.0) and repr(kernel) == "Linear(variance=2, center=1.5)"
     # Files of earlier versions have no center.
     assert Linear.from_fields({"tree": Linear(2.0).tree}) == Linear(2.0)
-    with pytest.raises(ValueError, match="center must be a finite number; got nan"):
+    with pytest.raises(ValueError, match="center must be a finite number, or one for each column; got nan"):
         Linear(center=np.nan)
 
 
