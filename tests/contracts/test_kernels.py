@@ -40,7 +40,7 @@ EXAMPLES: dict[str, Kernel] = {
     "RationalQuadratic": room.RationalQuadratic([0.8, 2.0, 3.0], shape=0.7, variance=0.4),
     "Periodic": room.Periodic([0.8, 2.0, 1.0], period=[3.0, 2.0, 1.5], variance=0.3),
     "ZeroMeanPeriodic": room.ZeroMeanPeriodic(0.8, period=3.0, variance=0.3).on(1),
-    "Linear": room.Linear([0.5, 1.0, 2.0], center=1.5),
+    "Linear": room.Linear([0.5, 1.0, 2.0], center=[1.5, 0.0, -0.5], scale=[1.0, 2.0, 0.5]),
     "Polynomial": room.Polynomial(3, offset=0.7, variance=0.2),
     "Constant": Constant(2.5),
     "White": room.White(0.3),

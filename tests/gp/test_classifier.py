@@ -39,7 +39,7 @@ def test_published_evidences(rule, kernel, value):
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_gradient_is_the_slope_and_vanishes_where_the_search_ended(rule, link):
     X, y = table(30)
-    model = GPClassifier(inference=rule, link=link, hyperpriors=True, n_restarts=0).fit(X, y)
+    model = GPClassifier(inference=rule, link=link, hyperparameters="optimize", n_restarts=0).fit(X, y)
     theta = model.theta_ + 0.2
     _, gradient = model.log_evidence(theta)
     for i, axis in enumerate(np.eye(len(theta))):

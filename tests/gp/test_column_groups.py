@@ -24,7 +24,7 @@ def survey(n, *, levels=12, noise=0.5, seed=0):
 
 def test_the_levels_of_a_column_share_a_length_scale():
     table, y = survey(150)
-    model = TableModel(Preparation(standardize=True), GPRegressor(n_restarts=1, random_state=0)).fit(table, y)
+    model = TableModel(Preparation(standardize=True), GPRegressor("rbf", n_restarts=1, random_state=0)).fit(table, y)
     inner = model.estimator_
     assert isinstance(inner.kernel_, RBF) and len(inner.kernel_.params["lengthscale"]) == 2
     assert [name for name, _ in inner.kernel_.entries(inner._feature_names())][:2] == [
@@ -46,7 +46,7 @@ def test_shared_length_scales_are_faster_and_predict_no_worse_than_one_for_each_
     X, Z = preparation.transform(table[:200]), preparation.transform(table[200:])
     scores, evaluations, evidences = [], [], []
     for groups in (preparation.groups(), None):
-        model = GPRegressor(hyperparameters="optimize", n_restarts=0, random_state=0).fit(
+        model = GPRegressor("rbf", hyperparameters="optimize", n_restarts=0, random_state=0).fit(
             X, y[:200], column_groups=groups
         )
         scores.append(model.predict_dist(Z).log_prob(y[200:]).mean())
@@ -101,7 +101,7 @@ def test_kernels_by_name_are_checked():
 def test_classifiers_share_length_scales(n_classes, tmp_path):
     table, y = survey(90, levels=5)
     labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
-    model = TableModel(Preparation(standardize=True), GPClassifier(n_restarts=0)).fit(table, labels)
+    model = TableModel(Preparation(standardize=True), GPClassifier("rbf", n_restarts=0)).fit(table, labels)
     inner = model.estimator_
     for member in inner.members_ or [inner]:
         assert len(member.kernel_.params["lengthscale"]) == 2

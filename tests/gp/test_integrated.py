@@ -39,6 +39,15 @@ def test_a_skewed_density_is_integrated_closely():
     assert found.weights @ np.exp(found.points[:, 0]) == pytest.approx(5.0, rel=0.03)
 
 
+def test_two_sides_of_a_skewed_density():
+    found = integrate(lambda v: float(5 * v[0] - np.exp(v[0])), np.log([5.0]), np.array([[5.0]]), 32, skewed=True)
+    assert found.log_value == pytest.approx(np.log(24.0), abs=0.03)
+    # A normal density has two equal sides.
+    normal = integrate(lambda v: -0.5 * float(v @ v), np.zeros(2), np.eye(2), 16, skewed=True)
+    assert normal.log_value == pytest.approx(np.log(2 * np.pi), rel=1e-10)
+    np.testing.assert_allclose(normal.weights, 1 / 16)
+
+
 def table(n=25, noise=0.3, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-3, 3, size=(n, 1))
@@ -91,6 +100,38 @@ def test_tails_are_the_most_likely_student_t_or_normal():
     assert abs(np.log(tails.df / df)) < 0.25 and tails.scale == pytest.approx(scale, rel=0.05)
     assert fitted_tails(rng.normal(size=400)).df == np.inf
     assert fitted_tails(np.zeros(30)).df == np.inf
+
+
+def test_tails_of_a_mixture_maximise_its_leave_one_out_score():
+    rng = np.random.default_rng(2)
+    y = stats.t(3).rvs(150, random_state=rng)
+    z, std = np.stack([(y - 0.1) / 1.4, (y + 0.2) / 1.8]), np.array([[1.4], [1.8]])
+    log_weights = np.log([[0.3], [0.7]]) - np.log(std) + np.zeros_like(z)
+    tails = fitted_tails(z, log_weights)
+
+    def score(df, scale):
+        return logsumexp(log_weights + stats.t(df).logpdf(z / scale) - np.log(scale), axis=0).sum()
+
+    best = score(tails.df, tails.scale)
+    assert np.isfinite(tails.df) and best > logsumexp(log_weights + stats.norm.logpdf(z), axis=0).sum() + np.log(150)
+    for df in (2.1, 2.5, 3.0, 4.0, 5.0, 7.0):
+        assert max(score(df, scale) for scale in np.linspace(0.3, 1.2, 91)) < best + 0.02
+
+
+def test_leaving_a_row_out_divides_the_weights_by_its_density(monkeypatch):
+    x, y = table(24)
+    model = GPRegressor("rbf", n_restarts=0).fit(x, y)
+    given = {}
+    monkeypatch.setattr("credo.gp._predictor.fitted_tails", lambda z, logs: given.update(z=z, logs=logs))
+    model._predictor().learned_tails()
+    # The same from the evidence of the other rows at each point, a refit without the row.
+    objective, row = model._objective(), 5
+    order = [int(np.flatnonzero(np.isclose(objective.observations.X[:, 0], v))[0]) for v in model.X_train_[:, 0]]
+    rest = objective.subset(np.delete(np.arange(24), order[row]))
+    change = [rest.evidence(t, gradient=False)[0] - objective.evidence(t, gradient=False)[0] for t in model.thetas_]
+    expected = model.theta_weights_ * np.exp(change)
+    std = np.sqrt([process.left_out()[1][row, 0] for process in model._predictor().processes])
+    np.testing.assert_allclose(np.exp(given["logs"][:, row]) * std, expected / expected.sum(), rtol=1e-6)
 
 
 def test_outliers_make_the_predictions_heavy_tailed():

@@ -36,5 +36,18 @@ def test_a_center_shifts_the_columns():
     assert kernel != Linear(2.0) and repr(kernel) == "Linear(variance=2, center=1.5)"
     # Files of earlier versions have no center.
     assert Linear.from_fields({"tree": Linear(2.0).tree}) == Linear(2.0)
-    with pytest.raises(ValueError, match="center must be a finite number; got nan"):
+    with pytest.raises(ValueError, match="center must be a finite number, or one for each column; got nan"):
         Linear(center=np.nan)
+
+
+def test_centers_and_scales_standardise_the_columns():
+    rows = np.random.default_rng(0).normal([1.0, -3.0], [2.0, 0.5], size=(6, 2))
+    center, scale = rows.mean(axis=0), rows.std(axis=0)
+    kernel = Linear(0.7, center=center, scale=scale)
+    np.testing.assert_allclose(kernel.gram(rows), Linear(0.7).gram((rows - center) / scale))
+    assert repr(kernel) == "Linear(variance=0.7, center=<2 columns>, scale=<2 columns>)"
+    assert Linear.from_fields(kernel.to_fields()) == kernel
+    with pytest.raises(ValueError, match="the kernel has 2 centers, but X has 1 columns"):
+        kernel.gram(rows[:, :1])
+    with pytest.raises(ValueError, match="scale must be above zero"):
+        Linear(scale=[1.0, 0.0])

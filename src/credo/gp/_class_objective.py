@@ -32,7 +32,7 @@ class ClassificationObjective(EvidenceObjective):
 
     `n_classes` is 2 for a likelihood of one latent function; more classes are joined by the softmax, with Laplace's
     approximation. `last` holds the sites at which the last evaluation ended, for warm starts; without it each starts
-    from scratch.
+    from scratch. `found` collects the approximation at every vector, if it is a dictionary.
     """
 
     kernel: Kernel
@@ -45,6 +45,7 @@ class ClassificationObjective(EvidenceObjective):
     hyperpriors: bool = True
     tolerance: float = 1e-9
     last: dict[str, Any] | None = None
+    found: dict[bytes, Approximation | SoftmaxApproximation] | None = None
 
     @cached_property
     def tree(self) -> ParameterTree:
@@ -88,6 +89,8 @@ class ClassificationObjective(EvidenceObjective):
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
         """ln p(y) as the inference approximates it, and its gradient with respect to the vector."""
         found = self.approximation(self.kernel_at(vector))
+        if self.found is not None:
+            self.found[vector.tobytes()] = found
         if not gradient:
             return found.log_evidence, np.empty(0)
         return found.log_evidence, found.gradient().by_kernel * self.tree.derivative(vector)

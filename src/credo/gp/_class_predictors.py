@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, log_expit, logit, logsumexp
 
 from credo.estimator import check_positive, check_shapes, choice
 from credo.inference import Dense, ObservedPosterior, SitePosterior, representation
@@ -55,6 +55,48 @@ class SitePredictor:
     @cached_property
     def _posterior(self) -> SitePosterior:
         return representation("auto", self.X).prior(self.kernel).sites(self.precision, self.location)
+
+
+@dataclass(frozen=True, eq=False)
+class SiteMixturePredictor:
+    """Two classes, by Gaussian sites for each of several kernels, whose predictions are averaged."""
+
+    kernels: tuple[Kernel, ...]
+    weights: Array
+    X: Array
+    precision: Array
+    location: Array
+    link: str
+
+    def _check_state(self) -> None:
+        sizes = check_shapes(self, X="n d", precision="k n", location="k n", weights="k")
+        check_positive(self, "precision", "weights", zero=True)
+        choice("link", self.link, LINKS)
+        if len(self.kernels) != sizes["k"] or abs(self.weights.sum() - 1.0) > 1e-6:
+            raise ValueError(
+                f"{sizes['k']} sets of sites belong to {len(self.kernels)} kernels, with weights that sum to 1"
+            )
+
+    def latent(self, rows: Array) -> tuple[Array, Array]:
+        """Mean and variance of the latent function, over all kernels."""
+        means, variances = map(np.stack, zip(*(part.latent(rows) for part in self._parts), strict=True))
+        mean = self.weights @ means
+        return mean, self.weights @ (variances + (means - mean) ** 2)
+
+    def log_odds(self, rows: Array) -> Array:
+        """Log odds of the average probability over all kernels."""
+        odds = np.stack([part.log_odds(rows) for part in self._parts])
+        weights = self.weights[:, None]
+        return logsumexp(log_expit(odds), axis=0, b=weights) - logsumexp(log_expit(-odds), axis=0, b=weights)
+
+    def probabilities(self, rows: Array) -> Array:
+        """(n_rows, 2)."""
+        return _of_two(self.log_odds(rows))
+
+    @cached_property
+    def _parts(self) -> list[SitePredictor]:
+        each = zip(self.kernels, self.precision, self.location, strict=True)
+        return [SitePredictor(kernel, self.X, precision, location, self.link) for kernel, precision, location in each]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from credo.estimator import FLAT, INTEGRATED, SCALED, Estimator, Result, choice, evidence_base, positive_integer
 from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
-from credo.gp._search import result, search_hyperparameters
+from credo.gp._search import Candidate, result, search_hyperparameters
 from credo.kernels import (
     RBF,
     Columns,
     Exp,
     Exponential,
     Kernel,
+    Linear,
     Matern32,
     Matern52,
     Product,
@@ -40,6 +41,8 @@ _FAMILIES: dict[str, Callable[..., Kernel]] = {
     "matern52": Matern52,
     "rational_quadratic": RationalQuadratic,
 }
+# The names of those that are tried where none is given, each with and without a linear part.
+_CHOSEN = ("rbf", "matern52")
 # A shared length scale is remarked on where columns' standard deviations differ by more than this factor, as a log.
 _UNEQUAL = math.log(10.0)
 
@@ -120,15 +123,40 @@ class GaussianProcess(Estimator):
             self.column_groups_ = given
 
     def _first_kernel(self) -> Kernel:
-        """The kernel as given; one given by name has a length scale for each column or group of columns."""
-        return self.kernel if isinstance(self.kernel, Kernel) else self._named_kernel(self.kernel or "rbf")
+        """The kernel as given, by name, or as it was chosen in the fit."""
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        if self.kernel is None and hasattr(self, "kernel_"):
+            return self._standard_kernel()
+        return self._named_kernel(self.kernel or "rbf")
+
+    def _standard_kernel(self) -> Kernel:
+        """`kernel_` as the objective has it."""
+        return self.kernel_
+
+    def _candidates(self) -> list[Candidate]:
+        """The kernels among which the evidence chooses."""
+        if self.kernel is not None or self.hyperparameters == "fixed":
+            return [Candidate("", self._make_objective(self._first_kernel()))]
+        rows, weight = self.X_train_, self.weight_
+        spread = weighted_std(rows, weight)
+        linear = Linear(center=np.average(rows, axis=0, weights=weight), scale=np.where(spread > 0, spread, 1.0))
+        has_slopes = getattr(self, "mean", None) == "linear"
+        return [
+            Candidate(
+                name,
+                self._make_objective(kernel),
+                None if has_slopes else self._make_objective(kernel + linear),
+            )
+            for name, kernel in [(name, self._named_kernel(name)) for name in _CHOSEN]
+        ]
 
     def _named_kernel(self, name: str) -> Kernel:
         # Files of earlier versions know no groups.
         groups = getattr(self, "column_groups_", None)
         return _FAMILIES[name](np.ones(self.n_features_in_) if groups is None else 1.0, groups=groups)
 
-    def _make_objective(self) -> EvidenceObjective:
+    def _make_objective(self, kernel: Kernel) -> EvidenceObjective:
         """The evidence of the training data as a function of the hyperparameters."""
         raise NotImplementedError
 
@@ -136,19 +164,20 @@ class GaussianProcess(Estimator):
         """The objective that was maximized; made again after the model was loaded or updated."""
         held = getattr(self, "_held_objective", None)
         if held is None:
-            held = self._held_objective = self._make_objective()
+            held = self._held_objective = self._make_objective(self._first_kernel())
         return held
 
     def _learn(self, rng: np.random.Generator, *, from_data: bool = True, **how: Any) -> Array | None:
         """The hyperparameters, as given or at the best maximum that the search finds; its curvature, if known."""
-        objective = self._objective()
-        self.theta_names_ = objective.tree.names
-        if self.hyperparameters == "fixed" or not objective.tree.names:
-            self.theta_, self.result_ = objective.tree.flatten(), Result(True, 0, "hyperparameters fixed")
+        candidates = self._candidates()
+        first = candidates[0].objective
+        if self.hyperparameters == "fixed" or not first.tree.names:
+            self._held_objective, self.theta_names_ = first, first.tree.names
+            self.theta_, self.result_ = first.tree.flatten(), Result(True, 0, "hyperparameters fixed")
             self.trace_ = self.theta_[None]
             return None
-        found = search_hyperparameters(
-            objective,
+        chosen = search_hyperparameters(
+            candidates,
             from_data=from_data,
             given=isinstance(self.kernel, Kernel),
             n_restarts=int(self.n_restarts),
@@ -156,9 +185,11 @@ class GaussianProcess(Estimator):
             rng=rng,
             **how,
         )
+        self._held_objective, found = chosen.objective, chosen.found
+        self.theta_names_ = chosen.objective.tree.names
         self.theta_, self.trace_ = found.best.vector, np.stack(found.best.trace)
         ending = result(found)
-        self.result_ = replace(ending, message=ending.message + self._remark())
+        self.result_ = replace(ending, message=ending.message + chosen.message + self._remark())
         return found.curvature
 
     def _remark(self) -> str:

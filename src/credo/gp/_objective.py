@@ -70,6 +70,14 @@ class EvidenceObjective(ABC):
         """The log density of the vector itself given the data, up to a constant: every entry has a proper prior."""
         return self._posterior(vector, self.hyperprior.proper, jacobian=True)
 
+    def log_posterior_value(self, vector: Array) -> float:
+        """The same without its gradient, which takes most of the time."""
+        try:
+            value = self.evidence(vector, gradient=False)[0]
+        except NotPositiveDefiniteError:
+            return -math.inf
+        return value + self.tree.log_prior(vector, jacobian=True)[0] + self.hyperprior.proper.log_density(vector)[0]
+
     def kernel_at(self, vector: Array) -> Kernel:
         """The kernel at a vector."""
         own = self.tree.unflatten(vector)["kernel"]

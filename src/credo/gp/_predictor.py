@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from credo.distributions import Distribution, Mixture
 from credo.gp._heteroscedastic import MAX_LOG_VARIANCE, NoiseProcess
 from credo.gp._observations import Process
-from credo.gp._tails import Tails
+from credo.gp._tails import Tails, fitted_tails
 from credo.kernels._draws import draws
 from credo.likelihoods import StudentT
 
@@ -23,6 +24,8 @@ Array = NDArray[np.float64]
 _NODES = 9
 # A jitter up to this share of the noise variance is negligible; without noise, of this share of the kernel's variance.
 _NEGLIGIBLE, _DIGITS = 0.01, 1e-9
+# With fewer rows, the tails of predictions are normal.
+_MIN_RESIDUALS = 20
 # A variance of less than this share of the largest is rounding error.
 _ROUNDING = 1e-12
 
@@ -103,6 +106,27 @@ class Predictor:
             ]
             dists.append(_mixed(parts, weights))
         return dists
+
+    def learned_tails(self) -> tuple[Tails, ...]:
+        """The tails of each target, from its leave-one-out residuals.
+
+        A row that is left out was evidence for some points of the hyperparameters: by Bayes' rule, the weight of each
+        point is divided by the density that it predicted for the row.
+        """
+        Y = self.processes[0].observations.Y
+        if len(Y) < _MIN_RESIDUALS:
+            return (Tails(),) * Y.shape[1]
+        found = [process.left_out() for process in self.processes]
+        std = np.sqrt(np.stack([variance for _, variance in found]))
+        residuals = (Y - np.stack([mean for mean, _ in found])) / std
+        tails = []
+        for j in self.targets:
+            seen = ~np.isnan(Y[:, j])
+            z, logs = residuals[:, seen, j], np.log(std[:, seen, j])
+            with np.errstate(divide="ignore"):
+                weights = np.log(self.weights)[:, None] + 0.5 * z**2 + logs
+            tails.append(fitted_tails(z, weights - logsumexp(weights, axis=0) - logs))
+        return tuple(tails)
 
     def noise_variance(self, rows: Array) -> Array:
         """The expected noise variance of a new observation at each row: (n_rows, n_targets)."""

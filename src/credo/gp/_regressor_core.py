@@ -34,7 +34,7 @@ from credo.gp._predictor import Predictor
 from credo.gp._sampling import sample_hyperparameters
 from credo.gp._search import FEW, SUBSET
 from credo.gp._student import MIN_DF, StudentObjective
-from credo.gp._tails import Tails, fitted_tails
+from credo.gp._tails import Tails
 from credo.gp._training import TrainingTable, known_noise
 from credo.inference import REPRESENTATIONS
 from credo.kernels import Kernel
@@ -47,10 +47,8 @@ Array = NDArray[np.float64]
 
 _MEANS = ("zero", "constant", "linear")
 # Up to so many rows, hyperparameters are integrated over so many points. The more rows, the narrower their posterior,
-# and the more a point costs.
+# and the more a point costs. With the fewest rows it is skewed.
 _POINTS = ((300, 32), (700, 16), (1500, 8))
-# With fewer rows, the tails of predictions are normal.
-_MIN_RESIDUALS = 20
 
 
 class RegressorCore(Regressor, GaussianProcess):
@@ -172,8 +170,8 @@ class RegressorCore(Regressor, GaussianProcess):
         """Whether y has one column."""
         return self.y_train_.ndim == 1
 
-    def _make_objective(self) -> GaussianObjective | HeteroscedasticObjective | StudentObjective:
-        kernel, table = self._first_kernel(), self._table()
+    def _make_objective(self, kernel: Kernel) -> GaussianObjective | HeteroscedasticObjective | StudentObjective:
+        table = self._table()
         if self._is_student():
             return table.student_objective(kernel, hyperpriors=self.hyperpriors)
         if self._has_bound():
@@ -190,7 +188,7 @@ class RegressorCore(Regressor, GaussianProcess):
             return None
         if curvature is None or not np.isfinite(curvature).all():
             curvature = curvature_at(objective.log_posterior, self.theta_)
-        found = integrate(lambda theta: objective.log_posterior(theta)[0], self.theta_, curvature, n)
+        found = integrate(objective.log_posterior_value, self.theta_, curvature, n, skewed=n == _POINTS[0][1])
         self.thetas_, self.theta_weights_ = found.points, found.weights
         message = f"{self.result_.message}; predictions average over {len(found.points)} sets of hyperparameters"
         self.result_ = replace(self.result_, message=message)
@@ -222,7 +220,7 @@ class RegressorCore(Regressor, GaussianProcess):
         self.tails_ = (Tails(),) * len(self.scale_)
         process = self._predictor().processes[0]
         if self.tails == "learn" and self._learns_noise():
-            self.tails_ = _learned_tails(process)
+            self.tails_ = self._predictor().learned_tails()
             self._held_predictor = self._make_predictor(self._predictor().processes)
         self._report_jitter()
         if self.draws_ is None:
@@ -317,13 +315,3 @@ class RegressorCore(Regressor, GaussianProcess):
                 'hyperparameters="optimize"'
             )
         return self._predictor().processes[0]
-
-
-def _learned_tails(process: Process) -> tuple[Tails, ...]:
-    """The tails of each target, from its leave-one-out residuals."""
-    Y = process.observations.Y
-    if len(Y) < _MIN_RESIDUALS:
-        return (Tails(),) * Y.shape[1]
-    mean, variance = process.left_out()
-    residuals = (Y - mean) / np.sqrt(variance)
-    return tuple(fitted_tails(column[np.isfinite(column)]) for column in residuals.T)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import Result
 from credo.gp._objective import EvidenceObjective
-from credo.learning.hyperparameters import Search, search
+from credo.learning.hyperparameters import Maximum, Search, search, try_starts
 
 Array = NDArray[np.float64]
 
@@ -21,8 +23,26 @@ FEW = 600
 _GROWTH = 3
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel by name, its objective, and the objective of the same kernel with a linear part, if that is one too."""
+
+    name: str
+    objective: EvidenceObjective
+    with_linear: EvidenceObjective | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The objective of the highest evidence, the search on it, and how it was chosen if there were several."""
+
+    objective: EvidenceObjective
+    found: Search
+    message: str
+
+
 def search_hyperparameters(
-    objective: EvidenceObjective,
+    candidates: Sequence[Candidate],
     *,
     from_data: bool,
     given: bool,
@@ -30,44 +50,85 @@ def search_hyperparameters(
     max_evaluations: int,
     rng: np.random.Generator,
     n_subset: int = SUBSET,
-) -> Search:
-    """The highest maximum of the evidence that the starts lead to.
+) -> Choice:
+    """The highest maximum of the evidence that the starts lead to, over all candidates.
 
     Parameters
     ----------
+    candidates : sequence of Candidate
+        Of several, one is chosen where the starts are tried; then a linear part is added to it if the evidence
+        increases.
     from_data : bool
         Start from data-driven values; False starts from those of the kernel.
     given : bool
         Whether the kernel's values were given by the user, and are used as another start.
+    n_restarts : int
+        Additional starts, shared among the candidates.
     max_evaluations : int
         Limit on the evaluations of the evidence on all rows.
     n_subset : int
         Rows of the subset on which the starts are tried, where all rows are at least one and a half times as many.
     """
-    n_rows = objective.n_rows
-    first = objective.hyperprior.center if from_data else objective.tree.flatten()
-    starts = objective.starts(first, n_restarts, rng)
-    if from_data and given:
-        starts.append(objective.tree.flatten())
-    if n_rows <= 1.5 * n_subset:
-        # Evaluations are cheap here, so that all digits can be had.
-        return search(
-            objective.with_warm_starts,
-            starts,
-            tolerance=objective.tolerance,
-            max_evaluations=max_evaluations,
-            small=True,
+    objectives = [each.objective for each in candidates]
+    starts = [
+        each.starts(
+            each.hyperprior.center if from_data else each.tree.flatten(),
+            len(range(i, n_restarts, len(objectives))),
+            rng,
         )
-    order, sizes = rng.permutation(n_rows), [n_subset]
-    while 2 * _GROWTH * sizes[-1] <= n_rows:
+        for i, each in enumerate(objectives)
+    ]
+    if from_data and given:
+        starts[0].append(objectives[0].tree.flatten())
+    n_rows = objectives[0].n_rows
+    # Where all starts use all rows, evaluations are cheap, so that all digits can be had.
+    small = n_rows <= 1.5 * n_subset
+    tolerance = objectives[0].tolerance if small else 1e-7
+    order, sizes = np.arange(n_rows) if small else rng.permutation(n_rows), [] if small else [n_subset]
+    while sizes and 2 * _GROWTH * sizes[-1] <= n_rows:
         sizes.append(_GROWTH * sizes[-1])
-    return search(
+
+    def few(objective: EvidenceObjective) -> EvidenceObjective:
+        return objective if small else objective.subset(np.sort(order[: sizes[0]]))
+
+    def tried(objectives: list[EvidenceObjective], starts: list[list[Array]]) -> list[list[Maximum]]:
+        problems = [(few(each).with_warm_starts, own) for each, own in zip(objectives, starts, strict=True)]
+        return try_starts(problems, tolerance, max_evaluations)
+
+    every = tried(objectives, starts)
+    values = [own[0].value for own in every]
+    best = int(np.argmax(values))
+    chosen, objective, ends, origin = candidates[best], objectives[best], every[best], starts[best]
+    behind = {each.name: values[best] - value for each, value in zip(candidates, values, strict=True)}
+    if chosen.with_linear is not None:
+        place = len(chosen.objective.kernel.names)
+        center = chosen.with_linear.hyperprior.center
+        begin = np.insert(ends[0].vector, place, center[place])
+        (extended,) = tried([chosen.with_linear], [[begin]])
+        # Laplace's approximation with unit curvature of the parameter more, or BIC where it has no prior.
+        factor = 2 * math.pi if objective.hyperpriors else 1.0 / few(objective).n_rows
+        gain = extended[0].value - ends[0].value + 0.5 * math.log(factor)
+        behind[f"{chosen.name} + linear"] = -gain
+        if gain > 0:
+            objective, ends, origin = chosen.with_linear, extended, [center]
+            behind = {name: gap + gain for name, gap in behind.items()}
+    found = search(
         objective.with_warm_starts,
-        starts,
+        origin,
         subsets=[(objective.subset(np.sort(order[:size])).with_warm_starts, n_rows / size) for size in sizes],
-        tolerance=1e-7,
+        tolerance=tolerance,
         max_evaluations=max_evaluations,
+        ends=ends,
     )
+    return Choice(objective, found, _described(behind))
+
+
+def _described(behind: Mapping[str, float]) -> str:
+    """The kernel that was chosen among several, and by how many nats of log evidence the others are behind."""
+    if len(behind) < 2:
+        return ""
+    (chosen, _), *others = sorted(behind.items(), key=lambda each: each[1])
+    return f"; kernel chosen: {chosen}, ahead of " + ", ".join(f"{name} by {gap:.1f}" for name, gap in others) + " nats"
 
 
 def result(found: Search) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import (
+    INTEGRATED,
     MAXIMISED,
     Classifier,
     ConvergenceWarning,
@@ -24,12 +26,14 @@ from credo.estimator import (
 )
 from credo.frames import Table
 from credo.gp._class_objective import INFERENCES, ClassificationObjective
-from credo.gp._class_predictors import LINKS, DrawsPredictor, SitePredictor, SoftmaxPredictor
+from credo.gp._class_predictors import LINKS, DrawsPredictor, SiteMixturePredictor, SitePredictor, SoftmaxPredictor
 from credo.gp._class_samplers import sample_jointly, sample_latent
 from credo.gp._data import distinct
 from credo.gp._gaussian_process import GaussianProcess
 from credo.inference import Approximation, SoftmaxApproximation, representation
 from credo.kernels import Kernel
+from credo.learning import integrate
+from credo.learning.hyperparameters import curvature_at
 from credo.likelihoods import Bernoulli
 from credo.linalg import one_blas_thread
 from credo.notices import warn
@@ -45,6 +49,9 @@ _BLOCK = 2**22
 _LEAST, _MOST, _ONE_THREAD = 200, 400, 1000
 # Draws of hyperparameters that predictions average over.
 _KERNELS = 48
+# Up to so many rows and hyperparameters, these are integrated over so many points. Their curvature takes two
+# evaluations for each, and few points say little about many.
+_INTEGRATED_ROWS, _INTEGRATED_ENTRIES, _POINTS = 1000, 32, 16
 
 
 class GPClassifier(Classifier, GaussianProcess):
@@ -55,17 +62,22 @@ class GPClassifier(Classifier, GaussianProcess):
 
     Parameters
     ----------
-    kernel : Kernel or {"rbf", "exponential", "matern32", "matern52", "rational_quadratic"}, default "rbf"
+    kernel : Kernel or {"rbf", "exponential", "matern32", "matern52", "rational_quadratic"} or None, default None
         A name stands for that kernel with one length scale for each column, or for each group of columns (see `fit`).
+        None chooses between "rbf" and "matern52", and whether to add a linear part, by the evidence.
         The parameters of a kernel object are used as they are with ``hyperparameters="fixed"``, and otherwise are one
         of the starting points of the search.
     inference : {"ep", "laplace", "vi", "mcmc"}, default "ep"
         Expectation propagation, Laplace's approximation, variational inference, or elliptical slice sampling.
     link : {"probit", "logit"}, default "probit"
-    hyperparameters : {"optimize", "fixed", "sample"}, default "optimize"
-        "optimize" maximises the evidence as the inference approximates it (EP's, for MCMC). "sample" needs MCMC.
+    hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
+        "optimize" maximises the evidence as the inference approximates it (EP's, for MCMC). "integrate" averages
+        predictions and evidence over up to 16 points around the maximum, by importance sampling from the Laplace
+        approximation of the posterior; with more than 1000 rows or 32 parameters, MCMC or a softmax likelihood it
+        is the same as "optimize". "sample" needs MCMC.
     hyperpriors : bool, default True
-        Weak priors, which keep variances and length scales finite where the classes are separable.
+        Weak priors, which keep variances and length scales finite where the classes are separable. False also
+        makes "integrate" the same as "optimize".
     multiclass : {"auto", "softmax", "one_vs_rest"}, default "auto"
         For more than two classes: one model with a softmax likelihood under Laplace's approximation, or one model for
         each class against the rest, with any inference. "auto" is "softmax" for ``inference="laplace"`` and
@@ -87,6 +99,8 @@ class GPClassifier(Classifier, GaussianProcess):
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
+    thetas_, theta_weights_ : the vectors that predictions average over and their weights, `theta_` first where they are
+        integrated
     result_ : whether the search and the inference converged
 
     Examples
@@ -105,6 +119,10 @@ class GPClassifier(Classifier, GaussianProcess):
     codes_: NDArray[np.intp]
     predictor_: Any
     members_: list[GPClassifier] | None
+    thetas_: Array
+    theta_weights_: Array
+
+    _learning = ("integrate", "optimize", "fixed", "sample")
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -116,11 +134,15 @@ class GPClassifier(Classifier, GaussianProcess):
         sizes = check_shapes(self, {"d": self.n_features_in_}, X_train_="n d", weight_="n", codes_="n")
         check_places(self, "codes_", n_classes)
         check_positive(self, "weight_")
-        if not isinstance(self.predictor_, SoftmaxPredictor if n_classes > 2 else SitePredictor | DrawsPredictor):
+        two = SitePredictor | SiteMixturePredictor | DrawsPredictor
+        if not isinstance(self.predictor_, SoftmaxPredictor if n_classes > 2 else two):
             raise ValueError(f"predictor_ is a {type(self.predictor_).__name__}, which isn't for {n_classes} classes")
         known = len(self.predictor_.alpha) if isinstance(self.predictor_, SoftmaxPredictor) else n_classes
         if self.predictor_.X.shape != (sizes["n"], sizes["d"]) or known != n_classes:
             raise ValueError("predictor_ belongs to another table")
+        if hasattr(self, "theta_weights_"):
+            # Files of earlier versions have none.
+            check_shapes(self, {"p": len(self.theta_)}, thetas_="k p", theta_weights_="k")
 
     def __init__(
         self,
@@ -128,7 +150,7 @@ class GPClassifier(Classifier, GaussianProcess):
         *,
         inference: str = "ep",
         link: str = "probit",
-        hyperparameters: str = "optimize",
+        hyperparameters: str = "integrate",
         hyperpriors: bool = True,
         multiclass: str = "auto",
         class_weight: Any = None,
@@ -189,8 +211,9 @@ class GPClassifier(Classifier, GaussianProcess):
         self._held_objective = None
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= _ONE_THREAD else nullcontext():
-            self._learn(rng, n_subset=min(_MOST, max(_LEAST, len(self.X_train_) // 2)))
+            curvature = self._learn(rng, n_subset=min(_MOST, max(_LEAST, len(self.X_train_) // 2)))
             self._finish(rng)
+            self._integrate_hyperparameters(curvature)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -203,7 +226,7 @@ class GPClassifier(Classifier, GaussianProcess):
     def latent(self, X: ArrayLike) -> tuple[Array, Array]:
         """Mean and standard deviation of the latent function, for two classes and a normal approximation."""
         rows = self._predict_rows(X)
-        if not isinstance(getattr(self, "predictor_", None), SitePredictor):
+        if not isinstance(getattr(self, "predictor_", None), SitePredictor | SiteMixturePredictor):
             raise ValueError(
                 'the latent function has one normal distribution only for two classes with "ep", "laplace" or "vi"'
             )
@@ -273,9 +296,9 @@ class GPClassifier(Classifier, GaussianProcess):
         self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), worst.message)
         return self
 
-    def _make_objective(self) -> ClassificationObjective:
+    def _make_objective(self, kernel: Kernel) -> ClassificationObjective:
         return ClassificationObjective(
-            self._first_kernel(),
+            kernel,
             representation("auto", self.X_train_),
             self.codes_,
             len(self.classes_),
@@ -288,6 +311,7 @@ class GPClassifier(Classifier, GaussianProcess):
     def _finish(self, rng: np.random.Generator) -> None:
         """The posterior of the latent functions at the hyperparameters that were found."""
         self.kernel_ = self._objective().kernel_at(self.theta_)
+        self.thetas_, self.theta_weights_ = self.theta_[None], np.ones(1)
         if self.inference == "mcmc":
             self._sample(rng)
             return
@@ -302,8 +326,36 @@ class GPClassifier(Classifier, GaussianProcess):
         self.evidence_base_ = self._evidence_base()
         self._report(found)
 
+    def _integrate_hyperparameters(self, curvature: Array | None) -> None:
+        """Replace the maximum by weighted points around it, where this is asked for and their number is above one."""
+        if self.hyperparameters != "integrate" or not self.theta_names_ or not self.hyperpriors:
+            return
+        if not isinstance(self.predictor_, SitePredictor):
+            return
+        if len(self.X_train_) > _INTEGRATED_ROWS or len(self.theta_) > _INTEGRATED_ENTRIES:
+            return
+        approximations: dict[bytes, Any] = {}
+        objective = replace(self._objective().with_warm_starts(), found=approximations)
+        if curvature is None or not np.isfinite(curvature).all():
+            curvature = curvature_at(objective.log_posterior, self.theta_)
+        found = integrate(objective.log_posterior_value, self.theta_, curvature, _POINTS)
+        sites = [approximations[point.tobytes()].posterior for point in found.points]
+        self.thetas_, self.theta_weights_ = found.points, found.weights
+        self.predictor_ = SiteMixturePredictor(
+            tuple(objective.kernel_at(point) for point in found.points),
+            found.weights,
+            self.X_train_,
+            np.stack([q.precision for q in sites]),
+            np.stack([q.location for q in sites]),
+            self.link,
+        )
+        self.log_evidence_ = found.log_value
+        self.evidence_base_ = evidence_base(hyperparameters=INTEGRATED, class_weight=self.class_weight)
+        message = f"{self.result_.message}; predictions average over {len(found.points)} sets of hyperparameters"
+        self.result_ = replace(self.result_, message=message)
+
     def _evidence_base(self) -> str:
-        learned = MAXIMISED if self.theta_names_ and self.hyperparameters == "optimize" else ""
+        learned = MAXIMISED if self.theta_names_ and self.hyperparameters != "fixed" else ""
         return evidence_base(hyperparameters=learned, class_weight=self.class_weight)
 
     def _report(self, found: Approximation | SoftmaxApproximation) -> None:
@@ -323,6 +375,7 @@ class GPClassifier(Classifier, GaussianProcess):
             thetas, draws = sample_jointly(objective, self.theta_, n_draws=n_draws, rng=rng)
             kept = np.unique(np.linspace(0, len(thetas) - 1, min(_KERNELS, len(thetas))).round().astype(int))
             self.thetas_, self.theta_ = thetas, thetas.mean(axis=0)
+            self.theta_weights_ = np.full(len(thetas), 1 / len(thetas))
             self.kernel_ = objective.kernel_at(self.theta_)
             kernels = tuple(objective.kernel_at(theta) for theta in thetas[kept])
             self.predictor_ = DrawsPredictor(kernels, self.X_train_, draws[kept], self.link)

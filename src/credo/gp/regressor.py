@@ -40,8 +40,9 @@ class GPRegressor(RegressorCore):
 
     Parameters
     ----------
-    kernel : Kernel or {"rbf", "exponential", "matern32", "matern52", "rational_quadratic"}, default "rbf"
+    kernel : Kernel or {"rbf", "exponential", "matern32", "matern52", "rational_quadratic"} or None, default None
         A name stands for that kernel with one length scale for each column, or for each group of columns (see `fit`).
+        None chooses between "rbf" and "matern52", and whether to add a linear part, by the evidence.
         The parameters of a kernel object are used as they are with ``hyperparameters="fixed"``, and otherwise are one
         of the starting points of the search.
     mean : {"constant", "zero", "linear"}, default "constant"

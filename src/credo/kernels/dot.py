@@ -10,8 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.blas import dsymm
 from scipy.special import factorial
 
+from credo.kernels._contract import VARIANCE_WIDTH
 from credo.kernels._kernel import Kernel
 from credo.kernels._triangles import combine
 from credo.kernels.spectra import Finite, Term
@@ -25,16 +27,19 @@ _MANY_MONOMIALS = 500
 
 
 class Linear(Kernel):
-    """Σ_d variance_d (x_d − c)(x′_d − c): linear functions that are zero at c; `variance` may have an entry a column.
+    """Σ_d variance_d (x_d − c_d)(x′_d − c_d)/s_d²: linear functions that are zero at c.
 
-    Equivalent to `BayesianLinearRegression` with prior precision 1/variance and no intercept, of the columns minus c.
+    Equivalent to `BayesianLinearRegression` with prior precision 1/variance and no intercept, of the columns (x − c)/s.
 
     Parameters
     ----------
     variance : float or array, default 1.0
-    center : float, default 0.0
+        For all columns, or of each.
+    center : float or array, default 0.0
         c, which isn't learned. A product ``Linear(center=c) * k`` has functions whose amplitude grows with the distance
         from c.
+    scale : float or array, default 1.0
+        s, which isn't learned: with the standard deviations of the columns, one variance is for standardised columns.
 
     Examples
     --------
@@ -44,28 +49,45 @@ class Linear(Kernel):
     """
 
     _vectors_allowed = ("variance",)
-    _fields = ("center", "tree")
+    _fields = ("center", "scale", "tree")
 
-    def __init__(self, variance: float | ArrayLike = 1.0, *, center: float = 0.0) -> None:
-        self.center = float(center)
-        if not math.isfinite(self.center):
-            raise ValueError(f"center must be a finite number; got {center!r}")
+    def __init__(
+        self, variance: float | ArrayLike = 1.0, *, center: float | ArrayLike = 0.0, scale: float | ArrayLike = 1.0
+    ) -> None:
+        self.center, self.scale = _constants("center", center), _constants("scale", scale)
+        if np.min(self.scale) <= 0:
+            raise ValueError(f"scale must be above zero; got {scale!r}")
         self.tree = ParameterTree({"variance": Parameter(variance)})
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """The kernel that `to_fields` described; files of earlier versions have no center."""
-        return super().from_fields({"center": 0.0, **fields})
+        """The kernel that `to_fields` described; files of earlier versions have no center and no scale."""
+        return super().from_fields({"center": 0.0, "scale": 1.0, **fields})
 
     def _check_fields(self) -> None:
         super()._check_fields()
-        Linear(center=self.center)
+        # Files may hold arrays.
+        fresh = Linear(center=self.center, scale=self.scale)
+        self.center, self.scale = fresh.center, fresh.scale
+
+    def _centered(self, X: Array) -> Array:
+        """(x − c)/s."""
+        for name, value in (("variances", self.params["variance"]), ("centers", self.center), ("scales", self.scale)):
+            if np.ndim(value) and np.size(value) != X.shape[1]:
+                raise ValueError(f"the kernel has {np.size(value)} {name}, but X has {X.shape[1]} columns")
+        return (X - np.asarray(self.center)) / np.asarray(self.scale)
 
     def _root(self, X: Array) -> Array:
+        return self._centered(X) * np.sqrt(self.params["variance"])
+
+    def _default_priors(self, spread: Array) -> Array:
+        # All columns together have the variance of the standardised targets.
+        by_column = (spread / np.asarray(self.scale)) ** 2
         variance = self.params["variance"]
-        if np.ndim(variance) and len(variance) != X.shape[1]:
-            raise ValueError(f"the kernel has {len(variance)} variances, but X has {X.shape[1]} columns")
-        return (X - self.center) * np.sqrt(variance)
+        together = len(spread) * by_column if np.ndim(variance) and len(variance) == len(spread) else by_column.sum()
+        priors = super()._default_priors(spread)
+        priors[:, 0], priors[:, 1] = -np.log(together), VARIANCE_WIDTH
+        return priors
 
     def _fill(self, X: Array, K: Array, mode: int) -> None:
         root = self._root(X)
@@ -78,27 +100,46 @@ class Linear(Kernel):
         root = self._root(X)
         return np.einsum("ij,ij->i", root, root)
 
+    def _pullback(self, X: Array, W: Array) -> Array:
+        centered = self._centered(X)
+        # The triangle i ≤ j of W is the lower one in Fortran's order.
+        product = dsymm(1.0, W.T, centered, lower=1) if len(X) else centered
+        return self._by_variance(np.einsum("ij,ij->j", centered, product))
+
     def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
-        return self._by_variance(np.einsum("ij,ij->j", X - self.center, W @ (Z - self.center)))
+        return self._by_variance(np.einsum("ij,ij->j", self._centered(X), W @ self._centered(Z)))
 
     def _pullback_diagonal(self, X: Array, w: Array) -> Array:
-        return self._by_variance(w @ (X - self.center) ** 2)
+        return self._by_variance(w @ self._centered(X) ** 2)
 
     def _by_variance(self, by_column: Array) -> Array:
         return by_column if np.ndim(self.params["variance"]) else by_column.sum(keepdims=True)
 
     def _pullback_inputs(self, X: Array, W: Array) -> Array:
-        return 2.0 * (W @ (X - self.center)) * self.params["variance"]
+        return 2.0 * (W @ self._centered(X)) * self.params["variance"] / np.asarray(self.scale)
 
     def _spectrum(self, center: Array) -> list[Term]:
         return [Term(1.0, maps=(Finite(len(center), self._root),))]
 
-    def _key(self) -> tuple[float, ParameterTree]:
-        return self.center, self.tree
+    def _key(self) -> Any:
+        return self.center, self.scale, self.tree
 
     def __repr__(self) -> str:
-        center = f", center={self.center:.6g}" if self.center else ""
-        return f"Linear(variance={number_text(self.params['variance'])}{center})"
+        fixed = [("center", self.center, 0.0), ("scale", self.scale, 1.0)]
+        more = [f", {name}={_text(value)}" for name, value, usual in fixed if value != usual]
+        return f"Linear(variance={number_text(self.params['variance'])}{''.join(more)})"
+
+
+def _text(value: float | tuple[float, ...]) -> str:
+    return f"<{len(value)} columns>" if isinstance(value, tuple) else number_text(value)
+
+
+def _constants(name: str, value: float | ArrayLike) -> float | tuple[float, ...]:
+    """A number, or one for each column, as they are kept."""
+    given = np.asarray(value, dtype=np.float64)
+    if given.ndim > 1 or given.size == 0 or not np.isfinite(given).all():
+        raise ValueError(f"{name} must be a finite number, or one for each column; got {value!r}")
+    return tuple(map(float, given)) if given.ndim else float(given)
 
 
 class Polynomial(Kernel):

@@ -179,6 +179,7 @@ def search(
     tolerance: float = 1e-9,
     max_evaluations: int = 200,
     small: bool = False,
+    ends: Sequence[Maximum] = (),
 ) -> Search:
     """The highest maximum over several starts, which are tried in parallel.
 
@@ -198,14 +199,17 @@ def search(
     small : bool
         Whether the objective's matrices are too small for more than one thread; those of the first subset always
         are.
+    ends : sequence of Maximum
+        Where the starts ended on the first subset, or on all rows if there is none, as `try_starts` found them.
     """
     if not subsets:
-        with one_blas_thread() if small else nullcontext():
-            ends = _ends(objective, starts, tolerance, max_evaluations, parallel=small)
+        if not ends:
+            (ends,) = try_starts([(objective, starts)], tolerance, max_evaluations, small=small)
         return Search(ends[0], _gaps(ends))
     first, growth = subsets[0]
+    if not ends:
+        (ends,) = try_starts([(first, starts)], 1e-7, max_evaluations)
     with one_blas_thread():
-        ends = _ends(first, starts, 1e-7, max_evaluations, parallel=True)
         few = first()
         begin = _off_plateau(few, ends[0], starts[0])
         curvature = curvature_at(few, begin)
@@ -223,14 +227,21 @@ def search(
     return Search(replace(best, trace=trace + best.trace), _gaps(ends), growth * curvature)
 
 
-def _ends(
-    objective: ObjectiveFactory, starts: Sequence[Array], tolerance: float, max_evaluations: int, *, parallel: bool
-) -> list[Maximum]:
-    """The results of all starts, the highest first; of many, only the best after a short run are continued."""
+def try_starts(
+    problems: Sequence[tuple[ObjectiveFactory, Sequence[Array]]],
+    tolerance: float,
+    max_evaluations: int,
+    *,
+    small: bool = True,
+) -> list[list[Maximum]]:
+    """The results of the starts of several objectives, each objective's highest first.
+
+    Of many starts, only the best after a short run are continued, and the best of each objective.
+    """
     cancelled = Event()
 
-    def run(start: Array, tolerance: float = tolerance, max_evaluations: int = max_evaluations) -> Maximum:
-        own = objective()
+    def run(of: int, start: Array, tolerance: float = tolerance, max_evaluations: int = max_evaluations) -> Maximum:
+        own = problems[of][0]()
 
         def unless_cancelled(vector: Array) -> tuple[float, Array]:
             if cancelled.is_set():
@@ -239,15 +250,24 @@ def _ends(
 
         return maximize(unless_cancelled, start, tolerance=tolerance, max_evaluations=max_evaluations)
 
-    in_parallel = partial(parallel_map, n_jobs=None if parallel else 1, cancel=cancelled.set)
-    if len(starts) <= 1 / _CONTINUED:
-        return sorted(in_parallel(run, starts), key=lambda end: -end.value)
-    trial = partial(run, tolerance=1e3 * tolerance, max_evaluations=_TRIAL)
-    trials = sorted(in_parallel(trial, starts), key=lambda end: -end.value)
-    trials = trials[: max(2, round(_CONTINUED * len(starts)))]
-    finals = in_parallel(run, [end.vector for end in trials])
-    joined = [_joined(first, last) for first, last in zip(trials, finals, strict=True)]
-    return sorted(joined, key=lambda end: -end.value)
+    tasks = [(of, start) for of, (_, starts) in enumerate(problems) for start in starts]
+    each = partial(parallel_map, n_jobs=None if small else 1, cancel=cancelled.set)
+    with one_blas_thread() if small else nullcontext():
+        if len(tasks) <= 1 / _CONTINUED:
+            ends = each(lambda task: run(*task), tasks)
+        else:
+            ends = each(lambda task: run(task[0], task[1], 1e3 * tolerance, _TRIAL), tasks)
+            order = sorted(range(len(tasks)), key=lambda i: -ends[i].value)
+            best = order[: max(2, round(_CONTINUED * len(tasks)))]
+            firsts = [next(i for i in order if tasks[i][0] == of) for of in range(len(problems))]
+            best += [i for i in firsts if i not in best]
+            finals = each(lambda i: run(tasks[i][0], ends[i].vector), best)
+            for i, final in zip(best, finals, strict=True):
+                ends[i] = _joined(ends[i], final)
+    found: list[list[Maximum]] = [[] for _ in problems]
+    for (of, _), end in zip(tasks, ends, strict=True):
+        found[of].append(end)
+    return [sorted(own, key=lambda end: -end.value) for own in found]
 
 
 def _joined(first: Maximum, last: Maximum) -> Maximum:
@@ -311,6 +331,6 @@ def _gaps(ends: Sequence[Maximum]) -> tuple[float, ...]:
     """How far below the first the others are, those that aren't the same maximum again."""
     kept = [ends[0].value]
     for end in ends[1:]:
-        if np.isfinite(end.value) and all(abs(end.value - value) > _SAME for value in kept):
+        if end.converged and all(abs(end.value - value) > _SAME for value in kept):
             kept.append(end.value)
     return tuple(kept[0] - value for value in kept[1:])

@@ -13,12 +13,13 @@ from scipy.special import logsumexp, ndtri
 from scipy.stats.qmc import Sobol
 
 from credo.deadlines import check
-from credo.linalg import factorize
 
 Array = NDArray[np.float64]
 
 # A direction of less curvature than this is nearly flat: the points go at most so far, in e-foldings.
 _LEAST_CURVATURE = 0.3
+# How far the sides of a density are measured, in standard deviations, and the limits of their factors.
+_REACH, _FACTORS = 2.0, (0.4, 3.0)
 # Points of a smaller weight are left out.
 _NEGLIGIBLE = 1e-3
 # The seed that scrambles the Sobol sequence.
@@ -39,7 +40,9 @@ class Integral:
         return float(1.0 / (self.weights @ self.weights))
 
 
-def integrate(log_density: Callable[[Array], float], mode: Array, curvature: Array, n: int) -> Integral:
+def integrate(
+    log_density: Callable[[Array], float], mode: Array, curvature: Array, n: int, *, skewed: bool = False
+) -> Integral:
     """Importance sampling from the normal approximation N(mode, curvature⁻¹) of a density, by a Sobol sequence.
 
     The importance weights are truncated at √n times their mean (Ionides 2008), so that no point outweighs all others.
@@ -53,18 +56,25 @@ def integrate(log_density: Callable[[Array], float], mode: Array, curvature: Arr
         The matrix of second derivatives of −log_density at the mode.
     n : int
         Number of points, the mode included; a power of two is best.
+    skewed : bool
+        Sample from normal distributions with different standard deviations on the two sides of the mode along each
+        principal axis (Rue, Martino & Chopin 2009, 6.5), from the density at two more points for each.
     """
     p = len(mode)
     values, axes = np.linalg.eigh(0.5 * (curvature + curvature.T))
-    values = np.maximum(values, _LEAST_CURVATURE)
-    z = ndtri(np.clip(Sobol(p, rng=_SCRAMBLING).random(n), 1e-6, 1 - 1e-6))
+    std = 1.0 / np.sqrt(np.maximum(values, _LEAST_CURVATURE))
+    below, above = _sides(log_density, mode, axes * std) if skewed else (np.ones(p), np.ones(p))
+    u = np.clip(Sobol(p, rng=_SCRAMBLING).random(n), 1e-6, 1 - 1e-6)
+    share = below / (below + above)
+    left = u < share
+    z = ndtri(np.where(left, 0.5 * u / share, 0.5 + 0.5 * (u - share) / (1 - share)))
     z[0] = 0.0
-    points = mode + factorize((axes * values) @ axes.T).half_solve(z.T, transpose=True).T
+    points = mode + (np.where(left, below, above) * z) @ (axes * std).T
     logs = np.empty(n)
     for i, point in enumerate(points):
         check()
         logs[i] = log_density(point)
-    proposal = -0.5 * (z**2).sum(axis=1) - 0.5 * p * math.log(2 * math.pi) + 0.5 * float(np.log(values).sum())
+    proposal = -0.5 * (z**2).sum(axis=1) - float(np.log(math.sqrt(2 * math.pi) * std * 0.5 * (below + above)).sum())
     ratios = np.where(np.isfinite(logs), logs - proposal, -np.inf)
     # The mode isn't a draw of the proposal.
     total = float(logsumexp(ratios[1:])) - math.log(n - 1)
@@ -104,3 +114,18 @@ def gauss_nodes(points: Array, weights: Array, n: int) -> tuple[Array, Array]:
     nodes, vectors = eigh_tridiagonal(np.array(diagonal), np.array(beside[: len(diagonal) - 1]))
     found: Array = vectors[0] ** 2
     return np.asarray(center + spread * nodes, dtype=np.float64), found / found.sum()
+
+
+def _sides(log_density: Callable[[Array], float], mode: Array, roots: Array) -> tuple[Array, Array]:
+    """Factors of the standard deviations below and above the mode along each axis, the columns of `roots`.
+
+    They are those of the normal density that decreases as much as the density does within so many of them.
+    """
+    top = log_density(mode)
+    factors = np.empty((2, len(mode)))
+    for side, sign in enumerate((-1.0, 1.0)):
+        for j, root in enumerate(roots.T):
+            check()
+            drop = top - log_density(mode + sign * _REACH * root)
+            factors[side, j] = np.clip(_REACH / math.sqrt(2.0 * max(drop, 1e-3)), *_FACTORS)
+    return factors[0], factors[1]

@@ -128,6 +128,7 @@ def direction(x: Array, mean: Array) -> str:
 
 def _growth(line: Linear, axis: Axis) -> str:
     """How |x − center| changes along the column."""
-    if axis.low < line.center < axis.high:
-        return f"grows with the distance from {line.center:.4g}"
-    return "grows" if line.center <= axis.low else "shrinks"
+    center = float(np.mean(line.center))
+    if axis.low < center < axis.high:
+        return f"grows with the distance from {center:.4g}"
+    return "grows" if center <= axis.low else "shrinks"
