@@ -80,7 +80,8 @@ class GPyRegressor:
 class NGBoost:
     """Normal distributions by natural gradient boosting, stopped early on a fifth of the rows.
 
-    ngboost isn't part of the extra `bench`, because it needs an earlier version of pandas: use an environment of its own.
+    ngboost isn't part of the extra `bench`, because it needs an earlier version of pandas: install it in an
+    environment of its own.
     """
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:

@@ -15,6 +15,7 @@ The contrasts C are those of `_softmax`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -254,7 +255,8 @@ class Gaussian:
         step = self.curvature.solve(self.average.gradient.ravel())
         assert self.average.curvature is not None
         move = self.covariance @ (self.average.curvature - self.precision)
-        return float(max(np.sqrt(max(step @ self.average.gradient.ravel(), 0.0)), np.sqrt((move * move.T).sum())))
+        by_mean = max(float(step @ self.average.gradient.ravel()), 0.0)
+        return math.sqrt(max(by_mean, float((move * move.T).sum())))
 
     def _weights(self) -> Array:
         return self.mean[:, : self.posterior.X.shape[1]]
