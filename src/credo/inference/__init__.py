@@ -18,6 +18,7 @@ What does not belong here: the search for hyperparameters, which is in `learning
 from credo.inference.approximation import Approximation
 from credo.inference.dense import Dense
 from credo.inference.ep import ep
+from credo.inference.inducing import Inducing
 from credo.inference.laplace import laplace
 from credo.inference.mcmc import Chain, annealed_evidence, elliptical_slice
 from credo.inference.paths import Paths
@@ -42,6 +43,7 @@ __all__ = [
     "Chain",
     "Dense",
     "Gradient",
+    "Inducing",
     "LatentPosterior",
     "LatentPrior",
     "ObservedPosterior",

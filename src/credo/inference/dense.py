@@ -38,6 +38,8 @@ class Dense:
     -2.405074
     """
 
+    is_exact = True
+
     def __init__(self, X: Array) -> None:
         if len(X) > _LARGEST:
             raise ValueError(
@@ -56,6 +58,10 @@ class Dense:
     def extended(self, rows: Array) -> Dense:
         """The same with further rows."""
         return Dense(np.vstack([self.X, rows]))
+
+    def adapted(self, kernel: Kernel) -> Dense:
+        """The same: nothing depends on the kernel."""
+        return self
 
     def prior(self, kernel: Kernel) -> DensePrior:
         """f ~ N(0, K) at the rows."""

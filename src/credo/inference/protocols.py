@@ -45,9 +45,18 @@ class Representation(Protocol):
     """The training rows X, and how covariances between them are stored and factored."""
 
     X: Array
+    # Whether `observe` gives the evidence, or else a lower bound.
+    is_exact: bool
 
-    def subset(self, rows: NDArray[np.intp]) -> Self:
+    def subset(self, rows: NDArray[np.intp]) -> Representation:
         """The same for some of the rows: searches start on few."""
+        ...
+
+    def adapted(self, kernel: Kernel) -> Self:
+        """With everything that depends on the kernel's parameters, such as inducing points, chosen for this kernel.
+
+        It then stays as it is for other kernels, so that a search maximizes one function. Often the same object.
+        """
         ...
 
     def extended(self, rows: Array) -> Self:
@@ -98,7 +107,7 @@ class LatentPosterior(Protocol):
 
     @property
     def log_evidence(self) -> float:
-        """ln p(Y), or ln ∫ N(f | 0, K) Π sites df."""
+        """ln p(Y) or a lower bound, or ln ∫ N(f | 0, K) Π sites df."""
         ...
 
     def latent(self, rows: Array) -> tuple[Array, Array]:

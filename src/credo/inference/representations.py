@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from credo.estimator import choice
 from credo.inference.dense import Dense
+from credo.inference.inducing import Inducing
 from credo.inference.protocols import Representation
 
 Array = NDArray[np.float64]
 
 # The name is what an estimator's `method` says.
-REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {"exact": Dense}
+REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {"exact": Dense, "inducing": Inducing}
 
 
 def representation(method: str, X: Array) -> Representation:
