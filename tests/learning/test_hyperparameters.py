@@ -151,7 +151,7 @@ def test_larger_subsets_come_between_the_first_and_all_rows():
             calls.append(name)
             return -0.5 * float((vector - center) @ (vector - center)), center - vector
 
-        return lambda: objective
+        return lambda start: objective
 
     stages = [(counted("few", 1.0), 9.0), (counted("more", 2.0), 3.0)]
     found = search(counted("all", 3.0), [np.zeros(2)], subsets=stages)
@@ -174,7 +174,7 @@ def slow(vector):
     return -((1 - x) ** 2) - 100 * (y - x * x) ** 2, np.array([2 * (1 - x) + 400 * x * (y - x * x), -200 * (y - x * x)])
 
 try:
-    search(lambda: slow, [np.array([-1.2, 1.0])] * 40, small=True)
+    search(lambda start: slow, [np.array([-1.2, 1.0])] * 40, small=True)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     sys.exit(3)

@@ -27,7 +27,7 @@ from credo.estimator import check_positive, check_shapes, choice
 from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
 from credo.gp._objective import EvidenceObjective
 from credo.gp._observations import Observations
-from credo.inference import REPRESENTATIONS, Gradient, LatentPrior, SitePosterior, representation
+from credo.inference import REPRESENTATIONS, Gradient, LatentPrior, Representation, SitePosterior, representation
 from credo.kernels import Kernel
 from credo.params import Parameter, ParameterTree
 
@@ -52,12 +52,14 @@ class NoiseProcess:
     X: Array
     weights: Array
     precision: Array
-    method: str = "auto"
+    method: str = "exact"
+    points: Array | None = None
 
     def _check_state(self) -> None:
         check_shapes(self, X="n d", weights="n", precision="n")
         check_positive(self, "precision", zero=True)
         choice("method", self.method, ("auto", *REPRESENTATIONS))
+        check_shapes(self, {"d": self.X.shape[1]}, points="m d?")
 
     def log_variance(self, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of ln σ² at new rows."""
@@ -66,7 +68,9 @@ class NoiseProcess:
 
     @cached_property
     def _posterior(self) -> SitePosterior:
-        prior = representation(self.method, self.X).prior(self.kernel)
+        # Files of earlier versions say "auto", which was exact.
+        method = "exact" if self.method == "auto" else self.method
+        prior = representation(method, self.X, self.points).prior(self.kernel)
         return _sites(prior, self.weights, self.precision)
 
 
@@ -129,15 +133,23 @@ class HeteroscedasticObjective(EvidenceObjective):
     def subset(self, rows: NDArray[np.intp]) -> HeteroscedasticObjective:
         return replace(self, observations=self.observations.subset(rows))
 
-    def with_warm_starts(self) -> HeteroscedasticObjective:
-        return replace(self, last={})
+    @property
+    def rows(self) -> Representation:
+        return self.observations.representation
+
+    def adapted(self, vector: Array) -> HeteroscedasticObjective:
+        return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))
+
+    def started(self, vector: Array) -> HeteroscedasticObjective:
+        return replace(self.adapted(vector), last={})
 
     def noise_at(self, vector: Array, method: str) -> tuple[Array, float, NoiseProcess]:
         """The noise variance of each row, the bound, and the distribution of the log noise at a vector."""
         noise_kernel, log_level = self._noise_parameters(vector)
         found = self._maximum(self.kernel_at(vector), noise_kernel, log_level)
         weights = found.precision - 0.5 * self.observations.count
-        process = NoiseProcess(noise_kernel, log_level, self.observations.X, weights, found.precision, method)
+        rows = self.rows
+        process = NoiseProcess(noise_kernel, log_level, rows.X, weights, found.precision, method, rows.points)
         return found.noise, found.value, process
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:

@@ -45,6 +45,11 @@ class Observations:
             self.representation.subset(rows), self.Y[rows], self.basis, self.weight[rows], self.scatter[rows]
         )
 
+    def adapted(self, kernel: Kernel) -> Observations:
+        """The same, with a representation for this kernel."""
+        found = self.representation.adapted(kernel)
+        return self if found is self.representation else replace(self, representation=found)
+
     def condition(self, kernel: Kernel, noise: Array) -> Process:
         """The process given the targets; `noise` is the variance of one observation at each row."""
         parts = []

@@ -32,7 +32,6 @@ from credo.gp._sampling import sample_hyperparameters
 from credo.gp._search import FEW
 from credo.gp._tails import Tails, fitted_tails
 from credo.gp._training import TrainingTable, known_noise
-from credo.inference import REPRESENTATIONS
 from credo.kernels import Kernel
 from credo.learning import Draws, integrate
 from credo.learning.hyperparameters import curvature_at
@@ -59,7 +58,6 @@ class RegressorCore(Regressor, GaussianProcess):
     noise: Any
     tails: str
     standardize: bool
-    method: str
 
     kernel_: Kernel
     X_train_: Array
@@ -109,7 +107,6 @@ class RegressorCore(Regressor, GaussianProcess):
         self._check_learning()
         choice("mean", self.mean, _MEANS)
         choice("tails", self.tails, ("learn", "normal"))
-        choice("method", self.method, ("auto", *REPRESENTATIONS))
         known_noise(self.noise)
         if self.hyperparameters == "sample" and self._is_heteroscedastic():
             raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
@@ -132,15 +129,17 @@ class RegressorCore(Regressor, GaussianProcess):
         self._refuse_extremes(given)
         weight = np.ones(len(rows)) if sample_weight is None else self._weights(sample_weight, rows)
         table, self.train_index_ = TrainingTable.of(
-            rows, given, weight, self.noise, standardize=self.standardize, mean=self.mean, method=self.method
+            rows, given, weight, self.noise, standardize=self.standardize, mean=self.mean
         )
         self.X_train_, self.y_train_, self.weight_ = table.X, table.y, table.weight
         self.center_, self.scale_, self.known_noise_ = table.center, table.scale, table.row_noise
+        known = known_noise(self.noise)
+        self._choose_method(only_exact="" if known is None or np.all(known) else "a noise variance of zero")
 
     def _table(self) -> TrainingTable:
         return TrainingTable(
             self.X_train_, self.y_train_, self.weight_, self.center_, self.scale_, self.known_noise_, self.mean,
-            self.method,
+            *self._representation_settings(),
         )  # fmt: skip
 
     @property
@@ -190,7 +189,7 @@ class RegressorCore(Regressor, GaussianProcess):
         objective, table, bound = self._objective(), self._table(), None
         self.noise_process_ = None
         if isinstance(objective, HeteroscedasticObjective):
-            noise, bound, self.noise_process_ = objective.noise_at(self.theta_, self.method)
+            noise, bound, self.noise_process_ = objective.noise_at(self.theta_, self.method_)
             noises = [noise]
         else:
             noise = objective.noise_at(self.theta_)
@@ -212,7 +211,9 @@ class RegressorCore(Regressor, GaussianProcess):
             # No number stands for the evidence of all draws.
             values = [value for value in (integrated, bound, process.log_evidence) if value is not None]
             self.log_evidence_ = table.in_units_of_y(values[0])
-            self.evidence_method_ = "laplace" if integrated is not None else "exact" if bound is None else "elbo"
+            exact = objective.rows.is_exact
+            laplace_or_exact = "laplace" if integrated is not None else "exact"
+            self.evidence_method_ = laplace_or_exact if bound is None and exact else "elbo"
             names = self._feature_names()
             self.evidence_base_ = process_base(
                 self._first_kernel(),

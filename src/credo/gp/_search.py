@@ -19,6 +19,8 @@ _SUBSET = 400
 FEW = 600
 # Each further subset has this many times the rows of the last, as long as all rows are twice as many.
 _GROWTH = 3
+# Inducing points are chosen so many times at most for all rows.
+_ROUNDS = 3
 
 
 def search_hyperparameters(
@@ -45,6 +47,8 @@ def search_hyperparameters(
         Rows of the subset on which the starts are tried, where all rows are at least one and a half times as many.
     """
     n_rows = objective.n_rows
+    # A bound is tightened by choosing anew what it is made with where the last search ended.
+    rounds = 1 if objective.rows.is_exact else _ROUNDS
     first = objective.hyperprior.center if from_data else objective.tree.flatten()
     starts = [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
     if from_data and given:
@@ -52,21 +56,23 @@ def search_hyperparameters(
     if n_rows <= 1.5 * n_subset:
         # Evaluations are cheap here, so that all digits can be had.
         return search(
-            objective.with_warm_starts,
+            objective.started,
             starts,
             tolerance=objective.tolerance,
             max_evaluations=max_evaluations,
             small=True,
+            rounds=rounds,
         )
     order, sizes = rng.permutation(n_rows), [n_subset]
     while 2 * _GROWTH * sizes[-1] <= n_rows:
         sizes.append(_GROWTH * sizes[-1])
     return search(
-        objective.with_warm_starts,
+        objective.started,
         starts,
-        subsets=[(objective.subset(np.sort(order[:size])).with_warm_starts, n_rows / size) for size in sizes],
+        subsets=[(objective.subset(np.sort(order[:size])).started, n_rows / size) for size in sizes],
         tolerance=1e-7,
         max_evaluations=max_evaluations,
+        rounds=rounds,
     )
 
 

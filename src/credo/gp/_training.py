@@ -24,7 +24,7 @@ from credo.gp._data import (
 from credo.gp._heteroscedastic import HeteroscedasticObjective
 from credo.gp._objective import GaussianObjective
 from credo.gp._observations import Observations
-from credo.inference import representation
+from credo.inference import Representation, representation
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ class TrainingTable:
     """Rows X, targets y as given (NaN where one is missing), weights, and how y is standardised.
 
     y = center + scale·(standardised targets), for each column. `row_noise` are known noise variances of each row, in
-    the units of y².
+    the units of y². `method` names the representation of the rows, with inducing `points` if they are chosen already.
     """
 
     X: Array
@@ -61,11 +61,13 @@ class TrainingTable:
     scale: Array
     row_noise: Array | None
     mean: str
-    method: str
+    method: str = "exact"
+    points: Array | None = None
+    n_inducing: int | None = None
 
     @classmethod
     def of(
-        cls, X: Array, y: Array, weight: Array, noise: Any, *, standardize: bool, mean: str, method: str
+        cls, X: Array, y: Array, weight: Array, noise: Any, *, standardize: bool, mean: str
     ) -> tuple[TrainingTable, Index]:
         """The rows that carry weight and a target, each distinct one once; and where each of these rows went."""
         used = (weight > 0) & ~np.isnan(y.reshape(len(X), -1)).all(axis=1)
@@ -80,7 +82,7 @@ class TrainingTable:
         if known is not None:
             # One variance in the units of y² must be one for standardised targets as well.
             scale = np.full(n_targets, np.sqrt(np.mean(scale**2)))
-        table = cls(rows, Y[:, 0] if y.ndim == 1 else Y, weight, center, scale, row_noise, mean, method)
+        table = cls(rows, Y[:, 0] if y.ndim == 1 else Y, weight, center, scale, row_noise, mean)
         return table, index
 
     @cached_property
@@ -109,7 +111,7 @@ class TrainingTable:
     @property
     def observations(self) -> Observations:
         """As predictions and leave-one-out need them: rows of equal inputs aren't merged."""
-        rows = representation(self.method, self.X)
+        rows = self._representation(self.X)
         return Observations(rows, self.standardized, self.basis, self.weight, np.zeros(len(self.X)))
 
     def in_units_of_y(self, log_evidence: float) -> float:
@@ -141,7 +143,10 @@ class TrainingTable:
 
     def _merged_observations(self) -> Observations:
         rows = self.merged
-        return Observations(representation(self.method, rows.X), rows.Y, self.basis, rows.weight, rows.scatter)
+        return Observations(self._representation(rows.X), rows.Y, self.basis, rows.weight, rows.scatter)
+
+    def _representation(self, rows: Array) -> Representation:
+        return representation(self.method, rows, self.points, n_points=self.n_inducing)
 
 
 def _of_rows(noise: Array, used: NDArray[np.bool_]) -> Array:

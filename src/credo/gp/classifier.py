@@ -28,7 +28,7 @@ from credo.gp._class_predictors import LINKS, DrawsPredictor, SitePredictor, Sof
 from credo.gp._class_samplers import sample_jointly, sample_latent
 from credo.gp._data import distinct
 from credo.gp._gaussian_process import GaussianProcess
-from credo.inference import Approximation, SoftmaxApproximation, representation
+from credo.inference import Approximation, SoftmaxApproximation, chosen_method, representation
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli
 from credo.linalg import one_blas_thread
@@ -66,6 +66,12 @@ class GPClassifier(Classifier, GaussianProcess):
         "optimize" maximises the evidence as the inference approximates it (EP's, for MCMC). "sample" needs MCMC.
     hyperpriors : bool, default True
         Weak priors, which keep variances and length scales finite where the classes are separable.
+    method : {"auto", "exact", "inducing"}, default "auto"
+        How covariances are represented. "exact" keeps all of them, in O(n³) time and O(n²) memory. "inducing" keeps
+        those with a few inducing points, chosen among the rows, in time proportional to the number of rows, and the
+        rows are independent given the function at these points (FITC). "auto" is "inducing" beyond 5000 rows.
+    n_inducing : int, optional
+        Largest number of inducing points. By default between 500 and 1500, fewer for more rows.
     multiclass : {"auto", "softmax", "one_vs_rest"}, default "auto"
         For more than two classes: one model with a softmax likelihood under Laplace's approximation, or one model for
         each class against the rest, with any inference. "auto" is "softmax" for ``inference="laplace"`` and
@@ -87,6 +93,7 @@ class GPClassifier(Classifier, GaussianProcess):
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
+    method_, inducing_points_ : the method that was used, and its inducing points or None
     result_ : whether the search and the inference converged
 
     Examples
@@ -130,6 +137,8 @@ class GPClassifier(Classifier, GaussianProcess):
         link: str = "probit",
         hyperparameters: str = "optimize",
         hyperpriors: bool = True,
+        method: str = "auto",
+        n_inducing: int | None = None,
         multiclass: str = "auto",
         class_weight: Any = None,
         n_restarts: int = 2,
@@ -142,6 +151,8 @@ class GPClassifier(Classifier, GaussianProcess):
         self.link = link
         self.hyperparameters = hyperparameters
         self.hyperpriors = hyperpriors
+        self.method = method
+        self.n_inducing = n_inducing
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.n_restarts = n_restarts
@@ -175,7 +186,8 @@ class GPClassifier(Classifier, GaussianProcess):
         self._keep_groups(column_groups)
         self.members_ = None
         if len(self.classes_) > 2:
-            joined = "softmax" if self.inference == "laplace" else "one_vs_rest"
+            exact = chosen_method(self.method, len(rows))[0] == "exact"
+            joined = "softmax" if self.inference == "laplace" and exact else "one_vs_rest"
             if (joined if self.multiclass == "auto" else self.multiclass) == "one_vs_rest":
                 return self._fit_members(rows, codes, weight)
             if self.inference == "mcmc":
@@ -186,6 +198,7 @@ class GPClassifier(Classifier, GaussianProcess):
         weight = np.ones(len(codes)) if weight is None else weight
         kept, marks, self.weight_, _ = distinct(rows, codes[:, None].astype(np.float64), weight, merge=True)
         self.X_train_, self.codes_ = kept, marks[:, 0].astype(np.intp)
+        self._choose_method(only_exact=self._only_exact())
         self._held_objective = None
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= _ONE_THREAD else nullcontext():
@@ -273,10 +286,17 @@ class GPClassifier(Classifier, GaussianProcess):
         self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), worst.message)
         return self
 
+    def _only_exact(self) -> str:
+        """What there is for the exact representation alone."""
+        if len(self.classes_) > 2:
+            return 'multiclass="softmax"'
+        return 'inference="mcmc"' if self.inference == "mcmc" else ""
+
     def _make_objective(self) -> ClassificationObjective:
+        method, points, n_inducing = self._representation_settings()
         return ClassificationObjective(
             self._first_kernel(),
-            representation("auto", self.X_train_),
+            representation(method, self.X_train_, points, n_points=n_inducing),
             self.codes_,
             len(self.classes_),
             self.weight_,
@@ -296,7 +316,9 @@ class GPClassifier(Classifier, GaussianProcess):
         if isinstance(found, SoftmaxApproximation):
             self.predictor_ = SoftmaxPredictor(self.kernel_, self.X_train_, q.alpha, q.probabilities, self.weight_)
         else:
-            self.predictor_ = SitePredictor(self.kernel_, self.X_train_, q.precision, q.location, self.link)
+            self.predictor_ = SitePredictor(
+                self.kernel_, self.X_train_, q.precision, q.location, self.link, self.inducing_points_
+            )
         self.log_evidence_ = found.log_evidence
         self.evidence_method_ = "laplace" if len(self.classes_) > 2 else _EVIDENCE_METHODS[self.inference]
         self.evidence_base_ = self._evidence_base()
@@ -311,7 +333,7 @@ class GPClassifier(Classifier, GaussianProcess):
         parts = [self.result_.message]
         if len(self.classes_) > 2 and self.inference != "laplace":
             parts.append("the classes are joined by Laplace's approximation")
-        if found.message not in parts:
+        if found.message not in self.result_.message.split("; "):
             parts.append(found.message)
         self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, "; ".join(parts))
         if not found.converged:

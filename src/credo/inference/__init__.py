@@ -32,7 +32,7 @@ from credo.inference.protocols import (
     SitePosterior,
     no_basis,
 )
-from credo.inference.representations import REPRESENTATIONS, representation
+from credo.inference.representations import REPRESENTATIONS, chosen_method, representation
 from credo.inference.softmax import SoftmaxApproximation, softmax_laplace
 from credo.inference.vi import vi
 
@@ -52,6 +52,7 @@ __all__ = [
     "SitePosterior",
     "SoftmaxApproximation",
     "annealed_evidence",
+    "chosen_method",
     "elliptical_slice",
     "ep",
     "laplace",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from credo.inference.dense_observed import DensePosterior
 from credo.inference.dense_sites import DenseSites
-from credo.inference.protocols import Basis, no_basis
+from credo.inference.protocols import Basis, Representation, no_basis
 from credo.kernels import Kernel
 from credo.linalg import Factor, Workspace, factorize
 
@@ -23,7 +23,7 @@ _LARGEST = 40_000
 _BLOCK = 2**23
 
 
-class Dense:
+class Dense(Representation):
     """All covariances between the rows of X: O(n³) time, and the memory of one n×n matrix.
 
     Matrices that posteriors no longer need are used again, so that a search doesn't allocate one in each evaluation.
@@ -37,8 +37,6 @@ class Dense:
     >>> round(posterior.log_evidence, 6)
     -2.405074
     """
-
-    is_exact = True
 
     def __init__(self, X: Array) -> None:
         if len(X) > _LARGEST:
@@ -58,10 +56,6 @@ class Dense:
     def extended(self, rows: Array) -> Dense:
         """The same with further rows."""
         return Dense(np.vstack([self.X, rows]))
-
-    def adapted(self, kernel: Kernel) -> Dense:
-        """The same: nothing depends on the kernel."""
-        return self
 
     def prior(self, kernel: Kernel) -> DensePrior:
         """f ~ N(0, K) at the rows."""

@@ -51,7 +51,7 @@ def default_points(n_rows: int) -> int:
     return int(np.clip(math.sqrt(_COST / max(n_rows, 1)), _FEWEST, _MOST))
 
 
-class Inducing:
+class Inducing(Representation):
     """Rows X and inducing points Z, which are given or chosen among the rows.
 
     They are chosen by greedy conditional variance (Burt, Rasmussen & van der Wilk 2020) under the kernel of a prior.

@@ -46,7 +46,9 @@ class Representation(Protocol):
 
     X: Array
     # Whether `observe` gives the evidence, or else a lower bound.
-    is_exact: bool
+    is_exact: bool = True
+    # What a model file has to keep beside the rows.
+    points: Array | None = None
 
     def subset(self, rows: NDArray[np.intp]) -> Representation:
         """The same for some of the rows: searches start on few."""
@@ -55,9 +57,9 @@ class Representation(Protocol):
     def adapted(self, kernel: Kernel) -> Self:
         """With everything that depends on the kernel's parameters, such as inducing points, chosen for this kernel.
 
-        It then stays as it is for other kernels, so that a search maximizes one function. Often the same object.
+        It then stays as it is for other kernels, so that a search maximizes one function.
         """
-        ...
+        return self
 
     def extended(self, rows: Array) -> Self:
         """The same with further rows."""
