@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 
 # Numbers in the features of the rows that are computed at a time (16 MB).
 _CHUNK = 2**21
+# The ratio of the smallest to the largest pivot of K_uu from which on its inverse is used.
+_WELL_CONDITIONED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,12 @@ class InducingFeatures:
     @property
     def size(self) -> int:
         return len(self.points)
+
+    @property
+    def is_well_conditioned(self) -> bool:
+        """Whether products with K_uu⁻¹ keep eight digits."""
+        pivots = np.square(np.diagonal(self.factor.L))
+        return bool(pivots.min() > _WELL_CONDITIONED * pivots.max())
 
     def __call__(self, rows: Array) -> Array:
         """(n_rows, m)."""

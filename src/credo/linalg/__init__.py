@@ -7,7 +7,7 @@ is bᵀA⁻¹b), `logdet`, `inverse_diagonal`, and the factors of A ± VVᵀ (`u
 begins with A (`extend`), each in O(n²) for a low rank.
 
 Members: `factorize` (with increasing jitter where needed), `Factor`, `Workspace` (the same in place, for optimizers
-that factor thousands of times), `pivoted_factor` and `greedy_rows` (the rows that explain the others best), and
+that factor thousands of times), `pivoted_factor` and `random_pivots` (the rows that explain the others), and
 `NotPositiveDefiniteError`, whose message says what is wrong with the matrix and what to do about it; `one_blas_thread`, `one_openmp_thread` and `n_threads` control threads; `parallel_map` and
 `parallel_rows` use them.
 
@@ -19,7 +19,7 @@ from credo.linalg._diagnosis import NotPositiveDefiniteError
 from credo.linalg._factor import Factor
 from credo.linalg._factorize import factorize
 from credo.linalg._parallel import parallel_map, parallel_rows
-from credo.linalg._pivots import greedy_rows, pivoted_factor
+from credo.linalg._pivots import pivoted_factor, random_pivots
 from credo.linalg._threads import n_threads, one_blas_thread, one_openmp_thread
 from credo.linalg._workspace import Workspace
 
@@ -28,11 +28,11 @@ __all__ = [
     "NotPositiveDefiniteError",
     "Workspace",
     "factorize",
-    "greedy_rows",
     "n_threads",
     "one_blas_thread",
     "one_openmp_thread",
     "parallel_map",
     "parallel_rows",
     "pivoted_factor",
+    "random_pivots",
 ]

@@ -15,9 +15,8 @@ from credo.linalg._triangles import clear_upper
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Rows with the largest remaining diagonal, among which the next ones are chosen at a time, and the share of the largest
-# that each of them must still have. One at a time would be exact, and limited by memory instead of arithmetic.
-_POOL, _SHARE = 128, 0.8
+# Rows that are proposed at a time.
+_PROPOSALS = 64
 
 
 def pivoted_factor(A: Array, tolerance: float) -> tuple[Index, Factor]:
@@ -36,21 +35,26 @@ def pivoted_factor(A: Array, tolerance: float) -> tuple[Index, Factor]:
     return order, Factor(L)
 
 
-def greedy_rows(
-    diagonal: Array, columns: Callable[[Index], Array], block: Callable[[Index], Array], n: int, *, tolerance: float
+def random_pivots(
+    diagonal: Array,
+    columns: Callable[[Index], Array],
+    n: int,
+    *,
+    tolerance: float,
+    rng: np.random.Generator,
 ) -> Index:
-    """At most n rows of a positive semidefinite matrix, each with nearly the largest diagonal that those before leave.
+    """At most n rows of a positive semidefinite matrix A that explain the others, by randomly pivoted Cholesky.
 
-    This is the pivoted Cholesky factorisation (Harbrecht, Peters & Schneider 2012), several rows at a time. It ends
-    when what is left of the diagonal is at most `tolerance` times its largest entry.
+    Each row is drawn with a probability proportional to the diagonal that those before it leave (Chen, Epperly, Tropp
+    & Webber 2022), which leaves a smaller trace than to take the largest: with many columns, the rows of the largest
+    remaining diagonal are outliers. Proposals are drawn together and rejected one by one (Epperly, Tropp & Webber
+    2024). It ends when what is left of every diagonal entry is at most `tolerance` times the largest.
 
     Parameters
     ----------
     diagonal : array of shape (n_rows,)
     columns : callable(index) -> array of shape (n_rows, len(index))
         Some columns of the matrix.
-    block : callable(index) -> array of shape (len(index), len(index))
-        The same columns at the same rows.
     """
     left, n = diagonal.copy(), min(n, len(diagonal))
     floor = tolerance * float(diagonal.max())
@@ -59,23 +63,40 @@ def greedy_rows(
     F = np.empty((len(diagonal), n), order="F")
     while len(chosen) < n and left.max() > floor:
         k = len(chosen)
-        pool = np.argsort(-left, kind="stable")[: min(_POOL, len(left))]
-        done = F[:, :k]
-        order, L = _pivoted(block(pool) - done[pool] @ done[pool].T, max(_SHARE * float(left.max()), floor))
-        order = order[: n - k]
+        drawn = rng.choice(len(left), _PROPOSALS, p=left / left.sum())
+        proposed = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+        rest = columns(proposed) - F[:, :k] @ F[proposed, :k].T
+        kept = _kept(rest[proposed], floor, rng)[: n - k]
+        order, L = _pivoted(rest[np.ix_(proposed[kept], kept)], floor)
         if not len(order):
-            break
-        new, L = pool[order], L[: len(order), : len(order)]
-        fresh = np.asfortranarray(columns(new) - done @ done[new].T)
-        F[:, k : k + len(new)] = triangular_solve(L, fresh.T).T
-        left -= np.einsum("ij,ij->i", F[:, k : k + len(new)], F[:, k : k + len(new)])
+            # What is left of the rows that were drawn is rounding.
+            left[proposed] = 0.0
+            continue
+        new = proposed[kept[order]]
+        fresh = triangular_solve(L, np.ascontiguousarray(rest[:, kept[order]]).T).T
+        F[:, k : k + len(new)] = fresh
+        left = np.maximum(left - np.einsum("ij,ij->i", fresh, fresh), 0.0)
         left[new] = 0.0
         chosen += new.tolist()
     return np.array(chosen, dtype=np.intp)
 
 
+def _kept(A: Array, floor: float, rng: np.random.Generator) -> Index:
+    """Each row is kept with the share of its diagonal that those kept before it leave, if that is above the floor."""
+    left, before = A.copy(), np.diagonal(A).copy()
+    kept = []
+    for i, chance in enumerate(rng.random(len(A))):
+        pivot = left[i, i]
+        if pivot > floor and pivot > chance * before[i]:
+            left -= np.outer(left[:, i], left[i] / pivot)
+            kept.append(i)
+    return np.array(kept, dtype=np.intp)
+
+
 def _pivoted(A: Array, floor: float) -> tuple[Index, Array]:
     """The rows whose remaining diagonal is above the floor when their turn comes, and the factor of their matrix."""
+    if not len(A):
+        return np.empty(0, dtype=np.intp), np.empty((0, 0), order="F")
     work, pivots, rank, info = lapack.dpstrf(np.array(A, order="F"), lower=1, tol=floor, overwrite_a=1)
     if info < 0:
         raise ValueError(f"LAPACK's dpstrf rejected its argument number {-info}")
