@@ -1,7 +1,6 @@
 """Inducing points beside plain formulas with fewer points than rows; the contract suite has them with as many."""
 
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 import pytest
@@ -145,16 +144,17 @@ def test_adapted_points_stay_and_subsets_of_few_rows_are_exact():
 
 def test_summaries_of_parts_make_the_same_posterior():
     """In any parts and order, and without the rows themselves."""
-    features, H = InducingFeatures.of(KERNEL, POINTS), constant(X)
+    features = InducingFeatures.of(KERNEL, POINTS)
     parts = np.array_split(RNG.permutation(N), 5)
-    summaries = [features.summarize(X[part], np.hstack([Y, H])[part], NOISE[part]) for part in parts]
-    posterior = SummaryPosterior(features, reduce(lambda a, b: a.merge(b), summaries), 2, constant)
+    posterior = SummaryPosterior.of_chunks(features, ((X[part], Y[part], NOISE[part]) for part in parts), constant)
     whole = Inducing(X, POINTS).prior(KERNEL).observe(Y, NOISE, constant)
     assert posterior.log_evidence == pytest.approx(whole.log_evidence, rel=1e-10)
     for found, expected in zip(posterior.latent(NEW), whole.latent(NEW), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-10)
     with pytest.raises(ValueError, match="different inducing points"):
-        summaries[0].merge(InducingFeatures.of(KERNEL, POINTS[:4]).summarize(X, Y, NOISE))
+        features.summarize(X, Y, NOISE).merge(InducingFeatures.of(KERNEL, POINTS[:4]).summarize(X, Y, NOISE))
+    with pytest.raises(ValueError, match="no chunks"):
+        SummaryPosterior.of_chunks(features, [], constant)
 
 
 def test_paths_have_the_posterior_s_moments():

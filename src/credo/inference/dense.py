@@ -41,7 +41,8 @@ class Dense(Representation):
     def __init__(self, X: Array) -> None:
         if len(X) > _LARGEST:
             raise ValueError(
-                f"exact inference needs an n×n matrix, and n = {len(X)} is too large; use at most {_LARGEST} rows"
+                f"exact inference needs an n×n matrix, and n = {len(X)} is too large; use at most {_LARGEST} rows, or "
+                'method="inducing"'
             )
         self.X = np.ascontiguousarray(X)
         self._unused: list[Workspace] = []

@@ -14,6 +14,7 @@ trace above make
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,20 @@ class SummaryPosterior:
     """f given the summary of rows that needn't be there any more; see `ObservedPosterior` for what the methods give."""
 
     jitter = 0.0
+
+    @classmethod
+    def of_chunks(
+        cls, features: InducingFeatures, chunks: Iterable[tuple[Array, Array, Array]], basis: Basis
+    ) -> SummaryPosterior:
+        """From rows X, targets Y and noise variances, a chunk of rows at a time."""
+        summary, n_targets = None, 0
+        for X, Y, noise in chunks:
+            n_targets = Y.shape[1]
+            part = features.summarize(X, np.hstack([Y, basis(X)]), noise)
+            summary = part if summary is None else summary.merge(part)
+        if summary is None:
+            raise ValueError("there are no chunks")
+        return cls(features, summary, n_targets, basis)
 
     def __init__(self, features: InducingFeatures, summary: InducingSummary, n_targets: int, basis: Basis) -> None:
         self.features, self.n_targets, self.basis = features, n_targets, basis

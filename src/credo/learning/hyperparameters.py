@@ -216,7 +216,9 @@ def search(
     trace = ends[0].trace
     for subset, left in subsets[1:]:
         metric = _root(curvature, growth / left)
-        end = maximize(subset(begin), begin, tolerance=1e-6, max_evaluations=min(_TRIAL, max_evaluations), metric=metric)
+        end = maximize(
+            subset(begin), begin, tolerance=1e-6, max_evaluations=min(_TRIAL, max_evaluations), metric=metric
+        )
         begin, trace = end.vector, trace + end.trace
     metric = _root(curvature, growth)
     run = partial(maximize, objective(begin), tolerance=tolerance, metric=metric)
@@ -271,7 +273,9 @@ def _repeated(
             break
         again = maximize(objective(best.vector), best.vector, tolerance=tolerance, max_evaluations=left, metric=metric)
         gain = again.value - best.value
-        best = _joined(best, again) if gain > 0 else replace(best, n_evaluations=best.n_evaluations + again.n_evaluations)
+        best = (
+            _joined(best, again) if gain > 0 else replace(best, n_evaluations=best.n_evaluations + again.n_evaluations)
+        )
         if gain < _RESTART_GAIN:
             break
     return best
