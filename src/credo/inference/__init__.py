@@ -6,11 +6,11 @@ Two things can be chosen independently (`protocols` has the contract between the
 
 - the representation of the covariance: `Dense`, every covariance in one matrix; `Inducing`, those with a few inducing
   points. `representation(method, X)` looks it up by the name that estimators know it by.
-- the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients of the mean integrated out.
-  `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ only in how they choose it;
-  with a Gaussian likelihood they equal the exact result to rounding error. `softmax_laplace` is Laplace for more than
-  two classes. `elliptical_slice` samples latent values, and `annealed_evidence` estimates ln p(y) by annealed
-  importance sampling.
+- the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients
+  of the mean integrated out. `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ
+  only in how they choose it; with a Gaussian likelihood they equal the exact result to rounding error.
+  `softmax_laplace` is Laplace for more than two classes. `elliptical_slice` samples latent values, and
+  `annealed_evidence` estimates ln p(y) by annealed importance sampling.
 
 What does not belong here: the search for hyperparameters, which is in `learning`, and estimators.
 """

@@ -6,8 +6,8 @@ e, is one of ψᵀv with precision p = τ/(1 + τr) and location h = ν/(1 + τr
     v ~ N(B⁻¹Ψh, B⁻¹),    E f = (ψᵀE v + rν)/(1 + τr),    var f = r/(1 + τr) + ψᵀB⁻¹ψ/(1 + τr)²
     a = K⁻¹μ = h − pψᵀE v,    ln|I + KT| = ln|B| + Σ ln(1 + τr)
 
-The derivative of the evidence by K is W of `dense_sites`, a matrix of low rank and a diagonal. Since K = Q + diag(K − Q),
-the diagonal of W multiplies that of ∂K, and W without it ∂Q.
+The derivative of the evidence by K is W of `dense_sites`, a matrix of low rank and a diagonal. Since the prior's
+covariance is Q + diag(K − Q), the diagonal of W multiplies that of ∂K, and W without it ∂Q.
 """
 
 from __future__ import annotations

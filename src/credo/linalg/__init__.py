@@ -8,8 +8,8 @@ begins with A (`extend`), each in O(n²) for a low rank.
 
 Members: `factorize` (with increasing jitter where needed), `Factor`, `Workspace` (the same in place, for optimizers
 that factor thousands of times), `pivoted_factor` and `random_pivots` (the rows that explain the others), and
-`NotPositiveDefiniteError`, whose message says what is wrong with the matrix and what to do about it; `one_blas_thread`, `one_openmp_thread` and `n_threads` control threads; `parallel_map` and
-`parallel_rows` use them.
+`NotPositiveDefiniteError`, whose message says what is wrong with the matrix and what to do about it; `one_blas_thread`,
+`one_openmp_thread` and `n_threads` control threads; `parallel_map` and `parallel_rows` use them.
 
 What does not belong here: kernels and models. Least squares problems are not solved by a Cholesky factor of XᵀX, which
 would lose half of the digits, but by QR or SVD of X.
