@@ -9,7 +9,7 @@ from credo.inference import representations
 from credo.kernels import RBF, Matern52
 
 RNG = np.random.default_rng(0)
-N = 700
+N = 650
 X = RNG.uniform(-2, 2, size=(N, 2))
 F = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
 Y = F + 0.1 * RNG.normal(size=N)
@@ -65,7 +65,7 @@ def test_auto_chooses_by_the_number_of_rows_and_says_why(monkeypatch):
     monkeypatch.setattr(representations, "_DENSE_ROWS", 100)
     kernel = RBF([1.0, 2.0])
     model = GPRegressor(kernel, hyperparameters="fixed", n_inducing=30).fit(X, Y)
-    assert "30 inducing points, because 700 rows are more than 100" in model.result_.message
+    assert "30 inducing points, because 650 rows are more than 100" in model.result_.message
     # Targets without noise, which the bound doesn't take, and MCMC stay exact.
     assert GPRegressor(kernel, noise=0.0, hyperparameters="fixed").fit(X[FEW], F[FEW]).method_ == "exact"
     with pytest.raises(ValueError, match='a noise variance of zero needs method="exact"'):
@@ -120,7 +120,7 @@ def test_noise_that_varies():
     std = np.where(X[:, 0] > 0, 0.5, 0.05)
     y = F + std * np.random.default_rng(1).normal(size=N)
     model = GPRegressor(method="inducing", n_inducing=40, noise="heteroscedastic", **settings(max_evaluations=15))
-    left, right = model.fit(X[:300], y[:300]).noise_std([[-1.0, 0.0], [1.0, 0.0]])
+    left, right = model.fit(X[:200], y[:200]).noise_std([[-1.0, 0.0], [1.0, 0.0]])
     assert 0.03 < left < 0.1 and 0.3 < right < 0.8
 
 
@@ -137,8 +137,9 @@ def test_a_classifier_beside_the_exact_one(inference, tmp_path):
 
 
 def test_a_classifier_learns_its_kernel_with_inducing_points():
-    model = GPClassifier(method="inducing", n_inducing=50, **settings()).fit(X, LABELS)
-    exact = GPClassifier(method="exact", **settings()).fit(X, LABELS)
+    some = slice(0, 250)
+    model = GPClassifier(method="inducing", n_inducing=50, **settings()).fit(X[some], LABELS[some])
+    exact = GPClassifier(method="exact", **settings()).fit(X[some], LABELS[some])
     assert model.result_.converged and len(model.inducing_points_) <= 50
     assert model.log_evidence_ == pytest.approx(exact.log_evidence_, abs=1.0)
     np.testing.assert_allclose(model.predict_proba(NEW), exact.predict_proba(NEW), atol=0.03)

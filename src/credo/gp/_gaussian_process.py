@@ -84,6 +84,8 @@ class GaussianProcess(Estimator):
 
     # The values that the argument `hyperparameters` may have.
     _learning: tuple[str, ...] = ("optimize", "fixed", "sample")
+    # The largest number of inducing points, unless given; None leaves it to the representation.
+    _n_inducing: int | None = None
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -138,7 +140,8 @@ class GaussianProcess(Estimator):
     def _representation_settings(self) -> tuple[str, Array | None, int | None]:
         """Its name, with inducing points if they are chosen already, and how many may be; files of earlier versions
         know none."""
-        return getattr(self, "method_", "exact"), getattr(self, "inducing_points_", None), self.n_inducing
+        n_points = self._n_inducing if self.n_inducing is None else self.n_inducing
+        return getattr(self, "method_", "exact"), getattr(self, "inducing_points_", None), n_points
 
     def _keep_groups(self, column_groups: Sequence[str] | Sequence[int] | None) -> None:
         """The group of each column, where a kernel given by name has to know and some columns share one."""

@@ -71,7 +71,7 @@ class GPClassifier(Classifier, GaussianProcess):
         those with a few inducing points, chosen among the rows, in time proportional to the number of rows, and the
         rows are independent given the function at these points (FITC). "auto" is "inducing" beyond 5000 rows.
     n_inducing : int, optional
-        Largest number of inducing points. By default between 500 and 1500, fewer for more rows.
+        Largest number of inducing points. By default 300.
     multiclass : {"auto", "softmax", "one_vs_rest"}, default "auto"
         For more than two classes: one model with a softmax likelihood under Laplace's approximation, or one model for
         each class against the rest, with any inference. "auto" is "softmax" for ``inference="laplace"`` and
@@ -107,6 +107,9 @@ class GPClassifier(Classifier, GaussianProcess):
     >>> bool(model.predict_proba([[50.0]]).max() < 0.6)
     True
     """
+
+    # Sites are updated many times in one evaluation of the evidence.
+    _n_inducing = 300
 
     kernel_: Kernel
     codes_: NDArray[np.intp]

@@ -177,6 +177,10 @@ class InducingPrior:
             return
         yield from self._held
 
+    def release(self) -> None:
+        """Drop the features of all rows, which are computed again if needed."""
+        vars(self).pop("_held", None)
+
     @cached_property
     def _held(self) -> list[tuple[slice, Array]]:
         return list(self.features.chunks(self.X))

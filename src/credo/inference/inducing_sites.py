@@ -92,9 +92,12 @@ class InducingSites:
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
         mean, variance = np.empty(len(rows)), np.empty(len(rows))
+        weights = self._weights
+        # Predictions need nothing else of the training rows.
+        self.prior.release()
         for part, psi in self.prior.features.chunks(rows):
             half = self._factor.half_solve(psi.T)
-            mean[part] = psi @ self._weights
+            mean[part] = psi @ weights
             rest = self.prior.kernel.diagonal(rows[part]) - np.einsum("ij,ij->i", psi, psi)
             variance[part] = np.maximum(rest, 0.0) + np.einsum("ij,ij->j", half, half)
         return mean, variance
