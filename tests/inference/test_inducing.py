@@ -7,7 +7,7 @@ import pytest
 from tests.contracts.test_representations import differences
 from tests.reference.latent_gaussian import ObservedOracle, SitesOracle
 
-from credo.inference import Dense, Inducing, chosen_method, ep, inducing_features, no_basis
+from credo.inference import Dense, Inducing, choose, ep, inducing_features, no_basis
 from credo.inference.inducing_features import InducingFeatures
 from credo.inference.inducing_observed import SummaryPosterior
 from credo.kernels import RBF, Matern52
@@ -223,8 +223,9 @@ def test_targets_without_noise_raise_an_error():
 
 
 def test_the_method_that_auto_chooses():
-    assert chosen_method("auto", 5000) == ("exact", "")
-    assert chosen_method("auto", 5001)[0] == "inducing"
-    assert chosen_method("auto", 5001, only_exact="this")[0] == "exact"
+    few, many = np.zeros((5000, 2)), np.zeros((5001, 2))
+    assert choose("auto", few, KERNEL) == ("exact", "")
+    assert choose("auto", many, KERNEL) == ("inducing", "5001 rows are more than 5000")
+    assert choose("auto", many, KERNEL, only_exact="this")[0] == "exact"
     with pytest.raises(ValueError, match='this needs method="exact"'):
-        chosen_method("inducing", 10, only_exact="this")
+        choose("inducing", few, KERNEL, only_exact="this")

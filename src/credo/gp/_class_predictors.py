@@ -55,7 +55,7 @@ class SitePredictor:
 
     @cached_property
     def _posterior(self) -> SitePosterior:
-        rows = representation("exact" if self.points is None else "inducing", self.X, self.points)
+        rows = representation("exact" if self.points is None else "inducing", self.X, self.kernel, self.points)
         return rows.prior(self.kernel).sites(self.precision, self.location)
 
 

@@ -25,7 +25,7 @@ from credo.estimator import (
 from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
 from credo.gp._search import result, search_hyperparameters
-from credo.inference import REPRESENTATIONS, chosen_method
+from credo.inference import REPRESENTATIONS, choose
 from credo.kernels import (
     RBF,
     Columns,
@@ -132,9 +132,14 @@ class GaussianProcess(Estimator):
                 'hyperparameters="sample" needs hyperpriors=True: without priors there is no posterior to sample from'
             )
 
-    def _choose_method(self, *, only_exact: str = "") -> None:
+    def _only_exact(self) -> str:
+        """What there is for the exact representation alone."""
+        raise NotImplementedError
+
+    def _choose_method(self) -> None:
         """How covariances of the training rows are represented."""
-        self.method_, self._reason = chosen_method(self.method, len(self.X_train_), only_exact=only_exact)
+        kernel = self._first_kernel()
+        self.method_, self._reason = choose(self.method, self.X_train_, kernel, only_exact=self._only_exact())
         self.inducing_points_ = None
 
     def _representation_settings(self) -> tuple[str, Array | None, int | None]:

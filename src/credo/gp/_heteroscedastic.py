@@ -70,7 +70,7 @@ class NoiseProcess:
     def _posterior(self) -> SitePosterior:
         # Files of earlier versions say "auto", which was exact.
         method = "exact" if self.method == "auto" else self.method
-        prior = representation(method, self.X, self.points).prior(self.kernel)
+        prior = representation(method, self.X, self.kernel, self.points).prior(self.kernel)
         return _sites(prior, self.weights, self.precision)
 
 

@@ -133,8 +133,11 @@ class RegressorCore(Regressor, GaussianProcess):
         )
         self.X_train_, self.y_train_, self.weight_ = table.X, table.y, table.weight
         self.center_, self.scale_, self.known_noise_ = table.center, table.scale, table.row_noise
+
+    def _only_exact(self) -> str:
+        """What there is for the exact representation alone."""
         known = known_noise(self.noise)
-        self._choose_method(only_exact="" if known is None or np.all(known) else "a noise variance of zero")
+        return "" if known is None or np.all(known) else "a noise variance of zero"
 
     def _table(self) -> TrainingTable:
         return TrainingTable(
@@ -245,9 +248,10 @@ class RegressorCore(Regressor, GaussianProcess):
     def _processes(self) -> tuple[Process, ...]:
         """The conditioned process, or one for each point or draw of the hyperparameters."""
         table = self._table()
-        observations = table.observations
+        kernel = self._standard_kernel()
+        observations = table.observations(kernel)
         if len(self.thetas_) == 1:
-            return (observations.condition(self._standard_kernel(), self.train_noise_),)
+            return (observations.condition(kernel, self.train_noise_),)
         objective, index = self._objective(), table.merged.index
         return tuple(
             observations.condition(objective.kernel_at(theta), objective.noise_at(theta)[index])

@@ -28,7 +28,7 @@ from credo.gp._class_predictors import LINKS, DrawsPredictor, SitePredictor, Sof
 from credo.gp._class_samplers import sample_jointly, sample_latent
 from credo.gp._data import distinct
 from credo.gp._gaussian_process import GaussianProcess
-from credo.inference import Approximation, SoftmaxApproximation, chosen_method, representation
+from credo.inference import Approximation, SoftmaxApproximation, choose, representation
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli
 from credo.linalg import one_blas_thread
@@ -189,7 +189,7 @@ class GPClassifier(Classifier, GaussianProcess):
         self._keep_groups(column_groups)
         self.members_ = None
         if len(self.classes_) > 2:
-            exact = chosen_method(self.method, len(rows))[0] == "exact"
+            exact = choose(self.method, rows, self._first_kernel())[0] == "exact"
             joined = "softmax" if self.inference == "laplace" and exact else "one_vs_rest"
             if (joined if self.multiclass == "auto" else self.multiclass) == "one_vs_rest":
                 return self._fit_members(rows, codes, weight)
@@ -201,7 +201,7 @@ class GPClassifier(Classifier, GaussianProcess):
         weight = np.ones(len(codes)) if weight is None else weight
         kept, marks, self.weight_, _ = distinct(rows, codes[:, None].astype(np.float64), weight, merge=True)
         self.X_train_, self.codes_ = kept, marks[:, 0].astype(np.intp)
-        self._choose_method(only_exact=self._only_exact())
+        self._choose_method()
         self._held_objective = None
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= _ONE_THREAD else nullcontext():
@@ -297,9 +297,10 @@ class GPClassifier(Classifier, GaussianProcess):
 
     def _make_objective(self) -> ClassificationObjective:
         method, points, n_inducing = self._representation_settings()
+        kernel = self._first_kernel()
         return ClassificationObjective(
-            self._first_kernel(),
-            representation(method, self.X_train_, points, n_points=n_inducing),
+            kernel,
+            representation(method, self.X_train_, kernel, points, n_points=n_inducing),
             self.codes_,
             len(self.classes_),
             self.weight_,

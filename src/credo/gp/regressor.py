@@ -173,6 +173,7 @@ class GPRegressor(RegressorCore):
         self._forget()
         self._keep_table(X, y, sample_weight)
         self._keep_groups(column_groups)
+        self._choose_method()
         self._held_objective = self._held_predictor = None
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():

@@ -5,7 +5,7 @@
 Two things can be chosen independently (`protocols` has the contract between them):
 
 - the representation of the covariance: `Dense`, every covariance in one matrix; `Inducing`, those with a few inducing
-  points. `representation(method, X)` looks it up by the name that estimators know it by.
+  points. `representation(method, X, kernel)` looks it up by the name that estimators know it by.
 - the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients
   of the mean integrated out. `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ
   only in how they choose it; with a Gaussian likelihood they equal the exact result to rounding error.
@@ -32,7 +32,7 @@ from credo.inference.protocols import (
     SitePosterior,
     no_basis,
 )
-from credo.inference.representations import REPRESENTATIONS, chosen_method, representation
+from credo.inference.representations import REPRESENTATIONS, choose, representation
 from credo.inference.softmax import SoftmaxApproximation, softmax_laplace
 from credo.inference.vi import vi
 
@@ -52,7 +52,7 @@ __all__ = [
     "SitePosterior",
     "SoftmaxApproximation",
     "annealed_evidence",
-    "chosen_method",
+    "choose",
     "elliptical_slice",
     "ep",
     "laplace",

@@ -11,6 +11,7 @@ from credo.estimator import choice
 from credo.inference.dense import Dense
 from credo.inference.inducing import Inducing
 from credo.inference.protocols import Representation
+from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
@@ -20,15 +21,16 @@ REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {"exact": Dense,
 _DENSE_ROWS = 5000
 
 
-def chosen_method(method: str, n_rows: int, *, only_exact: str = "") -> tuple[str, str]:
-    """The representation that a `method` stands for, and why "auto" chose another one than the exact one.
+def choose(method: str, X: Array, kernel: Kernel, *, only_exact: str = "") -> tuple[str, str]:
+    """The name of the representation, and why "auto" chose it; empty where there was nothing to choose.
 
     Parameters
     ----------
     only_exact : str
         What needs the exact representation, if anything does.
 
-    >>> chosen_method("auto", 20_000)
+    >>> from credo.kernels import RBF
+    >>> choose("auto", np.zeros((20_000, 3)), RBF())
     ('inducing', '20000 rows are more than 5000')
     """
     choice("method", method, ("auto", *REPRESENTATIONS))
@@ -36,15 +38,15 @@ def chosen_method(method: str, n_rows: int, *, only_exact: str = "") -> tuple[st
         if method != "exact" and only_exact:
             raise ValueError(f'{only_exact} needs method="exact"; got method="{method}"')
         return method, ""
-    if n_rows <= _DENSE_ROWS or only_exact:
+    if len(X) <= _DENSE_ROWS or only_exact:
         return "exact", ""
-    return "inducing", f"{n_rows} rows are more than {_DENSE_ROWS}"
+    return "inducing", f"{len(X)} rows are more than {_DENSE_ROWS}"
 
 
 def representation(
-    method: str, X: Array, points: Array | None = None, *, n_points: int | None = None
+    method: str, X: Array, kernel: Kernel, points: Array | None = None, *, n_points: int | None = None
 ) -> Representation:
-    """The representation of training rows by name; "auto" chooses one by their number.
+    """The representation of training rows by name; "auto" chooses one that suits the rows and the kernel.
 
     Parameters
     ----------
@@ -53,8 +55,9 @@ def representation(
     n_points : int, optional
         How many inducing points may be chosen.
 
-    >>> representation("auto", np.zeros((3, 1))).X.shape
-    (3, 1)
+    >>> from credo.kernels import RBF
+    >>> type(representation("auto", np.zeros((3, 1)), RBF())).__name__
+    'Dense'
     """
-    made = REPRESENTATIONS[chosen_method(method, len(X))[0]](X)
+    made = REPRESENTATIONS[choose(method, X, kernel)[0]](X)
     return Inducing(X, points, n_points) if isinstance(made, Inducing) else made
