@@ -17,7 +17,7 @@ VARIANTS = {
         {"noise_precision": "conjugate"},
         {"prior_precision": 1.0, "noise_precision": 1.0, "fit_intercept": False},
     ],
-    "GPRegressor": [{"mean": "zero"}],
+    "GPRegressor": [{"mean": "zero"}, {"method": "inducing", "n_inducing": 20}],
     "KernelRidge": [{"alpha": "loo", "fit_intercept": True}],
     "NadarayaWatson": [{"bandwidth": 0.7}],
     "LMSRegression": [{"average": True}],

@@ -21,7 +21,7 @@ def bimodal(vector):
 def test_one_start_finds_a_local_maximum_and_several_the_global_one():
     low = maximize(bimodal, np.array([-2.5]), tolerance=1e-12, max_evaluations=100)
     assert low.vector[0] == pytest.approx(-2.0, abs=1e-3)
-    found = search(lambda: bimodal, [np.array([-2.5]), np.array([2.0])])
+    found = search(lambda start: bimodal, [np.array([-2.5]), np.array([2.0])])
     assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3) and found.best.converged
     assert [round(gap, 2) for gap in found.gaps] == [1.0]
 
@@ -33,7 +33,7 @@ def test_a_subset_chooses_the_start():
         calls.append(vector)
         return bimodal(vector)
 
-    found = search(lambda: all_rows, [np.array([-2.5]), np.array([2.0])], subsets=[(lambda: bimodal, 1.0)])
+    found = search(lambda start: all_rows, [np.array([-2.5]), np.array([2.0])], subsets=[(lambda start: bimodal, 1.0)])
     assert found.best.vector[0] == pytest.approx(3.0, abs=1e-3)
     assert all(call[0] > 2.5 for call in calls)
 
@@ -52,7 +52,7 @@ def test_the_curvature_of_a_subset_makes_a_narrow_ridge_easy():
         return 0.1 * value, 0.1 * slope
 
     start = [np.array([0.0, 0.3])]
-    preconditioned = search(lambda: ridge, start, subsets=[(lambda: tenth, 10.0)])
+    preconditioned = search(lambda start: ridge, start, subsets=[(lambda start: tenth, 10.0)])
     plain = maximize(ridge, start[0], tolerance=1e-9, max_evaluations=200)
     np.testing.assert_allclose(preconditioned.best.vector, 1.0, atol=1e-4)
     assert preconditioned.best.n_evaluations < plain.n_evaluations
@@ -84,9 +84,9 @@ def test_a_plateau_of_the_subset_does_not_hide_the_maximum():
         bump = np.exp(-0.5 * (vector[0] - 1.0) ** 2)
         return bump, np.array([-(vector[0] - 1.0) * bump])
 
-    strayed = search(lambda: few, [np.array([0.0])], tolerance=1e-12).best.vector
+    strayed = search(lambda start: few, [np.array([0.0])], tolerance=1e-12).best.vector
     assert strayed[0] > 4.0 and abs(many(strayed)[1][0]) < 0.05
-    found = search(lambda: many, [np.array([0.0])], subsets=[(lambda: few, 1.0)])
+    found = search(lambda start: many, [np.array([0.0])], subsets=[(lambda start: few, 1.0)])
     assert found.best.vector[0] == pytest.approx(1.0, abs=1e-3)
 
 
@@ -123,7 +123,9 @@ def test_the_limit_holds_for_all_evaluations_on_all_rows():
         calls.append(vector)
         return rosenbrock(vector)
 
-    found = search(lambda: all_rows, [np.array([-1.2, 1.0])], subsets=[(lambda: bowl, 1.0)], max_evaluations=10)
+    found = search(
+        lambda start: all_rows, [np.array([-1.2, 1.0])], subsets=[(lambda start: bowl, 1.0)], max_evaluations=10
+    )
     assert len(calls) <= 20 and found.best.limited
 
 
@@ -151,7 +153,7 @@ def test_larger_subsets_come_between_the_first_and_all_rows():
             calls.append(name)
             return -0.5 * float((vector - center) @ (vector - center)), center - vector
 
-        return lambda: objective
+        return lambda start: objective
 
     stages = [(counted("few", 1.0), 9.0), (counted("more", 2.0), 3.0)]
     found = search(counted("all", 3.0), [np.zeros(2)], subsets=stages)
@@ -174,7 +176,7 @@ def slow(vector):
     return -((1 - x) ** 2) - 100 * (y - x * x) ** 2, np.array([2 * (1 - x) + 400 * x * (y - x * x), -200 * (y - x * x)])
 
 try:
-    search(lambda: slow, [np.array([-1.2, 1.0])] * 40, small=True)
+    search(lambda start: slow, [np.array([-1.2, 1.0])] * 40, small=True)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     sys.exit(3)
@@ -191,3 +193,20 @@ def test_an_interrupt_ends_a_search_at_once():
         assert process.returncode == 3 and output.endswith("interrupted\n")
         # The run that was interrupted would need some ten seconds more.
         assert time.perf_counter() - start < 3.0
+
+
+def test_an_objective_that_depends_on_its_start_is_made_again_where_the_search_ended():
+    """Each bowl lies halfway between its start and 8, and the gain of a further round decreases."""
+    starts = []
+
+    def factory(start):
+        starts.append(start)
+        center = 0.5 * (start + 8.0)
+        return lambda vector: (
+            100.0 * float(center[0]) - float((vector - center) @ (vector - center)),
+            2 * (center - vector),
+        )
+
+    found = search(factory, [np.zeros(1)], rounds=3)
+    np.testing.assert_allclose(np.ravel(starts), [0.0, 4.0, 6.0], atol=1e-6)
+    np.testing.assert_allclose(found.best.vector, 7.0, atol=1e-6)

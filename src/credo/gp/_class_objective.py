@@ -68,8 +68,15 @@ class ClassificationObjective(EvidenceObjective):
         part = self.representation.subset(rows)
         return replace(self, representation=part, codes=self.codes[rows], weight=self.weight[rows])
 
-    def with_warm_starts(self) -> ClassificationObjective:
-        return replace(self, last={})
+    @property
+    def rows(self) -> Representation:
+        return self.representation
+
+    def adapted(self, vector: Array) -> ClassificationObjective:
+        return replace(self, representation=self.representation.adapted(self.kernel_at(vector)))
+
+    def started(self, vector: Array) -> ClassificationObjective:
+        return replace(self.adapted(vector), last={})
 
     def approximation(self, kernel: Kernel) -> Approximation | SoftmaxApproximation:
         """The approximate posterior of the latent values under a kernel."""

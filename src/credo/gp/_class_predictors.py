@@ -34,9 +34,10 @@ class SitePredictor:
     precision: Array
     location: Array
     link: str
+    points: Array | None = None
 
     def _check_state(self) -> None:
-        check_shapes(self, X="n d", precision="n", location="n")
+        check_shapes(self, X="n d", precision="n", location="n", points="m d?")
         check_positive(self, "precision", zero=True)
         choice("link", self.link, LINKS)
 
@@ -54,7 +55,8 @@ class SitePredictor:
 
     @cached_property
     def _posterior(self) -> SitePosterior:
-        return representation("auto", self.X).prior(self.kernel).sites(self.precision, self.location)
+        rows = representation("exact" if self.points is None else "inducing", self.X, self.kernel, self.points)
+        return rows.prior(self.kernel).sites(self.precision, self.location)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +159,7 @@ class DrawsPredictor:
     @cached_property
     def _posteriors(self) -> list[ObservedPosterior]:
         """The latent function given each kernel's draws as values without noise."""
-        n, training = len(self.kernels), representation("auto", self.X)
+        n, training = len(self.kernels), Dense(self.X)
         return [
             training.prior(kernel).observe(np.ascontiguousarray(self.draws[k::n].T), 0.0)
             for k, kernel in enumerate(self.kernels)

@@ -11,10 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import FLAT, INTEGRATED, SCALED, Estimator, Result, choice, evidence_base, positive_integer
+from credo.estimator import (
+    FLAT,
+    INTEGRATED,
+    SCALED,
+    Estimator,
+    Result,
+    check_shapes,
+    choice,
+    evidence_base,
+    positive_integer,
+)
 from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
 from credo.gp._search import Candidate, result, search_hyperparameters
+from credo.inference import REPRESENTATIONS, choose
 from credo.kernels import (
     RBF,
     Columns,
@@ -59,6 +70,8 @@ class GaussianProcess(Estimator):
     n_restarts: int
     max_evaluations: int
     n_draws: int
+    method: str
+    n_inducing: int | None
 
     kernel_: Kernel
     X_train_: Array
@@ -67,10 +80,15 @@ class GaussianProcess(Estimator):
     theta_names_: list[str]
     trace_: Array
     column_groups_: list[str] | None
+    method_: str
+    inducing_points_: Array | None
     _held_objective: EvidenceObjective | None
+    _reason: str
 
     # The values that the argument `hyperparameters` may have.
     _learning: tuple[str, ...] = ("optimize", "fixed", "sample")
+    # The largest number of inducing points, unless given; None leaves it to the representation.
+    _n_inducing: int | None = None
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -80,6 +98,11 @@ class GaussianProcess(Estimator):
         groups = getattr(self, "column_groups_", None)
         if groups is not None and len(groups) != self.n_features_in_:
             raise ValueError(f"column_groups_ holds {len(groups)} labels for {self.n_features_in_} columns")
+        if hasattr(self, "method_"):
+            choice("method_", self.method_, tuple(REPRESENTATIONS))
+            check_shapes(self, {"d": self.n_features_in_}, inducing_points_="m d?")
+            if (self.inducing_points_ is None) != (self.method_ != "inducing"):
+                raise ValueError('inducing_points_ belong to method_="inducing", and to no other')
 
     def _relevances(self, path: str, lengthscale: Any) -> Array:
         """Standard deviation over length scale of each column; columns of a group share their length scale."""
@@ -100,6 +123,9 @@ class GaussianProcess(Estimator):
         elif self.kernel is not None:
             require_kernel(self.kernel)
         choice("hyperparameters", self.hyperparameters, self._learning)
+        choice("method", self.method, ("auto", *REPRESENTATIONS))
+        if self.n_inducing is not None:
+            positive_integer("n_inducing", self.n_inducing)
         positive_integer("n_draws", self.n_draws)
         positive_integer("max_evaluations", self.max_evaluations)
         if isinstance(self.n_restarts, bool) or int(self.n_restarts) != self.n_restarts or self.n_restarts < 0:
@@ -108,6 +134,22 @@ class GaussianProcess(Estimator):
             raise ValueError(
                 'hyperparameters="sample" needs hyperpriors=True: without priors there is no posterior to sample from'
             )
+
+    def _only_exact(self) -> str:
+        """What there is for the exact representation alone."""
+        raise NotImplementedError
+
+    def _choose_method(self) -> None:
+        """How covariances of the training rows are represented."""
+        kernel = self._first_kernel()
+        self.method_, self._reason = choose(self.method, self.X_train_, kernel, only_exact=self._only_exact())
+        self.inducing_points_ = None
+
+    def _representation_settings(self) -> tuple[str, Array | None, int | None]:
+        """Its name, with inducing points if they are chosen already, and how many may be; files of earlier versions
+        know none."""
+        n_points = self._n_inducing if self.n_inducing is None else self.n_inducing
+        return getattr(self, "method_", "exact"), getattr(self, "inducing_points_", None), n_points
 
     def _keep_groups(self, column_groups: Sequence[str] | Sequence[int] | None) -> None:
         """The group of each column, where a kernel given by name has to know and some columns share one."""
@@ -169,6 +211,18 @@ class GaussianProcess(Estimator):
 
     def _learn(self, rng: np.random.Generator, *, from_data: bool = True, **how: Any) -> Array | None:
         """The hyperparameters, as given or at the best maximum that the search finds; its curvature, if known."""
+        curvature = self._search(rng, from_data=from_data, **how)
+        # The representation that predictions use is the one for the fitted kernel.
+        self._held_objective = objective = self._objective().adapted(self.theta_)
+        self.inducing_points_ = objective.rows.points
+        if self.inducing_points_ is not None:
+            reason = f", because {self._reason}" if self._reason else ""
+            message = f"{self.result_.message}; {len(self.inducing_points_)} inducing points{reason}"
+            self.result_ = replace(self.result_, message=message)
+        return curvature
+
+    def _search(self, rng: np.random.Generator, *, from_data: bool, **how: Any) -> Array | None:
+        """Set the objective, `theta_`, `trace_` and `result_`; the curvature at the maximum, if known."""
         candidates = self._candidates()
         first = candidates[0].objective
         if self.hyperparameters == "fixed" or not first.tree.names:

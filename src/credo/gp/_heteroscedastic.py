@@ -27,7 +27,7 @@ from credo.estimator import check_positive, check_shapes, choice
 from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
 from credo.gp._objective import EvidenceObjective, GaussianObjective
 from credo.gp._observations import Observations, Process
-from credo.inference import REPRESENTATIONS, LatentPrior, SitePosterior, representation
+from credo.inference import REPRESENTATIONS, LatentPrior, Representation, SitePosterior, representation
 from credo.inference._mixing import Mixing
 from credo.kernels import Kernel
 from credo.learning.hyperparameters import maximize, search
@@ -60,12 +60,14 @@ class NoiseProcess:
     X: Array
     weights: Array
     precision: Array
-    method: str = "auto"
+    method: str = "exact"
+    points: Array | None = None
 
     def _check_state(self) -> None:
         check_shapes(self, X="n d", weights="n", precision="n")
         check_positive(self, "precision", zero=True)
         choice("method", self.method, ("auto", *REPRESENTATIONS))
+        check_shapes(self, {"d": self.X.shape[1]}, points="m d?")
 
     def log_variance(self, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of ln σ² at new rows."""
@@ -74,7 +76,9 @@ class NoiseProcess:
 
     @cached_property
     def _posterior(self) -> SitePosterior:
-        prior = representation(self.method, self.X).prior(self.kernel)
+        # Files of earlier versions say "auto", which was exact.
+        method = "exact" if self.method == "auto" else self.method
+        prior = representation(method, self.X, self.kernel, self.points).prior(self.kernel)
         return _sites(prior, self.weights, self.precision)
 
 
@@ -139,8 +143,15 @@ class HeteroscedasticObjective(EvidenceObjective):
     def subset(self, rows: NDArray[np.intp]) -> HeteroscedasticObjective:
         return replace(self, observations=self.observations.subset(rows), visited={})
 
-    def with_warm_starts(self) -> HeteroscedasticObjective:
-        return replace(self, last={})
+    @property
+    def rows(self) -> Representation:
+        return self.observations.representation
+
+    def adapted(self, vector: Array) -> HeteroscedasticObjective:
+        return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))
+
+    def started(self, vector: Array) -> HeteroscedasticObjective:
+        return replace(self.adapted(vector), last={})
 
     def starts(self, first: Array, n_restarts: int, rng: np.random.Generator) -> list[Array]:
         """The better of two after a short run on few rows: from the first, and from the best kernel for constant noise.
@@ -154,12 +165,11 @@ class HeteroscedasticObjective(EvidenceObjective):
             hyperpriors=self.hyperpriors,
         )  # fmt: skip
         begins = constant.starts(first[: n_kernel + 1], n_restarts, rng)
-        found = search(lambda: constant, begins, tolerance=1e-6, max_evaluations=_TRIAL, small=True).best.vector
+        found = search(constant.started, begins, tolerance=1e-6, max_evaluations=_TRIAL, small=True).best.vector
         trial = partial(maximize, tolerance=1e-6, max_evaluations=_SHORT_TRIAL)
         with one_blas_thread():
             ends = [
-                trial(some.with_warm_starts(), start)
-                for start in (first, np.concatenate([found, first[n_kernel + 1 :]]))
+                trial(some.started(start), start) for start in (first, np.concatenate([found, first[n_kernel + 1 :]]))
             ]
         return [max(ends, key=lambda end: end.value).vector]
 
@@ -169,7 +179,8 @@ class HeteroscedasticObjective(EvidenceObjective):
         near = self.visited.get(vector.tobytes())
         found = self._maximum(self.kernel_at(vector), noise_kernel, log_level, near)
         weights = found.precision - 0.5 * self.observations.count
-        process = NoiseProcess(noise_kernel, log_level, self.observations.X, weights, found.precision, method)
+        rows = self.rows
+        process = NoiseProcess(noise_kernel, log_level, rows.X, weights, found.precision, method, rows.points)
         return found.process.noise, found.value, process
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
 from credo.gp._observations import Observations
+from credo.inference import Representation
 from credo.kernels import Kernel
 from credo.linalg import NotPositiveDefiniteError
 from credo.params import Parameter, ParameterTree
@@ -58,9 +59,18 @@ class EvidenceObjective(ABC):
         """Where a search starts: the first, and others around it."""
         return [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
 
-    def with_warm_starts(self) -> Self:
-        """The same for one run of an optimizer: an evaluation may start from the sites of the last one."""
-        return self
+    @property
+    @abstractmethod
+    def rows(self) -> Representation:
+        """The training rows, represented."""
+
+    @abstractmethod
+    def adapted(self, vector: Array) -> Self:
+        """The same, with a representation for the kernel at this vector."""
+
+    def started(self, vector: Array) -> Self:
+        """The same for one run of an optimizer from this vector; an evaluation may use the sites of the last one."""
+        return self.adapted(vector)
 
     def __call__(self, vector: Array) -> tuple[float, Array]:
         """Log evidence plus log priors, with the gradient; −∞ where the matrix can't be factored."""
@@ -125,6 +135,13 @@ class GaussianObjective(EvidenceObjective):
 
     def subset(self, rows: NDArray[np.intp]) -> GaussianObjective:
         return replace(self, observations=self.observations.subset(rows), extra=self.extra[rows])
+
+    @property
+    def rows(self) -> Representation:
+        return self.observations.representation
+
+    def adapted(self, vector: Array) -> GaussianObjective:
+        return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))
 
     def noise_at(self, vector: Array) -> Array:
         """The noise variance of one observation at each row."""

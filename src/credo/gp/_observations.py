@@ -45,6 +45,11 @@ class Observations:
             self.representation.subset(rows), self.Y[rows], self.basis, self.weight[rows], self.scatter[rows]
         )
 
+    def adapted(self, kernel: Kernel) -> Observations:
+        """The same, with a representation for this kernel."""
+        found = self.representation.adapted(kernel)
+        return self if found is self.representation else replace(self, representation=found)
+
     def condition(self, kernel: Kernel, noise: Array) -> Process:
         """The process given the targets; `noise` is the variance of one observation at each row."""
         parts = []
@@ -116,18 +121,15 @@ class Process:
         """The derivative of ln p(Y) by the noise variance of each row, at less cost than the whole gradient."""
         by_noise = np.zeros(len(self.noise))
         for group, posterior in self.parts:
-            alpha = posterior.alpha
-            by_mean = 0.5 * ((alpha**2).sum(axis=1) - alpha.shape[1] * posterior.precision_diagonal())
-            by_noise[group.rows] += by_mean / self.observations.weight[group.rows]
+            by_noise[group.rows] += posterior.by_noise() / self.observations.weight[group.rows]
         return by_noise + self.observations._copies(self.noise)[1]
 
     def expected_squares(self) -> Array:
         """E(y − f)² of each row, for a single target without gaps."""
         ((_, posterior),) = self.parts
-        alpha, precision = posterior.alpha, posterior.precision_diagonal()
         shared = self.noise / self.observations.weight
-        # y − E f = σ²α and var f = σ² − σ⁴(C⁻¹)ᵢᵢ.
-        return (shared * alpha[:, 0]) ** 2 + shared * np.maximum(1.0 - shared * precision, 0.0)
+        # The derivative of ln p, or of a bound, by σ² is that of the expected log density of y: (E(y − f)² − σ²)/2σ⁴.
+        return np.maximum(shared + 2.0 * shared**2 * posterior.by_noise(), 0.0)
 
     @property
     def jitter(self) -> float:

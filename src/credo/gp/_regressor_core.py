@@ -36,7 +36,6 @@ from credo.gp._search import FEW, SUBSET
 from credo.gp._student import MIN_DF, StudentObjective
 from credo.gp._tails import Tails
 from credo.gp._training import TrainingTable, known_noise
-from credo.inference import REPRESENTATIONS
 from credo.kernels import Kernel
 from credo.learning import Draws, integrate
 from credo.learning.hyperparameters import curvature_at
@@ -61,7 +60,6 @@ class RegressorCore(Regressor, GaussianProcess):
     noise: Any
     tails: str
     standardize: bool
-    method: str
 
     kernel_: Kernel
     X_train_: Array
@@ -116,7 +114,6 @@ class RegressorCore(Regressor, GaussianProcess):
         self._check_learning()
         choice("mean", self.mean, _MEANS)
         choice("tails", self.tails, ("learn", "normal"))
-        choice("method", self.method, ("auto", *REPRESENTATIONS))
         known_noise(self.noise)
         if self.hyperparameters == "sample" and self._has_bound():
             raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
@@ -154,15 +151,20 @@ class RegressorCore(Regressor, GaussianProcess):
             given = given[:, 0]
         weight = np.ones(len(rows)) if sample_weight is None else self._weights(sample_weight, rows)
         table, self.train_index_ = TrainingTable.of(
-            rows, given, weight, self.noise, standardize=self.standardize, mean=self.mean, method=self.method
+            rows, given, weight, self.noise, standardize=self.standardize, mean=self.mean
         )
         self.X_train_, self.y_train_, self.weight_ = table.X, table.y, table.weight
         self.center_, self.scale_, self.known_noise_ = table.center, table.scale, table.row_noise
 
+    def _only_exact(self) -> str:
+        """What there is for the exact representation alone."""
+        known = known_noise(self.noise)
+        return "" if known is None or np.all(known) else "a noise variance of zero"
+
     def _table(self) -> TrainingTable:
         return TrainingTable(
             self.X_train_, self.y_train_, self.weight_, self.center_, self.scale_, self.known_noise_, self.mean,
-            self.method,
+            *self._representation_settings(),
         )  # fmt: skip
 
     @property
@@ -227,7 +229,9 @@ class RegressorCore(Regressor, GaussianProcess):
             # No number stands for the evidence of all draws.
             values = [value for value in (integrated, bound, process.log_evidence) if value is not None]
             self.log_evidence_ = table.in_units_of_y(values[0])
-            self.evidence_method_ = "laplace" if integrated is not None else "exact" if bound is None else "elbo"
+            exact = objective.rows.is_exact
+            laplace_or_exact = "laplace" if integrated is not None else "exact"
+            self.evidence_method_ = laplace_or_exact if bound is None and exact else "elbo"
             names = self._feature_names()
             self.evidence_base_ = process_base(
                 self._first_kernel(),
@@ -287,9 +291,10 @@ class RegressorCore(Regressor, GaussianProcess):
     def _processes(self) -> tuple[Process, ...]:
         """The conditioned process, or one for each point or draw of the hyperparameters."""
         table = self._table()
-        observations = table.observations
+        kernel = self._standard_kernel()
+        observations = table.observations(kernel)
         if len(self.thetas_) == 1:
-            return (observations.condition(self._standard_kernel(), self.train_noise_),)
+            return (observations.condition(kernel, self.train_noise_),)
         objective, index = self._objective(), table.merged.index
         return tuple(
             observations.condition(objective.kernel_at(theta), objective.noise_at(theta)[index])

@@ -21,6 +21,8 @@ SUBSET = 400
 FEW = 600
 # Each further subset has this many times the rows of the last, as long as all rows are twice as many.
 _GROWTH = 3
+# Inducing points are chosen so many times at most for all rows.
+_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def search_hyperparameters(
         return objective if small else objective.subset(np.sort(order[: sizes[0]]))
 
     def tried(objectives: list[EvidenceObjective], starts: list[list[Array]]) -> list[list[Maximum]]:
-        problems = [(few(each).with_warm_starts, own) for each, own in zip(objectives, starts, strict=True)]
+        problems = [(few(each).started, own) for each, own in zip(objectives, starts, strict=True)]
         return try_starts(problems, tolerance, max_evaluations)
 
     every = tried(objectives, starts)
@@ -113,12 +115,14 @@ def search_hyperparameters(
             objective, ends, origin = chosen.with_linear, extended, [center]
             behind = {name: gap + gain for name, gap in behind.items()}
     found = search(
-        objective.with_warm_starts,
+        objective.started,
         origin,
-        subsets=[(objective.subset(np.sort(order[:size])).with_warm_starts, n_rows / size) for size in sizes],
+        subsets=[(objective.subset(np.sort(order[:size])).started, n_rows / size) for size in sizes],
         tolerance=tolerance,
         max_evaluations=max_evaluations,
         ends=ends,
+        # A bound is tightened by choosing anew what it is made with where the last search ended.
+        rounds=1 if objective.rows.is_exact else _ROUNDS,
     )
     return Choice(objective, found, _described(behind))
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
 from credo.gp._objective import EvidenceObjective
 from credo.gp._observations import Observations, Process
+from credo.inference import Representation
 from credo.inference._mixing import Mixing
 from credo.kernels import Kernel
 from credo.likelihoods import StudentT
@@ -79,8 +80,15 @@ class StudentObjective(EvidenceObjective):
     def subset(self, rows: NDArray[np.intp]) -> StudentObjective:
         return replace(self, observations=self.observations.subset(rows))
 
-    def with_warm_starts(self) -> StudentObjective:
-        return replace(self, last={})
+    @property
+    def rows(self) -> Representation:
+        return self.observations.representation
+
+    def adapted(self, vector: Array) -> StudentObjective:
+        return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))
+
+    def started(self, vector: Array) -> StudentObjective:
+        return replace(self.adapted(vector), last={})
 
     def noise(self, vector: Array) -> StudentT:
         """The distribution of the noise at a vector."""

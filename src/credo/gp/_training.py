@@ -26,7 +26,7 @@ from credo.gp._heteroscedastic import HeteroscedasticObjective
 from credo.gp._objective import GaussianObjective
 from credo.gp._observations import Observations
 from credo.gp._student import StudentObjective
-from credo.inference import representation
+from credo.inference import Representation, representation
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -53,7 +53,7 @@ class TrainingTable:
     """Rows X, targets y as given (NaN where one is missing), weights, and how y is standardised.
 
     y = center + scale·(standardised targets), for each column. `row_noise` are known noise variances of each row, in
-    the units of y².
+    the units of y². `method` names the representation of the rows, with inducing `points` if they are chosen already.
     """
 
     X: Array
@@ -63,11 +63,13 @@ class TrainingTable:
     scale: Array
     row_noise: Array | None
     mean: str
-    method: str
+    method: str = "exact"
+    points: Array | None = None
+    n_inducing: int | None = None
 
     @classmethod
     def of(
-        cls, X: Array, y: Array, weight: Array, noise: Any, *, standardize: bool, mean: str, method: str
+        cls, X: Array, y: Array, weight: Array, noise: Any, *, standardize: bool, mean: str
     ) -> tuple[TrainingTable, Index]:
         """The rows that carry weight and a target, each distinct one once; and where each of these rows went."""
         used = (weight > 0) & ~np.isnan(y.reshape(len(X), -1)).all(axis=1)
@@ -85,7 +87,7 @@ class TrainingTable:
         if known is not None:
             # One variance in the units of y² must be one for standardised targets as well.
             scale = np.full(n_targets, np.sqrt(np.mean(scale**2)))
-        table = cls(rows, Y[:, 0] if y.ndim == 1 else Y, weight, center, scale, row_noise, mean, method)
+        table = cls(rows, Y[:, 0] if y.ndim == 1 else Y, weight, center, scale, row_noise, mean)
         return table, index
 
     @cached_property
@@ -111,10 +113,9 @@ class TrainingTable:
             return merged(self.X, Y, self.weight)
         return Merged(self.X, Y, self.weight, np.zeros(len(Y)), np.arange(len(Y)))
 
-    @property
-    def observations(self) -> Observations:
+    def observations(self, kernel: Kernel) -> Observations:
         """As predictions and leave-one-out need them: rows of equal inputs aren't merged."""
-        rows = representation(self.method, self.X)
+        rows = self._representation(self.X, kernel)
         return Observations(rows, self.standardized, self.basis, self.weight, np.zeros(len(self.X)))
 
     def in_units_of_y(self, log_evidence: float) -> float:
@@ -131,7 +132,7 @@ class TrainingTable:
         lost = rounding_variance(self.standardized) if repeated else 0.0
         return GaussianObjective(
             kernel,
-            self._merged_observations(),
+            self._merged_observations(kernel),
             noise=0.1 if known is None else known / variance if isinstance(known, float) else 0.0,
             learns_noise=known is None,
             extra=np.full(len(self.merged.Y), lost) if self.row_noise is None else self.row_noise / variance,
@@ -142,15 +143,19 @@ class TrainingTable:
         self, kernel: Kernel, noise_kernel: Kernel, *, hyperpriors: bool
     ) -> HeteroscedasticObjective:
         """The bound on the evidence for noise that varies with the inputs."""
-        return HeteroscedasticObjective(kernel, self._merged_observations(), noise_kernel, hyperpriors=hyperpriors)
+        rows = self._merged_observations(kernel + noise_kernel)
+        return HeteroscedasticObjective(kernel, rows, noise_kernel, hyperpriors=hyperpriors)
 
     def student_objective(self, kernel: Kernel, *, hyperpriors: bool) -> StudentObjective:
         """The bound on the evidence for Student-t noise; rows of equal inputs have sites of their own."""
-        return StudentObjective(kernel, self.observations, hyperpriors=hyperpriors)
+        return StudentObjective(kernel, self.observations(kernel), hyperpriors=hyperpriors)
 
-    def _merged_observations(self) -> Observations:
+    def _merged_observations(self, kernel: Kernel) -> Observations:
         rows = self.merged
-        return Observations(representation(self.method, rows.X), rows.Y, self.basis, rows.weight, rows.scatter)
+        return Observations(self._representation(rows.X, kernel), rows.Y, self.basis, rows.weight, rows.scatter)
+
+    def _representation(self, rows: Array, kernel: Kernel) -> Representation:
+        return representation(self.method, rows, kernel, self.points, n_points=self.n_inducing)
 
 
 def _of_rows(noise: Array, used: NDArray[np.bool_]) -> Array:

@@ -30,7 +30,7 @@ from credo.gp._class_predictors import LINKS, DrawsPredictor, SiteMixturePredict
 from credo.gp._class_samplers import sample_jointly, sample_latent
 from credo.gp._data import distinct
 from credo.gp._gaussian_process import GaussianProcess
-from credo.inference import Approximation, SoftmaxApproximation, representation
+from credo.inference import Approximation, SoftmaxApproximation, choose, representation
 from credo.kernels import Kernel
 from credo.learning import integrate
 from credo.learning.hyperparameters import curvature_at
@@ -78,6 +78,12 @@ class GPClassifier(Classifier, GaussianProcess):
     hyperpriors : bool, default True
         Weak priors, which keep variances and length scales finite where the classes are separable. False also
         makes "integrate" the same as "optimize".
+    method : {"auto", "exact", "inducing"}, default "auto"
+        How covariances are represented. "exact" keeps all of them, in O(n³) time and O(n²) memory. "inducing" keeps
+        those with a few inducing points, chosen among the rows, in time proportional to the number of rows, and the
+        rows are independent given the function at these points (FITC). "auto" is "inducing" beyond 5000 rows.
+    n_inducing : int, optional
+        Largest number of inducing points. By default 300.
     multiclass : {"auto", "softmax", "one_vs_rest"}, default "auto"
         For more than two classes: one model with a softmax likelihood under Laplace's approximation, or one model for
         each class against the rest, with any inference. "auto" is "softmax" for ``inference="laplace"`` and
@@ -101,6 +107,7 @@ class GPClassifier(Classifier, GaussianProcess):
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
     thetas_, theta_weights_ : the vectors that predictions average over and their weights, `theta_` first where they are
         integrated
+    method_, inducing_points_ : the method that was used, and its inducing points or None
     result_ : whether the search and the inference converged
 
     Examples
@@ -114,6 +121,9 @@ class GPClassifier(Classifier, GaussianProcess):
     >>> bool(model.predict_proba([[50.0]]).max() < 0.6)
     True
     """
+
+    # Sites are updated many times in one evaluation of the evidence.
+    _n_inducing = 300
 
     kernel_: Kernel
     codes_: NDArray[np.intp]
@@ -152,6 +162,8 @@ class GPClassifier(Classifier, GaussianProcess):
         link: str = "probit",
         hyperparameters: str = "integrate",
         hyperpriors: bool = True,
+        method: str = "auto",
+        n_inducing: int | None = None,
         multiclass: str = "auto",
         class_weight: Any = None,
         n_restarts: int = 2,
@@ -164,6 +176,8 @@ class GPClassifier(Classifier, GaussianProcess):
         self.link = link
         self.hyperparameters = hyperparameters
         self.hyperpriors = hyperpriors
+        self.method = method
+        self.n_inducing = n_inducing
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.n_restarts = n_restarts
@@ -197,7 +211,8 @@ class GPClassifier(Classifier, GaussianProcess):
         self._keep_groups(column_groups)
         self.members_ = None
         if len(self.classes_) > 2:
-            joined = "softmax" if self.inference == "laplace" else "one_vs_rest"
+            exact = choose(self.method, rows, self._first_kernel())[0] == "exact"
+            joined = "softmax" if self.inference == "laplace" and exact else "one_vs_rest"
             if (joined if self.multiclass == "auto" else self.multiclass) == "one_vs_rest":
                 return self._fit_members(rows, codes, weight)
             if self.inference == "mcmc":
@@ -208,6 +223,7 @@ class GPClassifier(Classifier, GaussianProcess):
         weight = np.ones(len(codes)) if weight is None else weight
         kept, marks, self.weight_, _ = distinct(rows, codes[:, None].astype(np.float64), weight, merge=True)
         self.X_train_, self.codes_ = kept, marks[:, 0].astype(np.intp)
+        self._choose_method()
         self._held_objective = None
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= _ONE_THREAD else nullcontext():
@@ -296,10 +312,17 @@ class GPClassifier(Classifier, GaussianProcess):
         self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), worst.message)
         return self
 
+    def _only_exact(self) -> str:
+        """What there is for the exact representation alone."""
+        if len(self.classes_) > 2:
+            return 'multiclass="softmax"'
+        return 'inference="mcmc"' if self.inference == "mcmc" else ""
+
     def _make_objective(self, kernel: Kernel) -> ClassificationObjective:
+        method, points, n_inducing = self._representation_settings()
         return ClassificationObjective(
             kernel,
-            representation("auto", self.X_train_),
+            representation(method, self.X_train_, kernel, points, n_points=n_inducing),
             self.codes_,
             len(self.classes_),
             self.weight_,
@@ -320,7 +343,9 @@ class GPClassifier(Classifier, GaussianProcess):
         if isinstance(found, SoftmaxApproximation):
             self.predictor_ = SoftmaxPredictor(self.kernel_, self.X_train_, q.alpha, q.probabilities, self.weight_)
         else:
-            self.predictor_ = SitePredictor(self.kernel_, self.X_train_, q.precision, q.location, self.link)
+            self.predictor_ = SitePredictor(
+                self.kernel_, self.X_train_, q.precision, q.location, self.link, self.inducing_points_
+            )
         self.log_evidence_ = found.log_evidence
         self.evidence_method_ = "laplace" if len(self.classes_) > 2 else _EVIDENCE_METHODS[self.inference]
         self.evidence_base_ = self._evidence_base()
@@ -330,12 +355,12 @@ class GPClassifier(Classifier, GaussianProcess):
         """Replace the maximum by weighted points around it, where this is asked for and their number is above one."""
         if self.hyperparameters != "integrate" or not self.theta_names_ or not self.hyperpriors:
             return
-        if not isinstance(self.predictor_, SitePredictor):
+        if not isinstance(self.predictor_, SitePredictor) or self.predictor_.points is not None:
             return
         if len(self.X_train_) > _INTEGRATED_ROWS or len(self.theta_) > _INTEGRATED_ENTRIES:
             return
         approximations: dict[bytes, Any] = {}
-        objective = replace(self._objective().with_warm_starts(), found=approximations)
+        objective = replace(self._objective(), last={}, found=approximations)
         if curvature is None or not np.isfinite(curvature).all():
             curvature = curvature_at(objective.log_posterior, self.theta_)
         found = integrate(objective.log_posterior_value, self.theta_, curvature, _POINTS)
@@ -363,7 +388,7 @@ class GPClassifier(Classifier, GaussianProcess):
         parts = [self.result_.message]
         if len(self.classes_) > 2 and self.inference != "laplace":
             parts.append("the classes are joined by Laplace's approximation")
-        if found.message not in parts:
+        if found.message not in self.result_.message.split("; "):
             parts.append(found.message)
         self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, "; ".join(parts))
         if not found.converged:

@@ -67,8 +67,12 @@ class GPRegressor(RegressorCore):
     hyperpriors : bool, default True
         Weak priors, which keep the noise from zero and length scales from infinity, and shrink the length scales of
         one kernel towards a common value while the rows are few. False is plain type-II maximum likelihood.
-    method : {"auto", "exact"}, default "auto"
-        How covariances are represented; currently both are exact.
+    method : {"auto", "exact", "inducing"}, default "auto"
+        How covariances are represented. "exact" keeps all of them, in O(n³) time and O(n²) memory. "inducing" keeps
+        those with a few inducing points, chosen among the rows, in time proportional to the number of rows;
+        `log_evidence_` is then a lower bound (Titsias 2009). "auto" is "inducing" beyond 5000 rows.
+    n_inducing : int, optional
+        Largest number of inducing points. By default between 500 and 1500, fewer for more rows.
     n_restarts : int, default 6
         Number of additional random starting points. They are tried on a subset of at most 600 rows; with
         heteroscedastic noise, for the kernel under constant noise, where that search starts.
@@ -84,8 +88,8 @@ class GPRegressor(RegressorCore):
     noise_variance_ : variance of an observation, the average where it varies
     noise_df_ : degrees of freedom of the noise, infinite unless it is Student-t
     log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or "laplace" where it is
-        integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise; not
-        available for sampled hyperparameters
+        integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise and
+        for inducing points; not available for sampled hyperparameters
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
     relevance_trace_ : the same at each step of the search
@@ -93,6 +97,7 @@ class GPRegressor(RegressorCore):
     thetas_, theta_weights_ : the vectors that predictions average over, `theta_` first, and their weights
     tails_ : degrees of freedom and scale of standardised residuals, for each column of y
     draws_ : sampled hyperparameters, with R-hat and effective sample sizes
+    method_, inducing_points_ : the method that was used, and its inducing points or None
     result_ : whether the search converged
 
     Notes
@@ -124,6 +129,7 @@ class GPRegressor(RegressorCore):
         hyperparameters: str = "integrate",
         hyperpriors: bool = True,
         method: str = "auto",
+        n_inducing: int | None = None,
         n_restarts: int = 6,
         max_evaluations: int = 200,
         n_draws: int = 500,
@@ -137,6 +143,7 @@ class GPRegressor(RegressorCore):
         self.hyperparameters = hyperparameters
         self.hyperpriors = hyperpriors
         self.method = method
+        self.n_inducing = n_inducing
         self.n_restarts = n_restarts
         self.max_evaluations = max_evaluations
         self.n_draws = n_draws
@@ -171,6 +178,7 @@ class GPRegressor(RegressorCore):
         self._forget()
         self._keep_table(X, y, sample_weight)
         self._keep_groups(column_groups)
+        self._choose_method()
         self._held_objective = self._held_predictor = None
         rng = generator(self.random_state)
         with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
@@ -338,6 +346,7 @@ class GPRegressor(RegressorCore):
         process = after[0]
         self.X_train_, self.y_train_ = process.observations.X, np.concatenate([self.y_train_, given])
         self.weight_, self.train_noise_ = process.observations.weight, process.noise
+        self.inducing_points_ = process.observations.representation.points
         # Bayes' rule for the hyperparameters: each point predicted the new rows with some density.
         gains = [new.log_evidence - old.log_evidence for new, old in zip(after, before, strict=True)]
         with np.errstate(divide="ignore"):

@@ -4,13 +4,13 @@
 
 Two things can be chosen independently (`protocols` has the contract between them):
 
-- the representation of the covariance: `Dense`, every covariance in one matrix. `representation(method, X)` looks it up
-  by the name that estimators know it by.
-- the inference: `prior.observe` is exact for Gaussian noise, with the coefficients of the mean integrated out.
-  `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ only in how they choose it;
-  with a Gaussian likelihood they equal the exact result to rounding error. `softmax_laplace` is Laplace for more than
-  two classes. `elliptical_slice` samples latent values, and `annealed_evidence` estimates ln p(y) by annealed
-  importance sampling.
+- the representation of the covariance: `Dense`, every covariance in one matrix; `Inducing`, those with a few inducing
+  points. `representation(method, X, kernel)` looks it up by the name that estimators know it by.
+- the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients
+  of the mean integrated out. `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ
+  only in how they choose it; with a Gaussian likelihood they equal the exact result to rounding error.
+  `softmax_laplace` is Laplace for more than two classes. `elliptical_slice` samples latent values, and
+  `annealed_evidence` estimates ln p(y) by annealed importance sampling.
 
 What does not belong here: the search for hyperparameters, which is in `learning`, and estimators.
 """
@@ -19,6 +19,7 @@ from credo.inference._mixing import Mixing
 from credo.inference.approximation import Approximation
 from credo.inference.dense import Dense
 from credo.inference.ep import ep
+from credo.inference.inducing import Inducing
 from credo.inference.laplace import laplace
 from credo.inference.mcmc import Chain, annealed_evidence, elliptical_slice
 from credo.inference.paths import Paths
@@ -32,7 +33,7 @@ from credo.inference.protocols import (
     SitePosterior,
     no_basis,
 )
-from credo.inference.representations import REPRESENTATIONS, representation
+from credo.inference.representations import REPRESENTATIONS, choose, representation
 from credo.inference.softmax import SoftmaxApproximation, softmax_laplace
 from credo.inference.vi import vi
 
@@ -43,6 +44,7 @@ __all__ = [
     "Chain",
     "Dense",
     "Gradient",
+    "Inducing",
     "LatentPosterior",
     "LatentPrior",
     "Mixing",
@@ -52,6 +54,7 @@ __all__ = [
     "SitePosterior",
     "SoftmaxApproximation",
     "annealed_evidence",
+    "choose",
     "elliptical_slice",
     "ep",
     "laplace",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from credo.inference.dense_observed import DensePosterior
 from credo.inference.dense_sites import DenseSites
-from credo.inference.protocols import Basis, no_basis
+from credo.inference.protocols import Basis, Representation, no_basis
 from credo.kernels import Kernel
 from credo.linalg import Factor, Workspace, factorize
 
@@ -23,7 +23,7 @@ _LARGEST = 40_000
 _BLOCK = 2**23
 
 
-class Dense:
+class Dense(Representation):
     """All covariances between the rows of X: O(n³) time, and the memory of one n×n matrix.
 
     Matrices that posteriors no longer need are used again, so that a search doesn't allocate one in each evaluation.
@@ -41,7 +41,8 @@ class Dense:
     def __init__(self, X: Array) -> None:
         if len(X) > _LARGEST:
             raise ValueError(
-                f"exact inference needs an n×n matrix, and n = {len(X)} is too large; use at most {_LARGEST} rows"
+                f"exact inference needs an n×n matrix, and n = {len(X)} is too large; use at most {_LARGEST} rows, or "
+                'method="inducing"'
             )
         self.X = np.ascontiguousarray(X)
         self._unused: list[Workspace] = []

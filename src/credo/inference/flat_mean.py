@@ -42,9 +42,10 @@ class FlatMean:
         coefficients = factor.solve(H.T @ Y)
         return cls(coefficients, Y - H @ coefficients, H, factor)
 
-    def log_evidence(self, logdet: float) -> float:
-        """ln p(Y), from ln|C|."""
-        n, n_targets = self.residual.shape
+    def log_evidence(self, logdet: float, n: int | None = None) -> float:
+        """ln p(Y), from ln|C|; n is the number of rows, where the whitened vectors have another one."""
+        n_rows, n_targets = self.residual.shape
+        n = n_rows if n is None else n
         logdet += 0.0 if self.factor is None else self.factor.logdet
         constant = logdet + (n - self.basis.shape[1]) * math.log(2 * math.pi)
         return -0.5 * float(np.einsum("ij,ij->", self.residual, self.residual)) - 0.5 * n_targets * constant

@@ -45,10 +45,21 @@ class Representation(Protocol):
     """The training rows X, and how covariances between them are stored and factored."""
 
     X: Array
+    # Whether `observe` gives the evidence, or else a lower bound.
+    is_exact: bool = True
+    # What a model file has to keep beside the rows.
+    points: Array | None = None
 
-    def subset(self, rows: NDArray[np.intp]) -> Self:
+    def subset(self, rows: NDArray[np.intp]) -> Representation:
         """The same for some of the rows: searches start on few."""
         ...
+
+    def adapted(self, kernel: Kernel) -> Self:
+        """With everything that depends on the kernel's parameters, such as inducing points, chosen for this kernel.
+
+        It then stays as it is for other kernels, so that a search maximizes one function.
+        """
+        return self
 
     def extended(self, rows: Array) -> Self:
         """The same with further rows."""
@@ -98,7 +109,7 @@ class LatentPosterior(Protocol):
 
     @property
     def log_evidence(self) -> float:
-        """ln p(Y), or ln ∫ N(f | 0, K) Π sites df."""
+        """ln p(Y) or a lower bound, or ln ∫ N(f | 0, K) Π sites df."""
         ...
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
@@ -165,16 +176,8 @@ class ObservedPosterior(LatentPosterior, Protocol):
         """The derivatives of the log evidence."""
         ...
 
-    @property
-    def alpha(self) -> Array:
-        """α = C⁻¹(Y − Hb̂), with C the covariance of the targets."""
-        ...
-
-    def precision_diagonal(self) -> Array:
-        """The diagonal of C⁻¹, less what the flat coefficients of the mean take of it.
-
-        With `alpha` it gives the derivative by each row's noise, ½(Σα² − n_targets·diagonal), without a gradient.
-        """
+    def by_noise(self) -> Array:
+        """`gradient().by_noise`, at less cost where the kernel's part takes most of the time."""
         ...
 
     def expected(self, rows: Array) -> Array:

@@ -23,8 +23,8 @@ from credo.linalg import one_blas_thread, parallel_map
 Array = NDArray[np.float64]
 # value and gradient at a vector; value −inf where the model can't be evaluated
 Objective = Callable[[Array], tuple[float, Array]]
-# Makes the objective of one run of the optimizer, which may keep warm starts between evaluations.
-ObjectiveFactory = Callable[[], Objective]
+# Makes the objective of one run of the optimizer from where it starts. It may keep warm starts between evaluations.
+ObjectiveFactory = Callable[[Array], Objective]
 
 # Two results are the same maximum when their values differ by less than this.
 _SAME = 0.05
@@ -180,13 +180,14 @@ def search(
     max_evaluations: int = 200,
     small: bool = False,
     ends: Sequence[Maximum] = (),
+    rounds: int = 1,
 ) -> Search:
     """The highest maximum over several starts, which are tried in parallel.
 
     Parameters
     ----------
-    objective : callable() -> (callable(vector) -> value, gradient)
-        Makes the objective of one run of L-BFGS. Several run at once, each in a thread of its own.
+    objective : callable(start) -> (callable(vector) -> value, gradient)
+        Makes the objective of one run of L-BFGS from its start. Several run at once, each in a thread of its own.
     starts : sequence of vectors
     subsets : sequence of (callable, float)
         The same on subsets of the rows, from the smallest to the largest, with the ratio of all rows to theirs.
@@ -201,29 +202,36 @@ def search(
         are.
     ends : sequence of Maximum
         Where the starts ended on the first subset, or on all rows if there is none, as `try_starts` found them.
+    rounds : int
+        Where the objective on all rows depends on the start, such as by inducing points that are chosen for it, the
+        search is repeated from its end up to so many times in all, as long as it gains.
     """
     if not subsets:
         if not ends:
             (ends,) = try_starts([(objective, starts)], tolerance, max_evaluations, small=small)
-        return Search(ends[0], _gaps(ends))
+        return Search(_repeated(objective, ends[0], tolerance, max_evaluations, rounds - 1), _gaps(ends))
     first, growth = subsets[0]
     if not ends:
         (ends,) = try_starts([(first, starts)], 1e-7, max_evaluations)
     with one_blas_thread():
-        few = first()
+        few = first(ends[0].vector)
         begin = _off_plateau(few, ends[0], starts[0])
         curvature = curvature_at(few, begin)
     trace = ends[0].trace
     for subset, left in subsets[1:]:
         metric = _root(curvature, growth / left)
-        end = maximize(subset(), begin, tolerance=1e-6, max_evaluations=min(_TRIAL, max_evaluations), metric=metric)
+        end = maximize(
+            subset(begin), begin, tolerance=1e-6, max_evaluations=min(_TRIAL, max_evaluations), metric=metric
+        )
         begin, trace = end.vector, trace + end.trace
-    run = partial(maximize, objective(), tolerance=tolerance, metric=_root(curvature, growth))
+    metric = _root(curvature, growth)
+    run = partial(maximize, objective(begin), tolerance=tolerance, metric=metric)
     best = run(begin, max_evaluations=max_evaluations)
     back = _resumed_from(best, starts[0])
     if back is not None and best.n_evaluations < max_evaluations:
         again = run(back, max_evaluations=max_evaluations - best.n_evaluations)
         best = _joined(best, again) if again.value > best.value else best
+    best = _repeated(objective, best, tolerance, max_evaluations, rounds - 1, metric)
     return Search(replace(best, trace=trace + best.trace), _gaps(ends), growth * curvature)
 
 
@@ -241,7 +249,7 @@ def try_starts(
     cancelled = Event()
 
     def run(of: int, start: Array, tolerance: float = tolerance, max_evaluations: int = max_evaluations) -> Maximum:
-        own = problems[of][0]()
+        own = problems[of][0](start)
 
         def unless_cancelled(vector: Array) -> tuple[float, Array]:
             if cancelled.is_set():
@@ -268,6 +276,29 @@ def try_starts(
     for (of, _), end in zip(tasks, ends, strict=True):
         found[of].append(end)
     return [sorted(own, key=lambda end: -end.value) for own in found]
+
+
+def _repeated(
+    objective: ObjectiveFactory,
+    best: Maximum,
+    tolerance: float,
+    max_evaluations: int,
+    rounds: int,
+    metric: Array | None = None,
+) -> Maximum:
+    """The result of further runs, each with the objective that is made where the last one ended."""
+    for _ in range(rounds):
+        left = max_evaluations - best.n_evaluations
+        if left <= 0:
+            break
+        again = maximize(objective(best.vector), best.vector, tolerance=tolerance, max_evaluations=left, metric=metric)
+        gain = again.value - best.value
+        best = (
+            _joined(best, again) if gain > 0 else replace(best, n_evaluations=best.n_evaluations + again.n_evaluations)
+        )
+        if gain < _RESTART_GAIN:
+            break
+    return best
 
 
 def _joined(first: Maximum, last: Maximum) -> Maximum:

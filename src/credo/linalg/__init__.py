@@ -7,9 +7,9 @@ is bᵀA⁻¹b), `logdet`, `inverse_diagonal`, and the factors of A ± VVᵀ (`u
 begins with A (`extend`), each in O(n²) for a low rank.
 
 Members: `factorize` (with increasing jitter where needed), `Factor`, `Workspace` (the same in place, for optimizers
-that factor thousands of times), and `NotPositiveDefiniteError`, whose message says what is wrong with the matrix and
-what to do about it; `one_blas_thread`, `one_openmp_thread` and `n_threads` control threads; `parallel_map` and
-`parallel_rows` use them.
+that factor thousands of times), `pivoted_factor` and `random_pivots` (the rows that explain the others), and
+`NotPositiveDefiniteError`, whose message says what is wrong with the matrix and what to do about it; `one_blas_thread`,
+`one_openmp_thread` and `n_threads` control threads; `parallel_map` and `parallel_rows` use them.
 
 What does not belong here: kernels and models. Least squares problems are not solved by a Cholesky factor of XᵀX, which
 would lose half of the digits, but by QR or SVD of X.
@@ -19,6 +19,7 @@ from credo.linalg._diagnosis import NotPositiveDefiniteError
 from credo.linalg._factor import Factor
 from credo.linalg._factorize import factorize
 from credo.linalg._parallel import parallel_map, parallel_rows
+from credo.linalg._pivots import pivoted_factor, random_pivots
 from credo.linalg._threads import n_threads, one_blas_thread, one_openmp_thread
 from credo.linalg._workspace import Workspace
 
@@ -32,4 +33,6 @@ __all__ = [
     "one_openmp_thread",
     "parallel_map",
     "parallel_rows",
+    "pivoted_factor",
+    "random_pivots",
 ]

@@ -1,0 +1,119 @@
+"""The features of inducing points, and sums over rows that are all a posterior needs of its data.
+
+ψ(x) = L⁻¹k(Z, x) with K_uu = LLᵀ; see `inducing`. The sums are taken over rows in any order and in any parts, so that
+rows needn't fit into memory or be in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+
+from credo.kernels import Kernel
+from credo.linalg import Factor, pivoted_factor
+
+Array = NDArray[np.float64]
+
+# Numbers in the features of the rows that are computed at a time (16 MB).
+_CHUNK = 2**21
+# The ratio of the smallest to the largest pivot of K_uu from which on its inverse is used.
+_WELL_CONDITIONED = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class InducingSummary:
+    """Sums over rows with targets and mean columns b = (y, h), features ψ, residual variances e and noise λ.
+
+    n, Σψψᵀ/λ, Σψbᵀ/λ, Σbbᵀ/λ, Σ ln λ and Σe/λ. Of the matrix Σψψᵀ/λ only the lower triangle is kept.
+    """
+
+    n: int
+    gram: Array
+    cross: Array
+    square: Array
+    log_noise: float
+    residual: float
+
+    def merge(self, other: InducingSummary) -> InducingSummary:
+        """The summary of both parts of the rows."""
+        if self.cross.shape != other.cross.shape:
+            raise ValueError("the summaries are of different inducing points, targets or means")
+        return InducingSummary(
+            self.n + other.n,
+            self.gram + other.gram,
+            self.cross + other.cross,
+            self.square + other.square,
+            self.log_noise + other.log_noise,
+            self.residual + other.residual,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class InducingFeatures:
+    """ψ(x) = L⁻¹k(Z, x), for points Z that are independent of each other under the kernel."""
+
+    kernel: Kernel
+    points: Array
+    factor: Factor
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: Array, tolerance: float = 1e-10) -> InducingFeatures:
+        """Without points that the others leave less than this share of the variance, such as repeated ones."""
+        index, factor = pivoted_factor(kernel.gram(points), tolerance)
+        return cls(kernel, np.ascontiguousarray(points[index]), factor)
+
+    @property
+    def size(self) -> int:
+        return len(self.points)
+
+    @property
+    def is_well_conditioned(self) -> bool:
+        """Whether products with K_uu⁻¹ keep eight digits."""
+        pivots = np.square(np.diagonal(self.factor.L))
+        return bool(pivots.min() > _WELL_CONDITIONED * pivots.max())
+
+    def __call__(self, rows: Array) -> Array:
+        """(n_rows, m)."""
+        cross = self.kernel.cross(np.ascontiguousarray(rows), self.points)
+        return self.factor.half_solve(cross.T, overwrite=True).T
+
+    def slices(self, rows: Array) -> Iterator[slice]:
+        """The rows in parts, whose features take a bounded memory."""
+        size = max(64, _CHUNK // self.size)
+        for start in range(0, len(rows), size):
+            yield slice(start, min(start + size, len(rows)))
+
+    def chunks(self, rows: Array) -> Iterator[tuple[slice, Array]]:
+        """Some rows at a time, and their features."""
+        for part in self.slices(rows):
+            yield part, self(rows[part])
+
+    def summarize(self, rows: Array, targets: Array, noise: Array) -> InducingSummary:
+        """The sums over some rows.
+
+        Parameters
+        ----------
+        targets : array of shape (n, n_targets + n_mean_columns)
+        noise : array of shape (n,)
+        """
+        if not (noise > 0).all():
+            raise ValueError(
+                'inducing points need a noise variance above zero at every row; use method="exact" for targets '
+                "without noise"
+            )
+        gram, cross = np.zeros((self.size, self.size), order="F"), np.zeros((self.size, targets.shape[1]))
+        residual = 0.0
+        for part, psi in self.chunks(rows):
+            root = np.sqrt(noise[part])
+            psi /= root[:, None]
+            residual += float((self.kernel.diagonal(rows[part]) / noise[part]).sum()) - float(np.vdot(psi, psi))
+            cross += psi.T @ (targets[part] / root[:, None])
+            gram = dsyrk(1.0, psi.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
+        weighted = targets / noise[:, None]
+        return InducingSummary(
+            len(rows), gram, cross, targets.T @ weighted, float(np.log(noise).sum()), max(residual, 0.0)
+        )
