@@ -176,7 +176,7 @@ def test_separable_classes_and_hard_scales():
 
 def test_the_latent_function():
     X, y = table(30)
-    model = GPClassifier(link="probit", n_restarts=0).fit(X, y)
+    model = GPClassifier(link="probit", hyperparameters="optimize", n_restarts=0).fit(X, y)
     mean, std = model.latent(X)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], norm.cdf(mean / np.sqrt(1 + std**2)), rtol=1e-9)
 

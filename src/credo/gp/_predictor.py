@@ -191,7 +191,10 @@ class Predictor:
         return sum(weight * variance for weight, variance in self._noise(rows, k))
 
     def _sample(self, process: Process, j: int, rows: Array, n: int, rng: np.random.Generator, method: str) -> Array:
-        deviations = draws(process.posterior(j).covariance(rows), n, random_state=rng, method=method)
+        cov = process.posterior(j).covariance(rows)
+        # Where everything is known, what is left is the rounding error of the prior's covariance.
+        cov[np.diag_indices(len(rows))] += _ROUNDING * float(np.mean(process.prior_variance()))
+        deviations = draws(cov, n, random_state=rng, method=method)
         return self.center[j] + self.scale[j] * (process.mean(rows)[:, j] + deviations)
 
 
