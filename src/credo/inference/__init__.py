@@ -35,6 +35,7 @@ from credo.inference.protocols import (
 )
 from credo.inference.representations import REPRESENTATIONS, choose, representation
 from credo.inference.softmax import SoftmaxApproximation, softmax_laplace
+from credo.inference.vecchia import Vecchia
 from credo.inference.vi import vi
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Representation",
     "SitePosterior",
     "SoftmaxApproximation",
+    "Vecchia",
     "annealed_evidence",
     "choose",
     "elliptical_slice",

@@ -11,12 +11,17 @@ from credo.estimator import choice
 from credo.inference.dense import Dense
 from credo.inference.inducing import Inducing
 from credo.inference.protocols import Representation
+from credo.inference.vecchia import Vecchia
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
 # The name is what an estimator's `method` says.
-REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {"exact": Dense, "inducing": Inducing}
+REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {
+    "exact": Dense,
+    "inducing": Inducing,
+    "vecchia": Vecchia,
+}
 # Beyond this many rows, an n×n matrix takes minutes to fit with.
 _DENSE_ROWS = 5000
 

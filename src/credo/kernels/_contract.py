@@ -14,10 +14,12 @@ from credo.kernels import _jit
 from credo.kernels._draws import draws
 from credo.kernels._jit import SET
 from credo.kernels._parametrized import Parametrized
+from credo.kernels._triangles import combine
 from credo.kernels.spectra import Features, Term, random_features
 from credo.linalg import parallel_rows
 
 Array = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 # By how many e-foldings a length scale and a variance may differ from what the data's spread suggests.
 LENGTHSCALE_WIDTH, VARIANCE_WIDTH = 2.0, 3.0
@@ -28,9 +30,10 @@ class Covariance(Parametrized):
 
     The public methods validate their arguments. A kernel class defines their counterparts on clean arrays: `_fill`,
     `_cross`, `_diagonal`, `_pullback_cross`, `_pullback_diagonal` and `_pullback_inputs`. It keeps its parameters in
-    `tree`. Three more methods are optional: `_pullback`, where one triangle costs less than the whole matrix;
-    `_spectrum`, for prior functions that can be evaluated anywhere; `state_space`, for inference in linear time.
-    `Kernel` adds the algebra.
+    `tree`. More methods are optional: `_pullback`, where one triangle costs less than the whole matrix;
+    `_spectrum`, for prior functions that can be evaluated anywhere; `state_space`, for inference in linear time;
+    `_blocks` and `_pullback_blocks`, where a loop over many small sets of rows can be compiled. `Kernel` adds the
+    algebra.
     """
 
     @abstractmethod
@@ -61,6 +64,25 @@ class Covariance(Parametrized):
         """Σᵢⱼ Wᵢⱼ ∂K/∂θ for every entry of every parameter; W is symmetric and only its triangle i ≤ j is read."""
         return self._pullback_cross(X, X, np.triu(W) + np.triu(W, 1).T)
 
+    def _blocks(self, X: Array, places: Places, K: Array, mode: int) -> None:
+        """Set, add to or multiply K by the packed covariances of each block."""
+        order = np.tril_indices(places.shape[1])
+        own = np.empty((places.shape[1],) * 2)
+        for rows, packed in zip(places, K, strict=True):
+            self._fill(np.ascontiguousarray(X[rows]), own, SET)
+            combine(packed, own.T[order], mode)
+
+    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
+        """Σ W ∂k/∂θ over all packed covariances, for every entry of every parameter, fixed ones as well."""
+        order = np.tril_indices(places.shape[1])
+        halves = np.where(order[0] == order[1], 1.0, 0.5)
+        own = np.zeros((places.shape[1],) * 2)
+        total = np.zeros(len(self._free()))
+        for rows, packed in zip(places, W, strict=True):
+            own.T[order] = halves * packed
+            total += self._pullback(np.ascontiguousarray(X[rows]), own)
+        return total
+
     def _default_priors(self, spread: Array) -> Array:
         return np.tile([np.nan, np.inf], (len(self._free()), 1))
 
@@ -85,6 +107,10 @@ class Covariance(Parametrized):
         is known.
         """
         return self._default_priors(spread)[self._free()]
+
+    def column_scales(self, n_columns: int) -> Array:
+        """The shortest length scale of each column; ∞ where the kernel has none."""
+        return np.full(n_columns, np.inf)
 
     def state_space(self) -> Any:
         """The kernel as a linear stochastic differential equation in one input, for the kernels that have one."""
@@ -154,6 +180,41 @@ class Covariance(Parametrized):
         rows = self.check_rows(X)
         weights = self._square(rows, np.asarray(W, dtype=np.float64), "W")
         return self._pullback_inputs(rows, 0.5 * (weights + weights.T))
+
+    def blocks(self, X: ArrayLike, places: Places) -> Array:
+        """The covariances within many small sets of rows.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+        places : array of shape (n_blocks, size)
+            The numbers of the rows in each block.
+
+        Returns
+        -------
+        array of shape (n_blocks, size·(size + 1)/2)
+            k(x_a, x_c) for c ≤ a, one a after the other.
+        """
+        rows, places = self._placed_rows(X, places)
+        K = np.empty((len(places), places.shape[1] * (places.shape[1] + 1) // 2))
+        self._blocks(rows, places, K, SET)
+        return K
+
+    def pullback_blocks(self, X: ArrayLike, places: Places, W: Array) -> Array:
+        """Σ W ∂k/∂θ for each entry of `names`, in natural units, with a weight for each covariance of `blocks`."""
+        rows, places = self._placed_rows(X, places)
+        weights = np.ascontiguousarray(W, dtype=np.float64)
+        n_pairs = places.shape[1] * (places.shape[1] + 1) // 2
+        if weights.shape != (len(places), n_pairs):
+            raise ValueError(f"W must have shape ({len(places)}, {n_pairs}), as blocks has; got {weights.shape}")
+        return self._pullback_blocks(rows, places, weights)[self._free()]
+
+    def _placed_rows(self, X: ArrayLike, places: Places) -> tuple[Array, Places]:
+        """Rows, and places that are among them, which compiled loops rely on."""
+        rows, where = self.check_rows(X), np.ascontiguousarray(places, dtype=np.intp)
+        if where.ndim != 2 or (where.size and not 0 <= where.min() <= where.max() < len(rows)):
+            raise ValueError(f"places must hold numbers of rows from 0 to {len(rows) - 1}, one line for each block")
+        return rows, where
 
     def sample(self, X: ArrayLike, n: int = 1, *, random_state: Any = None, method: str = "cholesky") -> Array:
         """n functions from the Gaussian-process prior with this kernel at the rows of X: shape (n, n_rows).

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.kernels import _jit
-from credo.kernels._contract import Covariance
+from credo.kernels._contract import Covariance, Places
 from credo.kernels._groups import Groups
 from credo.kernels._jit import ADD, MULTIPLY, SET
 from credo.kernels._parametrized import labels
@@ -110,6 +110,12 @@ class Constant(Kernel):
     def _pullback_inputs(self, X: Array, W: Array) -> Array:
         return np.zeros_like(X)
 
+    def _blocks(self, X: Array, places: Places, K: Array, mode: int) -> None:
+        combine(K, self.value, mode)
+
+    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
+        return np.array([W.sum()])
+
     def _spectrum(self, center: Array) -> list[Term]:
         return [Term(self.value)]
 
@@ -154,8 +160,18 @@ class _Composed(Kernel):
         for i, term in enumerate(self.terms):
             term._fill(X, K, mode if i == 0 else self._mode)
 
+    def _blocks(self, X: Array, places: Places, K: Array, mode: int) -> None:
+        if mode not in (SET, self._mode):
+            combine(K, self.blocks(X, places), mode)
+            return
+        for i, term in enumerate(self.terms):
+            term._blocks(X, places, K, mode if i == 0 else self._mode)
+
     def _default_priors(self, spread: Array) -> Array:
         return np.concatenate([term._default_priors(spread) for term in self.terms])
+
+    def column_scales(self, n_columns: int) -> Array:
+        return np.min([term.column_scales(n_columns) for term in self.terms], axis=0)
 
     def column_groups(self) -> dict[str, Groups]:
         named = zip(labels(self.terms), self.terms, strict=True)
@@ -193,6 +209,9 @@ class Sum(_Composed):
 
     def _pullback_inputs(self, X: Array, W: Array) -> Array:
         return np.sum([term._pullback_inputs(X, W) for term in self.terms], axis=0)
+
+    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
+        return np.concatenate([term._pullback_blocks(X, places, W) for term in self.terms])
 
     def _spectrum(self, center: Array) -> list[Term]:
         return [part for term in self.terms for part in term._spectrum(center)]
@@ -237,6 +256,12 @@ class Product(_Composed):
             parts.append(term._pullback_inputs(X, weights))
         return np.sum(parts, axis=0)
 
+    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
+        weights = _times_others(W, [term.blocks(X, places) for term in self.terms])
+        return np.concatenate(
+            [term._pullback_blocks(X, places, own) for term, own in zip(self.terms, weights, strict=True)]
+        )
+
     def _spectrum(self, center: Array) -> list[Term]:
         spectra = [term._spectrum(center) for term in self.terms]
         return [reduce(mul, parts) for parts in product(*spectra)]
@@ -270,6 +295,9 @@ class _Wrapper(Kernel):
 
     def _default_priors(self, spread: Array) -> Array:
         return self.kernel._default_priors(spread)
+
+    def column_scales(self, n_columns: int) -> Array:
+        return self.kernel.column_scales(n_columns)
 
     def column_groups(self) -> dict[str, Groups]:
         return self.kernel.column_groups()
@@ -308,6 +336,12 @@ class Exp(_Wrapper):
         weights = self._through(X, W)
         parallel_rows(_jit.mirror, len(X), weights)
         return self.kernel._pullback_inputs(X, weights)
+
+    def _blocks(self, X: Array, places: Places, K: Array, mode: int) -> None:
+        combine(K, np.exp(self.kernel.blocks(X, places)), mode)
+
+    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
+        return self.kernel._pullback_blocks(X, places, W * self.blocks(X, places))
 
     def _through(self, X: Array, W: Array) -> Array:
         weights = W.copy()
@@ -378,8 +412,19 @@ class Columns(_Wrapper):
         whole[:, self._index(X.shape[1])] = self.kernel._pullback_inputs(self._pick(X), W)
         return whole
 
+    def _blocks(self, X: Array, places: Places, K: Array, mode: int) -> None:
+        self.kernel._blocks(self._pick(X), places, K, mode)
+
+    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
+        return self.kernel._pullback_blocks(self._pick(X), places, W)
+
     def _spectrum(self, center: Array) -> list[Term]:
         return [term.on(self._pick) for term in self.kernel._spectrum(self._pick(center[None, :])[0])]
+
+    def column_scales(self, n_columns: int) -> Array:
+        scales, index = np.full(n_columns, np.inf), self._index(n_columns)
+        scales[index] = self.kernel.column_scales(len(index))
+        return scales
 
     def _default_priors(self, spread: Array) -> Array:
         return self.kernel._default_priors(self._pick(spread[None, :])[0])

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.kernels import _jit
-from credo.kernels._contract import LENGTHSCALE_WIDTH, VARIANCE_WIDTH
+from credo.kernels._contract import LENGTHSCALE_WIDTH, VARIANCE_WIDTH, Places
 from credo.kernels._groups import Groups, Label
 from credo.kernels._jit import SET, TILE
 from credo.kernels._kernel import Kernel
+from credo.kernels.blocks_jit import stationary_blocks, stationary_pullback_blocks
 from credo.kernels.spectra import Term, Waves
 from credo.kernels.spectra.distributions import SpectralDistribution, gamma_mixture, normal, student
 from credo.linalg import parallel_rows
@@ -100,6 +101,9 @@ class Stationary(Kernel):
             raise ValueError(f"the kernel has {len(lengthscale)} length scales, but X has {n_columns} columns")
         return np.full(n_columns, lengthscale, dtype=np.float64)
 
+    def column_scales(self, n_columns: int) -> Array:
+        return self.column_lengthscales(n_columns)
+
     def column_groups(self) -> dict[str, Groups]:
         shared = self.groups is not None and np.ndim(self.params["lengthscale"])
         return {"lengthscale": Groups(self.groups)} if shared and self.groups else {}
@@ -132,12 +136,28 @@ class Stationary(Kernel):
         zeros = np.zeros(np.size(self.params["lengthscale"]))
         return np.concatenate([zeros, [w.sum()], self._by_shape(0.0)])
 
+    def _blocks(self, X: Array, places: Places, K: Array, mode: int) -> None:
+        settings = self._family, self._shape, float(self.params["variance"]), mode
+        parallel_rows(stationary_blocks, len(places), self._scaled_rows(X), places, *settings, K)
+
+    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
+        arguments = self._scaled_rows(X), places, self._family, self._shape, W
+        parts = parallel_rows(stationary_pullback_blocks, len(places), *arguments)
+        return self._by_parameters(np.sum(parts, axis=0), X.shape[1])
+
+    def _scaled_rows(self, X: Array) -> Array:
+        return np.ascontiguousarray(self._scaled_columns(X)[0].T)
+
     def _sum_derivatives(self, X: Array, Z: Array, W: Array, *, triangle: bool) -> Array:
         settings = self._family, self._shape, triangle
         sums = np.sum(parallel_rows(_jit.stationary_pullback, len(X), *self._tiles(X, Z), *settings, W), axis=0)
+        return self._by_parameters(sums, X.shape[1])
+
+    def _by_parameters(self, sums: Array, n_columns: int) -> Array:
+        """The derivatives by all parameters, from what the compiled loops sum up."""
         variance = float(self.params["variance"])
         # ∂r²/∂ℓ_d = −2 (z_d − z′_d)²/ℓ_d, with z = x/ℓ; columns that share ℓ add up.
-        by_scale = -2.0 * variance * sums[2:] / self.column_lengthscales(X.shape[1])
+        by_scale = -2.0 * variance * sums[2:] / self.column_lengthscales(n_columns)
         if not np.ndim(self.params["lengthscale"]):
             by_scale = by_scale.sum(keepdims=True)
         elif self.groups is not None:

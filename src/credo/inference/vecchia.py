@@ -1,0 +1,305 @@
+"""Vecchia's approximation: each row given its nearest neighbours among the rows before it.
+
+    ln p(y) = Σᵢ ln p(yᵢ | y_N(i)),    N(i) the m nearest of the rows before i
+
+(Vecchia 1988; Datta et al. 2016; Guinness 2021 for the derivatives.) With all rows as neighbours it is exact. The joint
+density is normal with precision VᵀV, where row i of V is the last row of L⁻¹ for the covariance LLᵀ of N(i) and i. With
+c = C⁻¹b of a block and w the last entry of L⁻¹b, the derivative of −½w² − ln L_qq by the covariance C of the block is
+
+    w (vcᵀ + cvᵀ)/2 − ½(w² + 1) vvᵀ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+
+from credo.inference._neighbors import earlier_neighbors, ordered
+from credo.inference.dense import Dense
+from credo.inference.dense_observed import DensePosterior
+from credo.inference.flat_mean import FlatMean
+from credo.inference.paths import Paths
+from credo.inference.protocols import Basis, Gradient, no_basis
+from credo.kernels import Kernel
+from credo.linalg import parallel_rows
+from credo.linalg.conditional_jit import conditionals, symmetric_products
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+N_NEIGHBORS = 30
+# Predictions condition on so many times the neighbours.
+_MORE = 2
+# Covariances that are held at a time.
+_ENTRIES = 2**21
+# Joint covariances of new rows condition on all their neighbours, which can't be more than this.
+_LARGEST_UNION = 5000
+# A left-out target whose precision is less than this share of what it would be under a known mean has none.
+_UNDETERMINED = 1e-9
+
+
+class Vecchia:
+    """The rows of X, each conditioned on its nearest neighbours among those before it: O(n m³) time, O(n m) memory.
+
+    Neighbours are chosen by the distance in units of `scales`: the standard deviations of the columns at first, and
+    the length scales of a kernel after `adapted`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Vecchia
+    >>> from credo.kernels import Matern32
+    >>> X = np.linspace(0.0, 1.0, 500)[:, None]
+    >>> posterior = Vecchia(X, n_neighbors=10).prior(Matern32(0.2)).observe(np.sin(6 * X), noise=0.1)
+    >>> posterior.latent(np.array([[0.25]]))[0].round(2)
+    array([[1.]])
+    """
+
+    def __init__(self, X: Array, n_neighbors: int = N_NEIGHBORS, scales: Array | None = None) -> None:
+        self.X = np.ascontiguousarray(X)
+        self.n_neighbors = n_neighbors
+        spread = self.X.std(axis=0)
+        self.scales = np.where(spread > 0, spread, 1.0) if scales is None else scales
+
+    def subset(self, rows: Index) -> Vecchia:
+        """The same for some of the rows."""
+        return Vecchia(self.X[rows], self.n_neighbors, self.scales)
+
+    def extended(self, rows: Array) -> Vecchia:
+        """The same with further rows."""
+        return Vecchia(np.vstack([self.X, rows]), self.n_neighbors, self.scales)
+
+    def adapted(self, kernel: Kernel) -> Vecchia:
+        """The same rows with neighbours by the kernel's length scales."""
+        scales = kernel.column_scales(self.X.shape[1])
+        return Vecchia(self.X, self.n_neighbors, np.where(np.isfinite(scales), scales, self.scales))
+
+    def prior(self, kernel: Kernel) -> VecchiaPrior:
+        """f ~ GP(0, k) at the rows."""
+        return VecchiaPrior(self, kernel)
+
+    @cached_property
+    def neighbors(self) -> tuple[Index, Index]:
+        """The rows of each block, and how many of them count; the last that counts is the row itself."""
+        Z = self.X / self.scales
+        return earlier_neighbors(Z, ordered(Z), self.n_neighbors)
+
+    @cached_property
+    def _tree(self) -> KDTree:
+        return KDTree(self.X / self.scales)
+
+    def nearest(self, rows: Array) -> Index:
+        """The training rows that predictions at new rows condition on."""
+        k = min(_MORE * self.n_neighbors, len(self.X))
+        return np.reshape(self._tree.query(rows / self.scales, k=k, workers=-1)[1], (len(rows), k))
+
+
+@dataclass(frozen=True, eq=False)
+class VecchiaPrior:
+    """f ~ GP(0, k) at the rows of a `Vecchia`; it is approximated together with the noise, not by itself."""
+
+    representation: Vecchia
+    kernel: Kernel
+
+    def observe(self, Y: Array, noise: Array | float, basis: Basis = no_basis) -> VecchiaPosterior:
+        """f given Y = Hb + f + ε with ε ~ N(0, noise) and flat b."""
+        return VecchiaPosterior(self, Y, np.ascontiguousarray(np.broadcast_to(noise, len(Y)), dtype=float), basis)
+
+    def sites(self, precision: Array, location: Array) -> NoReturn:
+        """Not available."""
+        raise ValueError('method="vecchia" is for targets with normal noise; use method="inducing" or "exact"')
+
+    def multiply(self, v: Array) -> NoReturn:
+        """Not available."""
+        self.sites(v, v)
+
+    def color(self, white: Array) -> NoReturn:
+        """Not available."""
+        self.sites(white, white)
+
+    def whiten(self, f: Array) -> NoReturn:
+        """Not available."""
+        self.sites(f, f)
+
+
+class VecchiaPosterior:
+    """f given targets with Gaussian noise; see `ObservedPosterior` for what the methods give."""
+
+    def __init__(self, prior: VecchiaPrior, Y: Array, noise: Array, basis: Basis) -> None:
+        self.prior, self.Y, self.noise, self.basis = prior, Y, noise, basis
+
+    @property
+    def _rows(self) -> Vecchia:
+        return self.prior.representation
+
+    @property
+    def mean(self) -> Array:
+        return self.latent(self._rows.X)[0]
+
+    @property
+    def variance(self) -> Array:
+        return self.latent(self._rows.X)[1]
+
+    @property
+    def jitter(self) -> float:
+        """Conditional variances that rounding made too small are replaced, whatever the others are."""
+        return 0.0
+
+    @cached_property
+    def log_evidence(self) -> float:
+        return self._mean.log_evidence(2.0 * float(np.log(self._solution.std).sum()))
+
+    def gradient(self) -> Gradient:
+        n_targets = self.Y.shape[1]
+        white, V, solved = self._solution.white, self._solution.weights, self._solution.solved
+        # ½ n_targets ln|HᵀC⁻¹H| has the same derivative as n_targets columns of orthonormal residuals would.
+        mean, n_columns = self._mean, self.Y.shape[1]
+        residuals = solved[:, :, :n_columns] - solved[:, :, n_columns:] @ mean.coefficients
+        P = np.einsum("ij,iaj->ia", mean.residual, residuals)
+        total = np.einsum("ij,ij->i", mean.residual, mean.residual) + n_targets
+        if mean.factor is not None:
+            root = mean.root
+            half = mean.factor.half_solve(root.T, transpose=True)
+            P += n_targets * np.einsum("ji,iaj->ia", half, solved[:, :, n_columns:])
+            total += n_targets * np.einsum("ij,ij->i", root, root)
+        P -= 0.5 * total[:, None] * V
+        kernel, X, (places, _) = self.prior.kernel, self._rows.X, self._rows.neighbors
+        by_kernel = np.zeros(len(kernel.names))
+        for block in _chunks(places):
+            W = np.empty((len(places[block]), places.shape[1] * (places.shape[1] + 1) // 2))
+            parallel_rows(symmetric_products, len(W), V[block], P[block], W)
+            by_kernel += kernel.pullback_blocks(X, places[block], W)
+        assert len(white) == len(X)
+        return Gradient(by_kernel, self._scattered(V * P))
+
+    def expected(self, rows: Array) -> Array:
+        return self.latent(rows)[0]
+
+    def latent(self, rows: Array) -> tuple[Array, Array]:
+        """Given the nearest training rows; a new row has no noise."""
+        n, mean = len(self._rows.X), self._mean
+        H = self.basis(rows)
+        B = np.hstack([self._residual, self._basis])
+        new = np.hstack([np.zeros((len(rows), self.Y.shape[1])), H])
+        places = np.column_stack([self._rows.nearest(rows), n + np.arange(len(rows))])
+        found = _solve(
+            self.prior.kernel,
+            np.vstack([self._rows.X, rows]),
+            np.append(self.noise, np.zeros(len(rows))),
+            (places, np.full(len(rows), places.shape[1])),
+            np.vstack([B, new]),
+        )
+        left = found.white * found.std[:, None]
+        values = H @ mean.coefficients - left[:, : self.Y.shape[1]]
+        variance = found.std**2
+        if mean.factor is not None:
+            root = mean.factor.half_solve(left[:, self.Y.shape[1] :].T)
+            variance = variance + np.einsum("ij,ij->j", root, root)
+        return values, variance
+
+    def covariance(self, rows: Array, others: Array | None = None) -> Array:
+        """Given the neighbours of all these rows."""
+        local = self._local(rows if others is None else np.vstack([rows, others]))
+        return local.covariance(rows, others)
+
+    def difference(self, rows: Array, origin: Array) -> tuple[Array, Array]:
+        return self._local(np.vstack([rows, origin[None]])).difference(rows, origin)
+
+    def difference_gradient(self, row: Array, origin: Array, *, by_mean: float, by_variance: float) -> Array:
+        local = self._local(np.vstack([row[None], origin[None]]))
+        return local.difference_gradient(row, origin, by_mean=by_mean, by_variance=by_variance)
+
+    def left_out(self) -> tuple[Array, Array]:
+        """Rasmussen & Williams 5.10–5.12 with the precision VᵀV."""
+        V = self._solution.weights
+        alpha = self._transposed(V, self._mean.residual)
+        root = self._transposed(V, self._mean.root)
+        whole = self._scattered(V * V)
+        precision = whole - np.einsum("ij,ij->i", root, root)
+        determined = precision > _UNDETERMINED * whole
+        variance = np.where(determined, 1.0 / np.where(determined, precision, 1.0), np.inf)
+        with np.errstate(invalid="ignore"):
+            return self.Y - alpha * variance[:, None], variance
+
+    def extended(self, rows: Array, Y: Array, noise: Array) -> VecchiaPosterior:
+        prior = self._rows.extended(rows).prior(self.prior.kernel)
+        return VecchiaPosterior(prior, np.vstack([self.Y, Y]), np.append(self.noise, noise), self.basis)
+
+    def paths(self, n: int, rng: np.random.Generator, *, n_features: int = 2048) -> Paths:
+        raise ValueError('functions can\'t be drawn with method="vecchia"; draw values at given rows with sample(X)')
+
+    @cached_property
+    def _basis(self) -> Array:
+        return self.basis(self._rows.X)
+
+    @cached_property
+    def _residual(self) -> Array:
+        return self.Y - self._basis @ self._mean.coefficients
+
+    @cached_property
+    def _mean(self) -> FlatMean:
+        white, n_targets = self._solution.white, self.Y.shape[1]
+        return FlatMean.of(white[:, :n_targets], white[:, n_targets:])
+
+    @cached_property
+    def _solution(self) -> Conditionals:
+        B = np.hstack([self.Y, self._basis])
+        return _solve(self.prior.kernel, self._rows.X, self.noise, self._rows.neighbors, B, solved=True)
+
+    def _scattered(self, values: Array) -> Array:
+        """The sum over all blocks of what each has for a row."""
+        places, _ = self._rows.neighbors
+        return np.bincount(places.ravel(), values.ravel(), minlength=len(self._rows.X))
+
+    def _transposed(self, V: Array, white: Array) -> Array:
+        """Vᵀ of whitened columns."""
+        return np.column_stack([self._scattered(V * column[:, None]) for column in white.T]).reshape(white.shape)
+
+    def _local(self, rows: Array) -> DensePosterior:
+        """The exact posterior given the neighbours of some rows."""
+        near = np.unique(self._rows.nearest(rows))
+        if len(near) > _LARGEST_UNION:
+            raise ValueError(
+                f"the joint distribution of these {len(rows)} rows needs {len(near)} training rows, and at most "
+                f"{_LARGEST_UNION} are possible; use fewer rows at a time, or rows that are closer together"
+            )
+        prior = Dense(self._rows.X[near]).prior(self.prior.kernel)
+        return prior.observe(self.Y[near], self.noise[near], self.basis)
+
+
+@dataclass(frozen=True)
+class Conditionals:
+    """What `conditionals` computes for each block."""
+
+    std: Array
+    white: Array
+    weights: Array
+    solved: Array
+
+
+def _solve(
+    kernel: Kernel, X: Array, noise: Array, neighbors: tuple[Index, Index], B: Array, *, solved: bool = False
+) -> Conditionals:
+    """The conditional distributions of all blocks, some at a time; `solved` for what derivatives need as well."""
+    places, counts = neighbors
+    (n, size), k = places.shape, B.shape[1]
+    n_solved = n if solved else 0
+    found = Conditionals(np.empty(n), np.empty((n, k)), np.zeros((n_solved, size)), np.zeros((n_solved, size, k)))
+    B = np.ascontiguousarray(B)
+    for block in _chunks(places):
+        K = kernel.blocks(X, places[block])
+        arguments = K, noise, places[block], counts[block], B, found.std[block], found.white[block]
+        parallel_rows(conditionals, len(K), *arguments, found.weights[block], found.solved[block])
+    return found
+
+
+def _chunks(places: Index) -> Iterator[slice]:
+    size = places.shape[1]
+    step = max(1, 2 * _ENTRIES // (size * (size + 1)))
+    return (slice(start, min(start + step, len(places))) for start in range(0, len(places), step))
