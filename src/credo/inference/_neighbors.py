@@ -44,22 +44,22 @@ def earlier_neighbors(Z: Array, order: Index, m: int) -> tuple[Index, Index]:
     Returns
     -------
     places : array of shape (n, m + 1)
-        Row numbers. Rows with fewer than m before them are filled up with themselves.
-    counts : array of shape (n,)
-        How many places are used.
+        Row numbers. Rows with fewer than m before them begin with themselves, as often as needed.
+    unused : array of shape (n,)
+        How many places at the beginning don't count.
     """
     n, m = len(Z), min(m, len(Z) - 1)
-    counts = np.minimum(np.arange(n), m) + 1
+    unused = np.maximum(m - np.arange(n), 0)
     places = np.tile(np.arange(n)[:, None], m + 1)
     sorted_rows = Z[order]
     for i in range(1, min(n, m + 1)):
-        places[i, :i] = np.arange(i)
+        places[i, m - i : m] = np.arange(i)
     start = m + 1
     while start < n:
         stop = min(n, max(start + 1, int(_GROWTH * start)))
         places[start:stop, :m] = _earlier(KDTree(sorted_rows[:stop]), sorted_rows, np.arange(start, stop), m)
         start = stop
-    return order[places], counts
+    return order[places], unused
 
 
 def _earlier(tree: KDTree, rows: Array, positions: Index, m: int) -> Index:

@@ -86,7 +86,7 @@ class Vecchia:
 
     @cached_property
     def neighbors(self) -> tuple[Index, Index]:
-        """The rows of each block, and how many of them count; the last that counts is the row itself."""
+        """The rows of each block, the last of which is the row itself; and how many of the first ones don't count."""
         Z = self.X / self.scales
         return earlier_neighbors(Z, ordered(Z), self.n_neighbors)
 
@@ -192,7 +192,7 @@ class VecchiaPosterior:
             self.prior.kernel,
             np.vstack([self._rows.X, rows]),
             np.append(self.noise, np.zeros(len(rows))),
-            (places, np.full(len(rows), places.shape[1])),
+            (places, np.zeros(len(rows), dtype=np.intp)),
             np.vstack([B, new]),
         )
         left = found.white * found.std[:, None]
@@ -287,14 +287,14 @@ def _solve(
     kernel: Kernel, X: Array, noise: Array, neighbors: tuple[Index, Index], B: Array, *, solved: bool = False
 ) -> Conditionals:
     """The conditional distributions of all blocks, some at a time; `solved` for what derivatives need as well."""
-    places, counts = neighbors
+    places, unused = neighbors
     (n, size), k = places.shape, B.shape[1]
     n_solved = n if solved else 0
     found = Conditionals(np.empty(n), np.empty((n, k)), np.zeros((n_solved, size)), np.zeros((n_solved, size, k)))
     B = np.ascontiguousarray(B)
     for block in _chunks(places):
         K = kernel.blocks(X, places[block])
-        arguments = K, noise, places[block], counts[block], B, found.std[block], found.white[block]
+        arguments = K, noise, places[block], unused[block], B, found.std[block], found.white[block]
         parallel_rows(conditionals, len(K), *arguments, found.weights[block], found.solved[block])
     return found
 
