@@ -42,7 +42,11 @@ def full_rank(name, rows):
     return REPRESENTATIONS[name](rows)
 
 
+# Representations of targets with normal noise only.
+WITHOUT_SITES = {"vecchia"}
+
 every = pytest.mark.parametrize("name", REPRESENTATIONS)
+every_with_sites = pytest.mark.parametrize("name", [name for name in REPRESENTATIONS if name not in WITHOUT_SITES])
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 every_basis = pytest.mark.parametrize("basis", BASES.values(), ids=BASES)
 
@@ -162,7 +166,7 @@ def test_differences_between_two_points(name, basis):
     np.testing.assert_allclose(slope, [expected], rtol=1e-5, atol=1e-6)
 
 
-@every
+@every_with_sites
 def test_paths_have_the_posterior_s_moments(name):
     """2000 paths: five standard errors, and the error of the random features."""
     posterior = full_rank(name, X).prior(KERNELS[0]).observe(Y[:, :1], NOISE, constant)
@@ -172,7 +176,7 @@ def test_paths_have_the_posterior_s_moments(name):
     np.testing.assert_allclose(np.cov(values.T), posterior.covariance(NEW), atol=0.15)
 
 
-@every
+@every_with_sites
 @every_kernel
 def test_sites_by_dense_formulas(name, kernel):
     """With precisions down to zero; the oracle inverts K, hence the coarser grid of rows."""
@@ -194,7 +198,7 @@ def test_sites_by_dense_formulas(name, kernel):
     close(posterior.covariance(NEW, NEW[:2]), cov[:, :2])
 
 
-@every
+@every_with_sites
 @every_kernel
 def test_the_gradient_of_sites_is_a_difference(name, kernel):
     representation, by_mean = full_rank(name, X), RNG.normal(size=N)
@@ -209,7 +213,7 @@ def test_the_gradient_of_sites_is_a_difference(name, kernel):
     np.testing.assert_allclose(posterior.gradient(by_mean).by_kernel, plain + more, rtol=1e-5, atol=1e-5)
 
 
-@every
+@every_with_sites
 @every_kernel
 def test_sites_of_a_gaussian_likelihood_are_observations(name, kernel):
     prior, y = full_rank(name, X).prior(kernel), Y[:, :1]
@@ -221,7 +225,7 @@ def test_sites_of_a_gaussian_likelihood_are_observations(name, kernel):
     close(sites.gradient().by_kernel, observed.gradient().by_kernel)
 
 
-@every
+@every_with_sites
 def test_draws_at_the_training_rows(name):
     """8000 draws: a covariance has a standard error of about 1/90 of the variances."""
     prior, rng = full_rank(name, X).prior(KERNELS[0]), np.random.default_rng(0)
@@ -233,7 +237,7 @@ def test_draws_at_the_training_rows(name):
     assert (np.abs(np.cov(draws.T) - cov) < 0.08 * spread).all()
 
 
-@every
+@every_with_sites
 def test_a_root_of_the_prior_covariance(name):
     prior = full_rank(name, X).prior(KERNELS[0])
     K = KERNELS[0].gram(X)
@@ -249,7 +253,7 @@ def test_a_root_of_the_prior_covariance(name):
     close(prior.whiten(prior.color(LOCATION)), LOCATION)
 
 
-@every
+@every_with_sites
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_with_gaussian_noise_every_rule_is_exact(name, rule):
     kernel, y, weight = KERNELS[0], Y[:, 0], np.arange(N) % 3 + 1.0
@@ -264,7 +268,7 @@ def test_with_gaussian_noise_every_rule_is_exact(name, rule):
     assert found.converged and found.log_evidence == pytest.approx(exact.log_evidence + copies, abs=1e-7)
 
 
-@every
+@every_with_sites
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_every_rule_has_the_gradient_of_its_evidence(name, rule, link):
@@ -276,3 +280,13 @@ def test_every_rule_has_the_gradient_of_its_evidence(name, rule, link):
 
     gradient = rule(representation.prior(kernel), LABELS, Bernoulli(link), weight=weight).gradient()
     np.testing.assert_allclose(gradient.by_kernel, differences(kernel, value), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_SITES))
+def test_what_has_no_sites_says_so(name):
+    prior = full_rank(name, X).prior(KERNELS[0])
+    for use in (lambda: prior.sites(PRECISION, LOCATION), lambda: prior.multiply(LOCATION), lambda: prior.color(X)):
+        with pytest.raises(ValueError, match='use method="inducing" or "exact"'):
+            use()
+    with pytest.raises(ValueError, match=r"draw values at given rows with sample\(X\)"):
+        prior.observe(Y, NOISE).paths(1, RNG)

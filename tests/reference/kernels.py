@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from tests.reference.twins import Twin
 
-from credo.kernels import _jit
+from credo.kernels import _jit, blocks_jit
 from credo.kernels.spectra import waves_jit
 from credo.kernels.stationary import tiles
 
@@ -78,6 +78,25 @@ def stationary_pullback_inputs(A, family, shape, W, out):
     out += 4 * np.einsum("ij,ijd->id", W * slope(family, shape, squares(A, A)), A[:, None] - A[None])
 
 
+def packed(places, table):
+    """table[a, c] of each block for c ≤ a."""
+    a, c = np.tril_indices(places.shape[1])
+    return table[places[:, a], places[:, c]]
+
+
+def stationary_blocks(A, places, family, shape, variance, mode, K):
+    combined(K, variance * packed(places, value(family, shape, squares(A, A))), mode, False)
+
+
+def stationary_pullback_blocks(A, places, family, shape, W):
+    # The weight of each pair of rows, over all blocks; W is taken as one of i ≥ j only.
+    total, (a, c) = np.zeros((len(A), len(A))), np.tril_indices(places.shape[1])
+    np.add.at(total, (places[:, a], places[:, c]), W)
+    padded = np.zeros((len(A), len(A)))
+    padded[:] = total
+    return stationary_pullback(A.T[None], A.T[None], family, shape, False, padded)
+
+
 def periodic(A, B, lengthscale, period):
     sines = np.sin(np.pi * (A[:, None] - B[None]) / period) / lengthscale
     return np.exp(-2 * (sines**2).sum(axis=2))
@@ -113,6 +132,9 @@ def cosines_and_sines(turns, amplitudes, out):
     out[...] = np.hstack([amplitudes * np.cos(angle), amplitudes * np.sin(angle)])
 
 
+# Blocks of 13 rows have 91 pairs: a tile and a bit.
+PLACES = np.stack([RNG.permutation(N)[:13] for _ in range(7)])
+PACKED = RNG.normal(size=(7, 91))
 TILES, OTHERS, TRIANGLE = tiles(Z.T), tiles(Y.T), np.triu(W)
 COLUMNS, OTHER_COLUMNS = Z.T.copy(), Y.T.copy()
 TURNS = np.vstack([RNG.normal(size=(5, 37)) * 10.0 ** RNG.integers(-8, 4, size=(5, 37)), np.linspace(-1, 1, 37)])
@@ -153,6 +175,21 @@ TWINS = [
         parts=True,
         rtol=1e-5,
         atol=1e-7,
+    ),
+    Twin(
+        blocks_jit.stationary_blocks,
+        stationary_blocks,
+        [(Z, PLACES, family, SHAPE, VARIANCE, mode, PACKED) for family, mode in product(FAMILIES, MODES)],
+        parts=True,
+        atol=1e-15,
+    ),
+    Twin(
+        blocks_jit.stationary_pullback_blocks,
+        stationary_pullback_blocks,
+        [(Z, PLACES, family, SHAPE, PACKED) for family in FAMILIES],
+        parts=True,
+        rtol=1e-6,
+        atol=1e-6,
     ),
     Twin(
         _jit.periodic_fill,

@@ -259,7 +259,8 @@ class VecchiaPosterior:
 
     def _transposed(self, V: Array, white: Array) -> Array:
         """Vᵀ of whitened columns."""
-        return np.column_stack([self._scattered(V * column[:, None]) for column in white.T]).reshape(white.shape)
+        columns = [self._scattered(V * column[:, None]) for column in white.T]
+        return np.reshape(columns, white.T.shape).T
 
     def _local(self, rows: Array) -> DensePosterior:
         """The exact posterior given the neighbours of some rows."""

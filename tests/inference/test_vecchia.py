@@ -1,0 +1,104 @@
+"""Vecchia's approximation where it isn't exact: its density, its neighbours, and how close it is."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from credo.inference import Dense, Vecchia
+from credo.inference._neighbors import earlier_neighbors, ordered
+from credo.kernels import RBF, Linear, Matern32, Periodic
+
+RNG = np.random.default_rng(3)
+X = RNG.uniform(0, 1, size=(150, 2))
+Y = np.sin(5 * X[:, :1]) + X[:, 1:] ** 2 + 0.1 * RNG.normal(size=(150, 1))
+NOISE = RNG.uniform(0.01, 0.03, size=150)
+KERNEL = Matern32([0.4, 0.9], variance=1.2)
+
+
+def constant(rows):
+    return np.ones((len(rows), 1))
+
+
+def test_the_evidence_is_the_sum_of_conditional_log_densities():
+    rows = Vecchia(X, n_neighbors=7)
+    places, unused = rows.neighbors
+    C = KERNEL.gram(X) + np.diag(NOISE)
+    total = 0.0
+    for own, first in zip(places, unused, strict=True):
+        own = own[first:]
+        joint = multivariate_normal(np.zeros(len(own)), C[np.ix_(own, own)]).logpdf(Y[own, 0])
+        others = own[:-1]
+        if len(others):
+            joint -= multivariate_normal(np.zeros(len(others)), C[np.ix_(others, others)]).logpdf(Y[others, 0])
+        total += joint
+    assert rows.prior(KERNEL).observe(Y, NOISE).log_evidence == pytest.approx(total, abs=1e-9)
+
+
+def test_the_gradient_is_a_difference_of_evidences_with_few_neighbours():
+    rows, step = Vecchia(X, n_neighbors=6), 1e-5
+
+    def value(kernel, noise):
+        return rows.prior(kernel).observe(Y, noise, constant).log_evidence
+
+    found = rows.prior(KERNEL).observe(Y, NOISE, constant).gradient()
+    ends = [value(KERNEL.with_params(lengthscale=[0.4, 0.9 + s]), NOISE) for s in (step, -step)]
+    assert found.by_kernel[1] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6)
+    for row in (0, 77):
+        ends = [value(KERNEL, NOISE + s * (np.arange(150) == row)) for s in (1e-6, -1e-6)]
+        assert found.by_noise[row] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-4)
+
+
+def test_neighbours_are_the_nearest_of_those_before():
+    Z, m = RNG.normal(size=(400, 3)), 5
+    order = ordered(Z)
+    assert np.array_equal(np.sort(order), np.arange(400))
+    places, unused = earlier_neighbors(Z, order, m)
+    for k in (1, 3, 6, 50, 399):
+        before = order[:k]
+        nearest = before[np.argsort(((Z[before] - Z[order[k]]) ** 2).sum(axis=1))[:m]]
+        assert set(places[k, unused[k] : -1]) == set(nearest) and places[k, -1] == order[k]
+
+
+def test_the_first_rows_are_as_far_apart_as_possible():
+    order = ordered(X)
+    for k in (1, 2, 60):
+        gaps = ((X[:, None] - X[order[:k]]) ** 2).sum(axis=2).min(axis=1)
+        assert gaps[order[k]] == gaps.max()
+
+
+def test_copies_of_rows_have_an_order_and_a_posterior():
+    rows = np.repeat([[0.0, 0.0], [1.0, 2.0]], 30, axis=0)
+    posterior = Vecchia(rows, n_neighbors=4).prior(KERNEL).observe(np.repeat([[1.0], [2.0]], 30, axis=0), 0.1)
+    mean, variance = posterior.latent(rows)
+    assert np.isfinite(posterior.log_evidence) and (variance >= 0).all()
+    np.testing.assert_allclose(mean[:, 0], np.repeat([1.0, 2.0], 30), atol=0.1)
+
+
+@pytest.mark.parametrize("m, error", [(5, 0.25), (20, 0.03)])
+def test_more_neighbours_come_closer_to_the_exact_posterior(m, error):
+    exact = Dense(X).prior(KERNEL).observe(Y, NOISE, constant)
+    found = Vecchia(X, m).adapted(KERNEL).prior(KERNEL).observe(Y, NOISE, constant)
+    new = RNG.uniform(0, 1, size=(50, 2))
+    (mean, variance), (near, spread) = exact.latent(new), found.latent(new)
+    assert np.abs(near - mean).max() < error * np.sqrt(variance.max() + NOISE.mean())
+    np.testing.assert_allclose(np.sqrt(spread), np.sqrt(variance), rtol=error)
+
+
+@pytest.mark.parametrize(
+    "kernel", [RBF(0.5) + Linear(0.3), RBF(0.5).on(0) * Matern32(0.3).on(1), Periodic(0.6, period=2.0).exp()], ids=repr
+)
+def test_composed_kernels_pass_their_blocks_on(kernel):
+    places = np.stack([RNG.permutation(150)[:6] for _ in range(5)])
+    a, c = np.tril_indices(6)
+    K = kernel.gram(X)
+    np.testing.assert_allclose(kernel.blocks(X, places), K[places[:, a], places[:, c]], rtol=1e-12)
+    W = RNG.normal(size=(5, 21))
+    whole = np.zeros((150, 150))
+    np.add.at(whole, (places[:, a], places[:, c]), W)
+    np.testing.assert_allclose(kernel.pullback_blocks(X, places, W), kernel.pullback(X, whole), rtol=1e-9)
+
+
+def test_places_must_be_rows():
+    for places in ([[0, 150]], [[-1, 0]], [0, 1]):
+        with pytest.raises(ValueError, match="numbers of rows from 0 to 149"):
+            KERNEL.blocks(X, np.array(places))
