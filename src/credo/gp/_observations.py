@@ -157,9 +157,11 @@ class Process:
 
     def left_out(self) -> tuple[Array, Array]:
         """Mean and variance of each training target given all others; missing ones given all that there are."""
-        shared = self.noise / self.observations.weight
-        mean, variance = self.moments(self.observations.X)
-        variance += shared[:, None]
+        mean, variance = (np.empty(self.observations.Y.shape) for _ in range(2))
+        missing = np.isnan(self.observations.Y).any(axis=1)
+        if missing.any():
+            mean[missing], variance[missing] = self.moments(self.observations.X[missing])
+            variance[missing] += (self.noise / self.observations.weight)[missing, None]
         for group, posterior in self.parts:
             place = np.ix_(group.rows, group.columns)
             mean[place], own = posterior.left_out()

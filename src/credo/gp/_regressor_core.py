@@ -229,9 +229,8 @@ class RegressorCore(Regressor, GaussianProcess):
             # No number stands for the evidence of all draws.
             values = [value for value in (integrated, bound, process.log_evidence) if value is not None]
             self.log_evidence_ = table.in_units_of_y(values[0])
-            exact = objective.rows.is_exact
-            laplace_or_exact = "laplace" if integrated is not None else "exact"
-            self.evidence_method_ = laplace_or_exact if bound is None and exact else "elbo"
+            method = objective.rows.evidence_method if bound is None else "elbo"
+            self.evidence_method_ = "laplace" if integrated is not None and method == "exact" else method
             names = self._feature_names()
             self.evidence_base_ = process_base(
                 self._first_kernel(),
@@ -293,6 +292,8 @@ class RegressorCore(Regressor, GaussianProcess):
         table = self._table()
         kernel = self._standard_kernel()
         observations = table.observations(kernel)
+        if table.points is None:
+            observations = observations.adapted(kernel)
         if len(self.thetas_) == 1:
             return (observations.condition(kernel, self.train_noise_),)
         objective, index = self._objective(), table.merged.index

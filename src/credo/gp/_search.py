@@ -21,7 +21,7 @@ SUBSET = 400
 FEW = 600
 # Each further subset has this many times the rows of the last, as long as all rows are twice as many.
 _GROWTH = 3
-# Inducing points are chosen so many times at most for all rows.
+# Inducing points or neighbours are chosen so many times at most for all rows.
 _ROUNDS = 3
 
 
@@ -121,8 +121,8 @@ def search_hyperparameters(
         tolerance=tolerance,
         max_evaluations=max_evaluations,
         ends=ends,
-        # A bound is tightened by choosing anew what it is made with where the last search ended.
-        rounds=1 if objective.rows.is_exact else _ROUNDS,
+        # Inducing points and neighbours are chosen anew where the last search ended.
+        rounds=1 if objective.rows.evidence_method == "exact" else _ROUNDS,
     )
     return Choice(objective, found, _described(behind))
 

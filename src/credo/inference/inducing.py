@@ -76,7 +76,7 @@ class Inducing(Representation):
     True
     """
 
-    is_exact = False
+    evidence_method = "elbo"
 
     def __init__(self, X: Array, points: Array | None = None, n_points: int | None = None) -> None:
         self.X = np.ascontiguousarray(X)

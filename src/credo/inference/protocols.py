@@ -45,8 +45,8 @@ class Representation(Protocol):
     """The training rows X, and how covariances between them are stored and factored."""
 
     X: Array
-    # Whether `observe` gives the evidence, or else a lower bound.
-    is_exact: bool = True
+    # What the log evidence of `observe` is: "exact", a lower bound ("elbo"), or that of Vecchia's approximation.
+    evidence_method: str = "exact"
     # What a model file has to keep beside the rows.
     points: Array | None = None
 

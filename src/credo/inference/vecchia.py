@@ -25,7 +25,7 @@ from credo.inference.dense import Dense
 from credo.inference.dense_observed import DensePosterior
 from credo.inference.flat_mean import FlatMean
 from credo.inference.paths import Paths
-from credo.inference.protocols import Basis, Gradient, no_basis
+from credo.inference.protocols import Basis, Gradient, Representation, no_basis
 from credo.kernels import Kernel
 from credo.linalg import parallel_rows
 from credo.linalg.conditional_jit import conditionals, symmetric_products
@@ -44,7 +44,7 @@ _LARGEST_UNION = 5000
 _UNDETERMINED = 1e-9
 
 
-class Vecchia:
+class Vecchia(Representation):
     """The rows of X, each conditioned on its nearest neighbours among those before it: O(n m³) time, O(n m) memory.
 
     Neighbours are chosen by the distance in units of `scales`: the standard deviations of the columns at first, and
@@ -60,6 +60,8 @@ class Vecchia:
     >>> posterior.latent(np.array([[0.25]]))[0].round(2)
     array([[1.]])
     """
+
+    evidence_method = "vecchia"
 
     def __init__(self, X: Array, n_neighbors: int = N_NEIGHBORS, scales: Array | None = None) -> None:
         self.X = np.ascontiguousarray(X)
@@ -157,7 +159,7 @@ class VecchiaPosterior:
 
     def gradient(self) -> Gradient:
         n_targets = self.Y.shape[1]
-        white, V, solved = self._solution.white, self._solution.weights, self._solution.solved
+        V, solved = self._solution.weights, self._solution.solved
         # ½ n_targets ln|HᵀC⁻¹H| has the same derivative as n_targets columns of orthonormal residuals would.
         mean, n_columns = self._mean, self.Y.shape[1]
         residuals = solved[:, :, :n_columns] - solved[:, :, n_columns:] @ mean.coefficients
@@ -175,8 +177,10 @@ class VecchiaPosterior:
             W = np.empty((len(places[block]), places.shape[1] * (places.shape[1] + 1) // 2))
             parallel_rows(symmetric_products, len(W), V[block], P[block], W)
             by_kernel += kernel.pullback_blocks(X, places[block], W)
-        assert len(white) == len(X)
         return Gradient(by_kernel, self._scattered(V * P))
+
+    def by_noise(self) -> Array:
+        return self.gradient().by_noise
 
     def expected(self, rows: Array) -> Array:
         return self.latent(rows)[0]
