@@ -295,7 +295,10 @@ def special_models() -> list[Any]:
         GPRegressor(kernels.Matern52([1.0, 2.0], groups=[0, 1]).exp() + kernels.Polynomial(2), mean="linear", **fixed),
         GPRegressor(kernels.RationalQuadratic(1.0).on([0, 1]), noise="heteroscedastic", **fixed),
         GPRegressor(kernels.RBF(1.0), noise="student", **fixed),
+        GPRegressor(kernels.RBF(1.0), method="inducing", n_inducing=4, **fixed),
+        GPRegressor(kernels.Matern32(1.0), method="vecchia", **fixed),
         GPClassifier(kernels.RBF(1.0), **fixed),
+        GPClassifier(kernels.RBF(1.0), method="inducing", n_inducing=4, **fixed),
         GPClassifier(
             kernels.Categorical() * kernels.Matern32(1.0), inference="mcmc", n_draws=20, random_state=0, **fixed
         ),
