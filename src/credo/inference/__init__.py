@@ -4,8 +4,9 @@
 
 Two things can be chosen independently (`protocols` has the contract between them):
 
-- the representation of the covariance: `Dense`, every covariance in one matrix. `representation(method, X)` looks it up
-  by the name that estimators know it by.
+- the representation of the covariance: `Dense`, every covariance in one matrix; `StateSpace`, the states of a Markov
+  process, for one column. `representation(method, X, kernel)` looks it up by the name that estimators know it by, and
+  `choose` says which one "auto" is.
 - the inference: `prior.observe` is exact for Gaussian noise, with the coefficients of the mean integrated out.
   `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ only in how they choose it;
   with a Gaussian likelihood they equal the exact result to rounding error. `softmax_laplace` is Laplace for more than
@@ -31,8 +32,9 @@ from credo.inference.protocols import (
     SitePosterior,
     no_basis,
 )
-from credo.inference.representations import REPRESENTATIONS, representation
+from credo.inference.representations import REPRESENTATIONS, choose, representation
 from credo.inference.softmax import SoftmaxApproximation, softmax_laplace
+from credo.inference.state_space import StateSpace
 from credo.inference.vi import vi
 
 __all__ = [
@@ -49,7 +51,9 @@ __all__ = [
     "Representation",
     "SitePosterior",
     "SoftmaxApproximation",
+    "StateSpace",
     "annealed_evidence",
+    "choose",
     "elliptical_slice",
     "ep",
     "laplace",

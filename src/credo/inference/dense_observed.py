@@ -30,7 +30,7 @@ _CHUNK = 64
 # The share of a prior variance that differences of covariances can't tell from zero.
 _ROUNDING = 1e-13
 # A left-out target whose precision is less than this share of what it would be under a known mean has none.
-_UNDETERMINED = 1e-9
+UNDETERMINED = 1e-9
 
 
 class DensePosterior:
@@ -142,7 +142,7 @@ class DensePosterior:
         # The means on offer are affine in x, so that a difference over one unit is their derivative.
         corners = self.basis(np.vstack([row, row + np.eye(len(row))]))
         rows = np.vstack([self.prior.X, other])
-        slope = _input_gradient(self.prior.kernel, row, rows, np.append(by_cross, -2 * by_variance), by_variance)
+        slope = input_gradient(self.prior.kernel, row, rows, np.append(by_cross, -2 * by_variance), by_variance)
         return (corners[1:] - corners[0]) @ by_basis + slope
 
     def left_out(self) -> tuple[Array, Array]:
@@ -150,7 +150,7 @@ class DensePosterior:
         root = self._factor.half_solve(self._mean.root, transpose=True)
         whole = self._factor.inverse_diagonal()
         precision = whole - np.einsum("ij,ij->i", root, root)
-        determined = precision > _UNDETERMINED * whole
+        determined = precision > UNDETERMINED * whole
         variance = np.where(determined, 1.0 / np.where(determined, precision, 1.0), np.inf)
         with np.errstate(invalid="ignore"):
             return self.Y - self.alpha * variance[:, None], variance
@@ -219,7 +219,7 @@ class DensePosterior:
         return np.maximum(inner, 0.0) + np.einsum("ij,ij->j", root, root)
 
 
-def _input_gradient(kernel: Kernel, row: Array, others: Array, weights: Array, own: float) -> Array:
+def input_gradient(kernel: Kernel, row: Array, others: Array, weights: Array, own: float) -> Array:
     """∂/∂x of Σ wⱼ k(x, zⱼ) + own·k(x, x), by pulling back Gram matrices of x and a few other rows at a time."""
     total = np.zeros_like(row)
     for start in range(0, len(others), _CHUNK):

@@ -23,6 +23,7 @@ from credo.kernels._groups import Groups
 from credo.kernels._jit import ADD, MULTIPLY, SET
 from credo.kernels._parametrized import labels
 from credo.kernels._triangles import combine, triangle_total
+from credo.kernels.markov import MarkovForm, MarkovTerm, product_of, sum_of
 from credo.kernels.spectra import Term
 from credo.linalg import parallel_rows
 from credo.params import Parameter, ParameterTree
@@ -113,6 +114,9 @@ class Constant(Kernel):
     def _spectrum(self, center: Array) -> list[Term]:
         return [Term(self.value)]
 
+    def state_space(self) -> MarkovForm:
+        return MarkovForm((MarkovTerm(self.value, np.ones(1)),), 1)
+
     def _scaled(self, factor: float) -> Kernel:
         return self.with_params(value=self.value * factor)
 
@@ -197,6 +201,9 @@ class Sum(_Composed):
     def _spectrum(self, center: Array) -> list[Term]:
         return [part for term in self.terms for part in term._spectrum(center)]
 
+    def state_space(self) -> MarkovForm:
+        return sum_of([term.state_space() for term in self.terms])
+
     def __repr__(self) -> str:
         return " + ".join(term._wrapped(2) for term in self.terms)
 
@@ -240,6 +247,9 @@ class Product(_Composed):
     def _spectrum(self, center: Array) -> list[Term]:
         spectra = [term._spectrum(center) for term in self.terms]
         return [reduce(mul, parts) for parts in product(*spectra)]
+
+    def state_space(self) -> MarkovForm:
+        return product_of([term.state_space() for term in self.terms])
 
     def _others(self, i: int, X: Array, W: Array) -> Array:
         """W times the triangles of every factor but one."""
@@ -380,6 +390,10 @@ class Columns(_Wrapper):
 
     def _spectrum(self, center: Array) -> list[Term]:
         return [term.on(self._pick) for term in self.kernel._spectrum(self._pick(center[None, :])[0])]
+
+    def state_space(self) -> MarkovForm:
+        self._index(1)
+        return self.kernel.state_space()
 
     def _default_priors(self, spread: Array) -> Array:
         return self.kernel._default_priors(self._pick(spread[None, :])[0])

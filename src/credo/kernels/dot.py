@@ -14,6 +14,7 @@ from scipy.special import factorial
 
 from credo.kernels._kernel import Kernel
 from credo.kernels._triangles import combine
+from credo.kernels.markov import MarkovForm, MarkovTerm
 from credo.kernels.spectra import Finite, Term
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
@@ -92,6 +93,12 @@ class Linear(Kernel):
 
     def _spectrum(self, center: Array) -> list[Term]:
         return [Term(1.0, maps=(Finite(len(center), self._root),))]
+
+    def state_space(self) -> MarkovForm:
+        variance = np.ravel(self.params["variance"])
+        if len(variance) != 1:
+            return super().state_space()
+        return MarkovForm((MarkovTerm(float(variance[0]), np.ones(1), (), (self.center,)),), 1)
 
     def _key(self) -> tuple[float, ParameterTree]:
         return self.center, self.tree

@@ -1,0 +1,149 @@
+"""The recursions of `markov_jit` for a single block of up to three components, held in registers.
+
+Tuples have a length that the compiler knows: it unrolls the loops over the state, and nothing is read from memory or
+allocated in a step but the row's own numbers. h is the first unit vector, so that Σh is the first column of Σ.
+"""
+
+from numba.cpython.unsafe.tuple import tuple_setitem
+
+from credo._jit import njit
+
+_FAST = {"contract", "nsz", "arcp"}
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def small_forward(vector, matrix, which, A, Q, a, b, Z, m, S, E, q, kept_S, kept_m):
+    """`forward` for one block; `vector` and `matrix` are tuples of d and d² zeros."""
+    d, n_columns, keeps = len(vector), Z.shape[1], len(kept_S) > 0
+    cov, left, moved = matrix, matrix, vector
+    for p in range(d * d):
+        cov = tuple_setitem(cov, p, S[p // d, p % d])
+    for i in range(len(q)):
+        u = which[i]
+        for p in range(d):
+            for r in range(d):
+                x = 0.0
+                for l in range(d):
+                    x += A[u, p * d + l] * cov[l * d + r]
+                left = tuple_setitem(left, p * d + r, x)
+        for p in range(d):
+            for r in range(p, d):
+                x = Q[u, p * d + r]
+                for l in range(d):
+                    x += left[p * d + l] * A[u, r * d + l]
+                cov = tuple_setitem(cov, p * d + r, x)
+                cov = tuple_setitem(cov, r * d + p, x)
+        pivot = b[i] + a[i] * cov[0]
+        scale = 1.0 / pivot
+        for j in range(n_columns):
+            for p in range(d):
+                x = 0.0
+                for l in range(d):
+                    x += A[u, p * d + l] * m[l, j]
+                moved = tuple_setitem(moved, p, x)
+            e = (Z[i, j] - a[i] * moved[0]) * scale
+            E[i, j] = e
+            for p in range(d):
+                if keeps:
+                    kept_m[i, p, j] = moved[p]
+                m[p, j] = moved[p] + cov[p] * e
+        if keeps:
+            for p in range(d * d):
+                kept_S[i, p] = cov[p]
+        weight, rest = a[i] * scale, b[i] * scale
+        for p in range(1, d):
+            for r in range(p, d):
+                x = cov[p * d + r] - weight * cov[p] * cov[r]
+                cov = tuple_setitem(cov, p * d + r, x)
+                cov = tuple_setitem(cov, r * d + p, x)
+        # Σh − Σh·hᵀΣh·a/q, without the cancellation.
+        for p in range(d):
+            x = cov[p] * rest
+            cov = tuple_setitem(cov, p, x)
+            cov = tuple_setitem(cov, p * d, x)
+        q[i] = pivot
+    for p in range(d * d):
+        S[p // d, p % d] = cov[p]
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def small_backward(
+    vector, matrix, which, gaps, A, Q, a, b, E, q, kept_S, kept_m, rho, N, signs, count,
+    alpha, inverse, mean, variance, halves, by_generator, by_diffusion, by_scale,
+):  # fmt: skip
+    """`backward` for one block."""
+    d, n_columns = len(vector), E.shape[1]
+    info, left, moved, half = matrix, matrix, vector, vector
+    flow, spread, scaled = matrix, matrix, 0.0
+    for p in range(d * d):
+        info = tuple_setitem(info, p, N[p // d, p % d])
+    for i in range(len(q) - 1, -1, -1):
+        u = which[i + 1]
+        for p in range(d):
+            for r in range(d):
+                x = 0.0
+                for l in range(d):
+                    x += A[u, l * d + p] * info[l * d + r]
+                left = tuple_setitem(left, p * d + r, x)
+        for p in range(d):
+            for r in range(p, d):
+                x = 0.0
+                for l in range(d):
+                    x += left[p * d + l] * A[u, l * d + r]
+                info = tuple_setitem(info, p * d + r, x)
+                info = tuple_setitem(info, r * d + p, x)
+        norm = 0.0
+        for p in range(d):
+            x = 0.0
+            for l in range(d):
+                x += info[p * d + l] * kept_S[i, l]
+            half = tuple_setitem(half, p, x)
+            norm += x * kept_S[i, p]
+        if len(halves):
+            for p in range(d):
+                halves[i, p] = half[p]
+        weight, rest = a[i] / q[i], b[i] / q[i]
+        own = weight + weight * weight * norm
+        inverse[i] = own
+        variance[i] = rest * kept_S[i, 0] - rest * rest * norm
+        for p in range(1, d):
+            x = info[p] - weight * half[p]
+            info = tuple_setitem(info, p, x)
+            info = tuple_setitem(info, p * d, x)
+        info = tuple_setitem(info, 0, info[0] + own - 2.0 * weight * half[0])
+        gap, w = gaps[i], which[i]
+        for p in range(d * d):
+            left = tuple_setitem(left, p, -0.5 * count * info[p])
+        for j in range(n_columns):
+            known = 0.0
+            for p in range(d):
+                x = 0.0
+                for l in range(d):
+                    x += A[u, l * d + p] * rho[l, j]
+                moved = tuple_setitem(moved, p, x)
+                known += x * kept_S[i, p]
+            x = E[i, j] - weight * known
+            alpha[i, j] = x
+            mean[i, j] = kept_m[i, 0, j] + kept_S[i, 0] * E[i, j] + rest * known
+            moved = tuple_setitem(moved, 0, moved[0] + x)
+            for p in range(d):
+                rho[p, j] = moved[p]
+                if count:
+                    x = signs[j] * moved[p]
+                    for r in range(d):
+                        left = tuple_setitem(left, p * d + r, left[p * d + r] + 0.5 * x * moved[r])
+                        flow = tuple_setitem(flow, p * d + r, flow[p * d + r] + gap * x * kept_m[i, r, j])
+        if count:
+            for p in range(d):
+                for r in range(d):
+                    x = 0.0
+                    for l in range(d):
+                        x += left[p * d + l] * kept_S[i, l * d + r]
+                    flow = tuple_setitem(flow, p * d + r, flow[p * d + r] + 2.0 * gap * x)
+                    spread = tuple_setitem(spread, p * d + r, spread[p * d + r] + gap * left[p * d + r])
+                    scaled += left[p * d + r] * Q[w, p * d + r]
+    for p in range(d * d):
+        N[p // d, p % d] = info[p]
+        by_generator[p] += flow[p]
+        by_diffusion[p] += spread[p]
+    by_scale[0] += scaled
