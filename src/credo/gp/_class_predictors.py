@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from credo.estimator import check_positive, check_shapes, choice
-from credo.inference import Dense, ObservedPosterior, SitePosterior, representation
+from credo.inference import REPRESENTATIONS, Dense, ObservedPosterior, SitePosterior, representation
 from credo.inference.softmax import SoftmaxGaussian
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli, moderated
@@ -34,9 +34,11 @@ class SitePredictor:
     precision: Array
     location: Array
     link: str
+    method: str = "auto"
 
     def _check_state(self) -> None:
         check_shapes(self, X="n d", precision="n", location="n")
+        choice("method", self.method, ("auto", *REPRESENTATIONS))
         check_positive(self, "precision", zero=True)
         choice("link", self.link, LINKS)
 
@@ -54,7 +56,7 @@ class SitePredictor:
 
     @cached_property
     def _posterior(self) -> SitePosterior:
-        return representation("auto", self.X).prior(self.kernel).sites(self.precision, self.location)
+        return representation(self.method, self.X, self.kernel).prior(self.kernel).sites(self.precision, self.location)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +98,10 @@ class DrawsPredictor:
     X: Array
     draws: Array
     link: str
+    method: str = "auto"
 
     def _check_state(self) -> None:
+        choice("method", self.method, ("auto", *REPRESENTATIONS))
         sizes = check_shapes(self, X="n d", draws="s n")
         choice("link", self.link, LINKS)
         if not 0 < len(self.kernels) <= sizes["s"]:
@@ -115,7 +119,7 @@ class DrawsPredictor:
     @cached_property
     def _posteriors(self) -> list[ObservedPosterior]:
         """The latent function given each kernel's draws as values without noise."""
-        n, training = len(self.kernels), representation("auto", self.X)
+        n, training = len(self.kernels), representation(self.method, self.X, self.kernels[0])
         return [
             training.prior(kernel).observe(np.ascontiguousarray(self.draws[k::n].T), 0.0)
             for k, kernel in enumerate(self.kernels)

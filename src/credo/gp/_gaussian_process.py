@@ -15,6 +15,7 @@ from credo.estimator import FLAT, INTEGRATED, SCALED, Estimator, Result, choice,
 from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
 from credo.gp._search import result, search_hyperparameters
+from credo.inference import REPRESENTATIONS, choose
 from credo.kernels import (
     RBF,
     Columns,
@@ -56,6 +57,7 @@ class GaussianProcess(Estimator):
     n_restarts: int
     max_evaluations: int
     n_draws: int
+    method: str
 
     kernel_: Kernel
     X_train_: Array
@@ -97,6 +99,7 @@ class GaussianProcess(Estimator):
         elif self.kernel is not None:
             require_kernel(self.kernel)
         choice("hyperparameters", self.hyperparameters, self._learning)
+        choice("method", self.method, ("auto", *REPRESENTATIONS))
         positive_integer("n_draws", self.n_draws)
         positive_integer("max_evaluations", self.max_evaluations)
         if isinstance(self.n_restarts, bool) or int(self.n_restarts) != self.n_restarts or self.n_restarts < 0:
@@ -121,7 +124,17 @@ class GaussianProcess(Estimator):
 
     def _first_kernel(self) -> Kernel:
         """The kernel as given; one given by name has a length scale for each column or group of columns."""
-        return self.kernel if isinstance(self.kernel, Kernel) else self._named_kernel(self.kernel or "rbf")
+        return self.kernel if isinstance(self.kernel, Kernel) else self._named_kernel(self.kernel or self._default_kernel())
+
+    def _default_kernel(self) -> str:
+        """The name of the kernel where none is given: one that the method can do."""
+        return "matern52" if self.method == "state_space" else "rbf"
+
+    def _report_method(self) -> None:
+        """Say in the result's message which method was chosen, and why."""
+        reason = choose(self.method, self.X_train_, self.kernel_)[1]
+        if reason:
+            self.result_ = replace(self.result_, message=f"{self.result_.message}; {reason}")
 
     def _named_kernel(self, name: str) -> Kernel:
         # Files of earlier versions know no groups.

@@ -66,7 +66,7 @@ class NoiseProcess:
 
     @cached_property
     def _posterior(self) -> SitePosterior:
-        prior = representation(self.method, self.X).prior(self.kernel)
+        prior = representation(self.method, self.X, self.kernel).prior(self.kernel)
         return _sites(prior, self.weights, self.precision)
 
 

@@ -32,7 +32,6 @@ from credo.gp._sampling import sample_hyperparameters
 from credo.gp._search import FEW
 from credo.gp._tails import Tails, fitted_tails
 from credo.gp._training import TrainingTable, known_noise
-from credo.inference import REPRESENTATIONS
 from credo.kernels import Kernel
 from credo.learning import Draws, integrate
 from credo.learning.hyperparameters import curvature_at
@@ -109,7 +108,6 @@ class RegressorCore(Regressor, GaussianProcess):
         self._check_learning()
         choice("mean", self.mean, _MEANS)
         choice("tails", self.tails, ("learn", "normal"))
-        choice("method", self.method, ("auto", *REPRESENTATIONS))
         known_noise(self.noise)
         if self.hyperparameters == "sample" and self._is_heteroscedastic():
             raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
@@ -151,7 +149,7 @@ class RegressorCore(Regressor, GaussianProcess):
     def _make_objective(self) -> GaussianObjective | HeteroscedasticObjective:
         kernel, table = self._first_kernel(), self._table()
         if self._is_heteroscedastic():
-            noise_kernel = self._named_kernel("rbf")
+            noise_kernel = self._named_kernel(self._default_kernel())
             return table.heteroscedastic_objective(kernel, noise_kernel, hyperpriors=self.hyperpriors)
         fixed = self.hyperparameters == "fixed"
         return table.objective(kernel, self.noise, fixed=fixed, hyperpriors=self.hyperpriors)
@@ -207,6 +205,7 @@ class RegressorCore(Regressor, GaussianProcess):
         if self.tails == "learn" and self._learns_noise():
             self.tails_ = _learned_tails(process)
             self._held_predictor = self._make_predictor(self._predictor().processes)
+        self._report_method()
         self._report_jitter()
         if self.draws_ is None:
             # No number stands for the evidence of all draws.
@@ -244,9 +243,10 @@ class RegressorCore(Regressor, GaussianProcess):
     def _processes(self) -> tuple[Process, ...]:
         """The conditioned process, or one for each point or draw of the hyperparameters."""
         table = self._table()
-        observations = table.observations
+        kernel = self._standard_kernel()
+        observations = table.observations(kernel)
         if len(self.thetas_) == 1:
-            return (observations.condition(self._standard_kernel(), self.train_noise_),)
+            return (observations.condition(kernel, self.train_noise_),)
         objective, index = self._objective(), table.merged.index
         return tuple(
             observations.condition(objective.kernel_at(theta), objective.noise_at(theta)[index])

@@ -106,10 +106,9 @@ class TrainingTable:
             return merged(self.X, Y, self.weight)
         return Merged(self.X, Y, self.weight, np.zeros(len(Y)), np.arange(len(Y)))
 
-    @property
-    def observations(self) -> Observations:
+    def observations(self, kernel: Kernel) -> Observations:
         """As predictions and leave-one-out need them: rows of equal inputs aren't merged."""
-        rows = representation(self.method, self.X)
+        rows = representation(self.method, self.X, kernel)
         return Observations(rows, self.standardized, self.basis, self.weight, np.zeros(len(self.X)))
 
     def in_units_of_y(self, log_evidence: float) -> float:
@@ -126,7 +125,7 @@ class TrainingTable:
         lost = rounding_variance(self.standardized) if repeated else 0.0
         return GaussianObjective(
             kernel,
-            self._merged_observations(),
+            self._merged_observations(kernel),
             noise=0.1 if known is None else known / variance if isinstance(known, float) else 0.0,
             learns_noise=known is None,
             extra=np.full(len(self.merged.Y), lost) if self.row_noise is None else self.row_noise / variance,
@@ -137,11 +136,12 @@ class TrainingTable:
         self, kernel: Kernel, noise_kernel: Kernel, *, hyperpriors: bool
     ) -> HeteroscedasticObjective:
         """The bound on the evidence for noise that varies with the inputs."""
-        return HeteroscedasticObjective(kernel, self._merged_observations(), noise_kernel, hyperpriors=hyperpriors)
+        rows = self._merged_observations(kernel + noise_kernel)
+        return HeteroscedasticObjective(kernel, rows, noise_kernel, hyperpriors=hyperpriors)
 
-    def _merged_observations(self) -> Observations:
+    def _merged_observations(self, kernel: Kernel) -> Observations:
         rows = self.merged
-        return Observations(representation(self.method, rows.X), rows.Y, self.basis, rows.weight, rows.scatter)
+        return Observations(representation(self.method, rows.X, kernel), rows.Y, self.basis, rows.weight, rows.scatter)
 
 
 def _of_rows(noise: Array, used: NDArray[np.bool_]) -> Array:

@@ -77,6 +77,8 @@ class GPClassifier(Classifier, GaussianProcess):
         Limit on the evaluations of the log evidence on all rows. Where it is reached, `result_.converged` is False.
     n_draws : int, default 500
         Number of draws that MCMC keeps.
+    method : {"auto", "exact", "state_space"}, default "auto"
+        How covariances are represented, as in `GPRegressor`; a softmax of several classes is "exact".
     random_state : int, Generator or None, default None
 
     Attributes
@@ -135,6 +137,7 @@ class GPClassifier(Classifier, GaussianProcess):
         n_restarts: int = 2,
         max_evaluations: int = 200,
         n_draws: int = 500,
+        method: str = "auto",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -147,6 +150,7 @@ class GPClassifier(Classifier, GaussianProcess):
         self.n_restarts = n_restarts
         self.max_evaluations = max_evaluations
         self.n_draws = n_draws
+        self.method = method
         self.random_state = random_state
 
     def fit(
@@ -178,6 +182,11 @@ class GPClassifier(Classifier, GaussianProcess):
             joined = "softmax" if self.inference == "laplace" else "one_vs_rest"
             if (joined if self.multiclass == "auto" else self.multiclass) == "one_vs_rest":
                 return self._fit_members(rows, codes, weight)
+            if self.method == "state_space":
+                raise ValueError(
+                    f'method="state_space" is for two classes, and y has {len(self.classes_)}: use '
+                    'multiclass="one_vs_rest", or method="exact"'
+                )
             if self.inference == "mcmc":
                 raise ValueError(
                     f'inference="mcmc" is for two classes, and y has {len(self.classes_)}: use '
@@ -274,9 +283,10 @@ class GPClassifier(Classifier, GaussianProcess):
         return self
 
     def _make_objective(self) -> ClassificationObjective:
+        kernel = self._first_kernel()
         return ClassificationObjective(
-            self._first_kernel(),
-            representation("auto", self.X_train_),
+            kernel,
+            representation("exact" if len(self.classes_) > 2 else self.method, self.X_train_, kernel),
             self.codes_,
             len(self.classes_),
             self.weight_,
@@ -296,11 +306,13 @@ class GPClassifier(Classifier, GaussianProcess):
         if isinstance(found, SoftmaxApproximation):
             self.predictor_ = SoftmaxPredictor(self.kernel_, self.X_train_, q.alpha, q.probabilities, self.weight_)
         else:
-            self.predictor_ = SitePredictor(self.kernel_, self.X_train_, q.precision, q.location, self.link)
+            self.predictor_ = SitePredictor(self.kernel_, self.X_train_, q.precision, q.location, self.link, self.method)
         self.log_evidence_ = found.log_evidence
         self.evidence_method_ = "laplace" if len(self.classes_) > 2 else _EVIDENCE_METHODS[self.inference]
         self.evidence_base_ = self._evidence_base()
         self._report(found)
+        if len(self.classes_) == 2:
+            self._report_method()
 
     def _evidence_base(self) -> str:
         learned = MAXIMISED if self.theta_names_ and self.hyperparameters == "optimize" else ""
@@ -325,10 +337,10 @@ class GPClassifier(Classifier, GaussianProcess):
             self.thetas_, self.theta_ = thetas, thetas.mean(axis=0)
             self.kernel_ = objective.kernel_at(self.theta_)
             kernels = tuple(objective.kernel_at(theta) for theta in thetas[kept])
-            self.predictor_ = DrawsPredictor(kernels, self.X_train_, draws[kept], self.link)
+            self.predictor_ = DrawsPredictor(kernels, self.X_train_, draws[kept], self.link, self.method)
             message = f"{len(thetas)} draws of hyperparameters and latent values"
         else:
             draws, value, error = sample_latent(objective, self.kernel_, n_draws=n_draws, rng=rng)
-            self.predictor_ = DrawsPredictor((self.kernel_,), self.X_train_, draws, self.link)
+            self.predictor_ = DrawsPredictor((self.kernel_,), self.X_train_, draws, self.link, self.method)
             message = f"{len(draws)} draws of the latent values; log evidence {value:.2f} ± {error:.2f} by annealing"
         self.result_ = Result(self.result_.converged, self.result_.n_iter, f"{self.result_.message}; {message}")

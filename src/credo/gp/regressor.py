@@ -64,8 +64,11 @@ class GPRegressor(RegressorCore):
     hyperpriors : bool, default True
         Weak priors, which keep the noise from zero and length scales from infinity, and shrink the length scales of
         one kernel towards a common value while the rows are few. False is plain type-II maximum likelihood.
-    method : {"auto", "exact"}, default "auto"
-        How covariances are represented; currently both are exact.
+    method : {"auto", "exact", "state_space"}, default "auto"
+        How covariances are represented. "exact" has all of them in one matrix: time grows with the cube of the number
+        of rows. "state_space" is exact as well, in linear time, for a single column (a time) and the kernels
+        `Exponential`, `Matern32`, `Matern52`, `Periodic`, `Linear` and `Constant`, their sums and their products; its
+        default kernel is "matern52". "auto" chooses it for such kernels and 1000 rows or more, which `result_` says.
     n_restarts : int, default 6
         Number of additional random starting points. They are tried on a subset of at most 600 rows.
     max_evaluations : int, default 200

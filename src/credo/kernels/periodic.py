@@ -27,7 +27,7 @@ _SHORTEST = 1e-12
 # From this length scale on, functions that average zero are sines up to rounding errors.
 _LONGEST = 1e3
 # Harmonics of the state-space form, and the share of the variance that those left out may have.
-_MOST_HARMONICS, _NEGLIGIBLE = 100, 1e-11
+_MOST_HARMONICS, _NEGLIGIBLE = 100, 1e-13
 
 
 class Periodic(Kernel):
@@ -123,7 +123,7 @@ class Periodic(Kernel):
         return harmonics(concentration)
 
     def state_space(self) -> MarkovForm:
-        """By as many harmonics as a precision of 10⁻¹¹ takes (Solin & Särkkä 2014, eq. 27)."""
+        """By as many harmonics as a precision of 10⁻¹³ takes (Solin & Särkkä 2014, eq. 27)."""
         lengthscale, period = (np.ravel(self.params[name]) for name in ("lengthscale", "period"))
         if len(lengthscale) != 1 or len(period) != 1:
             return super().state_space()
