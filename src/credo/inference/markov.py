@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 # Largest number of rows in a chunk, and of numbers in the covariances that are kept for one.
-_CHUNK, _KEPT = 2048, 2**19
+_CHUNK, _KEPT = 4096, 2**19
 # Gaps are looked up in a table where at most this share of them is distinct, judged by the first few.
 _DISTINCT, _FIRST = 0.25, 4096
 # States of a single block up to this size are held in registers.
@@ -29,7 +29,7 @@ _SMALL = 3
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """Sorted times, and their gaps: each in a table of distinct ones at `places` if many are equal, else in order."""
+    """Sorted times, and the gap before each: in a table of distinct ones at `places`, if many are equal."""
 
     times: Array
     gaps: Array
@@ -38,7 +38,8 @@ class Timeline:
 
     @classmethod
     def of(cls, times: Array) -> Timeline:
-        gaps = np.diff(times, prepend=times[:1])
+        # The last leads to a row that isn't there.
+        gaps = np.diff(times, prepend=times[:1], append=times[-1:])
         if len(np.unique(gaps[:_FIRST])) <= _DISTINCT * min(len(gaps), _FIRST):
             distinct, places = np.unique(gaps, return_inverse=True)
             if len(distinct) <= _DISTINCT * len(gaps):
@@ -51,16 +52,25 @@ class Timeline:
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Rows that follow each other: their transitions, with one more that leads to the row after them."""
+    """Rows that follow each other: their transitions, with one more that leads to the row after them.
 
-    which: Index
+    A and Q have a row for each entry of `which`, or are computed by the filter where the chain is `fused`.
+    """
+
+    form: MarkovForm
+    times: Array
     gaps: Array
+    which: Index
     A: Array
     Q: Array
-    g: Array
+    begins: bool
 
     def __len__(self) -> int:
-        return len(self.gaps)
+        return len(self.times)
+
+    @cached_property
+    def g(self) -> Array:
+        return self.form.observation(self.times)
 
 
 class Chain:
@@ -70,12 +80,20 @@ class Chain:
         self.form, self.timeline = form, timeline
         self.starts = np.concatenate([[0], np.cumsum(form.sizes)]).astype(np.intp)
         self.size = int(self.starts[-1])
+        term = form.terms[0]
+        # A single block without a polynomial is held in registers, where it is small.
+        self.small = len(form.terms) == 1 and not term.centers and self.size <= _SMALL
+        # The filter computes the transitions of a single Matérn process itself.
+        self.fused = self.small and timeline.places is None and [part.order for part in term.components] == [self.size]
         self.step = int(np.clip(_KEPT // self.size**2, 64, _CHUNK))
-        self._small = len(form.terms) == 1 and not form.terms[0].centers and self.size <= _SMALL
 
     @property
     def n_chunks(self) -> int:
         return -(-len(self.timeline) // self.step)
+
+    def rows(self, chunk: int) -> slice:
+        """The rows of a chunk."""
+        return slice(chunk * self.step, min((chunk + 1) * self.step, len(self.timeline)))
 
     @cached_property
     def _table(self) -> tuple[Array, Array]:
@@ -84,79 +102,99 @@ class Chain:
         A, Q = self.form.transitions(self.timeline.distinct)
         return np.vstack([A, np.zeros_like(A[:1])]), np.vstack([Q, self.form.covariance()])
 
-    def rows(self, chunk: int) -> slice:
-        """The rows of a chunk."""
-        return slice(chunk * self.step, min((chunk + 1) * self.step, len(self.timeline)))
-
-    def stretch(self, chunk: int) -> Stretch:
-        """The transitions of a chunk."""
-        rows, line = self.rows(chunk), self.timeline
-        after = slice(rows.start, rows.stop + 1)
+    def stretch(self, rows: slice) -> Stretch:
+        """The transitions of some rows."""
+        line = self.timeline
+        gaps = line.gaps[rows.start : rows.stop + 1]
         if line.places is None:
-            following = line.times[rows.stop] if rows.stop < len(line) else line.times[-1]
-            return self._between(line.times[rows], line.gaps[rows], following, begins=chunk == 0)
-        which = line.places[after]
-        if rows.stop == len(line):
-            which = np.append(which, 0)
-        A, Q = self._table
-        if chunk == 0:
-            which = which.copy()
-            which[0] = len(A) - 1
-        return Stretch(which, line.gaps[rows], A, Q, self.form.observation(line.times[rows]))
+            return self._between(line.times[rows], gaps, begins=rows.start == 0)
+        which = line.places[rows.start : rows.stop + 1]
+        if rows.start == 0:
+            which = np.append(len(line.distinct), which[1:])  # type: ignore[arg-type]
+        return Stretch(self.form, line.times[rows], gaps, which, *self._table, begins=rows.start == 0)
 
-    def stretch_with(self, chunk: int, times: Array) -> tuple[Stretch, NDArray[np.bool_], Index]:
-        """A chunk with new times, sorted, among its own; which rows are new, and the order of both together.
+    def stretch_with(self, rows: slice, times: Array) -> tuple[Stretch, NDArray[np.bool_], Index]:
+        """Rows with new times among them; which are new, and the order of both together.
 
-        The new times are those from the chunk's first row to the first of the next.
+        The new times are those from the first row to the one after the last.
         """
-        rows, line = self.rows(chunk), self.timeline
+        line = self.timeline
         both = np.concatenate([line.times[rows], times])
         order = np.argsort(both, kind="stable")
         both = both[order]
-        previous = line.times[rows.start - 1] if chunk else both[0]
+        previous = line.times[rows.start - 1] if rows.start else both[0]
         following = line.times[rows.stop] if rows.stop < len(line) else both[-1]
-        made = self._between(both, np.diff(both, prepend=previous), following, begins=chunk == 0)
-        return made, order >= rows.stop - rows.start, order
+        gaps = np.diff(both, prepend=previous, append=following)
+        return self._between(both, gaps, begins=rows.start == 0), order >= rows.stop - rows.start, order
 
-    def _between(self, times: Array, gaps: Array, following: float, *, begins: bool) -> Stretch:
-        A, Q = self.form.transitions(np.append(gaps, following - times[-1]))
-        if begins:
-            A[0], Q[0] = 0.0, self.form.covariance()
-        return Stretch(np.arange(len(A)), gaps, A, Q, self.form.observation(times))
+    def _between(self, times: Array, gaps: Array, *, begins: bool) -> Stretch:
+        if self.fused:
+            A = Q = np.empty((0, self.size**2))
+        else:
+            A, Q = self.form.transitions(gaps)
+            if begins:
+                A[0], Q[0] = 0.0, self.form.covariance()
+        return Stretch(self.form, times, gaps, np.arange(len(gaps)), A, Q, begins)
 
-    def _leading(self, part: Stretch) -> tuple[object, ...]:
-        """The first arguments of the compiled loops."""
-        if self._small:
-            return (0.0,) * self.size, (0.0,) * self.size**2
-        return self.general(part)
+    def tabulated(self, rows: slice) -> Stretch:
+        """The transitions of some rows, for loops that don't compute them."""
+        part = self.stretch(rows)
+        if not self.fused:
+            return part
+        A, Q = self.form.transitions(part.gaps)
+        return Stretch(self.form, part.times, part.gaps, part.which, A, Q, part.begins)
 
     def general(self, part: Stretch) -> tuple[Array, Array, Array]:
         """The first arguments of the loops for any number of blocks."""
         return self.starts, part.g, np.empty((self.size + 3, self.size))
 
-    def filter_rows(self, part: Stretch, data: Data, m: Array, S: Array, *, keep: bool) -> Kept:
-        """Filter a stretch of rows; m and S are moved to its end."""
+    def filter_rows(self, part: Stretch, data: Data, m: Array, S: Array, before: Before | None = None) -> Kept:
+        """Filter a stretch of rows; m and S are moved to its end.
+
+        The states before every few rows are stored in `before`, or all of them are kept.
+        """
         n, size, count = len(part), self.size, data.Z.shape[1]
-        kept_n = n if keep else 0
-        out = Kept(
-            np.empty((n, count)), np.empty(n), np.empty((kept_n, size * size)), np.empty((kept_n, size, count))
-        )
-        loop = markov_small_jit.small_forward if self._small else markov_jit.forward
-        loop(*self._leading(part), part.which, part.A, part.Q, data.a, data.b, data.Z, m, S, *out.arrays())
-        return out
+        kept_n = n if before is None else 0
+        A, Q = part.A, part.Q
+        if self.fused and before is None:
+            A, Q = np.empty((n + 1, size * size)), np.empty((n + 1, size * size))
+        if before is None:
+            before = Before.empty(0, size, count)
+        E, q = np.empty((n, count)), np.empty(n)
+        kept_S, kept_m = np.empty((kept_n, size * size)), np.empty((kept_n, size, count))
+        common = (part.which, A, Q, data.a, data.b, data.Z, m, S, E, q, kept_S, kept_m)
+        if self.small:
+            term = self.form.terms[0]
+            rate = term.components[0].rate if self.fused else 0.0
+            logdet = markov_small_jit.small_forward(
+                *self._zeros, rate, term.variance, part.begins, self.step, before.m, before.S, part.gaps, *common
+            )
+        else:
+            for stored, state in zip((before.m, before.S), (m, S), strict=True):
+                stored[:1] = state
+            logdet = markov_jit.forward(*self.general(part), *common)
+        return Kept(A, Q, E, q, kept_S, kept_m, logdet)
 
     def smooth_rows(
-        self, part: Stretch, data: Data, kept: Kept, rho: Array, N: Array, signs: Array, count: float, slopes: Slopes,
+        self, part: Stretch, data: Data, kept: Kept, rho: Array, N: Array, weights: Weights, slopes: Slopes,
         *, keep: bool = False,
     ) -> Marginals:  # fmt: skip
         """Smooth a stretch of rows that was filtered; rho and N are moved to its start, and slopes added to."""
         out = Marginals.empty(*kept.E.shape, self.size if keep else 0)
-        loop = markov_small_jit.small_backward if self._small else markov_jit.backward
-        loop(
-            *self._leading(part), part.which, part.gaps, part.A, part.Q, data.a, data.b, *kept.arrays(), rho, N, signs,
-            count, *out.arrays(), *slopes.arrays(),
+        common = (
+            part.which, part.gaps, kept.A, kept.Q, data.a, data.b, kept.E, kept.q, kept.S, kept.m, rho, N,
+            weights.signs, weights.count, *out.arrays(), *slopes.arrays(),
         )  # fmt: skip
+        if self.small:
+            markov_small_jit.small_backward(*self._zeros, *common)
+        else:
+            markov_jit.backward(*self.general(part), *common)
         return out
+
+    @property
+    def _zeros(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Tuples of zeros of the size of a state and of its covariance, which tell compiled code the size."""
+        return (0.0,) * self.size, (0.0,) * self.size**2
 
     def multiply(self, v: Array) -> Array:
         """K v, for columns v."""
@@ -167,7 +205,8 @@ class Chain:
         ]:
             z = np.zeros((self.size, v.shape[1]))
             for chunk in chunks:
-                rows, part = self.rows(chunk), self.stretch(chunk)
+                rows = self.rows(chunk)
+                part = self.tabulated(rows)
                 loop(*self.general(part), part.which, part.A, P, v[rows], z, out[rows])
         return out
 
@@ -197,16 +236,36 @@ class Data:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """What the filter gives for each row: E, q, and predicted covariances and means where they are kept."""
+class Before:
+    """The mean and covariance of the state before each chunk."""
 
+    m: Array
+    S: Array
+
+    @classmethod
+    def empty(cls, n: int, size: int, columns: int) -> Before:
+        return cls(np.empty((n, size, columns)), np.empty((n, size, size)))
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What the filter gives: e for each row, or e√q where states aren't kept, q, predicted states, and Σ ln q."""
+
+    A: Array
+    Q: Array
     E: Array
     q: Array
     S: Array
     m: Array
+    logdet: float
 
-    def arrays(self) -> tuple[Array, ...]:
-        return self.E, self.q, self.S, self.m
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Derivatives are those of Σⱼ signsⱼ·(−½zⱼᵀC⁻¹zⱼ) − ½ count ln|C|; a count of zero leaves them out."""
+
+    signs: Array
+    count: float
 
 
 @dataclass(frozen=True, eq=False)

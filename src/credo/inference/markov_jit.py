@@ -11,19 +11,21 @@ a row without data has z = a = 0, b = 1. With the predicted mean m and covarianc
     q = b + a hᵀk,    e = (z − a hᵀm)/q,    m ← m + ke,    S ← S − kkᵀ a/q
 """
 
+import math
+
 from credo._jit import njit
 
 _FAST = {"contract", "nsz", "arcp"}
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def forward(starts, g, work, which, A, Q, a, b, Z, m, S, E, q, kept_S, kept_m):
-    """The filter: E and q for each row; predicted means and covariances are kept if `kept_S` has rows.
+    """The filter: q for each row, and E = e√q or, where predicted means and covariances are kept, e. Returns Σ ln q.
 
     m (d, columns) and S (d, d) are those of the row before, and are replaced by those of the last row.
     """
     d, n_blocks, n_columns, keeps = len(S), len(starts) - 1, Z.shape[1], len(kept_S) > 0
-    k = work[d]
+    k, logdet = work[d], 0.0
     for i in range(len(q)):
         u = which[i]
         _congruence(starts, A[u], S, work, False)
@@ -49,13 +51,14 @@ def forward(starts, g, work, which, A, Q, a, b, Z, m, S, E, q, kept_S, kept_m):
                 for j in range(n_columns):
                     kept_m[i, p, j] = m[p, j]
         pivot = b[i] + a[i] * prior
-        scale = 1.0 / pivot
+        scale, size = 1.0 / pivot, 1.0 if keeps else math.sqrt(pivot)
+        logdet += math.log(pivot)
         for j in range(n_columns):
             known = 0.0
             for block in range(n_blocks):
                 known += g[i, block] * m[starts[block], j]
             e = (Z[i, j] - a[i] * known) * scale
-            E[i, j] = e
+            E[i, j] = e * size
             for p in range(d):
                 m[p, j] += k[p] * e
         weight = a[i] * scale
@@ -64,9 +67,10 @@ def forward(starts, g, work, which, A, Q, a, b, Z, m, S, E, q, kept_S, kept_m):
                 S[p, r] -= weight * k[p] * k[r]
                 S[r, p] = S[p, r]
         q[i] = pivot
+    return logdet
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def backward(
     starts, g, work, which, gaps, A, Q, a, b, E, q, kept_S, kept_m, rho, N, signs, count,
     alpha, inverse, mean, variance, halves, by_generator, by_diffusion, by_scale,
@@ -130,7 +134,7 @@ def backward(
             )  # fmt: skip
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def _derivatives(
     starts, u, gap, Q, S, m, rho, N, signs, count, psi, by_generator, by_diffusion, by_scale
 ):  # fmt: skip
@@ -156,7 +160,7 @@ def _derivatives(
                 place += 1
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def _congruence(starts, A, S, work, transposed):
     """ASAᵀ, or AᵀSA, in place of a symmetric S, for blocks A on the diagonal."""
     n_blocks, at = len(starts) - 1, 0
@@ -185,7 +189,7 @@ def _congruence(starts, A, S, work, transposed):
         at += size * size
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def _transform(starts, A, m, work, transposed):
     """Am, or Aᵀm, in place of the columns of m."""
     at = 0
@@ -203,7 +207,7 @@ def _transform(starts, A, m, work, transposed):
         at += size * size
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def multiply_forward(starts, g, work, which, A, P, v, z, out):
     """out += hᵀz with z ← Az + Ph v: the part s ≤ t of Σ k(t, s) v, for each row t; z is the state of the row before."""
     for i in range(len(out)):
@@ -218,7 +222,7 @@ def multiply_forward(starts, g, work, which, A, P, v, z, out):
             at += size * size
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def multiply_backward(starts, g, work, which, A, P, v, z, out):
     """out += (Ph)ᵀAᵀz with z ← Aᵀz + hv: the part s > t; z is the state of the row after, as in `backward`."""
     for i in range(len(out) - 1, -1, -1):
@@ -233,7 +237,7 @@ def multiply_backward(starts, g, work, which, A, P, v, z, out):
             at += size * size
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def color_forward(starts, g, work, which, A, k, q, white, m, out):
     """Lz for C = LLᵀ, with k and q from the filter: out = hᵀm + √q z, and m ← m + kz/√q."""
     for i in range(len(out)):
@@ -248,7 +252,7 @@ def color_forward(starts, g, work, which, A, k, q, white, m, out):
                 m[p, j] += k[i, p] * white[i, j] / root
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def joint_transitions(starts, g, work, which, A, a, q, kept_S, new, phi, out, size):
     """Products of A(I − khᵀa/q) from each new row to the next: out[size], out[size + 1], …; returns the next size.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from credo.deadlines import check
 from credo.inference import markov_jit
-from credo.inference.markov import Chain, Data, Kept, Marginals, Slopes, Stretch
+from credo.inference.markov import Before, Chain, Data, Kept, Marginals, Slopes, Stretch, Weights
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -18,31 +18,24 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Filtered:
-    """The filter's result, with the states (m, S) before each chunk."""
+    """The filter's result: whitened columns L⁻¹Z for C = LLᵀ, q and ln|C|, and the states before each chunk."""
 
     chain: Chain
     data: Data
-    E: Array
+    white: Array
     q: Array
-    m: Array
-    S: Array
-
-    @property
-    def logdet(self) -> float:
-        """Σ ln q."""
-        return float(np.log(self.q).sum())
+    logdet: float
+    before: Before
 
     def refiltered(self, chunk: int, transform: Array) -> tuple[Stretch, Data, Kept]:
         """A chunk with its states kept, for the columns Z·transform."""
-        part, data = self.chain.stretch(chunk), self.data.part(self.chain.rows(chunk)).transformed(transform)
-        kept = self.chain.filter_rows(part, data, self.m[chunk] @ transform, self.S[chunk].copy(), keep=True)
+        rows = self.chain.rows(chunk)
+        part, data = self.chain.stretch(rows), self.data.part(rows).transformed(transform)
+        kept = self.chain.filter_rows(part, data, self.before.m[chunk] @ transform, self.before.S[chunk].copy())
         return part, data, kept
 
-    def smooth(self, transform: Array, signs: Array, count: float) -> Smoothed:
-        """The smoother for the columns Z·transform.
-
-        The derivatives are those of Σⱼ signsⱼ·(−½zⱼᵀC⁻¹zⱼ) − ½ count ln|C|.
-        """
+    def smooth(self, transform: Array, weights: Weights) -> Smoothed:
+        """The smoother for the columns Z·transform."""
         chain, n, columns = self.chain, len(self.q), transform.shape[1]
         out = Marginals.empty(n, columns)
         rho, N = np.zeros((chain.size, columns)), np.zeros((chain.size, chain.size))
@@ -50,7 +43,7 @@ class Filtered:
         after = np.empty((chain.n_chunks, *rho.shape)), np.empty((chain.n_chunks, *N.shape))
         for chunk in range(chain.n_chunks - 1, -1, -1):
             after[0][chunk], after[1][chunk] = rho, N
-            found = chain.smooth_rows(*self.refiltered(chunk, transform), rho, N, signs, count, slopes)
+            found = chain.smooth_rows(*self.refiltered(chunk, transform), rho, N, weights, slopes)
             for whole, own in zip(out.arrays()[:-1], found.arrays()[:-1], strict=True):
                 whole[chain.rows(chunk)] = own
         check()
@@ -58,17 +51,16 @@ class Filtered:
 
     def gains(self) -> Array:
         """k = Sh for each row."""
-        chain, parts = self.chain, []
-        for chunk in range(chain.n_chunks):
-            part, _, kept = self.refiltered(chunk, np.empty((self.data.Z.shape[1], 0)))
-            parts.append(_gains(chain, part, kept))
-        return np.concatenate(parts)
+        none = np.empty((self.data.Z.shape[1], 0))
+        parts = [self.refiltered(chunk, none) for chunk in range(self.chain.n_chunks)]
+        return np.concatenate([_gains(self.chain, part, kept) for part, _, kept in parts])
 
     def color(self, white: Array, gains: Array) -> Array:
-        """Lz for columns z and C = LLᵀ."""
+        """Lz for columns z."""
         chain, out, m = self.chain, np.empty_like(white), np.zeros((self.chain.size, white.shape[1]))
         for chunk in range(chain.n_chunks):
-            rows, part = chain.rows(chunk), chain.stretch(chunk)
+            rows = chain.rows(chunk)
+            part = chain.tabulated(rows)
             markov_jit.color_forward(
                 *chain.general(part), part.which, part.A, gains[rows], self.q[rows], white[rows], m, out[rows]
             )
@@ -107,7 +99,7 @@ class Smoothed:
         for visit in self._visits(both, everywhere=True):
             part, kept, new = visit.part, visit.kept, visit.new
             end = markov_jit.joint_transitions(
-                *chain.general(part), part.which, part.A, visit.data.a, kept.q, kept.S, new, phi, phis, size
+                *chain.general(part), part.which, kept.A, visit.data.a, kept.q, kept.S, new, phi, phis, size
             )
             order[size:end] = visit.places
             gains[size:end] = _gains(chain, part, kept)[new]
@@ -121,15 +113,16 @@ class Smoothed:
         filtered, chain = self.filtered, self.filtered.chain
         order = np.argsort(times, kind="stable")
         chunks = np.maximum(np.searchsorted(chain.timeline.times, times[order], side="right") - 1, 0) // chain.step
-        signs, none = np.empty(0), Slopes.zero(chain.form)
+        weights, none = Weights(np.empty(0), 0.0), Slopes.zero(chain.form)
         for chunk in range(chunks[0], chunks[-1] + 1) if everywhere else np.unique(chunks).tolist():
             places = order[np.searchsorted(chunks, chunk) : np.searchsorted(chunks, chunk, side="right")]
-            part, new, among = chain.stretch_with(chunk, times[places])
-            data = filtered.data.part(chain.rows(chunk)).transformed(self.transform).with_new(among)
-            m, S = filtered.m[chunk] @ self.transform, filtered.S[chunk].copy()
-            kept = chain.filter_rows(part, data, m, S, keep=True)
+            rows = chain.rows(chunk)
+            part, new, among = chain.stretch_with(rows, times[places])
+            data = filtered.data.part(rows).transformed(self.transform).with_new(among)
+            m, S = filtered.before.m[chunk] @ self.transform, filtered.before.S[chunk].copy()
+            kept = chain.filter_rows(part, data, m, S)
             rho, N = self.rho[chunk].copy(), self.N[chunk].copy()
-            found = chain.smooth_rows(part, data, kept, rho, N, signs, 0.0, none, keep=everywhere)
+            found = chain.smooth_rows(part, data, kept, rho, N, weights, none, keep=everywhere)
             yield _Visit(part, data, kept, found, new, places)
 
 
@@ -146,18 +139,21 @@ class _Visit:
 
 
 def filtered(chain: Chain, data: Data) -> Filtered:
-    """The filter over all rows."""
-    count = data.Z.shape[1]
+    """The filter over all rows: at once where compiled code does it all, else chunk by chunk."""
+    n, count = data.Z.shape
     m, S = np.zeros((chain.size, count)), np.zeros((chain.size, chain.size))
-    E, q = np.empty(data.Z.shape), np.empty(len(data.a))
-    before = np.empty((chain.n_chunks, *m.shape)), np.empty((chain.n_chunks, *S.shape))
+    before = Before.empty(chain.n_chunks, chain.size, count)
+    if chain.small:
+        kept = chain.filter_rows(chain.stretch(slice(0, n)), data, m, S, before)
+        return Filtered(chain, data, kept.E, kept.q, kept.logdet, before)
+    white, q, logdet = np.empty((n, count)), np.empty(n), 0.0
     for chunk in range(chain.n_chunks):
-        before[0][chunk], before[1][chunk] = m, S
-        rows = chain.rows(chunk)
-        kept = chain.filter_rows(chain.stretch(chunk), data.part(rows), m, S, keep=False)
-        E[rows], q[rows] = kept.E, kept.q
-    check()
-    return Filtered(chain, data, E, q, *before)
+        rows, own = chain.rows(chunk), slice(chunk, chunk + 1)
+        part = Before(before.m[own], before.S[own])
+        kept = chain.filter_rows(chain.stretch(rows), data.part(rows), m, S, part)
+        white[rows], q[rows], logdet = kept.E, kept.q, logdet + kept.logdet
+        check()
+    return Filtered(chain, data, white, q, logdet, before)
 
 
 def _gains(chain: Chain, part: Stretch, kept: Kept) -> Array:

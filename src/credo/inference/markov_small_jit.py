@@ -4,45 +4,75 @@ Tuples have a length that the compiler knows: it unrolls the loops over the stat
 allocated in a step but the row's own numbers. h is the first unit vector, so that Σh is the first column of Σ.
 """
 
+import math
+
+import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
 
 from credo._jit import njit
+from credo.kernels.markov_jit import matern_step
 
 _FAST = {"contract", "nsz", "arcp"}
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def small_forward(vector, matrix, which, A, Q, a, b, Z, m, S, E, q, kept_S, kept_m):
-    """`forward` for one block; `vector` and `matrix` are tuples of d and d² zeros."""
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
+def small_forward(
+    vector, matrix, rate, variance, begins, step, before_m, before_S,
+    gaps, which, A, Q, a, b, Z, m, S, E, q, kept_S, kept_m,
+):  # fmt: skip
+    """`forward` for one block; `vector` and `matrix` are tuples of d and d² zeros.
+
+    With a rate above zero, the block is a Matérn process of order d, whose transitions are computed on the way from
+    `gaps`, which has one more entry than there are rows: the processor does that while it waits for the recursion.
+    They are written to A and Q where states are kept. The states before every `step` rows go to `before_m` and
+    `before_S`.
+    """
     d, n_columns, keeps = len(vector), Z.shape[1], len(kept_S) > 0
-    cov, left, moved = matrix, matrix, vector
+    cov, left, moved, move, noise = matrix, matrix, vector, matrix, matrix
+    logdet, product, following, chunk = 0.0, 1.0, 0, -1
     for p in range(d * d):
         cov = tuple_setitem(cov, p, S[p // d, p % d])
     for i in range(len(q)):
-        u = which[i]
+        if i == following and len(before_S):
+            following, chunk = following + step, chunk + 1
+            for p in range(d):
+                for j in range(n_columns):
+                    before_m[chunk, p, j] = m[p, j]
+                for r in range(d):
+                    before_S[chunk, p, r] = cov[p * d + r]
+        if rate > 0.0:
+            move, noise = matern_step(matrix, np.inf if begins and i == 0 else rate * gaps[i], variance)
+            if keeps:
+                for p in range(d * d):
+                    A[i, p], Q[i, p] = move[p], noise[p]
+        else:
+            u = which[i]
+            for p in range(d * d):
+                move, noise = tuple_setitem(move, p, A[u, p]), tuple_setitem(noise, p, Q[u, p])
         for p in range(d):
             for r in range(d):
                 x = 0.0
                 for l in range(d):
-                    x += A[u, p * d + l] * cov[l * d + r]
+                    x += move[p * d + l] * cov[l * d + r]
                 left = tuple_setitem(left, p * d + r, x)
         for p in range(d):
             for r in range(p, d):
-                x = Q[u, p * d + r]
+                x = noise[p * d + r]
                 for l in range(d):
-                    x += left[p * d + l] * A[u, r * d + l]
+                    x += left[p * d + l] * move[r * d + l]
                 cov = tuple_setitem(cov, p * d + r, x)
                 cov = tuple_setitem(cov, r * d + p, x)
         pivot = b[i] + a[i] * cov[0]
         scale = 1.0 / pivot
+        size = 1.0 if keeps else math.sqrt(pivot)
         for j in range(n_columns):
             for p in range(d):
                 x = 0.0
                 for l in range(d):
-                    x += A[u, p * d + l] * m[l, j]
+                    x += move[p * d + l] * m[l, j]
                 moved = tuple_setitem(moved, p, x)
             e = (Z[i, j] - a[i] * moved[0]) * scale
-            E[i, j] = e
+            E[i, j] = e * size
             for p in range(d):
                 if keeps:
                     kept_m[i, p, j] = moved[p]
@@ -62,11 +92,20 @@ def small_forward(vector, matrix, which, A, Q, a, b, Z, m, S, E, q, kept_S, kept
             cov = tuple_setitem(cov, p, x)
             cov = tuple_setitem(cov, p * d, x)
         q[i] = pivot
+        product *= pivot
+        if not 1e-100 < product < 1e100:
+            logdet += math.log(product)
+            product = 1.0
     for p in range(d * d):
         S[p // d, p % d] = cov[p]
+    if keeps and rate > 0.0:
+        move, noise = matern_step(matrix, rate * gaps[len(q)], variance)
+        for p in range(d * d):
+            A[len(q), p], Q[len(q), p] = move[p], noise[p]
+    return logdet + math.log(product)
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def small_backward(
     vector, matrix, which, gaps, A, Q, a, b, E, q, kept_S, kept_m, rho, N, signs, count,
     alpha, inverse, mean, variance, halves, by_generator, by_diffusion, by_scale,

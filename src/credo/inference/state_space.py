@@ -141,7 +141,7 @@ class StateSpacePrior:
         root, _ = self._root
         columns = np.ascontiguousarray(self.representation.sorted(f).reshape(len(f), -1))
         found = filtered(self.chain, Data(columns, root.data.a, root.data.b))
-        return (found.E * np.sqrt(found.q)[:, None]).reshape(f.shape)
+        return found.white.reshape(f.shape)
 
     @cached_property
     def _root(self) -> tuple[Filtered, Array]:

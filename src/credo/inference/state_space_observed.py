@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from credo.estimator import positive_integer
 from credo.inference.dense_observed import UNDETERMINED, input_gradient
 from credo.inference.flat_mean import FlatMean
-from credo.inference.markov import Chain, Data
+from credo.inference.markov import Chain, Data, Weights
 from credo.inference.markov_passes import Filtered, Smoothed, filtered
 from credo.inference.paths import Paths, prior_paths
 from credo.inference.protocols import Basis, Gradient
@@ -38,8 +38,9 @@ def pivoted(chain: Chain, Z: Array, noise: Array) -> tuple[Filtered, float]:
     """The filter of targets with this noise, and the jitter that had to be added to it."""
     prior = float(np.mean(np.sum(_prior_variances(chain), axis=1)))
     least = 0.0 if len(chain.form.terms) == 1 else _ROUNDING * prior
+    ones = np.ones(len(noise))
     for share in _JITTERS:
-        found = filtered(chain, Data(Z, np.ones(len(noise)), noise + share * prior))
+        found = filtered(chain, Data(Z, ones, noise + share * prior if share else noise))
         if found.q.min() > least:
             return found, share * prior
     raise NotPositiveDefiniteError(
@@ -157,8 +158,8 @@ class StateSpacePosterior:
 
     @cached_property
     def _mean(self) -> FlatMean:
-        white = self._filtered.E * np.sqrt(self._filtered.q)[:, None]
-        return FlatMean.of(white[:, : self.Y.shape[1]], white[:, self.Y.shape[1] :])
+        white, n_targets = self._filtered.white, self.Y.shape[1]
+        return FlatMean.of(white[:, :n_targets], white[:, n_targets:])
 
     @property
     def _signs(self) -> Array:
@@ -174,7 +175,7 @@ class StateSpacePosterior:
         if self._mean.factor is not None:
             transform[n_targets:, :n_targets] = -self._mean.coefficients
             transform[n_targets:, n_targets:] = self._root
-        return self._filtered.smooth(transform, self._signs, float(n_targets))
+        return self._filtered.smooth(transform, Weights(self._signs, float(n_targets)))
 
     @cached_property
     def _root(self) -> Array:
@@ -205,7 +206,7 @@ class StateSpacePosterior:
     def _solve(self, z: Array) -> Array:
         """C⁻¹z, in the order of time."""
         found = filtered(self.prior.chain, Data(z[:, None], self._filtered.data.a, self._filtered.data.b))
-        return found.smooth(np.eye(1), np.ones(1), 0.0).at_rows.alpha[:, 0]
+        return found.smooth(np.eye(1), Weights(np.ones(1), 0.0)).at_rows.alpha[:, 0]
 
     def _unsorted(self, values: Array) -> Array:
         return self.prior.representation.unsorted(values)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.inference.markov import Data
+from credo.inference.markov import Data, Weights
 from credo.inference.markov_passes import Filtered, Smoothed, filtered
 from credo.inference.protocols import Gradient
 
@@ -63,7 +63,7 @@ class StateSpaceSites:
         smoothed = self._smoothed
         if by_mean is not None:
             Z = np.column_stack([self.location + by_mean, by_mean])
-            smoothed = self._filter(Z).smooth(np.eye(2), np.array([1.0, -1.0]), 1.0)
+            smoothed = self._filter(Z).smooth(np.eye(2), Weights(np.array([1.0, -1.0]), 1.0))
         return Gradient(smoothed.slopes.by_parameters(self.prior.form)[self.prior.kernel._free()])
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
@@ -85,7 +85,7 @@ class StateSpaceSites:
 
     @cached_property
     def _smoothed(self) -> Smoothed:
-        return self._filtered.smooth(np.eye(1), np.ones(1), 1.0)
+        return self._filtered.smooth(np.eye(1), Weights(np.ones(1), 1.0))
 
     def _filter(self, Z: Array) -> Filtered:
         rows = self.prior.representation
@@ -95,7 +95,7 @@ class StateSpaceSites:
     def _at_location(self, location: Array) -> Array:
         """The mean with another location of the sites."""
         return self._unsorted(
-            self._filter(location[:, None]).smooth(np.eye(1), np.ones(1), 0.0).at_rows.mean[:, 0]
+            self._filter(location[:, None]).smooth(np.eye(1), Weights(np.ones(1), 0.0)).at_rows.mean[:, 0]
         )
 
     def _unsorted(self, values: Array) -> Array:

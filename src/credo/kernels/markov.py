@@ -60,7 +60,7 @@ class Component:
         size = len(self.generator)
         A, Q = np.empty((len(gaps), size * size)), np.zeros((len(gaps), size * size))
         if self.order:
-            matern_transitions(self.order, self.rate, gaps, A, Q)
+            matern_transitions((0.0,) * size**2, self.rate, 1.0, gaps, A, Q)
         else:
             angle = self.rate * gaps
             A[:, 0] = A[:, 3] = np.cos(angle)
