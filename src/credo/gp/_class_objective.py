@@ -60,8 +60,8 @@ class ClassificationObjective(EvidenceObjective):
         return np.where(self.codes == 1, 1.0, -1.0)
 
     @property
-    def n_rows(self) -> int:
-        return len(self.codes)
+    def rows(self) -> Representation:
+        return self.representation
 
     def subset(self, rows: NDArray[np.intp]) -> ClassificationObjective:
         part = self.representation.subset(rows)

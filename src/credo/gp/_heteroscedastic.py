@@ -27,7 +27,7 @@ from credo.estimator import check_positive, check_shapes, choice
 from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
 from credo.gp._objective import EvidenceObjective
 from credo.gp._observations import Observations
-from credo.inference import REPRESENTATIONS, Gradient, LatentPrior, SitePosterior, representation
+from credo.inference import REPRESENTATIONS, Gradient, LatentPrior, Representation, SitePosterior, representation
 from credo.kernels import Kernel
 from credo.params import Parameter, ParameterTree
 
@@ -123,8 +123,8 @@ class HeteroscedasticObjective(EvidenceObjective):
         return Hyperprior.of(self.tree, own, noise_defaults(), noise_own)
 
     @property
-    def n_rows(self) -> int:
-        return len(self.observations.Y)
+    def rows(self) -> Representation:
+        return self.observations.representation
 
     def subset(self, rows: NDArray[np.intp]) -> HeteroscedasticObjective:
         return replace(self, observations=self.observations.subset(rows))

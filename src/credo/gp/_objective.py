@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
 from credo.gp._observations import Observations
+from credo.inference import Representation
 from credo.kernels import Kernel
 from credo.linalg import NotPositiveDefiniteError
 from credo.params import Parameter, ParameterTree
@@ -43,8 +44,13 @@ class EvidenceObjective(ABC):
 
     @property
     @abstractmethod
+    def rows(self) -> Representation:
+        """The training rows."""
+
+    @property
     def n_rows(self) -> int:
         """Number of training rows."""
+        return len(self.rows.X)
 
     @abstractmethod
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
@@ -108,8 +114,8 @@ class GaussianObjective(EvidenceObjective):
         return Hyperprior.of(self.tree, own, noise_defaults(int(self.learns_noise)))
 
     @property
-    def n_rows(self) -> int:
-        return len(self.observations.Y)
+    def rows(self) -> Representation:
+        return self.observations.representation
 
     def subset(self, rows: NDArray[np.intp]) -> GaussianObjective:
         return replace(self, observations=self.observations.subset(rows), extra=self.extra[rows])

@@ -42,9 +42,10 @@ def search_hyperparameters(
     max_evaluations : int
         Limit on the evaluations of the evidence on all rows.
     n_subset : int
-        Rows of the subset on which the starts are tried, where all rows are at least one and a half times as many.
+        Rows of the subset on which the starts are tried, where all rows are at least one and a half times as many;
+        a representation that is cheaper than a dense matrix has more.
     """
-    n_rows = objective.n_rows
+    n_rows, n_subset = objective.n_rows, n_subset * objective.rows.pilot_scale
     first = objective.hyperprior.center if from_data else objective.tree.flatten()
     starts = [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
     if from_data and given:
@@ -58,7 +59,7 @@ def search_hyperparameters(
             max_evaluations=max_evaluations,
             small=True,
         )
-    order, sizes = rng.permutation(n_rows), [n_subset]
+    order, sizes = objective.rows.search_order(rng), [n_subset]
     while 2 * _GROWTH * sizes[-1] <= n_rows:
         sizes.append(_GROWTH * sizes[-1])
     return search(

@@ -14,8 +14,8 @@ from credo.distributions import Distribution, Normal, StudentT
 Array = NDArray[np.float64]
 
 _DEGREES = (2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 25.0, 50.0)
-# Iterations for the scale; each reduces the error at least by a constant factor.
-_ITERATIONS = 60
+# Iterations for the scale, each of which reduces the error at least by a constant factor, and when they end.
+_ITERATIONS, _CONVERGED = 60, 1e-12
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ def fitted_tails(residuals: Array) -> Tails:
         variance = float(squares.mean())
         for _ in range(_ITERATIONS):
             # EM for the scale of a Student-t (Liu & Rubin 1995).
-            variance = float(np.mean((df + 1) * squares / (df + squares / variance)))
+            before, variance = variance, float(np.mean((df + 1) * squares / (df + squares / variance)))
+            if abs(variance - before) <= _CONVERGED * before:
+                break
         constant = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * math.log(df * math.pi * variance)
         value = n * float(constant) - 0.5 * (df + 1) * float(np.log1p(squares / (df * variance)).sum())
         # Two parameters more than the normal.

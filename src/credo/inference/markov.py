@@ -84,7 +84,7 @@ class Chain:
         # A single block without a polynomial is held in registers, where it is small.
         self.small = len(form.terms) == 1 and not term.centers and self.size <= _SMALL
         # The filter computes the transitions of a single Matérn process itself.
-        self.fused = self.small and timeline.places is None and [part.order for part in term.components] == [self.size]
+        self.fused = self.small and [part.order for part in term.components] == [self.size]
         self.step = int(np.clip(_KEPT // self.size**2, 64, _CHUNK))
 
     @property
@@ -106,7 +106,7 @@ class Chain:
         """The transitions of some rows."""
         line = self.timeline
         gaps = line.gaps[rows.start : rows.stop + 1]
-        if line.places is None:
+        if line.places is None or self.fused:
             return self._between(line.times[rows], gaps, begins=rows.start == 0)
         which = line.places[rows.start : rows.stop + 1]
         if rows.start == 0:

@@ -29,7 +29,7 @@ def small_forward(
     """
     d, n_columns, keeps = len(vector), Z.shape[1], len(kept_S) > 0
     cov, left, moved, move, noise = matrix, matrix, vector, matrix, matrix
-    logdet, product, following, chunk = 0.0, 1.0, 0, -1
+    logdet, product, following, chunk, last = 0.0, 1.0, 0, -1, -1.0
     for p in range(d * d):
         cov = tuple_setitem(cov, p, S[p // d, p % d])
     for i in range(len(q)):
@@ -41,7 +41,9 @@ def small_forward(
                 for r in range(d):
                     before_S[chunk, p, r] = cov[p * d + r]
         if rate > 0.0:
-            move, noise = matern_step(matrix, np.inf if begins and i == 0 else rate * gaps[i], variance)
+            if gaps[i] != last:
+                move, noise = matern_step(matrix, np.inf if begins and i == 0 else rate * gaps[i], variance)
+                last = -1.0 if begins and i == 0 else gaps[i]
             if keeps:
                 for p in range(d * d):
                     A[i, p], Q[i, p] = move[p], noise[p]

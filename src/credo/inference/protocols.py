@@ -45,6 +45,12 @@ class Representation(Protocol):
     """The training rows X, and how covariances between them are stored and factored."""
 
     X: Array
+    # How many times the rows of a dense matrix a search may start on.
+    pilot_scale: int
+
+    def search_order(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """All rows in such an order that the first few, however many, are those for a search to start on."""
+        ...
 
     def subset(self, rows: NDArray[np.intp]) -> Self:
         """The same for some of the rows: searches start on few."""

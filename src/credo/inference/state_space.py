@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,8 @@ class StateSpace:
     -4.936411
     """
 
+    pilot_scale = 10
+
     def __init__(self, X: Array) -> None:
         if X.shape[1] != 1:
             raise ValueError(
@@ -63,7 +66,7 @@ class StateSpace:
         """The times in order."""
         return Timeline.of(self.sorted(self.X)[:, 0].copy())
 
-    def sorted(self, values: Array) -> Array:
+    def sorted(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of each row in the order of time."""
         return values if self.order is None else values[self.order]
 
@@ -80,6 +83,14 @@ class StateSpace:
         if self._basis[0] is not basis:
             self._basis = basis, self.sorted(basis(self.X))
         return self._basis[1]
+
+    def search_order(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """By turns a row next to those before it and one at random: short scales need neighbours, long ones a range."""
+        n = len(self.X)
+        near = self.sorted(np.arange(n))[np.argsort(np.abs(np.arange(n) - rng.integers(n)), kind="stable")]
+        both = np.stack([near, rng.permutation(n)], axis=1).ravel()
+        first = np.unique(both, return_index=True)[1]
+        return both[np.sort(first)]
 
     def subset(self, rows: NDArray[np.intp]) -> StateSpace:
         """The same for some of the rows."""
