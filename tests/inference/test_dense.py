@@ -47,10 +47,10 @@ def test_copies_predict_the_same():
 
 
 def test_a_method_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="method must be one of 'auto', 'exact'; got 'magic'"):
-        representation("magic", X)
+    with pytest.raises(ValueError, match="method must be one of 'auto', 'exact', 'state_space'; got 'magic'"):
+        representation("magic", X, RBF())
     with pytest.raises(ValueError, match="use at most 40000 rows"):
-        representation("exact", np.zeros((50_000, 1)))
+        representation("exact", np.zeros((50_000, 1)), RBF())
 
 
 def test_a_workspace_climbs_the_jitter_ladder_and_explains_itself():

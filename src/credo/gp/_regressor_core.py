@@ -205,7 +205,8 @@ class RegressorCore(Regressor, GaussianProcess):
         if self.tails == "learn" and self._learns_noise():
             self.tails_ = _learned_tails(process)
             self._held_predictor = self._make_predictor(self._predictor().processes)
-        self._report_method()
+        if not self._is_heteroscedastic():
+            self._report_method()
         self._report_jitter()
         if self.draws_ is None:
             # No number stands for the evidence of all draws.

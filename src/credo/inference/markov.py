@@ -54,7 +54,7 @@ class Timeline:
 class Stretch:
     """Rows that follow each other: their transitions, with one more that leads to the row after them.
 
-    A and Q have a row for each entry of `which`, or are computed by the filter where the chain is `fused`.
+    A and Q are empty where the filter computes them on the way.
     """
 
     form: MarkovForm
@@ -102,9 +102,19 @@ class Chain:
         A, Q = self.form.transitions(self.timeline.distinct)
         return np.vstack([A, np.zeros_like(A[:1])]), np.vstack([Q, self.form.covariance()])
 
+    @cached_property
+    def _whole(self) -> Stretch:
+        """The transitions of all rows, where they are few."""
+        line = self.timeline
+        A, Q = self.form.transitions(line.gaps)
+        A[0], Q[0] = 0.0, self.form.covariance()
+        return Stretch(self.form, line.times, line.gaps, np.arange(len(line) + 1), A, Q, begins=True)
+
     def stretch(self, rows: slice) -> Stretch:
         """The transitions of some rows."""
         line = self.timeline
+        if self.n_chunks == 1 and line.places is None:
+            return self._whole
         gaps = line.gaps[rows.start : rows.stop + 1]
         if line.places is None or self.fused:
             return self._between(line.times[rows], gaps, begins=rows.start == 0)
@@ -139,7 +149,7 @@ class Chain:
     def tabulated(self, rows: slice) -> Stretch:
         """The transitions of some rows, for loops that don't compute them."""
         part = self.stretch(rows)
-        if not self.fused:
+        if len(part.A):
             return part
         A, Q = self.form.transitions(part.gaps)
         return Stretch(self.form, part.times, part.gaps, part.which, A, Q, part.begins)
@@ -155,8 +165,8 @@ class Chain:
         """
         n, size, count = len(part), self.size, data.Z.shape[1]
         kept_n = n if before is None else 0
-        A, Q = part.A, part.Q
-        if self.fused and before is None:
+        A, Q, computes = part.A, part.Q, not len(part.A)
+        if computes and before is None:
             A, Q = np.empty((n + 1, size * size)), np.empty((n + 1, size * size))
         if before is None:
             before = Before.empty(0, size, count)
@@ -165,7 +175,7 @@ class Chain:
         common = (part.which, A, Q, data.a, data.b, data.Z, m, S, E, q, kept_S, kept_m)
         if self.small:
             term = self.form.terms[0]
-            rate = term.components[0].rate if self.fused else 0.0
+            rate = term.components[0].rate if computes else 0.0
             logdet = markov_small_jit.small_forward(
                 *self._zeros, rate, term.variance, part.begins, self.step, before.m, before.S, part.gaps, *common
             )
@@ -218,6 +228,11 @@ class Data:
     Z: Array
     a: Array
     b: Array
+
+    def __post_init__(self) -> None:
+        # Compiled loops are made for this layout alone.
+        for name in ("Z", "a", "b"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
 
     def part(self, rows: slice) -> Data:
         return Data(self.Z[rows], self.a[rows], self.b[rows])

@@ -42,16 +42,16 @@ def choose(method: str, X: Array, kernel: Kernel) -> tuple[str, str]:
     choice("method", method, ("auto", *REPRESENTATIONS))
     if method != "auto":
         return method, ""
-    if len(X) >= _MANY and X.shape[1] == 1 and _is_markov(kernel):
+    if len(X) >= _MANY and X.shape[1] == 1 and _is_markov(kernel, len(X)):
         return "state_space", (
             f'method="state_space", which is exact for this kernel and {len(X)} rows of one column in linear time'
         )
     return "exact", ""
 
 
-def _is_markov(kernel: Kernel) -> bool:
+def _is_markov(kernel: Kernel, n: int) -> bool:
+    """Whether the kernel has a state-space form, whose state is small compared to the number of rows."""
     try:
-        kernel.state_space()
+        return _MANY * kernel.state_space().size <= 20 * n
     except (NotImplementedError, ValueError):
         return False
-    return True

@@ -19,8 +19,12 @@ from credo.inference.state_space_observed import StateSpacePosterior, pivoted
 from credo.inference.state_space_sites import StateSpaceSites
 from credo.kernels import Kernel
 from credo.kernels.markov import MarkovForm
+from credo.linalg import NotPositiveDefiniteError
 
 Array = NDArray[np.float64]
+
+# Components of a state, whose covariance is kept for some rows at a time.
+_LARGEST = 400
 
 
 class StateSpace:
@@ -120,9 +124,15 @@ class StateSpacePrior:
     def form(self) -> MarkovForm:
         """The kernel as a stochastic process; a ValueError where it is none."""
         try:
-            return self.kernel.state_space()
+            form = self.kernel.state_space()
         except NotImplementedError as error:
             raise ValueError(f'method="state_space": {error}') from None
+        if form.size > _LARGEST:
+            raise NotPositiveDefiniteError(
+                f"{self.kernel!r} has a state of {form.size} components, more than {_LARGEST}; use longer length "
+                'scales of periodic kernels, fewer products, or method="exact"'
+            )
+        return form
 
     @cached_property
     def chain(self) -> Chain:

@@ -150,7 +150,7 @@ class StateSpacePosterior:
     def _factored(self) -> tuple[Filtered, float]:
         rows = self.prior.representation
         Z = np.hstack([rows.sorted(self.Y), rows.basis(self.basis)])
-        return pivoted(self.prior.chain, Z, np.ascontiguousarray(rows.sorted(self.noise)))
+        return pivoted(self.prior.chain, Z, rows.sorted(self.noise))
 
     @property
     def _filtered(self) -> Filtered:

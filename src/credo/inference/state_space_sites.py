@@ -89,8 +89,7 @@ class StateSpaceSites:
 
     def _filter(self, Z: Array) -> Filtered:
         rows = self.prior.representation
-        precision = np.ascontiguousarray(rows.sorted(self.precision))
-        return filtered(self.prior.chain, Data(rows.sorted(Z), precision, np.ones(len(Z))))
+        return filtered(self.prior.chain, Data(rows.sorted(Z), rows.sorted(self.precision), np.ones(len(Z))))
 
     def _at_location(self, location: Array) -> Array:
         """The mean with another location of the sites."""

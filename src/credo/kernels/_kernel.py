@@ -7,11 +7,11 @@ Kernels and their combinations are in one module because each needs the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from itertools import product
 from numbers import Real
-from operator import mul
+from operator import iadd, imul, mul
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from credo.kernels._contract import Covariance
 from credo.kernels._groups import Groups
 from credo.kernels._jit import ADD, MULTIPLY, SET
 from credo.kernels._parametrized import labels
-from credo.kernels._triangles import combine, triangle_total
+from credo.kernels._triangles import combine, times_others, triangle_total
 from credo.kernels.markov import MarkovForm, MarkovTerm, product_of, sum_of
 from credo.kernels.spectra import Term
 from credo.linalg import parallel_rows
@@ -161,6 +161,9 @@ class _Composed(Kernel):
     def _default_priors(self, spread: Array) -> Array:
         return np.concatenate([term._default_priors(spread) for term in self.terms])
 
+    def state_space(self) -> MarkovForm:
+        return (sum_of if self._mode == ADD else product_of)([term.state_space() for term in self.terms])
+
     def column_groups(self) -> dict[str, Groups]:
         named = zip(labels(self.terms), self.terms, strict=True)
         return {f"{label}.{path}": own for label, term in named for path, own in term.column_groups().items()}
@@ -175,10 +178,7 @@ class Sum(_Composed):
     _binding, _mode = 1, ADD
 
     def _cross(self, X: Array, Z: Array) -> Array:
-        total = self.terms[0]._cross(X, Z)
-        for term in self.terms[1:]:
-            total += term._cross(X, Z)
-        return total
+        return reduce(iadd, (term._cross(X, Z) for term in self.terms))
 
     def _scaled(self, factor: float) -> Kernel:
         return Sum(*(term._scaled(factor) for term in self.terms))
@@ -201,9 +201,6 @@ class Sum(_Composed):
     def _spectrum(self, center: Array) -> list[Term]:
         return [part for term in self.terms for part in term._spectrum(center)]
 
-    def state_space(self) -> MarkovForm:
-        return sum_of([term.state_space() for term in self.terms])
-
     def __repr__(self) -> str:
         return " + ".join(term._wrapped(2) for term in self.terms)
 
@@ -214,10 +211,7 @@ class Product(_Composed):
     _binding, _mode = 2, MULTIPLY
 
     def _cross(self, X: Array, Z: Array) -> Array:
-        product = self.terms[0]._cross(X, Z)
-        for term in self.terms[1:]:
-            product *= term._cross(X, Z)
-        return product
+        return reduce(imul, (term._cross(X, Z) for term in self.terms))
 
     def _scaled(self, factor: float) -> Kernel:
         return Product(self.terms[0]._scaled(factor), *self.terms[1:])
@@ -229,11 +223,11 @@ class Product(_Composed):
         return np.concatenate([term._pullback(X, self._others(i, X, W)) for i, term in enumerate(self.terms)])
 
     def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
-        weights = _times_others(W, [term._cross(X, Z) for term in self.terms])
+        weights = times_others(W, [term._cross(X, Z) for term in self.terms])
         return np.concatenate([term._pullback_cross(X, Z, own) for term, own in zip(self.terms, weights, strict=True)])
 
     def _pullback_diagonal(self, X: Array, w: Array) -> Array:
-        weights = _times_others(w, [term._diagonal(X) for term in self.terms])
+        weights = times_others(w, [term._diagonal(X) for term in self.terms])
         return np.concatenate([term._pullback_diagonal(X, own) for term, own in zip(self.terms, weights, strict=True)])
 
     def _pullback_inputs(self, X: Array, W: Array) -> Array:
@@ -248,9 +242,6 @@ class Product(_Composed):
         spectra = [term._spectrum(center) for term in self.terms]
         return [reduce(mul, parts) for parts in product(*spectra)]
 
-    def state_space(self) -> MarkovForm:
-        return product_of([term.state_space() for term in self.terms])
-
     def _others(self, i: int, X: Array, W: Array) -> Array:
         """W times the triangles of every factor but one."""
         weights = W.copy()
@@ -260,11 +251,6 @@ class Product(_Composed):
 
     def __repr__(self) -> str:
         return " * ".join(term._wrapped(2) for term in self.terms)
-
-
-def _times_others(W: Array, factors: list[Array]) -> Iterator[Array]:
-    """For each factor, W times all the others."""
-    return (reduce(mul, factors[:i] + factors[i + 1 :], W) for i in range(len(factors)))
 
 
 class _Wrapper(Kernel):

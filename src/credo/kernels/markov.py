@@ -141,9 +141,9 @@ class MarkovForm:
         object.__setattr__(self, "sizes", np.array([term.size for term in self.terms], dtype=np.intp))
 
     @property
-    def prior_variance(self) -> float:
-        """The sum of the terms' variances."""
-        return sum(term.variance for term in self.terms)
+    def size(self) -> int:
+        """Number of components of the state."""
+        return int(self.sizes.sum())
 
     def transitions(self, gaps: Array) -> tuple[Array, Array]:
         """A and Q for each gap in time: the blocks of all terms, flat, one row for each gap."""
