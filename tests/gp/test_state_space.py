@@ -46,7 +46,9 @@ def test_the_regressor_equals_the_exact_one(options):
     np.testing.assert_allclose(value, exact.log_evidence(exact.theta_)[0], rtol=1e-9)
     np.testing.assert_allclose(slope, exact.log_evidence(exact.theta_)[1], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(found.predict(NEW), exact.predict(NEW), atol=1e-3)
-    np.testing.assert_allclose(found.predict(NEW, return_std=True)[1], exact.predict(NEW, return_std=True)[1], atol=1e-3)
+    np.testing.assert_allclose(
+        found.predict(NEW, return_std=True)[1], exact.predict(NEW, return_std=True)[1], atol=1e-3
+    )
 
 
 def test_noise_that_varies_has_a_process_in_state_space_form():

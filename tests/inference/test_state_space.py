@@ -94,11 +94,11 @@ def test_a_hundred_thousand_rows_have_the_evidence_of_an_autoregression():
 def test_what_has_no_state_space_form_is_named():
     X = np.zeros((4, 1))
     with pytest.raises(ValueError, match=r"RBF\(lengthscale=1\) has no state-space form.*Matern32"):
-        StateSpace(X).prior(RBF()).observe(X, 0.1).log_evidence  # noqa: B018
+        StateSpace(X).prior(RBF()).observe(X, 0.1).log_evidence
     with pytest.raises(ValueError, match="single column, such as a time, and X has 2"):
         StateSpace(np.zeros((4, 2)))
     with pytest.raises(NotPositiveDefiniteError, match="more than 100 harmonics"):
-        StateSpace(X).prior(Periodic(0.01)).observe(X, 0.1).log_evidence  # noqa: B018
+        StateSpace(X).prior(Periodic(0.01)).observe(X, 0.1).log_evidence
 
 
 def test_auto_chooses_by_size_shape_and_kernel():

@@ -1,5 +1,7 @@
 """The Kalman filter and its adjoint, with whole matrices, in plain NumPy."""
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.linalg import block_diag, expm
 from tests.reference.twins import Twin
@@ -34,7 +36,7 @@ def whole(starts, flat):
 
 def blocks(starts, matrix):
     """The diagonal blocks, flat."""
-    return np.concatenate([matrix[s:e, s:e].ravel() for s, e in zip(starts[:-1], starts[1:], strict=True)])
+    return np.concatenate([matrix[s:e, s:e].ravel() for s, e in pairwise(starts)])
 
 
 def observation(starts, row):
@@ -78,7 +80,7 @@ def backward(
             by_generator += gaps[i] * blocks(starts, 2 * psi @ S + (rho * signs) @ m.T)
             by_diffusion += gaps[i] * blocks(starts, psi)
             product = psi * whole(starts, Q[which[i]])
-            by_scale += [product[s:e, s:e].sum() for s, e in zip(starts[:-1], starts[1:], strict=True)]
+            by_scale += [product[s:e, s:e].sum() for s, e in pairwise(starts)]
 
 
 def one_block(d):

@@ -124,7 +124,11 @@ class GaussianProcess(Estimator):
 
     def _first_kernel(self) -> Kernel:
         """The kernel as given; one given by name has a length scale for each column or group of columns."""
-        return self.kernel if isinstance(self.kernel, Kernel) else self._named_kernel(self.kernel or self._default_kernel())
+        return (
+            self.kernel
+            if isinstance(self.kernel, Kernel)
+            else self._named_kernel(self.kernel or self._default_kernel())
+        )
 
     def _default_kernel(self) -> str:
         """The name of the kernel where none is given: one that the method can do."""

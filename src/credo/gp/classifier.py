@@ -306,7 +306,9 @@ class GPClassifier(Classifier, GaussianProcess):
         if isinstance(found, SoftmaxApproximation):
             self.predictor_ = SoftmaxPredictor(self.kernel_, self.X_train_, q.alpha, q.probabilities, self.weight_)
         else:
-            self.predictor_ = SitePredictor(self.kernel_, self.X_train_, q.precision, q.location, self.link, self.method)
+            self.predictor_ = SitePredictor(
+                self.kernel_, self.X_train_, q.precision, q.location, self.link, self.method
+            )
         self.log_evidence_ = found.log_evidence
         self.evidence_method_ = "laplace" if len(self.classes_) > 2 else _EVIDENCE_METHODS[self.inference]
         self.evidence_base_ = self._evidence_base()

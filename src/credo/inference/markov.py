@@ -154,7 +154,7 @@ class Chain:
         A, Q = self.form.transitions(part.gaps)
         return Stretch(self.form, part.times, part.gaps, part.which, A, Q, part.begins)
 
-    def general(self, part: Stretch) -> tuple[Array, Array, Array]:
+    def general(self, part: Stretch) -> tuple[Index, Array, Array]:
         """The first arguments of the loops for any number of blocks."""
         return self.starts, part.g, np.empty((self.size + 3, self.size))
 
@@ -190,7 +190,7 @@ class Chain:
         *, keep: bool = False,
     ) -> Marginals:  # fmt: skip
         """Smooth a stretch of rows that was filtered; rho and N are moved to its start, and slopes added to."""
-        out = Marginals.empty(*kept.E.shape, self.size if keep else 0)
+        out = Marginals.empty(len(kept.E), kept.E.shape[1], self.size if keep else 0)
         common = (
             part.which, part.gaps, kept.A, kept.Q, data.a, data.b, kept.E, kept.q, kept.S, kept.m, rho, N,
             weights.signs, weights.count, *out.arrays(), *slopes.arrays(),
@@ -321,8 +321,8 @@ class Slopes:
     def by_parameters(self, form: MarkovForm) -> Array:
         """The derivatives by all parameters of the kernel."""
         ends = np.cumsum(form.sizes**2)[:-1]
-        blocks = [
+        by_generator, by_diffusion = (
             [part.reshape(size, size) for part, size in zip(np.split(flat, ends), form.sizes, strict=True)]
             for flat in (self.by_generator, self.by_diffusion)
-        ]
-        return form.pullback(*blocks, self.by_scale)
+        )
+        return form.pullback(by_generator, by_diffusion, self.by_scale)

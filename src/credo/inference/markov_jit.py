@@ -209,7 +209,7 @@ def _transform(starts, A, m, work, transposed):
 
 @njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def multiply_forward(starts, g, work, which, A, P, v, z, out):
-    """out += hᵀz with z ← Az + Ph v: the part s ≤ t of Σ k(t, s) v, for each row t; z is the state of the row before."""
+    """out += hᵀz with z ← Az + Phv: the part s ≤ t of Σ k(t, s) v, for each row t; z is that of the row before."""
     for i in range(len(out)):
         _transform(starts, A[which[i]], z, work[0], False)
         at = 0

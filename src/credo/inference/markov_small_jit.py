@@ -15,6 +15,53 @@ from credo.kernels.markov_jit import matern_step
 _FAST = {"contract", "nsz", "arcp"}
 
 
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+def _congruence(vector, move, cov, noise):
+    """ASAᵀ + Q, for a symmetric S."""
+    d, left, out = len(vector), cov, cov
+    for p in range(d):
+        for r in range(d):
+            x = 0.0
+            for l in range(d):
+                x += move[p * d + l] * cov[l * d + r]
+            left = tuple_setitem(left, p * d + r, x)
+    for p in range(d):
+        for r in range(p, d):
+            x = noise[p * d + r]
+            for l in range(d):
+                x += left[p * d + l] * move[r * d + l]
+            out = tuple_setitem(out, p * d + r, x)
+            out = tuple_setitem(out, r * d + p, x)
+    return out
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+def _observed(vector, cov, weight, rest):
+    """S − Sh(Sh)ᵀ·a/q, from a/q and b/q; its first column is Sh·b/q, which loses no digits."""
+    d, out = len(vector), cov
+    for p in range(d):
+        for r in range(p, d):
+            x = cov[p * d + r] - weight * cov[p] * cov[r] if p > 0 else cov[r] * rest
+            out = tuple_setitem(out, p * d + r, x)
+            out = tuple_setitem(out, r * d + p, x)
+    return out
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+def _slopes(vector, flow, spread, scaled, psi, gap, S, Q):
+    """Add 2ΨS·gap, Ψ·gap and ⟨Ψ, Q⟩."""
+    d = len(vector)
+    for p in range(d):
+        for r in range(d):
+            x = 0.0
+            for l in range(d):
+                x += psi[p * d + l] * S[l * d + r]
+            flow = tuple_setitem(flow, p * d + r, flow[p * d + r] + 2.0 * gap * x)
+            spread = tuple_setitem(spread, p * d + r, spread[p * d + r] + gap * psi[p * d + r])
+            scaled += psi[p * d + r] * Q[p * d + r]
+    return flow, spread, scaled
+
+
 @njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def small_forward(
     vector, matrix, rate, variance, begins, step, before_m, before_S,
@@ -28,7 +75,7 @@ def small_forward(
     `before_S`.
     """
     d, n_columns, keeps = len(vector), Z.shape[1], len(kept_S) > 0
-    cov, left, moved, move, noise = matrix, matrix, vector, matrix, matrix
+    cov, moved, move, noise = matrix, vector, matrix, matrix
     logdet, product, following, chunk, last = 0.0, 1.0, 0, -1, -1.0
     for p in range(d * d):
         cov = tuple_setitem(cov, p, S[p // d, p % d])
@@ -51,19 +98,7 @@ def small_forward(
             u = which[i]
             for p in range(d * d):
                 move, noise = tuple_setitem(move, p, A[u, p]), tuple_setitem(noise, p, Q[u, p])
-        for p in range(d):
-            for r in range(d):
-                x = 0.0
-                for l in range(d):
-                    x += move[p * d + l] * cov[l * d + r]
-                left = tuple_setitem(left, p * d + r, x)
-        for p in range(d):
-            for r in range(p, d):
-                x = noise[p * d + r]
-                for l in range(d):
-                    x += left[p * d + l] * move[r * d + l]
-                cov = tuple_setitem(cov, p * d + r, x)
-                cov = tuple_setitem(cov, r * d + p, x)
+        cov = _congruence(vector, move, cov, noise)
         pivot = b[i] + a[i] * cov[0]
         scale = 1.0 / pivot
         size = 1.0 if keeps else math.sqrt(pivot)
@@ -82,17 +117,7 @@ def small_forward(
         if keeps:
             for p in range(d * d):
                 kept_S[i, p] = cov[p]
-        weight, rest = a[i] * scale, b[i] * scale
-        for p in range(1, d):
-            for r in range(p, d):
-                x = cov[p * d + r] - weight * cov[p] * cov[r]
-                cov = tuple_setitem(cov, p * d + r, x)
-                cov = tuple_setitem(cov, r * d + p, x)
-        # Σh − Σh·hᵀΣh·a/q, without the cancellation.
-        for p in range(d):
-            x = cov[p] * rest
-            cov = tuple_setitem(cov, p, x)
-            cov = tuple_setitem(cov, p * d, x)
+        cov = _observed(vector, cov, a[i] * scale, b[i] * scale)
         q[i] = pivot
         product *= pivot
         if not 1e-100 < product < 1e100:
@@ -114,26 +139,15 @@ def small_backward(
 ):  # fmt: skip
     """`backward` for one block."""
     d, n_columns = len(vector), E.shape[1]
-    info, left, moved, half = matrix, matrix, vector, vector
+    info, left, move, moved, half = matrix, matrix, matrix, vector, vector
     flow, spread, scaled = matrix, matrix, 0.0
     for p in range(d * d):
         info = tuple_setitem(info, p, N[p // d, p % d])
     for i in range(len(q) - 1, -1, -1):
-        u = which[i + 1]
-        for p in range(d):
-            for r in range(d):
-                x = 0.0
-                for l in range(d):
-                    x += A[u, l * d + p] * info[l * d + r]
-                left = tuple_setitem(left, p * d + r, x)
-        for p in range(d):
-            for r in range(p, d):
-                x = 0.0
-                for l in range(d):
-                    x += left[p * d + l] * A[u, l * d + r]
-                info = tuple_setitem(info, p * d + r, x)
-                info = tuple_setitem(info, r * d + p, x)
-        norm = 0.0
+        u, norm = which[i + 1], 0.0
+        for p in range(d * d):
+            move = tuple_setitem(move, p, A[u, p % d * d + p // d])
+        info = _congruence(vector, move, info, matrix)
         for p in range(d):
             x = 0.0
             for l in range(d):
@@ -160,7 +174,7 @@ def small_backward(
             for p in range(d):
                 x = 0.0
                 for l in range(d):
-                    x += A[u, l * d + p] * rho[l, j]
+                    x += move[p * d + l] * rho[l, j]
                 moved = tuple_setitem(moved, p, x)
                 known += x * kept_S[i, p]
             x = E[i, j] - weight * known
@@ -175,14 +189,7 @@ def small_backward(
                         left = tuple_setitem(left, p * d + r, left[p * d + r] + 0.5 * x * moved[r])
                         flow = tuple_setitem(flow, p * d + r, flow[p * d + r] + gap * x * kept_m[i, r, j])
         if count:
-            for p in range(d):
-                for r in range(d):
-                    x = 0.0
-                    for l in range(d):
-                        x += left[p * d + l] * kept_S[i, l * d + r]
-                    flow = tuple_setitem(flow, p * d + r, flow[p * d + r] + 2.0 * gap * x)
-                    spread = tuple_setitem(spread, p * d + r, spread[p * d + r] + gap * left[p * d + r])
-                    scaled += left[p * d + r] * Q[w, p * d + r]
+            flow, spread, scaled = _slopes(vector, flow, spread, scaled, left, gap, kept_S[i], Q[w])
     for p in range(d * d):
         N[p // d, p % d] = info[p]
         by_generator[p] += flow[p]

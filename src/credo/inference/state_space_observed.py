@@ -7,7 +7,6 @@ and C⁻¹ as far as leave-one-out needs it.
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 

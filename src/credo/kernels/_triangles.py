@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from collections.abc import Iterator
 from functools import reduce
 from operator import mul
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,10 @@ class MarkovTerm:
     @cached_property
     def covariance(self) -> Array:
         """P, with the variance."""
-        return self.variance * reduce(np.kron, (part.covariance for part in self.components), np.eye(1))
+        P: NDArray[Any] = np.eye(1)
+        for part in self.components:
+            P = np.kron(P, part.covariance)
+        return self.variance * P
 
     @property
     def size(self) -> int:
@@ -94,7 +98,8 @@ class MarkovTerm:
 
     def transitions(self, gaps: Array) -> tuple[Array, Array]:
         """A and Q for each gap, (n, size, size)."""
-        A, Q, P = np.ones((len(gaps), 1, 1)), np.zeros((len(gaps), 1, 1)), np.eye(1)
+        A, Q = np.ones((len(gaps), 1, 1)), np.zeros((len(gaps), 1, 1))
+        P: NDArray[Any] = np.eye(1)
         if len(self.components) == 1:
             A, Q = self.components[0].transitions(gaps)
         else:
