@@ -1,4 +1,5 @@
-"""Gaussian processes beside what LAPACK alone needs, and beside scikit-learn, GPy and GPyTorch where installed.
+"""Gaussian processes beside what LAPACK alone needs, and beside scikit-learn, GPy, GPyTorch, celerite2 and tinygp where
+installed.
 
 ``CREDO_DATA``, a folder with yacht.csv, energy.csv and their splits, adds the lines on real tables. ``CREDO_QUICK=1``
 leaves out the full fits beside the peers, which take minutes, and ``CREDO_SIZES="1000"`` says with how many rows.
@@ -7,11 +8,13 @@ leaves out the full fits beside the peers, which take minutes, and ``CREDO_SIZES
 import os
 import warnings
 
-from benchmarks.gp import draws, evidence, fits, memory, tables
+from benchmarks.gp import draws, evidence, fits, memory, series, tables
 from benchmarks.timing import Line
 
 
 def run() -> list[Line]:
     warnings.simplefilter("ignore")
     quick = bool(os.environ.get("CREDO_QUICK"))
-    return [*evidence.run(), *memory.run(), *draws.run(), *tables.run(), *([] if quick else fits.run())]
+    return [
+        *evidence.run(), *memory.run(), *draws.run(), *series.run(), *tables.run(), *([] if quick else fits.run()),
+    ]  # fmt: skip

@@ -25,6 +25,7 @@ _CHUNK, _KEPT = 4096, 2**19
 _DISTINCT, _FIRST = 0.25, 4096
 # States of a single block up to this size are held in registers.
 _SMALL = 3
+_NO_ROWS = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,10 @@ class Timeline:
     def __len__(self) -> int:
         return len(self.times)
 
+    @cached_property
+    def ones(self) -> Array:
+        return np.ones(len(self))
+
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
@@ -60,13 +65,18 @@ class Stretch:
     form: MarkovForm
     times: Array
     gaps: Array
-    which: Index
     A: Array
     Q: Array
     begins: bool
+    places: Index | None = None
 
     def __len__(self) -> int:
         return len(self.times)
+
+    @cached_property
+    def which(self) -> Index:
+        """The row of A and Q for each row, and for the one after them."""
+        return np.arange(len(self.gaps)) if self.places is None else self.places
 
     @cached_property
     def g(self) -> Array:
@@ -108,7 +118,7 @@ class Chain:
         line = self.timeline
         A, Q = self.form.transitions(line.gaps)
         A[0], Q[0] = 0.0, self.form.covariance()
-        return Stretch(self.form, line.times, line.gaps, np.arange(len(line) + 1), A, Q, begins=True)
+        return Stretch(self.form, line.times, line.gaps, A, Q, begins=True)
 
     def stretch(self, rows: slice) -> Stretch:
         """The transitions of some rows."""
@@ -121,7 +131,7 @@ class Chain:
         which = line.places[rows.start : rows.stop + 1]
         if rows.start == 0:
             which = np.append(len(line.distinct), which[1:])  # type: ignore[arg-type]
-        return Stretch(self.form, line.times[rows], gaps, which, *self._table, begins=rows.start == 0)
+        return Stretch(self.form, line.times[rows], gaps, *self._table, begins=rows.start == 0, places=which)
 
     def stretch_with(self, rows: slice, times: Array) -> tuple[Stretch, NDArray[np.bool_], Index]:
         """Rows with new times among them; which are new, and the order of both together.
@@ -144,7 +154,7 @@ class Chain:
             A, Q = self.form.transitions(gaps)
             if begins:
                 A[0], Q[0] = 0.0, self.form.covariance()
-        return Stretch(self.form, times, gaps, np.arange(len(gaps)), A, Q, begins)
+        return Stretch(self.form, times, gaps, A, Q, begins)
 
     def tabulated(self, rows: slice) -> Stretch:
         """The transitions of some rows, for loops that don't compute them."""
@@ -152,7 +162,7 @@ class Chain:
         if len(part.A):
             return part
         A, Q = self.form.transitions(part.gaps)
-        return Stretch(self.form, part.times, part.gaps, part.which, A, Q, part.begins)
+        return Stretch(self.form, part.times, part.gaps, A, Q, part.begins)
 
     def general(self, part: Stretch) -> tuple[Index, Array, Array]:
         """The first arguments of the loops for any number of blocks."""
@@ -172,7 +182,8 @@ class Chain:
             before = Before.empty(0, size, count)
         E, q = np.empty((n, count)), np.empty(n)
         kept_S, kept_m = np.empty((kept_n, size * size)), np.empty((kept_n, size, count))
-        common = (part.which, A, Q, data.a, data.b, data.Z, m, S, E, q, kept_S, kept_m)
+        which = _NO_ROWS if computes else part.which
+        common = (which, A, Q, data.a, data.b, data.Z, m, S, E, q, kept_S, kept_m)
         if self.small:
             term = self.form.terms[0]
             rate = term.components[0].rate if computes else 0.0

@@ -37,9 +37,8 @@ def pivoted(chain: Chain, Z: Array, noise: Array) -> tuple[Filtered, float]:
     """The filter of targets with this noise, and the jitter that had to be added to it."""
     prior = float(np.mean(np.sum(_prior_variances(chain), axis=1)))
     least = 0.0 if len(chain.form.terms) == 1 else _ROUNDING * prior
-    ones = np.ones(len(noise))
     for share in _JITTERS:
-        found = filtered(chain, Data(Z, ones, noise + share * prior if share else noise))
+        found = filtered(chain, Data(Z, chain.timeline.ones, noise + share * prior if share else noise))
         if found.q.min() > least:
             return found, share * prior
     raise NotPositiveDefiniteError(
@@ -148,8 +147,8 @@ class StateSpacePosterior:
     @cached_property
     def _factored(self) -> tuple[Filtered, float]:
         rows = self.prior.representation
-        Z = np.hstack([rows.sorted(self.Y), rows.basis(self.basis)])
-        return pivoted(self.prior.chain, Z, rows.sorted(self.noise))
+        Y, H = rows.sorted(self.Y), rows.basis(self.basis)
+        return pivoted(self.prior.chain, np.hstack([Y, H]) if H.shape[1] else Y, rows.sorted(self.noise))
 
     @property
     def _filtered(self) -> Filtered:

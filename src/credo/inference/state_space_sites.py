@@ -89,7 +89,9 @@ class StateSpaceSites:
 
     def _filter(self, Z: Array) -> Filtered:
         rows = self.prior.representation
-        return filtered(self.prior.chain, Data(rows.sorted(Z), rows.sorted(self.precision), np.ones(len(Z))))
+        return filtered(
+            self.prior.chain, Data(rows.sorted(Z), rows.sorted(self.precision), self.prior.chain.timeline.ones)
+        )
 
     def _at_location(self, location: Array) -> Array:
         """The mean with another location of the sites."""
