@@ -41,8 +41,8 @@ class StateSpace:
     >>> X, Y = np.array([[0.0], [1.0], [3.0]]), np.array([[1.0], [0.0], [2.0]])
     >>> for rows in (Dense(X), StateSpace(X)):
     ...     print(round(rows.prior(Matern32()).observe(Y, noise=0.1).log_evidence, 6))
-    -4.936411
-    -4.936411
+    -5.253592
+    -5.253592
     """
 
     pilot_scale = 10
