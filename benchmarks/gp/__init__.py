@@ -1,4 +1,5 @@
-"""Gaussian processes beside what LAPACK alone needs, and beside scikit-learn, GPy, GPyTorch and GPflow if installed.
+"""Gaussian processes beside what LAPACK alone needs, and beside scikit-learn, GPy, GPyTorch, GPflow, celerite2 and
+tinygp where installed.
 
 ``CREDO_DATA``, a folder with yacht.csv, energy.csv and their splits, adds the lines on real tables. ``CREDO_QUICK=1``
 leaves out the full fits beside the peers, which take minutes, and ``CREDO_SIZES="1000"`` says with how many rows.
@@ -7,7 +8,7 @@ leaves out the full fits beside the peers, which take minutes, and ``CREDO_SIZES
 import os
 import warnings
 
-from benchmarks.gp import draws, evidence, fits, inducing, memory, tables
+from benchmarks.gp import draws, evidence, fits, inducing, memory, series, tables
 from benchmarks.timing import Line
 
 
@@ -20,5 +21,6 @@ def run() -> list[Line]:
         *draws.run(),
         *tables.run(),
         *inducing.run(),
+        *series.run(),
         *([] if quick else fits.run()),
     ]

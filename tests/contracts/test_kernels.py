@@ -144,11 +144,27 @@ def test_pullbacks_agree(kernel):
         np.testing.assert_array_equal(own.pullback_diagonal(X, W[0]), kernel.pullback_diagonal(X, W[0])[free])
 
 
-@each
-def test_a_kernel_without_a_state_space_form_says_so(kernel):
-    with pytest.raises(NotImplementedError, match="no state-space form") as caught:
-        kernel.state_space()
-    assert repr(kernel) in str(caught.value)
+SERIES = [room.Matern52(0.7) * room.Exponential([2.0]), room.Periodic(0.7, period=2.0) + room.Linear(0.4, center=1.0)]
+
+
+@pytest.mark.parametrize("kernel", [*EXAMPLES.values(), *SERIES], ids=repr)
+def test_the_state_space_form_has_the_kernel_s_covariance_or_says_that_there_is_none(kernel):
+    try:
+        form = kernel.state_space()
+    except (NotImplementedError, ValueError) as caught:
+        assert "no state-space form" in str(caught) or "X has only 1" in str(caught)
+        return
+    # The states of one column have the kernel's covariance.
+    t = np.sort(RNG.uniform(0, 4, 6))
+    K, g = np.zeros((6, 6)), form.observation(t)
+    for j in range(6):
+        A, start = form.transitions(np.abs(t - t[j]))[0], 0
+        for b, term in enumerate(form.terms):
+            end = start + term.size**2
+            moved = A[:, start:end].reshape(6, term.size, term.size) @ term.covariance
+            K[:, j] += g[:, b] * g[j, b] * moved[:, 0, 0]
+            start = end
+    np.testing.assert_allclose(K, kernel.gram(t[:, None]), rtol=1e-11, atol=1e-11)
 
 
 @each

@@ -9,7 +9,16 @@ import pytest
 from tests.reference.latent_gaussian import ObservedOracle, SitesOracle
 
 from credo.inference import REPRESENTATIONS, ep, laplace, no_basis, vi
-from credo.kernels import RBF, Linear, Matern32, Matern52
+from credo.kernels import (
+    RBF,
+    Constant,
+    Exponential,
+    Linear,
+    Matern32,
+    Matern52,
+    Periodic,
+    ZeroMeanPeriodic,
+)
 from credo.likelihoods import Bernoulli, Gaussian
 
 RNG = np.random.default_rng(1)
@@ -34,6 +43,17 @@ BASES = {"zero": no_basis, "constant": constant, "linear": linear}
 KERNELS = [Matern52(0.8, variance=1.4), Matern32(1.1) + Linear(0.3), RBF(0.4)]
 # Representations whose prior has no square root at the training rows.
 WITHOUT_ROOT = {"inducing"}
+# Representations of some kernels only, and which they are instead of those above.
+SPECIAL = {
+    "state_space": [
+        *KERNELS[:2],
+        Matern32(1.1),
+        (2.0 * Exponential(0.6)).on(0),
+        Matern32(0.9) * Exponential([1.5]) + Linear(0.3, center=0.4) * Matern52(2.0) + Constant(0.5),
+        Periodic(0.9, period=1.5) * Matern32(3.0),
+        ZeroMeanPeriodic(1.2, period=2.0) + Exponential(1.0),
+    ],
+}
 RULES = {"laplace": laplace, "ep": ep, "vi": vi}
 
 
@@ -46,8 +66,16 @@ def full_rank(name, rows):
 WITHOUT_SITES = {"vecchia"}
 
 every = pytest.mark.parametrize("name", REPRESENTATIONS)
-every_with_sites = pytest.mark.parametrize("name", [name for name in REPRESENTATIONS if name not in WITHOUT_SITES])
-every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+
+
+def pairs(names):
+    found = [(name, kernel) for name in names for kernel in SPECIAL.get(name, KERNELS)]
+    return pytest.mark.parametrize(("name", "kernel"), found, ids=[f"{name}-{kernel!r}" for name, kernel in found])
+
+
+WITH_SITES = [name for name in REPRESENTATIONS if name not in WITHOUT_SITES]
+every_with_sites = pytest.mark.parametrize("name", WITH_SITES)
+every_kernel, every_kernel_with_sites = pairs(REPRESENTATIONS), pairs(WITH_SITES)
 every_basis = pytest.mark.parametrize("basis", BASES.values(), ids=BASES)
 
 
@@ -72,7 +100,6 @@ def differences(kernel, value):
     return [(value(moved(kernel, i, 1e-5)) - value(moved(kernel, i, -1e-5))) / 2e-5 for i in range(n)]
 
 
-@every
 @every_kernel
 @every_basis
 def test_observations_by_dense_formulas(name, kernel, basis):
@@ -87,7 +114,6 @@ def test_observations_by_dense_formulas(name, kernel, basis):
     close(posterior.covariance(NEW, X[:3]), oracle.covariance(NEW, X[:3]))
 
 
-@every
 @every_kernel
 @every_basis
 def test_gradient_is_that_of_the_evidence(name, kernel, basis):
@@ -136,7 +162,6 @@ def test_an_extended_posterior_is_a_refit(name, basis):
     close(grown.gradient().by_kernel, whole.gradient().by_kernel)
 
 
-@every
 @every_kernel
 def test_a_subset_is_those_rows(name, kernel):
     rows = np.array([0, 3, 4, 9, 15])
@@ -176,8 +201,7 @@ def test_paths_have_the_posterior_s_moments(name):
     np.testing.assert_allclose(np.cov(values.T), posterior.covariance(NEW), atol=0.15)
 
 
-@every_with_sites
-@every_kernel
+@every_kernel_with_sites
 def test_sites_by_dense_formulas(name, kernel):
     """With precisions down to zero; the oracle inverts K, hence the coarser grid of rows."""
     rows = X[::3]
@@ -198,8 +222,7 @@ def test_sites_by_dense_formulas(name, kernel):
     close(posterior.covariance(NEW, NEW[:2]), cov[:, :2])
 
 
-@every_with_sites
-@every_kernel
+@every_kernel_with_sites
 def test_the_gradient_of_sites_is_a_difference(name, kernel):
     representation, by_mean = full_rank(name, X), RNG.normal(size=N)
 
@@ -213,8 +236,7 @@ def test_the_gradient_of_sites_is_a_difference(name, kernel):
     np.testing.assert_allclose(posterior.gradient(by_mean).by_kernel, plain + more, rtol=1e-5, atol=1e-5)
 
 
-@every_with_sites
-@every_kernel
+@every_kernel_with_sites
 def test_sites_of_a_gaussian_likelihood_are_observations(name, kernel):
     prior, y = full_rank(name, X).prior(kernel), Y[:, :1]
     sites, observed = prior.sites(1 / NOISE, y[:, 0] / NOISE), prior.observe(y, NOISE)

@@ -47,7 +47,7 @@ def test_copies_predict_the_same():
 
 
 def test_a_method_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="method must be one of 'auto', 'exact', 'inducing'; got 'magic'"):
+    with pytest.raises(ValueError, match="method must be one of 'auto', 'exact', 'state_space', 'inducing', 'vecchia'"):
         representation("magic", X, RBF())
     with pytest.raises(ValueError, match="use at most 40000 rows"):
         representation("exact", np.zeros((50_000, 1)), RBF())

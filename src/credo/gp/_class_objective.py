@@ -61,16 +61,12 @@ class ClassificationObjective(EvidenceObjective):
         return np.where(self.codes == 1, 1.0, -1.0)
 
     @property
-    def n_rows(self) -> int:
-        return len(self.codes)
+    def rows(self) -> Representation:
+        return self.representation
 
     def subset(self, rows: NDArray[np.intp]) -> ClassificationObjective:
         part = self.representation.subset(rows)
         return replace(self, representation=part, codes=self.codes[rows], weight=self.weight[rows])
-
-    @property
-    def rows(self) -> Representation:
-        return self.representation
 
     def adapted(self, vector: Array) -> ClassificationObjective:
         return replace(self, representation=self.representation.adapted(self.kernel_at(vector)))

@@ -5,6 +5,7 @@ They are what a model file contains of a fitted classifier: arrays from which fa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logit, logsumexp
 
 from credo.estimator import check_positive, check_shapes, choice
-from credo.inference import Dense, ObservedPosterior, SitePosterior, representation
+from credo.inference import REPRESENTATIONS, Dense, ObservedPosterior, SitePosterior, representation
 from credo.inference.softmax import SoftmaxGaussian
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli, moderated
@@ -35,9 +36,13 @@ class SitePredictor:
     location: Array
     link: str
     points: Array | None = None
+    method: str = "exact"
 
     def _check_state(self) -> None:
         check_shapes(self, X="n d", precision="n", location="n", points="m d?")
+        choice("method", self.method, tuple(REPRESENTATIONS))
+        if (self.points is None) != (self.method != "inducing"):
+            raise ValueError('inducing points belong to method="inducing", and to no other')
         check_positive(self, "precision", zero=True)
         choice("link", self.link, LINKS)
 
@@ -55,7 +60,7 @@ class SitePredictor:
 
     @cached_property
     def _posterior(self) -> SitePosterior:
-        rows = representation("exact" if self.points is None else "inducing", self.X, self.kernel, self.points)
+        rows = representation(self.method, self.X, self.kernel, self.points)
         return rows.prior(self.kernel).sites(self.precision, self.location)
 
 
@@ -69,8 +74,25 @@ class SiteMixturePredictor:
     precision: Array
     location: Array
     link: str
+    method: str = "exact"
+
+    @classmethod
+    def of(
+        cls,
+        sites: Sequence[SitePosterior],
+        kernels: tuple[Kernel, ...],
+        weights: Array,
+        *,
+        X: Array,
+        link: str,
+        method: str,
+    ) -> SiteMixturePredictor:
+        """From one posterior for each kernel."""
+        precision, location = (np.stack([getattr(q, name) for q in sites]) for name in ("precision", "location"))
+        return cls(kernels, weights, X, precision, location, link, method)
 
     def _check_state(self) -> None:
+        choice("method", self.method, tuple(REPRESENTATIONS))
         sizes = check_shapes(self, X="n d", precision="k n", location="k n", weights="k")
         check_positive(self, "precision", "weights", zero=True)
         choice("link", self.link, LINKS)
@@ -98,7 +120,10 @@ class SiteMixturePredictor:
     @cached_property
     def _parts(self) -> list[SitePredictor]:
         each = zip(self.kernels, self.precision, self.location, strict=True)
-        return [SitePredictor(kernel, self.X, precision, location, self.link) for kernel, precision, location in each]
+        return [
+            SitePredictor(kernel, self.X, precision, location, self.link, method=self.method)
+            for kernel, precision, location in each
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +165,10 @@ class DrawsPredictor:
     X: Array
     draws: Array
     link: str
+    method: str = "auto"
 
     def _check_state(self) -> None:
+        choice("method", self.method, ("auto", *REPRESENTATIONS))
         sizes = check_shapes(self, X="n d", draws="s n")
         choice("link", self.link, LINKS)
         if not 0 < len(self.kernels) <= sizes["s"]:

@@ -32,10 +32,10 @@ class Group:
 
 def groups(Y: Array) -> tuple[Group, ...]:
     """The columns of Y by where they are observed; NaN marks a missing entry."""
-    patterns, inverse = np.unique(~np.isnan(Y), axis=1, return_inverse=True)
-    members = [np.flatnonzero(inverse.ravel() == k) for k in range(patterns.shape[1])]
-    members.sort(key=lambda columns: int(columns[0]))
-    return tuple(Group(np.flatnonzero(~np.isnan(Y[:, columns[0]])), columns) for columns in members)
+    members: dict[bytes, list[int]] = {}
+    for j, column in enumerate(Y.T):
+        members.setdefault(np.isnan(column).tobytes(), []).append(j)
+    return tuple(Group(np.flatnonzero(~np.isnan(Y[:, columns[0]])), np.array(columns)) for columns in members.values())
 
 
 @dataclass(frozen=True)

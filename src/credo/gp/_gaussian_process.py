@@ -54,6 +54,8 @@ _FAMILIES: dict[str, Callable[..., Kernel]] = {
 }
 # The names of those that are tried where none is given, each with and without a linear part.
 _CHOSEN = ("rbf", "matern52")
+# Beyond so many rows of a single column, a kernel that isn't given has a state-space form.
+_SERIES = 2000
 # A shared length scale is remarked on where columns' standard deviations differ by more than this factor, as a log.
 _UNEQUAL = math.log(10.0)
 
@@ -135,14 +137,17 @@ class GaussianProcess(Estimator):
                 'hyperparameters="sample" needs hyperpriors=True: without priors there is no posterior to sample from'
             )
 
-    def _only_exact(self) -> str:
-        """What there is for the exact representation alone."""
+    def _possible_methods(self) -> tuple[tuple[str, ...], str]:
+        """The representations that can do what the arguments ask for, and what that is."""
         raise NotImplementedError
 
     def _choose_method(self) -> None:
         """How covariances of the training rows are represented."""
-        kernel = self._first_kernel()
-        self.method_, self._reason = choose(self.method, self.X_train_, kernel, only_exact=self._only_exact())
+        # Beyond so many rows of one column, a kernel that isn't given is one with a state-space form.
+        series = self.kernel is None and self.X_train_.shape[1] == 1 and len(self.X_train_) > _SERIES
+        kernel = self._named_kernel("matern52") if series else self._first_kernel()
+        allowed, purpose = self._possible_methods()
+        self.method_, self._reason = choose(self.method, self.X_train_, kernel, allowed=allowed, purpose=purpose)
         self.inducing_points_ = None
 
     def _representation_settings(self) -> tuple[str, Array | None, int | None]:
@@ -170,7 +175,7 @@ class GaussianProcess(Estimator):
             return self.kernel
         if self.kernel is None and hasattr(self, "kernel_"):
             return self._standard_kernel()
-        return self._named_kernel(self.kernel or "rbf")
+        return self._named_kernel(self.kernel or self._default_kernel())
 
     def _standard_kernel(self) -> Kernel:
         """`kernel_` as the objective has it."""
@@ -180,6 +185,7 @@ class GaussianProcess(Estimator):
         """The kernels among which the evidence chooses."""
         if self.kernel is not None or self.hyperparameters == "fixed":
             return [Candidate("", self._make_objective(self._first_kernel()))]
+        names = ("matern52",) if self.method_ == "state_space" else _CHOSEN
         rows, weight = self.X_train_, self.weight_
         spread = weighted_std(rows, weight)
         linear = Linear(center=np.average(rows, axis=0, weights=weight), scale=np.where(spread > 0, spread, 1.0))
@@ -190,8 +196,12 @@ class GaussianProcess(Estimator):
                 self._make_objective(kernel),
                 None if has_slopes else self._make_objective(kernel + linear),
             )
-            for name, kernel in [(name, self._named_kernel(name)) for name in _CHOSEN]
+            for name, kernel in [(name, self._named_kernel(name)) for name in names]
         ]
+
+    def _default_kernel(self) -> str:
+        """The name of the first kernel where none is given: one that the method can do."""
+        return "matern52" if getattr(self, "method_", self.method) == "state_space" else "rbf"
 
     def _named_kernel(self, name: str) -> Kernel:
         # Files of earlier versions know no groups.
@@ -215,9 +225,10 @@ class GaussianProcess(Estimator):
         # The representation that predictions use is the one for the fitted kernel.
         self._held_objective = objective = self._objective().adapted(self.theta_)
         self.inducing_points_ = objective.rows.points
-        if self.inducing_points_ is not None:
+        if self.method_ != "exact":
+            points = "" if self.inducing_points_ is None else f" with {len(self.inducing_points_)} inducing points"
             reason = f", because {self._reason}" if self._reason else ""
-            message = f"{self.result_.message}; {len(self.inducing_points_)} inducing points{reason}"
+            message = f'{self.result_.message}; method="{self.method_}"{points}{reason}'
             self.result_ = replace(self.result_, message=message)
         return curvature
 

@@ -137,15 +137,11 @@ class HeteroscedasticObjective(EvidenceObjective):
         return Hyperprior.of(self.tree, own, noise_defaults(), noise_own)
 
     @property
-    def n_rows(self) -> int:
-        return len(self.observations.Y)
+    def rows(self) -> Representation:
+        return self.observations.representation
 
     def subset(self, rows: NDArray[np.intp]) -> HeteroscedasticObjective:
         return replace(self, observations=self.observations.subset(rows), visited={})
-
-    @property
-    def rows(self) -> Representation:
-        return self.observations.representation
 
     def adapted(self, vector: Array) -> HeteroscedasticObjective:
         return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))

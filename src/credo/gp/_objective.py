@@ -44,8 +44,13 @@ class EvidenceObjective(ABC):
 
     @property
     @abstractmethod
+    def rows(self) -> Representation:
+        """The training rows."""
+
+    @property
     def n_rows(self) -> int:
         """Number of training rows."""
+        return len(self.rows.X)
 
     @abstractmethod
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
@@ -58,11 +63,6 @@ class EvidenceObjective(ABC):
     def starts(self, first: Array, n_restarts: int, rng: np.random.Generator) -> list[Array]:
         """Where a search starts: the first, and others around it."""
         return [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
-
-    @property
-    @abstractmethod
-    def rows(self) -> Representation:
-        """The training rows, represented."""
 
     @abstractmethod
     def adapted(self, vector: Array) -> Self:
@@ -130,15 +130,11 @@ class GaussianObjective(EvidenceObjective):
         return Hyperprior.of(self.tree, own, noise_defaults(int(self.learns_noise)))
 
     @property
-    def n_rows(self) -> int:
-        return len(self.observations.Y)
+    def rows(self) -> Representation:
+        return self.observations.representation
 
     def subset(self, rows: NDArray[np.intp]) -> GaussianObjective:
         return replace(self, observations=self.observations.subset(rows), extra=self.extra[rows])
-
-    @property
-    def rows(self) -> Representation:
-        return self.observations.representation
 
     def adapted(self, vector: Array) -> GaussianObjective:
         return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))

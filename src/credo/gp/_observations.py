@@ -52,11 +52,10 @@ class Observations:
 
     def condition(self, kernel: Kernel, noise: Array) -> Process:
         """The process given the targets; `noise` is the variance of one observation at each row."""
-        parts = []
-        for group, part in self._parts:
-            Y = np.ascontiguousarray(self.Y[np.ix_(group.rows, group.columns)])
-            shared = noise[group.rows] / self.weight[group.rows]
-            parts.append((group, part.prior(kernel).observe(Y, shared, self.basis)))
+        shared, parts = noise / self.weight, []
+        for group, part, Y in self._parts:
+            own = shared if len(group.rows) == len(shared) else shared[group.rows]
+            parts.append((group, part.prior(kernel).observe(Y, own, self.basis)))
         return Process(self, kernel, noise, tuple(parts))
 
     def evidence(self, kernel: Kernel, noise: Array, *, gradient: bool = True) -> tuple[float, Gradient | None]:
@@ -66,12 +65,13 @@ class Observations:
         return value, process.gradient() if gradient else None
 
     @cached_property
-    def _parts(self) -> tuple[tuple[Group, Representation], ...]:
-        """One representation for each pattern of missing targets."""
-        return tuple(
-            (group, self.representation if len(group.rows) == len(self.Y) else self.representation.subset(group.rows))
-            for group in groups(self.Y)
-        )
+    def _parts(self) -> tuple[tuple[Group, Representation, Array], ...]:
+        """A representation, with the targets, for each pattern of missing ones."""
+        parts = []
+        for group in groups(self.Y):
+            part = self.representation if len(group.rows) == len(self.Y) else self.representation.subset(group.rows)
+            parts.append((group, part, np.ascontiguousarray(self.Y[np.ix_(group.rows, group.columns)])))
+        return tuple(parts)
 
     def _copies(self, noise: Array) -> tuple[float, Array | float]:
         """What k observations of scatter S add to ln p beside their mean of variance σ²/k, and its derivative by σ².
@@ -114,7 +114,8 @@ class Process:
         for group, posterior in self.parts:
             found = posterior.gradient()
             by_kernel += found.by_kernel
-            by_noise[group.rows] += found.by_noise / self.observations.weight[group.rows]
+            by_noise[group.rows if len(group.rows) < len(by_noise) else slice(None)] += found.by_noise
+        by_noise /= self.observations.weight
         return Gradient(by_kernel, by_noise + self.observations._copies(self.noise)[1])
 
     def by_noise(self) -> Array:

@@ -36,6 +36,7 @@ from credo.gp._search import FEW, SUBSET
 from credo.gp._student import MIN_DF, StudentObjective
 from credo.gp._tails import Tails
 from credo.gp._training import TrainingTable, known_noise
+from credo.inference import REPRESENTATIONS
 from credo.kernels import Kernel
 from credo.learning import Draws, integrate
 from credo.learning.hyperparameters import curvature_at
@@ -156,10 +157,13 @@ class RegressorCore(Regressor, GaussianProcess):
         self.X_train_, self.y_train_, self.weight_ = table.X, table.y, table.weight
         self.center_, self.scale_, self.known_noise_ = table.center, table.scale, table.row_noise
 
-    def _only_exact(self) -> str:
-        """What there is for the exact representation alone."""
+    def _possible_methods(self) -> tuple[tuple[str, ...], str]:
         known = known_noise(self.noise)
-        return "" if known is None or np.all(known) else "a noise variance of zero"
+        if known is not None and not np.all(known):
+            return ("exact", "state_space"), "a noise variance of zero"
+        if self._has_bound():
+            return ("exact", "state_space", "inducing"), f'noise="{self.noise}"'
+        return tuple(REPRESENTATIONS), ""
 
     def _table(self) -> TrainingTable:
         return TrainingTable(
@@ -177,7 +181,7 @@ class RegressorCore(Regressor, GaussianProcess):
         if self._is_student():
             return table.student_objective(kernel, hyperpriors=self.hyperpriors)
         if self._has_bound():
-            noise_kernel = self._named_kernel("rbf")
+            noise_kernel = self._named_kernel(self._default_kernel())
             return table.heteroscedastic_objective(kernel, noise_kernel, hyperpriors=self.hyperpriors)
         fixed = self.hyperparameters == "fixed"
         return table.objective(kernel, self.noise, fixed=fixed, hyperpriors=self.hyperpriors)

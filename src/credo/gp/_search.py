@@ -69,7 +69,8 @@ def search_hyperparameters(
     max_evaluations : int
         Limit on the evaluations of the evidence on all rows.
     n_subset : int
-        Rows of the subset on which the starts are tried, where all rows are at least one and a half times as many.
+        Rows of the subset on which the starts are tried, where all rows are at least one and a half times as many;
+        a representation that is cheaper than a dense matrix has more.
     """
     objectives = [each.objective for each in candidates]
     starts = [
@@ -82,11 +83,11 @@ def search_hyperparameters(
     ]
     if from_data and given:
         starts[0].append(objectives[0].tree.flatten())
-    n_rows = objectives[0].n_rows
+    n_rows, n_subset = objectives[0].n_rows, n_subset * objectives[0].rows.pilot_scale
     # Where all starts use all rows, evaluations are cheap, so that all digits can be had.
     small = n_rows <= 1.5 * n_subset
     tolerance = objectives[0].tolerance if small else 1e-7
-    order, sizes = np.arange(n_rows) if small else rng.permutation(n_rows), [] if small else [n_subset]
+    order, sizes = (np.arange(n_rows), []) if small else (objectives[0].rows.search_order(rng), [n_subset])
     while sizes and 2 * _GROWTH * sizes[-1] <= n_rows:
         sizes.append(_GROWTH * sizes[-1])
 

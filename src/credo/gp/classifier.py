@@ -42,7 +42,7 @@ from credo.seeds import generator
 Array = NDArray[np.float64]
 
 _EVIDENCE_METHODS = {"ep": "ep", "laplace": "laplace", "vi": "elbo"}
-# New rows whose kernel to the training rows is held at a time.
+# Covariances of new with training rows that are held at a time.
 _BLOCK = 2**22
 # An evaluation takes several factorisations: starts are tried on half of the rows, within these limits, and up to so
 # many rows BLAS uses one thread.
@@ -78,21 +78,19 @@ class GPClassifier(Classifier, GaussianProcess):
     hyperpriors : bool, default True
         Weak priors, which keep variances and length scales finite where the classes are separable. False also
         makes "integrate" the same as "optimize".
-    method : {"auto", "exact", "inducing"}, default "auto"
-        How covariances are represented. "exact" keeps all of them, in O(n³) time and O(n²) memory. "inducing" keeps
-        those with a few inducing points, chosen among the rows, in time proportional to the number of rows, and the
-        rows are independent given the function at these points (FITC). "auto" is "inducing" beyond 5000 rows.
+    method : {"auto", "exact", "state_space", "inducing"}, default "auto"
+        How covariances are represented, as in `GPRegressor`. With "inducing", rows are independent given the function
+        at the inducing points (FITC). A softmax of several classes is "exact".
     n_inducing : int, optional
         Largest number of inducing points. By default 300.
     multiclass : {"auto", "softmax", "one_vs_rest"}, default "auto"
         For more than two classes: one model with a softmax likelihood under Laplace's approximation, or one model for
-        each class against the rest, with any inference. "auto" is "softmax" for ``inference="laplace"`` and
-        "one_vs_rest" otherwise, because Laplace's approximation is underconfident where classes hardly overlap.
+        each class against the rest, with any inference. "auto" is "softmax" for ``inference="laplace"`` only.
     class_weight : "balanced", mapping from label to factor, or None, default None
     n_restarts : int, default 2
         Number of additional random starting points. They are tried on a subset of at most 400 rows.
     max_evaluations : int, default 200
-        Limit on the evaluations of the log evidence on all rows. Where it is reached, `result_.converged` is False.
+        Limit on the evaluations of the log evidence on all rows.
     n_draws : int, default 500
         Number of draws that MCMC keeps.
     random_state : int, Generator or None, default None
@@ -202,8 +200,7 @@ class GPClassifier(Classifier, GaussianProcess):
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
         column_groups : sequence of n_features labels, optional
-            Columns with the same label, such as the 0/1 columns of one categorical variable, share a length scale. For
-            the default kernel and kernels given by name; a kernel object has `groups` of its own.
+            Columns with the same label share a length scale, as in `GPRegressor`.
         """
         self._check_arguments()
         self._forget()
@@ -211,15 +208,14 @@ class GPClassifier(Classifier, GaussianProcess):
         self._keep_groups(column_groups)
         self.members_ = None
         if len(self.classes_) > 2:
-            exact = choose(self.method, rows, self._first_kernel())[0] == "exact"
+            allowed = ("exact", "state_space", "inducing")
+            exact = choose(self.method, rows, self._first_kernel(), allowed=allowed)[0] == "exact"
             joined = "softmax" if self.inference == "laplace" and exact else "one_vs_rest"
             if (joined if self.multiclass == "auto" else self.multiclass) == "one_vs_rest":
                 return self._fit_members(rows, codes, weight)
             if self.inference == "mcmc":
-                raise ValueError(
-                    f'inference="mcmc" is for two classes, and y has {len(self.classes_)}: use '
-                    'multiclass="one_vs_rest", or inference="laplace"'
-                )
+                advice = 'use multiclass="one_vs_rest", or inference="laplace"'
+                raise ValueError(f'inference="mcmc" is for two classes, and y has {len(self.classes_)}: {advice}')
         weight = np.ones(len(codes)) if weight is None else weight
         kept, marks, self.weight_, _ = distinct(rows, codes[:, None].astype(np.float64), weight, merge=True)
         self.X_train_, self.codes_ = kept, marks[:, 0].astype(np.intp)
@@ -275,9 +271,9 @@ class GPClassifier(Classifier, GaussianProcess):
             for name, value in member.kernel_.entries(columns)
         ]
         names, values = map(list, zip(*lines, strict=True))
-        notes = [self.result_.message]
-        if hasattr(self, "log_evidence_"):
-            notes.insert(0, f"log evidence {self.log_evidence_:.2f} by {self.evidence_method_}")
+        value = getattr(self, "log_evidence_", None)
+        notes = [] if value is None else [f"log evidence {value:.2f} by {self.evidence_method_}"]
+        notes.append(self.result_.message)
         title = f"Gaussian-process classifier of {', '.join(map(str, self.classes_[:6]))}"
         shown: dict[str, list[Any]] = {"parameter": names, "estimate": values, "sd": [None] * len(names)}
         return Table(title, shown, notes=tuple(notes))
@@ -290,8 +286,8 @@ class GPClassifier(Classifier, GaussianProcess):
 
     def _in_blocks(self, rows: Array, predict: Any) -> Array:
         size = max(1, _BLOCK // (len(self.X_train_) * max(1, len(self.classes_) - 1)))
-        parts = [predict(np.ascontiguousarray(rows[start : start + size])) for start in range(0, len(rows), size)]
-        return np.concatenate(parts)
+        starts = range(0, len(rows), size)
+        return np.concatenate([predict(np.ascontiguousarray(rows[start : start + size])) for start in starts])
 
     def _check_arguments(self) -> None:
         self._check_learning()
@@ -312,11 +308,12 @@ class GPClassifier(Classifier, GaussianProcess):
         self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), worst.message)
         return self
 
-    def _only_exact(self) -> str:
-        """What there is for the exact representation alone."""
+    def _possible_methods(self) -> tuple[tuple[str, ...], str]:
         if len(self.classes_) > 2:
-            return 'multiclass="softmax"'
-        return 'inference="mcmc"' if self.inference == "mcmc" else ""
+            return ("exact",), 'multiclass="softmax"'
+        if self.inference == "mcmc":
+            return ("exact",), 'inference="mcmc"'
+        return ("exact", "state_space", "inducing"), "classification"
 
     def _make_objective(self, kernel: Kernel) -> ClassificationObjective:
         method, points, n_inducing = self._representation_settings()
@@ -344,7 +341,7 @@ class GPClassifier(Classifier, GaussianProcess):
             self.predictor_ = SoftmaxPredictor(self.kernel_, self.X_train_, q.alpha, q.probabilities, self.weight_)
         else:
             self.predictor_ = SitePredictor(
-                self.kernel_, self.X_train_, q.precision, q.location, self.link, self.inducing_points_
+                self.kernel_, self.X_train_, q.precision, q.location, self.link, self.inducing_points_, self.method_
             )
         self.log_evidence_ = found.log_evidence
         self.evidence_method_ = "laplace" if len(self.classes_) > 2 else _EVIDENCE_METHODS[self.inference]
@@ -365,14 +362,10 @@ class GPClassifier(Classifier, GaussianProcess):
             curvature = curvature_at(objective.log_posterior, self.theta_)
         found = integrate(objective.log_posterior_value, self.theta_, curvature, _POINTS)
         sites = [approximations[point.tobytes()].posterior for point in found.points]
+        kernels = tuple(objective.kernel_at(point) for point in found.points)
         self.thetas_, self.theta_weights_ = found.points, found.weights
-        self.predictor_ = SiteMixturePredictor(
-            tuple(objective.kernel_at(point) for point in found.points),
-            found.weights,
-            self.X_train_,
-            np.stack([q.precision for q in sites]),
-            np.stack([q.location for q in sites]),
-            self.link,
+        self.predictor_ = SiteMixturePredictor.of(
+            sites, kernels, found.weights, X=self.X_train_, link=self.link, method=self.method_
         )
         self.log_evidence_ = found.log_value
         self.evidence_base_ = evidence_base(hyperparameters=INTEGRATED, class_weight=self.class_weight)
@@ -388,8 +381,7 @@ class GPClassifier(Classifier, GaussianProcess):
         parts = [self.result_.message]
         if len(self.classes_) > 2 and self.inference != "laplace":
             parts.append("the classes are joined by Laplace's approximation")
-        if found.message not in self.result_.message.split("; "):
-            parts.append(found.message)
+        parts += [] if found.message in self.result_.message.split("; ") else [found.message]
         self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, "; ".join(parts))
         if not found.converged:
             warn(found.message, ConvergenceWarning, stacklevel=4)
@@ -399,8 +391,8 @@ class GPClassifier(Classifier, GaussianProcess):
         if self.hyperparameters == "sample":
             thetas, draws = sample_jointly(objective, self.theta_, n_draws=n_draws, rng=rng)
             kept = np.unique(np.linspace(0, len(thetas) - 1, min(_KERNELS, len(thetas))).round().astype(int))
-            self.thetas_, self.theta_ = thetas, thetas.mean(axis=0)
-            self.theta_weights_ = np.full(len(thetas), 1 / len(thetas))
+            self.thetas_, self.theta_weights_ = thetas, np.full(len(thetas), 1 / len(thetas))
+            self.theta_ = thetas.mean(axis=0)
             self.kernel_ = objective.kernel_at(self.theta_)
             kernels = tuple(objective.kernel_at(theta) for theta in thetas[kept])
             self.predictor_ = DrawsPredictor(kernels, self.X_train_, draws[kept], self.link)

@@ -11,7 +11,7 @@ Index = NDArray[np.intp]
 
 # So many rows are put first, each as far as possible from those before it; the others follow in random order.
 _SPREAD = 1000
-# Trees of the first rows grow by this factor: of the neighbours found in one, at least the inverse share is early enough.
+# Trees of the first rows grow by this factor, so that at least the inverse share of what one finds is early enough.
 _GROWTH = 1.4
 
 

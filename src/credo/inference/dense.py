@@ -38,6 +38,8 @@ class Dense(Representation):
     -2.405074
     """
 
+    pilot_scale = 1
+
     def __init__(self, X: Array) -> None:
         if len(X) > _LARGEST:
             raise ValueError(
@@ -49,6 +51,10 @@ class Dense(Representation):
 
     def __reduce__(self) -> tuple[type, tuple[Array]]:
         return Dense, (self.X,)
+
+    def search_order(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """The rows at random."""
+        return rng.permutation(len(self.X))
 
     def subset(self, rows: NDArray[np.intp]) -> Dense:
         """The same for some of the rows."""

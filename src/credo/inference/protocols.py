@@ -49,6 +49,12 @@ class Representation(Protocol):
     evidence_method: str = "exact"
     # What a model file has to keep beside the rows.
     points: Array | None = None
+    # How many times the rows of a dense matrix a search may start on.
+    pilot_scale: int = 1
+
+    def search_order(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """All rows in such an order that the first few, however many, are those for a search to start on."""
+        return rng.permutation(len(self.X))
 
     def subset(self, rows: NDArray[np.intp]) -> Representation:
         """The same for some of the rows: searches start on few."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from credo.estimator import choice
 from credo.inference.dense import Dense
 from credo.inference.inducing import Inducing
 from credo.inference.protocols import Representation
+from credo.inference.state_space import StateSpace
 from credo.inference.vecchia import Vecchia
 from credo.kernels import Kernel
 
@@ -19,33 +20,58 @@ Array = NDArray[np.float64]
 # The name is what an estimator's `method` says.
 REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {
     "exact": Dense,
+    "state_space": StateSpace,
     "inducing": Inducing,
     "vecchia": Vecchia,
 }
+# From so many rows of one column on, "auto" prefers the state space, which is exact as well.
+_MANY = 1000
 # Beyond this many rows, an n×n matrix takes minutes to fit with.
 _DENSE_ROWS = 5000
+# Columns for which "auto" conditions on neighbours rather than on inducing points.
+_FEW_COLUMNS = 3
 
 
-def choose(method: str, X: Array, kernel: Kernel, *, only_exact: str = "") -> tuple[str, str]:
-    """The name of the representation, and why "auto" chose it; empty where there was nothing to choose.
+def choose(
+    method: str, X: Array, kernel: Kernel, *, allowed: Sequence[str] = tuple(REPRESENTATIONS), purpose: str = ""
+) -> tuple[str, str]:
+    """The name of the representation, and why "auto" chose it; empty where it is the usual one.
 
     Parameters
     ----------
-    only_exact : str
-        What needs the exact representation, if anything does.
+    allowed : names of representations
+        Those that can do what is asked for.
+    purpose : str
+        What that is, for the error message.
 
-    >>> from credo.kernels import RBF
-    >>> choose("auto", np.zeros((20_000, 3)), RBF())
+    >>> from credo.kernels import RBF, Matern32
+    >>> choose("auto", np.zeros((20_000, 5)), RBF())
     ('inducing', '20000 rows are more than 5000')
+    >>> choose("auto", np.zeros((20_000, 1)), Matern32())
+    ('state_space', 'it is exact in linear time for one column and this kernel')
     """
     choice("method", method, ("auto", *REPRESENTATIONS))
     if method != "auto":
-        if method != "exact" and only_exact:
-            raise ValueError(f'{only_exact} needs method="exact"; got method="{method}"')
+        if method not in allowed:
+            names = " or ".join(f'"{name}"' for name in allowed)
+            raise ValueError(f'{purpose} needs method={names}; got method="{method}"')
         return method, ""
-    if len(X) <= _DENSE_ROWS or only_exact:
-        return "exact", ""
-    return "inducing", f"{len(X)} rows are more than {_DENSE_ROWS}"
+    n, n_columns = X.shape
+    if "state_space" in allowed and n >= _MANY and n_columns == 1 and _is_markov(kernel, n):
+        return "state_space", "it is exact in linear time for one column and this kernel"
+    if n > _DENSE_ROWS and 1 < n_columns <= _FEW_COLUMNS and "vecchia" in allowed:
+        return "vecchia", f"{n} rows are more than {_DENSE_ROWS}, and columns are few"
+    if n > _DENSE_ROWS and "inducing" in allowed:
+        return "inducing", f"{n} rows are more than {_DENSE_ROWS}"
+    return "exact", ""
+
+
+def _is_markov(kernel: Kernel, n: int) -> bool:
+    """Whether the kernel has a state-space form, whose state is small compared to the number of rows."""
+    try:
+        return _MANY * kernel.state_space().size <= 20 * n
+    except (NotImplementedError, ValueError):
+        return False
 
 
 def representation(

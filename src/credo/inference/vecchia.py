@@ -259,12 +259,13 @@ class VecchiaPosterior:
     def _scattered(self, values: Array) -> Array:
         """The sum over all blocks of what each has for a row."""
         places, _ = self._rows.neighbors
-        return np.bincount(places.ravel(), values.ravel(), minlength=len(self._rows.X))
+        total: Array = np.bincount(places.ravel(), values.ravel(), minlength=len(self._rows.X)).astype(np.float64)
+        return total
 
     def _transposed(self, V: Array, white: Array) -> Array:
         """Vᵀ of whitened columns."""
         columns = [self._scattered(V * column[:, None]) for column in white.T]
-        return np.reshape(columns, white.T.shape).T
+        return np.array(columns, dtype=np.float64).reshape(white.T.shape).T
 
     def _local(self, rows: Array) -> DensePosterior:
         """The exact posterior given the neighbours of some rows."""

@@ -15,6 +15,7 @@ from credo.kernels._draws import draws
 from credo.kernels._jit import SET
 from credo.kernels._parametrized import Parametrized
 from credo.kernels._triangles import combine
+from credo.kernels.markov import MarkovForm
 from credo.kernels.spectra import Features, Term, random_features
 from credo.linalg import parallel_rows
 
@@ -112,10 +113,12 @@ class Covariance(Parametrized):
         """The shortest length scale of each column; ∞ where the kernel has none."""
         return np.full(n_columns, np.inf)
 
-    def state_space(self) -> Any:
+    def state_space(self) -> MarkovForm:
         """The kernel as a linear stochastic differential equation in one input, for the kernels that have one."""
         raise NotImplementedError(
-            f"{self!r} has no state-space form, which inference in linear time needs; use another method"
+            f"{self!r} has no state-space form for one input, which inference in linear time needs; these have one: "
+            "Exponential, Matern32, Matern52, Periodic, ZeroMeanPeriodic, Linear and Constant, and sums and products "
+            "of them"
         )
 
     # How tightly the printed form binds: 1 for a sum, 2 for a product, 3 for anything else.

@@ -7,22 +7,21 @@ Kernels and their combinations are in one module because each needs the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import reduce
-from itertools import product
+from collections.abc import Sequence
 from numbers import Real
-from operator import mul
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.kernels import _jit
+from credo.kernels._algebra import Added, Multiplied
 from credo.kernels._contract import Covariance, Places
 from credo.kernels._groups import Groups
 from credo.kernels._jit import ADD, MULTIPLY, SET
 from credo.kernels._parametrized import labels
 from credo.kernels._triangles import combine, triangle_total
+from credo.kernels.markov import MarkovForm, MarkovTerm, product_of, sum_of
 from credo.kernels.spectra import Term
 from credo.linalg import parallel_rows
 from credo.params import Parameter, ParameterTree
@@ -119,6 +118,9 @@ class Constant(Kernel):
     def _spectrum(self, center: Array) -> list[Term]:
         return [Term(self.value)]
 
+    def state_space(self) -> MarkovForm:
+        return MarkovForm((MarkovTerm(self.value, np.ones(1)),), 1)
+
     def _scaled(self, factor: float) -> Kernel:
         return self.with_params(value=self.value * factor)
 
@@ -173,6 +175,9 @@ class _Composed(Kernel):
     def column_scales(self, n_columns: int) -> Array:
         return np.min([term.column_scales(n_columns) for term in self.terms], axis=0)
 
+    def state_space(self) -> MarkovForm:
+        return (sum_of if self._mode == ADD else product_of)([term.state_space() for term in self.terms])
+
     def column_groups(self) -> dict[str, Groups]:
         named = zip(labels(self.terms), self.terms, strict=True)
         return {f"{label}.{path}": own for label, term in named for path, own in term.column_groups().items()}
@@ -181,105 +186,28 @@ class _Composed(Kernel):
         return tuple(self.terms)
 
 
-class Sum(_Composed):
+class Sum(Added, _Composed):
     """k₁ + k₂ + …: functions that are sums of independent functions."""
 
     _binding, _mode = 1, ADD
 
-    def _cross(self, X: Array, Z: Array) -> Array:
-        total = self.terms[0]._cross(X, Z)
-        for term in self.terms[1:]:
-            total += term._cross(X, Z)
-        return total
-
     def _scaled(self, factor: float) -> Kernel:
         return Sum(*(term._scaled(factor) for term in self.terms))
-
-    def _diagonal(self, X: Array) -> Array:
-        return np.sum([term._diagonal(X) for term in self.terms], axis=0)
-
-    def _pullback(self, X: Array, W: Array) -> Array:
-        return np.concatenate([term._pullback(X, W) for term in self.terms])
-
-    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
-        return np.concatenate([term._pullback_cross(X, Z, W) for term in self.terms])
-
-    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
-        return np.concatenate([term._pullback_diagonal(X, w) for term in self.terms])
-
-    def _pullback_inputs(self, X: Array, W: Array) -> Array:
-        return np.sum([term._pullback_inputs(X, W) for term in self.terms], axis=0)
-
-    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
-        return np.concatenate([term._pullback_blocks(X, places, W) for term in self.terms])
-
-    def _spectrum(self, center: Array) -> list[Term]:
-        return [part for term in self.terms for part in term._spectrum(center)]
 
     def __repr__(self) -> str:
         return " + ".join(term._wrapped(2) for term in self.terms)
 
 
-class Product(_Composed):
+class Product(Multiplied, _Composed):
     """k₁ · k₂ · …: large only where all factors are."""
 
     _binding, _mode = 2, MULTIPLY
 
-    def _cross(self, X: Array, Z: Array) -> Array:
-        product = self.terms[0]._cross(X, Z)
-        for term in self.terms[1:]:
-            product *= term._cross(X, Z)
-        return product
-
     def _scaled(self, factor: float) -> Kernel:
         return Product(self.terms[0]._scaled(factor), *self.terms[1:])
 
-    def _diagonal(self, X: Array) -> Array:
-        return np.prod([term._diagonal(X) for term in self.terms], axis=0)
-
-    def _pullback(self, X: Array, W: Array) -> Array:
-        return np.concatenate([term._pullback(X, self._others(i, X, W)) for i, term in enumerate(self.terms)])
-
-    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
-        weights = _times_others(W, [term._cross(X, Z) for term in self.terms])
-        return np.concatenate([term._pullback_cross(X, Z, own) for term, own in zip(self.terms, weights, strict=True)])
-
-    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
-        weights = _times_others(w, [term._diagonal(X) for term in self.terms])
-        return np.concatenate([term._pullback_diagonal(X, own) for term, own in zip(self.terms, weights, strict=True)])
-
-    def _pullback_inputs(self, X: Array, W: Array) -> Array:
-        parts = []
-        for i, term in enumerate(self.terms):
-            weights = self._others(i, X, W)
-            parallel_rows(_jit.mirror, len(X), weights)
-            parts.append(term._pullback_inputs(X, weights))
-        return np.sum(parts, axis=0)
-
-    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
-        weights = _times_others(W, [term.blocks(X, places) for term in self.terms])
-        return np.concatenate(
-            [term._pullback_blocks(X, places, own) for term, own in zip(self.terms, weights, strict=True)]
-        )
-
-    def _spectrum(self, center: Array) -> list[Term]:
-        spectra = [term._spectrum(center) for term in self.terms]
-        return [reduce(mul, parts) for parts in product(*spectra)]
-
-    def _others(self, i: int, X: Array, W: Array) -> Array:
-        """W times the triangles of every factor but one."""
-        weights = W.copy()
-        for other in self.terms[:i] + self.terms[i + 1 :]:
-            other._fill(X, weights, MULTIPLY)
-        return weights
-
     def __repr__(self) -> str:
         return " * ".join(term._wrapped(2) for term in self.terms)
-
-
-def _times_others(W: Array, factors: list[Array]) -> Iterator[Array]:
-    """For each factor, W times all the others."""
-    return (reduce(mul, factors[:i] + factors[i + 1 :], W) for i in range(len(factors)))
 
 
 class _Wrapper(Kernel):
@@ -425,6 +353,10 @@ class Columns(_Wrapper):
         scales, index = np.full(n_columns, np.inf), self._index(n_columns)
         scales[index] = self.kernel.column_scales(len(index))
         return scales
+
+    def state_space(self) -> MarkovForm:
+        self._index(1)
+        return self.kernel.state_space()
 
     def _default_priors(self, spread: Array) -> Array:
         return self.kernel._default_priors(self._pick(spread[None, :])[0])

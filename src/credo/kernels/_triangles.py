@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -30,3 +33,8 @@ def combine(K: Array, values: Any, mode: int) -> None:
 def triangle_total(W: Array) -> float:
     """The sum of all entries of the whole matrix."""
     return float(sum(parallel_rows(_jit.triangle_total, len(W), W)))
+
+
+def times_others(W: Array, factors: list[Array]) -> Iterator[Array]:
+    """For each factor, W times all the others."""
+    return (reduce(mul, factors[:i] + factors[i + 1 :], W) for i in range(len(factors)))

@@ -8,6 +8,8 @@ from numpy import empty, zeros
 
 from credo._jit import njit
 from credo.kernels._jit import _FAST, RATIONAL_QUADRATIC, TILE, _combine, _dot, _slopes, _values
+
+
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def _block_distances(Z, places, columns, out):
     """Squared distances between the rows of Z at these places, packed: those of c ≤ a, one a after the other."""

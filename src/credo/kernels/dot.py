@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.blas import dsymm
 from scipy.special import factorial
 
-from credo.kernels._contract import VARIANCE_WIDTH
+from credo.kernels._contract import VARIANCE_WIDTH, Places
 from credo.kernels._kernel import Kernel
 from credo.kernels._triangles import combine
+from credo.kernels.markov import MarkovForm, MarkovTerm
 from credo.kernels.spectra import Finite, Term
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
@@ -112,6 +113,18 @@ class Linear(Kernel):
     def _pullback_diagonal(self, X: Array, w: Array) -> Array:
         return self._by_variance(w @ self._centered(X) ** 2)
 
+    def _blocks(self, X: Array, places: Places, K: Array, mode: int) -> None:
+        root = self._root(X)[places]
+        a, c = np.tril_indices(places.shape[1])
+        combine(K, (root @ root.transpose(0, 2, 1))[:, a, c], mode)
+
+    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
+        a, c = np.tril_indices(places.shape[1])
+        weights = np.zeros((len(places), places.shape[1], places.shape[1]))
+        weights[:, a, c] = W
+        rows = self._centered(X)[places]
+        return self._by_variance(np.einsum("ijd,ijd->d", rows, weights @ rows))
+
     def _by_variance(self, by_column: Array) -> Array:
         return by_column if np.ndim(self.params["variance"]) else by_column.sum(keepdims=True)
 
@@ -120,6 +133,13 @@ class Linear(Kernel):
 
     def _spectrum(self, center: Array) -> list[Term]:
         return [Term(1.0, maps=(Finite(len(center), self._root),))]
+
+    def state_space(self) -> MarkovForm:
+        variance, center, scale = np.ravel(self.params["variance"]), np.ravel(self.center), np.ravel(self.scale)
+        if not len(variance) == len(center) == len(scale) == 1:
+            return super().state_space()
+        factor = float(variance[0] / scale[0] ** 2)
+        return MarkovForm((MarkovTerm(factor, np.full(1, 1.0 / scale[0] ** 2), (), (float(center[0]),)),), 1)
 
     def _key(self) -> Any:
         return self.center, self.scale, self.tree

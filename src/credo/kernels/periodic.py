@@ -6,16 +6,17 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import i0e, i1e
+from scipy.special import i0e, i1e, ive
 
 from credo.kernels import _jit
 from credo.kernels._contract import VARIANCE_WIDTH
 from credo.kernels._jit import SET
 from credo.kernels._kernel import Kernel
 from credo.kernels._triangles import combine, triangle_total
+from credo.kernels.markov import MarkovForm, harmonic_form
 from credo.kernels.spectra import Term, Waves
 from credo.kernels.spectra.distributions import SpectralDistribution, harmonics
-from credo.linalg import parallel_rows
+from credo.linalg import NotPositiveDefiniteError, parallel_rows
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
 
@@ -25,6 +26,8 @@ Array = NDArray[np.float64]
 _SHORTEST = 1e-12
 # From this length scale on, functions that average zero are sines up to rounding errors.
 _LONGEST = 1e3
+# Harmonics of the state-space form, and the share of the variance that those left out may have.
+_MOST_HARMONICS, _NEGLIGIBLE = 100, 1e-13
 
 
 class Periodic(Kernel):
@@ -119,6 +122,31 @@ class Periodic(Kernel):
     def _harmonics(self, concentration: float) -> SpectralDistribution:
         return harmonics(concentration)
 
+    def state_space(self) -> MarkovForm:
+        """By as many harmonics as a precision of 10⁻¹³ takes (Solin & Särkkä 2014, eq. 27)."""
+        lengthscale, period = (np.ravel(self.params[name]) for name in ("lengthscale", "period"))
+        if len(lengthscale) != 1 or len(period) != 1:
+            return super().state_space()
+        shares, slopes = self._shares(float(lengthscale[0]))
+        first = int(isinstance(self, ZeroMeanPeriodic))
+        variance = float(self.params["variance"])
+        return harmonic_form(shares[first:], slopes[first:], float(period[0]), variance, first=first)
+
+    def _shares(self, lengthscale: float) -> tuple[Array, Array]:
+        """The share of the variance of each harmonic, the constant first, and its derivative by the length scale."""
+        kappa = lengthscale**-2.0
+        if not kappa < _MOST_HARMONICS**2 / 50.0:
+            raise NotPositiveDefiniteError(
+                f"a periodic kernel of length scale {lengthscale:.3g} needs more than {_MOST_HARMONICS} harmonics in "
+                'state-space form; use a longer length scale, or method="exact"'
+            )
+        scaled = ive(np.arange(-1, _MOST_HARMONICS + 2), kappa)
+        twice = np.where(np.arange(_MOST_HARMONICS + 1), 2.0, 1.0)
+        shares = twice * scaled[1:-1]
+        slopes = twice * (0.5 * (scaled[:-2] + scaled[2:]) - scaled[1:-1]) * -2.0 * lengthscale**-3.0
+        size = int((np.cumsum(shares[::-1])[::-1] > _NEGLIGIBLE).sum())
+        return shares[:size], slopes[:size]
+
     @property
     def _binding(self) -> int:  # type: ignore[override]
         return 3 if self.params["variance"] == 1.0 else 2
@@ -177,6 +205,11 @@ class ZeroMeanPeriodic(Periodic):
         self._check_columns(X)
         plain = Periodic(**dict(self.params))
         return plain._pullback_inputs(X, W) / (1.0 - self._mean()[0])
+
+    def _shares(self, lengthscale: float) -> tuple[Array, Array]:
+        shares, slopes = super()._shares(min(lengthscale, _LONGEST))
+        rest = 1.0 - shares[0]
+        return shares / rest, (slopes + shares * slopes[0] / rest) / rest * (lengthscale < _LONGEST)
 
     def _harmonics(self, concentration: float) -> SpectralDistribution:
         return harmonics(max(concentration, _LONGEST**-2), constant=False)

@@ -21,6 +21,7 @@ from credo.kernels._groups import Groups, Label
 from credo.kernels._jit import SET, TILE
 from credo.kernels._kernel import Kernel
 from credo.kernels.blocks_jit import stationary_blocks, stationary_pullback_blocks
+from credo.kernels.markov import MarkovForm, matern_form
 from credo.kernels.spectra import Term, Waves
 from credo.kernels.spectra.distributions import SpectralDistribution, gamma_mixture, normal, student
 from credo.linalg import parallel_rows
@@ -199,6 +200,11 @@ class Stationary(Kernel):
     def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         """The distribution of the frequencies whose characteristic function is k(r)."""
 
+    def _markov(self, order: int) -> MarkovForm:
+        """The state-space form of a kernel of the Matérn family."""
+        lengthscale, variance = np.ravel(self.params["lengthscale"]), float(self.params["variance"])
+        return super().state_space() if len(lengthscale) != 1 else matern_form(order, float(lengthscale[0]), variance)
+
     def _key(self) -> Any:
         return self.groups, self.tree
 
@@ -249,6 +255,9 @@ class Exponential(Stationary):
     def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         return student(n_columns, 1.0)
 
+    def state_space(self) -> MarkovForm:
+        return self._markov(1)
+
 
 class Matern32(Stationary):
     """variance · (1 + √3 r) exp(−√3 r): functions that can be differentiated once (Rasmussen & Williams 4.17)."""
@@ -258,6 +267,9 @@ class Matern32(Stationary):
     def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         return student(n_columns, 3.0)
 
+    def state_space(self) -> MarkovForm:
+        return self._markov(2)
+
 
 class Matern52(Stationary):
     """variance · (1 + √5 r + 5r²/3) exp(−√5 r): functions that can be differentiated twice."""
@@ -266,6 +278,9 @@ class Matern52(Stationary):
 
     def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         return student(n_columns, 5.0)
+
+    def state_space(self) -> MarkovForm:
+        return self._markov(3)
 
 
 class RationalQuadratic(Stationary):

@@ -129,7 +129,7 @@ def _backward(L, x):
 
 @njit(nogil=True, cache=True)
 def symmetric_products(start, step, V, P, W):
-    """The weights of packed covariances for Σ vᵀC p over blocks: v_a p_a on the diagonal, v_a p_c + p_a v_c beside it."""
+    """The weights of packed covariances in Σ vᵀCp over blocks: v_a p_a on the diagonal, v_a p_c + p_a v_c beside it."""
     for i in range(start, len(V), step):
         v, p, first = V[i], P[i], 0
         for a in range(len(v)):

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.deadlines import TimeUp, check, until
 from credo.gp import GPRegressor
-from credo.kernels import Constant, Kernel, Periodic
+from credo.kernels import RBF, Constant, Kernel, Periodic
 from credo.learning.hyperparameters import maximize
 from credo.linalg import factorize, one_blas_thread, parallel_map
 from credo.notices import collected
@@ -145,7 +145,8 @@ class _Search:
         self._begin, self._budget, self._progress = begin, budget, progress
         self.out_of_time = False
         table = model._table()
-        objective = table.objective(Constant(1.0), "learn", fixed=False, hyperpriors=True)
+        # All kernels are tried on one representation, which has to do for any.
+        objective = table.objective(RBF(), "learn", fixed=False, hyperpriors=True)
         n = objective.n_rows
         rows = _searched_rows(objective.observations.X, rng) if n > _MOST_ROWS else np.arange(n)
         self._objective = objective.subset(rows)
