@@ -123,7 +123,6 @@ class GPClassifier(Classifier, GaussianProcess):
     # Sites are updated many times in one evaluation of the evidence.
     _n_inducing = 300
 
-    kernel_: Kernel
     codes_: NDArray[np.intp]
     predictor_: Any
     members_: list[GPClassifier] | None
@@ -273,10 +272,9 @@ class GPClassifier(Classifier, GaussianProcess):
         names, values = map(list, zip(*lines, strict=True))
         value = getattr(self, "log_evidence_", None)
         notes = [] if value is None else [f"log evidence {value:.2f} by {self.evidence_method_}"]
-        notes.append(self.result_.message)
         title = f"Gaussian-process classifier of {', '.join(map(str, self.classes_[:6]))}"
         shown: dict[str, list[Any]] = {"parameter": names, "estimate": values, "sd": [None] * len(names)}
-        return Table(title, shown, notes=tuple(notes))
+        return Table(title, shown, notes=(*notes, self.result_.message))
 
     def _probabilities(self, rows: Any) -> Array:
         if self.members_ is not None:
@@ -350,11 +348,9 @@ class GPClassifier(Classifier, GaussianProcess):
 
     def _integrate_hyperparameters(self, curvature: Array | None) -> None:
         """Replace the maximum by weighted points around it, where this is asked for and their number is above one."""
-        if self.hyperparameters != "integrate" or not self.theta_names_ or not self.hyperpriors:
-            return
-        if not isinstance(self.predictor_, SitePredictor) or self.predictor_.points is not None:
-            return
-        if len(self.X_train_) > _INTEGRATED_ROWS or len(self.theta_) > _INTEGRATED_ENTRIES:
+        asked = self.hyperparameters == "integrate" and self.theta_names_ and self.hyperpriors
+        few = len(self.X_train_) <= _INTEGRATED_ROWS and len(self.theta_) <= _INTEGRATED_ENTRIES
+        if not (asked and few and isinstance(self.predictor_, SitePredictor)) or self.predictor_.points is not None:
             return
         approximations: dict[bytes, Any] = {}
         objective = replace(self._objective(), last={}, found=approximations)
