@@ -139,7 +139,8 @@ def test_adapted_points_stay_and_subsets_of_few_rows_are_exact():
     rows = Inducing(X, n_points=10).adapted(KERNEL)
     assert rows.prior(Matern52([2.0, 0.3])).features.size == 10
     np.testing.assert_array_equal(np.unique(rows.prior(KERNEL).features.points, axis=0), np.unique(rows.points, axis=0))
-    assert rows.subset(np.arange(20)).is_exact and not rows.subset(np.arange(21)).is_exact and not rows.is_exact
+    methods = [each.evidence_method for each in (rows.subset(np.arange(20)), rows.subset(np.arange(21)), rows)]
+    assert methods == ["exact", "elbo", "elbo"]
 
 
 def test_summaries_of_parts_make_the_same_posterior():
@@ -223,9 +224,11 @@ def test_targets_without_noise_raise_an_error():
 
 
 def test_the_method_that_auto_chooses():
-    few, many = np.zeros((5000, 2)), np.zeros((5001, 2))
+    few, many = np.zeros((5000, 5)), np.zeros((5001, 5))
     assert choose("auto", few, KERNEL) == ("exact", "")
     assert choose("auto", many, KERNEL) == ("inducing", "5001 rows are more than 5000")
-    assert choose("auto", many, KERNEL, only_exact="this")[0] == "exact"
-    with pytest.raises(ValueError, match='this needs method="exact"'):
-        choose("inducing", few, KERNEL, only_exact="this")
+    assert choose("auto", many[:, :2], KERNEL)[0] == "vecchia"
+    assert choose("auto", many[:, :2], KERNEL, allowed=("exact", "inducing"))[0] == "inducing"
+    assert choose("auto", many, KERNEL, allowed=("exact",))[0] == "exact"
+    with pytest.raises(ValueError, match='this needs method="exact"; got method="inducing"'):
+        choose("inducing", few, KERNEL, allowed=("exact",), purpose="this")
