@@ -97,7 +97,7 @@ class Regressor(RegressorMixin, Estimator):
         raise ValueError(f"{type(self).__name__} has no covariance between predictions: use return_std")
 
     def _training_rows(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, reset: bool = True
+        self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None, *, reset: bool = True
     ) -> tuple[Any, Array, Array | None]:
         """X, y and weights as finite float64 arrays; rows of weight zero are dropped.
 
@@ -144,7 +144,7 @@ class Regressor(RegressorMixin, Estimator):
 
 
 def training_rows(
-    caller: str, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, sparse: str | bool = False
+    caller: str, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None, *, sparse: str | bool = False
 ) -> tuple[Any, Array, Array | None, list[str]]:
     """X, y, weights and feature names for a function, validated as by a regressor's `fit`.
 

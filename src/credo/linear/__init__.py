@@ -26,7 +26,6 @@ the file format. What does not belong here: nonlinear functions of x (`credo.fea
 from credo.linear._laplace import LogitPosterior as LogitPosterior
 from credo.linear._posterior import Posterior as Posterior
 from credo.linear._spectrum import Spectrum as Spectrum
-from credo.linear._spectrum import summarize
 from credo.linear.baseline import BaselineClassifier, BaselineRegressor
 from credo.linear.bayes import BayesianLinearRegression
 from credo.linear.bayes_logistic import BayesianLogisticRegression
@@ -39,7 +38,7 @@ from credo.linear.logistic import LogisticRegression
 from credo.linear.logistic import Path as Path
 from credo.linear.perceptron import Perceptron
 from credo.linear.ridge import Ridge, ridge_path
-from credo.linear.summary import RowSummary
+from credo.scale import RowSummary, summarize
 
 __all__ = [
     "BaselineClassifier",
