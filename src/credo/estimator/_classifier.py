@@ -70,6 +70,20 @@ class Classifier(ClassifierMixin, Estimator):
         To every estimator a row of weight k is the same as k copies of the row. `class_weight`
         ("balanced", or a mapping from label to factor) multiplies the weights.
         """
+        rows, labels, weight = self._labelled_rows(X, y, sample_weight)
+        codes = self._coded(labels)
+        if class_weight is not None:
+            factors = self._class_factors(class_weight, labels, codes, weight)[codes]
+            weight = factors if weight is None else weight * factors
+            if not factors.all():
+                rows, labels, weight = rows[factors > 0], labels[factors > 0], weight[factors > 0]
+                codes = self._coded(labels)
+        return rows, codes, weight
+
+    def _labelled_rows(
+        self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Any, NDArray[Any], Array | None]:
+        """X as finite float64 rows, their labels and weights, without the rows of weight zero."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         rows = self._validated(numeric(X))
@@ -83,14 +97,7 @@ class Classifier(ClassifierMixin, Estimator):
         if weight is not None and not (weight > 0).all():
             used = weight > 0
             rows, labels, weight = rows[used], labels[used], weight[used]
-        codes = self._coded(labels)
-        if class_weight is not None:
-            factors = self._class_factors(class_weight, labels, codes, weight)[codes]
-            weight = factors if weight is None else weight * factors
-            if not factors.all():
-                rows, labels, weight = rows[factors > 0], labels[factors > 0], weight[factors > 0]
-                codes = self._coded(labels)
-        return rows, codes, weight
+        return rows, labels, weight
 
     def _coded(self, labels: NDArray[Any]) -> NDArray[np.intp]:
         """The index of each label in `classes_`, which must have at least two."""
@@ -114,6 +121,14 @@ class Classifier(ClassifierMixin, Estimator):
                     f"class_weight gives class {label!r} the factor {factor:g}; it must be finite and not negative"
                 )
         return factors
+
+
+def labelled_rows(
+    caller: str, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None
+) -> tuple[Any, NDArray[Any], Array | None, list[str]]:
+    """X, labels, weights and feature names for a function, validated as by a classifier's `fit`; X may be sparse."""
+    estimator = type(caller, (Classifier,), {"_accepts_sparse": True})()
+    return *estimator._labelled_rows(X, y, sample_weight), estimator._feature_names()
 
 
 def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:

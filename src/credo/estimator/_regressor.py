@@ -108,10 +108,10 @@ class Regressor(RegressorMixin, Estimator):
         X, y = numeric(X), observed(y)
         try:
             rows, target = self._validated(X, y=y, reset=reset, y_numeric=True)
+            target = np.asarray(target, dtype=np.float64)
         except ValueError:
             self._refuse_words(y)
             raise
-        target = np.asarray(target, dtype=np.float64)
         self._refuse_extremes(target)
         if sample_weight is None:
             return rows, target, None
@@ -144,7 +144,12 @@ class Regressor(RegressorMixin, Estimator):
 
 
 def training_rows(
-    caller: str, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None, *, sparse: str | bool = False
+    caller: str,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    sparse: str | bool = False,
 ) -> tuple[Any, Array, Array | None, list[str]]:
     """X, y, weights and feature names for a function, validated as by a regressor's `fit`.
 

@@ -18,8 +18,8 @@ from credo.linear._model import LinearModel
 from credo.linear._posterior import left_out
 from credo.linear._rows import EPS, KEPT_ENTRIES, Kept, collinear, column_norms, flat_columns, graded_svd
 from credo.linear._spectrum import spectrum
-from credo.scale import BLOCK_ENTRIES, RowSummary, in_parts, row_summary, summarize, take_summary
 from credo.notices import warn
+from credo.scale import BLOCK_ENTRIES, RowSummary, in_parts, row_summary, summarize, take_summary
 
 Array = NDArray[np.float64]
 

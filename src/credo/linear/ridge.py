@@ -12,8 +12,8 @@ from credo.learning import best_penalty, penalties, residual_noise
 from credo.linear._model import PosteriorModel
 from credo.linear._posterior import Posterior
 from credo.linear._spectrum import Spectrum, spectrum
-from credo.scale import BLOCK_ENTRIES, RowSummary, in_parts, summarize, take_summary
 from credo.notices import warn
+from credo.scale import BLOCK_ENTRIES, RowSummary, in_parts, summarize, take_summary
 
 Array = NDArray[np.float64]
 

@@ -31,6 +31,7 @@ Members: `RowSummary` and `summarize`, the statistic of linear regression; `read
 from credo.scale._dask import is_dask
 from credo.scale._factor import BLOCK_ENTRIES, centred, means_and_rest, triangle
 from credo.scale._parts import Chunk, PartError, Parts
+from credo.scale._sample import RowSample
 from credo.scale._sources import in_parts, parts_of
 from credo.scale.summary import RowSummary, reduced, row_summary, summarize, summary_of, take_summary
 
@@ -39,6 +40,7 @@ __all__ = [
     "Chunk",
     "PartError",
     "Parts",
+    "RowSample",
     "RowSummary",
     "centred",
     "in_parts",
