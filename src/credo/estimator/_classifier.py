@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from credo.distributions import Bernoulli, Categorical
+from credo.estimator._dask import is_dask, over_partitions
 from credo.estimator._estimator import Estimator
 from credo.estimator._numeric import is_missing, numeric, unmasked
 
@@ -35,11 +36,15 @@ class Classifier(ClassifierMixin, Estimator):
             raise ValueError(f"classes_ has shape {self.classes_.shape}")
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most probable label of each row."""
+        """The most probable label of each row; for a Dask array or frame, a Dask array."""
+        if is_dask(X):
+            return over_partitions(self.predict, X)  # type: ignore[no-any-return]
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """The probability of each label, in the order of `classes_`: shape (n_samples, n_classes)."""
+        if is_dask(X):
+            return over_partitions(self.predict_proba, X)  # type: ignore[no-any-return]
         return self._probabilities(self._predict_rows(X))
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
@@ -49,7 +54,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def predict_dist(self, X: ArrayLike) -> Bernoulli | Categorical:
         """The predictive distribution of each row's label: Bernoulli where the labels are 0 and 1, else Categorical."""
-        table = self.predict_proba(X)
+        table = self._probabilities(self._predict_rows(X)) if is_dask(X) else self.predict_proba(X)
         if self.classes_.dtype.kind in "biuf" and np.array_equal(self.classes_, [0, 1]):
             return Bernoulli(table[:, 1])
         return Categorical(table, classes=self.classes_)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from credo.distributions import Distribution
+from credo.estimator._dask import is_dask, over_partitions
 from credo.estimator._estimator import Estimator
 from credo.estimator._numeric import numeric, observed, reads_as_number
 
@@ -49,6 +50,7 @@ class Regressor(RegressorMixin, Estimator):
         Parameters
         ----------
         X : array, frame or sparse matrix of shape (n_samples, n_features)
+            For a Dask array or frame, Dask arrays are returned.
         return_std : bool, default False
             Also return the standard deviation of each new observation (noise included).
         return_cov : bool, default False
@@ -61,6 +63,8 @@ class Regressor(RegressorMixin, Estimator):
         """
         if return_std and return_cov:
             raise ValueError("return_std and return_cov can't both be True: the std is the root of cov's diagonal")
+        if is_dask(X) and not return_cov:
+            return over_partitions(self.predict, X, return_std=return_std)
         rows = self._predict_rows(X)
         if return_std:
             return self._mean(rows), self._std(rows)

@@ -28,9 +28,9 @@ Members: `RowSummary` and `summarize`, the statistic of linear regression; `read
 `Chunk`, `PartError`, `in_parts` and `parts_of`, for models. What does not belong here: models, scheduling.
 """
 
-from credo.scale._dask import is_dask
 from credo.scale._factor import BLOCK_ENTRIES, centred, means_and_rest, triangle
 from credo.scale._parts import Chunk, PartError, Parts
+from credo.scale._predict import predict, predict_dist
 from credo.scale._sample import RowSample
 from credo.scale._sources import in_parts, parts_of
 from credo.scale.summary import RowSummary, reduced, row_summary, summarize, summary_of, take_summary
@@ -44,9 +44,10 @@ __all__ = [
     "RowSummary",
     "centred",
     "in_parts",
-    "is_dask",
     "means_and_rest",
     "parts_of",
+    "predict",
+    "predict_dist",
     "reduced",
     "row_summary",
     "summarize",

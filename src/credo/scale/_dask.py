@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from typing import Any, NoReturn
 from uuid import uuid4
 
 import numpy as np
 
+from credo.estimator import dask_module, is_dask, row_partitions
 from credo.notices import on_one_line
 from credo.scale._parts import Chunk, Mapped, PartError, Parts, joined
 
 # Values that are merged in one task, and partitions that are computed at a time to find one that fails.
 _FAN_IN, _GROUP = 8, 32
 _TASK = "credo-partition"
-
-
-def extra(module: str) -> Any:
-    """A module of Dask, an optional library."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise ImportError(f"{module} is missing: pip install 'credo[dask]'") from None
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is a Dask array or frame."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
 class DaskParts(Parts):
@@ -42,16 +29,22 @@ class DaskParts(Parts):
         """The partitions of X with those of y and the weights."""
         if y is None:
             raise ValueError("y is missing: pass the targets as a Dask array or series with the partitions of X")
-        X = _whole_rows(X)
-        rows = _delayed(X)
-        target = _delayed(_aligned(y, X, "y"), len(rows), "y")
-        weight = [None] * len(rows)
+        if X.ndim != 2:
+            raise ValueError(f"X must have two dimensions, rows and columns; it has {X.ndim}")
+        rows = row_partitions(X)
+        target, weight = _aligned(y, X, "y"), [None] * len(rows)
         if sample_weight is not None:
-            weight = _delayed(_aligned(sample_weight, X, "sample_weight"), len(rows), "sample_weight")
+            weight = _aligned(sample_weight, X, "sample_weight")
+        for name, values in {"y": target, "sample_weight": weight}.items():
+            if len(values) != len(rows):
+                raise ValueError(
+                    f"X has {len(rows)} partitions, but {name} has {len(values)}: repartition one of them, so that "
+                    "each partition has the values of its rows"
+                )
         return cls(list(zip(rows, target, weight, strict=True)))
 
     def _reduced(self, function: Callable[[Chunk], Mapped | None], merge: Callable[[Any, Any], Any]) -> Mapped | None:
-        dask, run = extra("dask"), uuid4().hex
+        dask, run = dask_module("dask"), uuid4().hex
         task, fold = dask.delayed(_computed, pure=False), dask.delayed(_folded, pure=False)
         leaves = [
             task(function, i, *parts, dask_key_name=f"{_TASK}-{i}-{run}") for i, parts in enumerate(self._partitions)
@@ -104,19 +97,8 @@ def _raise_named(dask: Any, leaves: Sequence[Any], error: Exception) -> NoReturn
     raise error
 
 
-def _whole_rows(X: Any) -> Any:
-    """X with all columns in each partition."""
-    if hasattr(X, "to_dask_array") and not hasattr(X, "columns"):
-        raise ValueError("X is a Dask series: pass a Dask frame, such as series.to_frame(), or an array of two axes")
-    if hasattr(X, "columns"):
-        return X
-    if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, rows and columns; it has {X.ndim}")
-    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
-
-
-def _aligned(values: Any, X: Any, name: str) -> Any:
-    """The values with the partitions of X, as far as their sizes are known before the computation."""
+def _aligned(values: Any, X: Any, name: str) -> list[Any]:
+    """The partitions of the values, as those of X as far as sizes are known before the computation."""
     sizes = None if hasattr(X, "columns") else X.chunks[0]
     known = sizes is not None and not np.isnan(sizes).any()
     if not is_dask(values):
@@ -125,21 +107,9 @@ def _aligned(values: Any, X: Any, name: str) -> Any:
                 f"{name} is a {type(values).__name__}, but X is a Dask collection whose partitions have unknown sizes: "
                 f"pass {name} as a Dask array or series with the same partitions"
             )
-        return extra("dask.array").from_array(np.asarray(values), chunks=(sizes,))
+        values = dask_module("dask.array").from_array(np.asarray(values), chunks=(len(values),))
     if known and hasattr(values, "chunks") and not np.isnan(values.chunks[0]).any():
         if sum(values.chunks[0]) != sum(sizes):
             raise ValueError(f"X has {sum(sizes)} rows, but {name} has {sum(values.chunks[0])}")
-        return values.rechunk({0: sizes})
-    return values
-
-
-def _delayed(values: Any, n_partitions: int | None = None, name: str = "X") -> list[Any]:
-    """A delayed value for each partition."""
-    found = values.to_delayed()
-    found = list(np.asarray(found, dtype=object).ravel()) if isinstance(found, np.ndarray) else list(found)
-    if n_partitions is not None and len(found) != n_partitions:
-        raise ValueError(
-            f"X has {n_partitions} partitions, but {name} has {len(found)}: repartition one of them, so that each "
-            "partition of X has its rows' values in the same partition"
-        )
-    return found
+        values = values.rechunk({0: sizes})
+    return row_partitions(values)

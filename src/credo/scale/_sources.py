@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from credo.scale._dask import DaskParts, is_dask
+from credo.estimator import is_dask
+from credo.scale._dask import DaskParts
 from credo.scale._parts import LocalParts, Parts
 
 
