@@ -29,6 +29,7 @@ Members: `RowSummary` and `summarize`, the statistic of linear regression; `read
 """
 
 from credo.scale._factor import BLOCK_ENTRIES, centred, means_and_rest, triangle
+from credo.scale._parquet import ParquetChunks, read_parquet
 from credo.scale._parts import Chunk, PartError, Parts
 from credo.scale._predict import predict, predict_dist
 from credo.scale._sample import RowSample
@@ -38,6 +39,7 @@ from credo.scale.summary import RowSummary, reduced, row_summary, summarize, sum
 __all__ = [
     "BLOCK_ENTRIES",
     "Chunk",
+    "ParquetChunks",
     "PartError",
     "Parts",
     "RowSample",
@@ -48,6 +50,7 @@ __all__ = [
     "parts_of",
     "predict",
     "predict_dist",
+    "read_parquet",
     "reduced",
     "row_summary",
     "summarize",
