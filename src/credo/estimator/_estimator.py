@@ -71,9 +71,11 @@ class Estimator(FittedState, BaseEstimator):
     noise_std_: float
     prior_precision_: float
 
-    # Whether X may be a scipy sparse matrix or array, and whether it may have missing values (NaN).
+    # Whether X may be a scipy sparse matrix or array, whether it may have missing values (NaN), and whether `fit` takes
+    # a table in parts (`credo.scale`).
     _accepts_sparse = False
     _accepts_nan = False
+    _accepts_parts = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

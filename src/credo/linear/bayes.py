@@ -93,6 +93,7 @@ class BayesianLinearRegression(PosteriorModel):
     """
 
     _accepts_sparse = True
+    _accepts_parts = True
     _title = "Bayesian linear regression"
 
     noise_precision_: float

@@ -150,6 +150,7 @@ class LinearRegression(LinearModel):
     """
 
     _accepts_sparse = True
+    _accepts_parts = True
 
     _title = "Linear regression by least squares"
 

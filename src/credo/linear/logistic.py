@@ -103,6 +103,7 @@ class LogisticRegression(LinearClassifier):
     """
 
     _accepts_sparse = True
+    _accepts_parts = True
 
     log_likelihood_: float
     n_parameters_: int

@@ -52,6 +52,7 @@ class Ridge(PosteriorModel):
     """
 
     _accepts_sparse = True
+    _accepts_parts = True
 
     _title = "Ridge regression"
 

@@ -52,6 +52,7 @@ class PenalizedRegression(Regressor):
     """
 
     _accepts_sparse = True
+    _accepts_parts = True
     _title: str
 
     alpha_: float

@@ -28,9 +28,10 @@ Members: `RowSummary` and `summarize`, the statistic of linear regression; `read
 `Chunk`, `PartError`, `in_parts` and `parts_of`, for models. What does not belong here: models, scheduling.
 """
 
+from credo.scale._dask import DaskParts
 from credo.scale._factor import BLOCK_ENTRIES, centred, means_and_rest, triangle
-from credo.scale._parquet import ParquetChunks, read_parquet
-from credo.scale._parts import Chunk, PartError, Parts
+from credo.scale._parquet import READING, ParquetChunks, read_parquet, record_batches
+from credo.scale._parts import Chunk, LocalParts, PartError, Parts
 from credo.scale._predict import predict, predict_dist
 from credo.scale._sample import RowSample
 from credo.scale._sources import in_parts, parts_of
@@ -38,7 +39,10 @@ from credo.scale.summary import RowSummary, reduced, row_summary, summarize, sum
 
 __all__ = [
     "BLOCK_ENTRIES",
+    "READING",
     "Chunk",
+    "DaskParts",
+    "LocalParts",
     "ParquetChunks",
     "PartError",
     "Parts",
@@ -51,6 +55,7 @@ __all__ = [
     "predict",
     "predict_dist",
     "read_parquet",
+    "record_batches",
     "reduced",
     "row_summary",
     "summarize",

@@ -16,6 +16,9 @@ from credo.estimator import named, names_for
 # Numbers in a chunk, 32 MB.
 _ENTRIES = 4_000_000
 
+# So that pyarrow reads a row group page by page.
+READING = {"pre_buffer": False, "buffer_size": 2**20}
+
 Source = str | PathLike[str]
 
 
@@ -36,9 +39,8 @@ class ParquetChunks:
         needed = list(dict.fromkeys([*self.columns, self.target, *([self.weight] if self.weight else [])]))
         step = max(1024, _ENTRIES // len(needed))
         for file in self.files:
-            with pq.ParquetFile(file) as opened:
-                for batch in opened.iter_batches(step, columns=needed):
-                    yield self._chunk(batch)
+            with pq.ParquetFile(file, **READING) as opened:
+                yield from map(self._chunk, record_batches(opened, step, needed))
 
     def _chunk(self, batch: Any) -> tuple[Any, ...]:
         rows = np.empty((batch.num_rows, len(self.columns)), order="F")
@@ -94,6 +96,12 @@ def read_parquet(
         raise ValueError(f"columns must be inputs other than the target {target!r}; got {inputs!r:.200}")
     inputs = names_for(inputs, len(inputs))
     return ParquetChunks(files, target=target, columns=inputs, weight=weight, n_rows=n_rows)
+
+
+def record_batches(opened: Any, n_rows: int, columns: Sequence[str]) -> Iterator[Any]:
+    """Batches of at most so many rows from an open file; of one row group at a time, because pyarrow keeps them all."""
+    for group in range(opened.metadata.num_row_groups):
+        yield from opened.iter_batches(n_rows, row_groups=[group], columns=list(columns))
 
 
 def _files(path: Source | Sequence[Source]) -> list[Path]:

@@ -14,7 +14,7 @@ from credo.scale._parts import LocalParts, Parts
 
 def in_parts(X: Any, y: Any) -> bool:
     """Whether the arguments of `fit` are a table in parts: a Dask collection, or chunks instead of X and y."""
-    if is_dask(X):
+    if is_dask(X) or isinstance(X, Parts):
         return True
     if y is not None or isinstance(X, str | bytes | dict | set):
         return False
@@ -26,6 +26,8 @@ def in_parts(X: Any, y: Any) -> bool:
 
 def parts_of(X: Any, y: Any = None, sample_weight: Any = None) -> Parts:
     """The parts of a table, from the arguments of `fit` for which `in_parts` is true."""
+    if isinstance(X, Parts):
+        return X
     if is_dask(X):
         return DaskParts.of(X, y, sample_weight)
     if sample_weight is not None:

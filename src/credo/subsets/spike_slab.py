@@ -114,6 +114,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     (0, 3)
     """
 
+    _accepts_parts = True
     design_: Design
     moments_: Moments
     slab_: dict[str, Any]
@@ -178,8 +179,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         return self._fit(Design.of_summary(summary, unit=self._unit(), names=self._feature_names()))
 
     def _fit(self, design: Design) -> Self:
-        names = self._feature_names()
-        slab = slab_of(**self._slab_arguments(), **design.sizes)
+        names, slab = self._feature_names(), slab_of(**self._slab_arguments(), **design.sizes)
         prior = ModelPrior.of(self.prior_inclusion, len(design.kept))
         dependence = dependence_of(design.X, least=design.least)
         # All this is said before a search that may take minutes. The BIC has its own message about too many columns.
