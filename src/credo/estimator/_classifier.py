@@ -38,13 +38,13 @@ class Classifier(ClassifierMixin, Estimator):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable label of each row; for a Dask array or frame, a Dask array."""
         if is_dask(X):
-            return over_partitions(self.predict, X)  # type: ignore[no-any-return]
+            return over_partitions(self.predict, X)
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """The probability of each label, in the order of `classes_`: shape (n_samples, n_classes)."""
         if is_dask(X):
-            return over_partitions(self.predict_proba, X)  # type: ignore[no-any-return]
+            return over_partitions(self.predict_proba, X)
         return self._probabilities(self._predict_rows(X))
 
     def predict_log_proba(self, X: ArrayLike) -> Array:

@@ -53,7 +53,7 @@ class LinearClassifier(Classifier):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label with the highest score; for a Dask array or frame, a Dask array."""
         if is_dask(X):
-            return over_partitions(self.predict, X)  # type: ignore[no-any-return]
+            return over_partitions(self.predict, X)
         scores = self._scores(self._predict_rows(X))
         places = (scores[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else np.argmax(scores, axis=1)
         return self.classes_[places]

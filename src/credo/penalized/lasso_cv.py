@@ -201,4 +201,4 @@ def _fold_summary(chunk: Chunk, *, n_folds: int) -> dict[int, RowSummary]:
 
 
 def _merged(a: dict[int, RowSummary], b: dict[int, RowSummary]) -> dict[int, RowSummary]:
-    return {k: a[k].merge(b[k]) if k in a and k in b else a.get(k, b.get(k)) for k in a.keys() | b.keys()}
+    return a | {k: a[k].merge(part) if k in a else part for k, part in b.items()}

@@ -99,8 +99,8 @@ def _raise_named(dask: Any, leaves: Sequence[Any], error: Exception) -> NoReturn
 
 def _aligned(values: Any, X: Any, name: str) -> list[Any]:
     """The partitions of the values, as those of X as far as sizes are known before the computation."""
-    sizes = None if hasattr(X, "columns") else X.chunks[0]
-    known = sizes is not None and not np.isnan(sizes).any()
+    sizes: tuple[float, ...] = (np.nan,) if hasattr(X, "columns") else X.chunks[0]
+    known = not np.isnan(sizes).any()
     if not is_dask(values):
         if not known:
             raise TypeError(

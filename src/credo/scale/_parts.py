@@ -136,4 +136,4 @@ class LocalParts(Parts):
                     f"chunk {number} is a {type(parts).__name__}{size}; a chunk must be a tuple (X, y) or "
                     "(X, y, weight)"
                 )
-            yield Chunk(*parts, *(None,) * (3 - len(parts)), number=number)
+            yield Chunk(parts[0], parts[1], parts[2] if len(parts) == 3 else None, number)

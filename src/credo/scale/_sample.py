@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,11 @@ class RowSample:
     """
 
     rows: Array
-    extra: tuple[NDArray[object] | Array, ...]
+    extra: tuple[NDArray[Any], ...]
     keys: Array
 
     @classmethod
-    def of(cls, rows: Array, *extra: NDArray[object] | Array, number: int = 0) -> RowSample:
+    def of(cls, rows: Array, *extra: NDArray[Any], number: int = 0) -> RowSample:
         """A sample of the rows of a chunk; the keys depend on its number alone."""
         sample = cls(rows, extra, np.random.default_rng([0, number]).random(len(rows)))
         return sample._smallest()
