@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import credo
 from credo.cli._group import credo as group
+from credo.io.tables import parquet
 from credo.io.tables.parquet import LargeTable
 from credo.study import _large, analyze
 from credo.study._size import Size
@@ -30,6 +31,7 @@ def table(n=6000, seed=0):
 def path(tmp_path, monkeypatch):
     monkeypatch.setattr(_large, "MAX_BYTES", 1000)
     monkeypatch.setattr(_large, "_SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(parquet, "_ROWS", 2500)
     path = tmp_path / "big.parquet"
     table().to_parquet(path, row_group_size=1500)
     return path
@@ -88,6 +90,12 @@ def test_the_command_line_says_so_and_the_model_can_be_saved(path, tmp_path):
     assert any("is read in parts" in note for note in json.loads(done.stdout)["notes"])
     model = credo.load(tmp_path / "out" / "model.credo")
     assert model.estimator_.posterior_.spectrum.weight == 6000
+    out = tmp_path / "predicted.csv"
+    again = CliRunner().invoke(group, ["predict", str(tmp_path / "out" / "model.credo"), str(path), "-o", str(out)])
+    assert again.exit_code == 0 and "is read in parts" in again.output, again.output
+    found = pd.read_csv(out)
+    np.testing.assert_array_equal(found["row"], np.arange(6000) + 1)
+    np.testing.assert_allclose(found["mean"], model.predict(table().drop(columns="price")), rtol=1e-9)
     wrong = CliRunner().invoke(group, [*arguments, "--scheduler", "tcp://nowhere:1"])
     assert wrong.exit_code != 0 and "--engine dask" in wrong.output
 

@@ -14,9 +14,10 @@
     BayesianLogisticRegression  w ~ N(0, α⁻¹I), Laplace approximation; averaged probabilities, evidence
 
 `LinearRegression`, `Ridge` and `BayesianLinearRegression` are computed from one mergeable statistic, the `RowSummary`
-of the centred rows (`credo.scale`): `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge and the Bayesian
-model decompose it once into a `Spectrum`, after which every penalty or precision costs O(p). The classifiers share
-their scores (`LinearClassifier`), and those with logits an objective (`_softmax`) and its maximization (`_ascent`).
+of the centred rows (`credo.scale`): `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge
+and the Bayesian model decompose it once into a `Spectrum`, after which every penalty or precision costs O(p). The
+classifiers share their scores (`LinearClassifier`), and those with logits an objective (`_softmax`) and its
+maximization (`_ascent`).
 
 `Solution`, `Posterior`, `LogitPosterior`, `Spectrum` and `Path` are stored in model files: their names here are part of
 the file format. What does not belong here: nonlinear functions of x (`credo.features`) and sparse weights
