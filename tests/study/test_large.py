@@ -109,8 +109,20 @@ def test_dask_fits_row_groups(path, monkeypatch):
     table().to_csv(path.with_suffix(".csv"))
     with pytest.raises(credo.io.TableError, match="reads Parquet files"):
         analyze(path.with_suffix(".csv"), "price", engine="dask")
+    with pytest.raises(ValueError, match="pass the path of one"):
+        analyze(table(), "price", engine="dask")
     with pytest.raises(ValueError, match="engine must be one of local, dask"):
         analyze(path, "price", engine="spark")
+
+
+def test_ctrl_c_leaves_the_fit_to_the_sample(path, monkeypatch):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LargeTable, "frames", interrupted)
+    study = analyze(path, "price", models=["linear"], folds=2, progress=False)
+    assert study.model.estimator_.n_observations_ == 1000
+    assert any("Stopped by Ctrl-C" in str(note) for note in study.notes)
 
 
 def test_a_sample_is_random_and_in_order(path):

@@ -115,6 +115,8 @@ def dataset(
     whole, early = None, []
     if isinstance(data, str | os.PathLike):
         whole = large_table(data, reading or {}, engine=engine)
+    elif engine != "local":
+        raise ValueError(f"engine={engine!r} reads Parquet files: pass the path of one")
     if whole is not None:
         table, note = sample_of(whole)
         notes, early, source, labels = [], [note], whole.path.name, None

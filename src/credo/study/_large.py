@@ -106,8 +106,13 @@ def fitted_to_all(
     if isinstance(getattr(last, "alpha", None), str):
         # A penalty α of ‖y − Xw‖² + α‖w‖², the ratio of two variances, doesn't depend on the number of rows.
         last.set_params(alpha=_last(fitted).alpha_)
-    with collected() as warnings, _client(engine, scheduler):
-        last.fit(_parts(table, Prepared(model), engine))
+    try:
+        with collected() as warnings, _client(engine, scheduler):
+            last.fit(_parts(table, Prepared(model), engine))
+    except KeyboardInterrupt:
+        return model, [
+            "Stopped by Ctrl-C: the selected model is the fit to the sample of the rows, not to all."
+        ]
     found = copy(model)
     found.estimator_ = last
     if isinstance(fitted, Pipeline):
