@@ -21,6 +21,7 @@ from credo import params as params
 from credo import penalized as penalized
 from credo import plots as plots
 from credo import report as report
+from credo import scale as scale
 from credo import selection as selection
 from credo import sparse as sparse
 from credo import study as study

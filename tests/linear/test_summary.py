@@ -140,7 +140,7 @@ def test_what_needs_the_rows_says_so():
     X, y, _ = table()
     with pytest.raises(ValueError, match="whose square overflows or underflows"):
         Ridge().fit_summary(summarize(X * 1e200, y))
-    with pytest.raises(ValueError, match="alpha='loo' needs the rows"):
+    with pytest.raises(ValueError, match="alpha='loo' needs all rows"):
         Ridge("loo").fit_summary(summarize(X, y))
     with pytest.raises(ValueError, match="fitted from a summary"):
         LinearRegression().fit_summary(summarize(X, y)).leverage()

@@ -86,6 +86,14 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | N
     show_default=True,
     help="Number of cross-validation folds.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "dask"]),
+    default="local",
+    show_default=True,
+    help="What fits the selected model to all rows of a Parquet file that is read in parts: this process, or Dask.",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Address of a Dask scheduler. [default: processes here]")
 @reading_options
 @json_option
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
@@ -99,7 +107,12 @@ def fit(data: str, target: str | None, out: str, keep: str, as_json: bool, quiet
     held-out predictions) into the output folder and, where spike-slab is among the models, inclusions.csv: the
     probability that each input matters. When the time is up, or on Ctrl-C, the finished models are compared and
     written. Existing files of these names are replaced once the new ones are complete.
+
+    A Parquet file that takes more than 1 GiB or a quarter of the memory is read in parts: models are compared on a
+    random sample of the rows, and the selected one is fitted to all of them, whatever the time.
     """
+    if options["scheduler"] is not None and options["engine"] != "dask":
+        raise click.UsageError("--scheduler is for --engine dask.")
     screen = Screen(as_json=as_json, quiet=quiet)
     reading = reading_arguments(**{key: options.pop(key) for key in READING})
     if target is None:
@@ -126,6 +139,7 @@ def run_and_show(
     keep_all: bool = False,
     task: str | None = None,
     shuffle: bool = False,
+    engine: str = "local",
     **options: Any,
 ) -> None:
     """Run the study, write its files and print the results."""
@@ -137,13 +151,14 @@ def run_and_show(
 
     refuse_overwriting([] if data == "-" else [Path(data)], [out / name for name in OUTPUTS])
     with screen.notes_for_warnings(), staging(out) as stage:
-        table = dataset(data, target, task=task, reading=reading, time_order=False if shuffle else None)
+        in_order = False if shuffle else None
+        table = dataset(data, target, task=task, reading=reading, time_order=in_order, engine=engine)
         kind = f" of {table.size.classes} classes" if table.size.classes else ""
         screen.say(f"{table.source}: {table.shape}, target {target!r}{kind}.")
         for note in table.notes:
             screen.note(f"Note: {note}")
         with display(enabled=not screen.quiet) as report:
-            study = run(table, report=report, started=started, **options)
+            study = run(table, report=report, started=started, engine=engine, **options)
         said = {note.text for note in table.notes}
         for note in study.notes:
             if note.text not in said:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from credo.cli._files import refuse_overwriting
 from credo.cli._options import data_file, debug_option, existing_file, json_option, reading_arguments, reading_options
 from credo.cli._screen import Screen
 
@@ -34,48 +38,76 @@ def predict(
     """
     if level is not None and not 0 < level < 1:
         raise click.BadParameter(f"{level} is not strictly between 0 and 1.", param_hint="'--level'")
-    screen = Screen(as_json=as_json, quiet=quiet)
-    with screen.notes_for_warnings():
-        frame = _predicted(Path(model), data, level, reading_arguments(**reading), screen)
-    text = frame.to_csv(index=False, lineterminator="\n")
+    screen, records, shown = Screen(as_json=as_json, quiet=quiet), [], {}
+    refuse_overwriting([Path(model), *([] if data == "-" else [Path(data)])], [] if output is None else [Path(output)])
+    with screen.notes_for_warnings(), _written(output, echo=not as_json) as write:
+        for frame in _predicted(Path(model), data, level, reading_arguments(**reading), screen):
+            write(frame)
+            shown = {} if "predicted" in frame else {"level": LEVEL if level is None else level}
+            records += frame.to_dict(orient="records") if as_json else []
     if output is not None:
-        from credo.cli._files import refuse_overwriting
-        from credo.io import replacing
-
-        refuse_overwriting([Path(model), *([] if data == "-" else [Path(data)])], [Path(output)])
-        with replacing(output) as file:
-            file.write(text.encode())
-        screen.note(f"{len(frame):,} predictions written to {output}")
-    elif not as_json:
-        click.echo(text, nl=False)
-    shown = {} if "predicted" in frame else {"level": LEVEL if level is None else level}
-    records = frame.to_dict(orient="records")
+        screen.note(f"{write.n_rows:,} predictions written to {output}")
     screen.json({"model": model, "data": data, **shown, "output": output, "predictions": records})
 
 
-def _predicted(model_path: Path, data: str, level: float | None, reading: dict[str, Any], screen: Screen) -> Any:
+class _Writer:
+    """Writes frames one after the other as one CSV table."""
+
+    def __init__(self, put: Callable[[str], Any]) -> None:
+        self._put, self.n_rows = put, 0
+
+    def __call__(self, frame: Any) -> None:
+        self._put(frame.to_csv(index=False, header=not self.n_rows, lineterminator="\n"))
+        self.n_rows += len(frame)
+
+
+@contextmanager
+def _written(output: str | None, *, echo: bool) -> Iterator[_Writer]:
+    """A writer to the output file, which appears when it is complete, or to stdout."""
+    if output is None:
+        yield _Writer(partial(click.echo, nl=False) if echo else lambda text: None)
+        return
+    from credo.io import replacing
+
+    with replacing(output) as file:
+        yield _Writer(lambda text: file.write(text.encode()))
+
+
+def _predicted(
+    model_path: Path, data: str, level: float | None, reading: dict[str, Any], screen: Screen
+) -> Iterator[Any]:
+    """The predictions for the table, in several frames if it is read in parts."""
     from sklearn.base import is_classifier
 
     from credo.io import load, read_table
+    from credo.study._large import large_table
     from credo.study._study import predictions
 
     model = load(model_path)
-    sheet = read_table(data, **reading)
-    for note in sheet.notes:
-        screen.note(f"Note: {note}")
     if level is not None and is_classifier(model):
         screen.note("Note: --level applies to numbers only; for classes, probabilities are written.")
-    target = getattr(model, "target", None)
-    frame = sheet.frame.drop(columns=[target]) if target in sheet.frame.columns else sheet.frame
-    found = predictions(model, frame, level=LEVEL if level is None else level)
-    outside = model.outside(frame).note() if hasattr(model, "outside") else None
-    if outside is not None:
-        screen.note(f"Note: {outside}")
-    for name in reversed(_identifiers(model)):
-        if name in frame.columns and name not in found.columns:
-            found.insert(0, name, frame[name])
-    found.insert(0, "row", [int(label) + 1 for label in frame.index])
-    return found
+    large = large_table(data, reading)
+    if large is None:
+        sheet = read_table(data, **reading)
+        for note in sheet.notes:
+            screen.note(f"Note: {note}")
+        tables = iter([sheet.frame])
+    else:
+        screen.note(f"Note: The table takes about {large.size / 1e9:.1f} GB in memory and is read in parts.")
+        tables = large.frames()
+    target, start = getattr(model, "target", None), 0
+    for table in tables:
+        frame = table.drop(columns=[target]) if target in table.columns else table
+        found = predictions(model, frame, level=LEVEL if level is None else level)
+        outside = model.outside(frame).note() if hasattr(model, "outside") and large is None else None
+        if outside is not None:
+            screen.note(f"Note: {outside}")
+        for name in reversed(_identifiers(model)):
+            if name in frame.columns and name not in found.columns:
+                found.insert(0, name, frame[name])
+        found.insert(0, "row", [start + int(label) + 1 for label in frame.index])
+        yield found
+        start += len(table)
 
 
 def _identifiers(model: Any) -> list[str]:

@@ -10,9 +10,10 @@ Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base
 what `fit` sets and checks it in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`;
 `Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `require_squares`,
 validation of tables; `observed`, `with_gaps`, `labels_of` and `codes_of`, validation of targets; `merge_equal_rows`,
-`divided_rows`, `even_folds` and `center_and_scale`, for rows with weights; `training_rows`, a regressor's validation
-for functions; `named`, `named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an evidence
-conditions on; and checks of arguments and of fitted state.
+`divided_rows`, `even_folds` and `center_and_scale`, for rows with weights; `training_rows` and `labelled_rows`,
+validation for functions; `named`, `named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an
+evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask collections; and checks
+of arguments and of fitted state.
 
 What does not belong here: any particular model.
 """
@@ -25,7 +26,8 @@ from credo.estimator._arguments import (
     positive,
     positive_integer,
 )
-from credo.estimator._classifier import Classifier, codes_of, labels_of
+from credo.estimator._classifier import Classifier, codes_of, labelled_rows, labels_of
+from credo.estimator._dask import dask_module, example_rows, is_dask, row_partitions
 from credo.estimator._estimator import Absent, ConvergenceWarning, Estimator, FitWarning, Result
 from credo.estimator._evidence_base import FLAT, INTEGRATED, JEFFREYS, MAXIMISED, SCALED, evidence_base
 from credo.estimator._linear_classifier import LinearClassifier
@@ -66,11 +68,15 @@ __all__ = [
     "check_shapes",
     "choice",
     "codes_of",
+    "dask_module",
     "divided_rows",
     "even_folds",
     "evidence_base",
+    "example_rows",
     "interval_level",
+    "is_dask",
     "is_sparse",
+    "labelled_rows",
     "labels_of",
     "merge_equal_rows",
     "named",
@@ -83,6 +89,7 @@ __all__ = [
     "positive",
     "positive_integer",
     "require_squares",
+    "row_partitions",
     "training_rows",
     "unmasked",
     "with_gaps",

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from credo.distributions import Bernoulli, Categorical
+from credo.estimator._dask import is_dask, over_partitions
 from credo.estimator._estimator import Estimator
 from credo.estimator._numeric import is_missing, numeric, unmasked
 
@@ -35,11 +36,15 @@ class Classifier(ClassifierMixin, Estimator):
             raise ValueError(f"classes_ has shape {self.classes_.shape}")
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most probable label of each row."""
+        """The most probable label of each row; for a Dask array or frame, a Dask array."""
+        if is_dask(X):
+            return over_partitions(self.predict, X)
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """The probability of each label, in the order of `classes_`: shape (n_samples, n_classes)."""
+        if is_dask(X):
+            return over_partitions(self.predict_proba, X)
         return self._probabilities(self._predict_rows(X))
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
@@ -49,7 +54,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def predict_dist(self, X: ArrayLike) -> Bernoulli | Categorical:
         """The predictive distribution of each row's label: Bernoulli where the labels are 0 and 1, else Categorical."""
-        table = self.predict_proba(X)
+        table = self._probabilities(self._predict_rows(X)) if is_dask(X) else self.predict_proba(X)
         if self.classes_.dtype.kind in "biuf" and np.array_equal(self.classes_, [0, 1]):
             return Bernoulli(table[:, 1])
         return Categorical(table, classes=self.classes_)
@@ -70,6 +75,20 @@ class Classifier(ClassifierMixin, Estimator):
         To every estimator a row of weight k is the same as k copies of the row. `class_weight`
         ("balanced", or a mapping from label to factor) multiplies the weights.
         """
+        rows, labels, weight = self._labelled_rows(X, y, sample_weight)
+        codes = self._coded(labels)
+        if class_weight is not None:
+            factors = self._class_factors(class_weight, labels, codes, weight)[codes]
+            weight = factors if weight is None else weight * factors
+            if not factors.all():
+                rows, labels, weight = rows[factors > 0], labels[factors > 0], weight[factors > 0]
+                codes = self._coded(labels)
+        return rows, codes, weight
+
+    def _labelled_rows(
+        self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Any, NDArray[Any], Array | None]:
+        """X as finite float64 rows, their labels and weights, without the rows of weight zero."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         rows = self._validated(numeric(X))
@@ -83,14 +102,7 @@ class Classifier(ClassifierMixin, Estimator):
         if weight is not None and not (weight > 0).all():
             used = weight > 0
             rows, labels, weight = rows[used], labels[used], weight[used]
-        codes = self._coded(labels)
-        if class_weight is not None:
-            factors = self._class_factors(class_weight, labels, codes, weight)[codes]
-            weight = factors if weight is None else weight * factors
-            if not factors.all():
-                rows, labels, weight = rows[factors > 0], labels[factors > 0], weight[factors > 0]
-                codes = self._coded(labels)
-        return rows, codes, weight
+        return rows, labels, weight
 
     def _coded(self, labels: NDArray[Any]) -> NDArray[np.intp]:
         """The index of each label in `classes_`, which must have at least two."""
@@ -114,6 +126,14 @@ class Classifier(ClassifierMixin, Estimator):
                     f"class_weight gives class {label!r} the factor {factor:g}; it must be finite and not negative"
                 )
         return factors
+
+
+def labelled_rows(
+    caller: str, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None
+) -> tuple[Any, NDArray[Any], Array | None, list[str]]:
+    """X, labels, weights and feature names for a function, validated as by a classifier's `fit`; X may be sparse."""
+    estimator = type(caller, (Classifier,), {"_accepts_sparse": True})()
+    return *estimator._labelled_rows(X, y, sample_weight), estimator._feature_names()
 
 
 def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:

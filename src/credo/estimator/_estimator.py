@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array, check_X_y
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
 
+from credo.estimator._dask import is_dask
 from credo.estimator._names import names_of
 from credo.estimator._numeric import is_sparse, numeric, with_gaps
 from credo.estimator._state import FittedState
@@ -70,9 +71,11 @@ class Estimator(FittedState, BaseEstimator):
     noise_std_: float
     prior_precision_: float
 
-    # Whether X may be a scipy sparse matrix or array, and whether it may have missing values (NaN).
+    # Whether X may be a scipy sparse matrix or array, whether it may have missing values (NaN), and whether `fit` takes
+    # a table in parts (`credo.scale`).
     _accepts_sparse = False
     _accepts_nan = False
+    _accepts_parts = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -107,6 +110,11 @@ class Estimator(FittedState, BaseEstimator):
     def _predict_rows(self, X: ArrayLike) -> Any:
         """X as a finite float64 array with the columns that were fitted."""
         check_is_fitted(self)
+        if is_dask(X):
+            raise TypeError(
+                "X is a Dask collection, whose rows may not fit into memory: use predict or predict_proba, which give "
+                "Dask arrays, credo.scale.predict(model, X), which returns a frame with intervals, or X.compute()"
+            )
         return self._validated(numeric(X), reset=False)
 
     def _validated(self, X: Any, *, reset: bool = True, **y: Any) -> Any:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator._arguments import interval_level
 from credo.estimator._classifier import Classifier
+from credo.estimator._dask import is_dask, over_partitions
 from credo.estimator._state import check_shapes
 from credo.frames import Table
 
@@ -50,7 +51,9 @@ class LinearClassifier(Classifier):
         return scores.ravel() if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label with the highest score."""
+        """The label with the highest score; for a Dask array or frame, a Dask array."""
+        if is_dask(X):
+            return over_partitions(self.predict, X)
         scores = self._scores(self._predict_rows(X))
         places = (scores[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else np.argmax(scores, axis=1)
         return self.classes_[places]

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from credo.distributions import Distribution
+from credo.estimator._dask import is_dask, over_partitions
 from credo.estimator._estimator import Estimator
 from credo.estimator._numeric import numeric, observed, reads_as_number
 
@@ -49,6 +50,7 @@ class Regressor(RegressorMixin, Estimator):
         Parameters
         ----------
         X : array, frame or sparse matrix of shape (n_samples, n_features)
+            For a Dask array or frame, Dask arrays are returned.
         return_std : bool, default False
             Also return the standard deviation of each new observation (noise included).
         return_cov : bool, default False
@@ -61,6 +63,8 @@ class Regressor(RegressorMixin, Estimator):
         """
         if return_std and return_cov:
             raise ValueError("return_std and return_cov can't both be True: the std is the root of cov's diagonal")
+        if is_dask(X) and not return_cov:
+            return over_partitions(self.predict, X, return_std=return_std)
         rows = self._predict_rows(X)
         if return_std:
             return self._mean(rows), self._std(rows)
@@ -97,7 +101,7 @@ class Regressor(RegressorMixin, Estimator):
         raise ValueError(f"{type(self).__name__} has no covariance between predictions: use return_std")
 
     def _training_rows(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, reset: bool = True
+        self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None, *, reset: bool = True
     ) -> tuple[Any, Array, Array | None]:
         """X, y and weights as finite float64 arrays; rows of weight zero are dropped.
 
@@ -108,10 +112,10 @@ class Regressor(RegressorMixin, Estimator):
         X, y = numeric(X), observed(y)
         try:
             rows, target = self._validated(X, y=y, reset=reset, y_numeric=True)
+            target = np.asarray(target, dtype=np.float64)
         except ValueError:
             self._refuse_words(y)
             raise
-        target = np.asarray(target, dtype=np.float64)
         self._refuse_extremes(target)
         if sample_weight is None:
             return rows, target, None
@@ -144,7 +148,12 @@ class Regressor(RegressorMixin, Estimator):
 
 
 def training_rows(
-    caller: str, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, sparse: str | bool = False
+    caller: str,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    sparse: str | bool = False,
 ) -> tuple[Any, Array, Array | None, list[str]]:
     """X, y, weights and feature names for a function, validated as by a regressor's `fit`.
 

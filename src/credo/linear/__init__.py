@@ -14,9 +14,10 @@
     BayesianLogisticRegression  w ~ N(0, α⁻¹I), variational; averaged probabilities, evidence
 
 `LinearRegression`, `Ridge` and `BayesianLinearRegression` are computed from one mergeable statistic, the `RowSummary`
-of the centred rows: `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge and the Bayesian
-model decompose it once into a `Spectrum`, after which every penalty or precision costs O(p). The classifiers share
-their scores (`LinearClassifier`), and those with logits an objective (`_softmax`) and its maximization (`_ascent`).
+of the centred rows (`credo.scale`): `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge
+and the Bayesian model decompose it once into a `Spectrum`, after which every penalty or precision costs O(p). The
+classifiers share their scores (`LinearClassifier`), and those with logits an objective (`_softmax`) and its
+maximization (`_ascent`).
 
 `Solution`, `Posterior`, `LogitPosterior`, `Spectrum` and `Path` are stored in model files: their names here are part of
 the file format. What does not belong here: nonlinear functions of x (`credo.features`) and sparse weights
@@ -26,7 +27,6 @@ the file format. What does not belong here: nonlinear functions of x (`credo.fea
 from credo.linear._logit_posterior import LogitPosterior as LogitPosterior
 from credo.linear._posterior import Posterior as Posterior
 from credo.linear._spectrum import Spectrum as Spectrum
-from credo.linear._spectrum import summarize
 from credo.linear.baseline import BaselineClassifier, BaselineRegressor
 from credo.linear.bayes import BayesianLinearRegression
 from credo.linear.bayes_logistic import BayesianLogisticRegression
@@ -39,7 +39,7 @@ from credo.linear.logistic import LogisticRegression
 from credo.linear.logistic import Path as Path
 from credo.linear.perceptron import Perceptron
 from credo.linear.ridge import Ridge, ridge_path
-from credo.linear.summary import RowSummary
+from credo.scale import RowSummary, summarize
 
 __all__ = [
     "BaselineClassifier",

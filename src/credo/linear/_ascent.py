@@ -180,7 +180,7 @@ class _Newton:
     """
 
     def __init__(self, objective: Objective, tol: float, independent: bool, exact: bool) -> None:
-        self.goal = tol**2 * objective.total / len(objective.weight)
+        self.goal = tol**2 * objective.mean_weight
         self._objective, self._independent, self._exact = objective, independent, exact
         # The curvature of an earlier point or of the subsample.
         self.known: Curvature | None = None
@@ -258,7 +258,7 @@ class _NewtonCG:
     """Steps as accurate as their length deserves (Dembo, Eisenstat & Steihaug 1982)."""
 
     def __init__(self, objective: MatrixFreeObjective, tol: float) -> None:
-        self.goal = tol**2 * objective.total / len(objective.weight)
+        self.goal = tol**2 * objective.mean_weight
         self._objective, self._first = objective, 0.0
 
     def step(self, point: Point, n_iter: int) -> Step:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from credo.estimator import check_positive, check_shapes
 from credo.linear._precision import PosteriorFit
-from credo.linear._rows import BLOCK_ENTRIES
 from credo.linear._spectrum import Spectrum, components
+from credo.scale import BLOCK_ENTRIES
 
 Array = NDArray[np.float64]
 

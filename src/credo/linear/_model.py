@@ -13,7 +13,6 @@ from credo.distributions import Distribution, t_variance
 from credo.estimator import Regressor, interval_level
 from credo.frames import Table
 from credo.linear._posterior import Posterior
-from credo.linear.summary import RowSummary
 
 Array = NDArray[np.float64]
 
@@ -83,15 +82,6 @@ class LinearModel(Regressor):
             {**columns, "lower": list(ends[:, 0]), "upper": list(ends[:, 1])},
             notes=(f"intervals at {100 * level:g} %", *self._notes()),
         )
-
-    def _take_summary(self, summary: RowSummary) -> None:
-        """Number and names of the columns from a summary, as `_training_rows` takes them from X."""
-        if not isinstance(summary, RowSummary) or not summary.weight:
-            raise ValueError(f"a summary of at least one row is needed, made by summarize(X, y); got {summary!r:.100}")
-        self._forget()
-        self.n_features_in_ = summary.n_features
-        if summary.feature_names is not None:
-            self.feature_names_in_, self.names_carried_ = np.array(summary.feature_names, dtype=object), True
 
     def _parameters(self) -> tuple[list[str], Array, Array]:
         """Names, estimates and scales; the intercept comes first."""

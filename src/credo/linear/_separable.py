@@ -40,10 +40,13 @@ _VANISHED = 1e-7
 
 
 class SeparationMonitor:
-    """Follows the steps of an ascent, and says so when there is certainly no maximum."""
+    """Follows the steps of an ascent, and says so when there is certainly no maximum.
 
-    def __init__(self) -> None:
-        self._decided = False
+    Not `exact`: without the linear program, which needs all rows; the rows of the objective are then a sample.
+    """
+
+    def __init__(self, *, exact: bool = True) -> None:
+        self._exact, self._decided = exact, False
         # The step at which the classes were found to be separable; the ascent goes on until it has separated them.
         self._known: int | None = None
 
@@ -58,7 +61,7 @@ class SeparationMonitor:
         flat = 0.25 * float(objective.weight @ np.square(moves).sum(axis=1))
         if np.abs(moves).max(initial=0.0) < _GROWTH or slope > _FLAT * flat:
             return ""
-        if step.size > _LARGEST:
+        if step.size > _LARGEST or not self._exact:
             return ENDLESS if slope < _VANISHED * flat else ""
         self._decided = True
         constraints = _Constraints(objective)

@@ -90,6 +90,11 @@ class Objective:
         """Number of observations."""
         return float(self.weight.sum())
 
+    @property
+    def mean_weight(self) -> float:
+        """The mean weight of a row."""
+        return self.total / len(self.weight)
+
     def start(self) -> Array:
         """No weights, and the intercepts at the log frequencies of the classes."""
         theta = np.zeros(self.shape)

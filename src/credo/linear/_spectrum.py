@@ -7,17 +7,17 @@ Given V, s, q and rss, every ridge penalty, prior precision and evidence costs O
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy import sparse as sp
 
-from credo.estimator import check_positive, check_shapes, is_sparse, require_squares, training_rows
+from credo.estimator import check_positive, check_shapes, is_sparse, require_squares
 from credo.linear._rows import EPS, column_norms, flat_columns, graded_svd
-from credo.linear.summary import RowSummary, reduced, row_summary
+from credo.scale import RowSummary, reduced, row_summary
 
 Array = NDArray[np.float64]
 
@@ -133,36 +133,6 @@ def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> 
         )
     require_squares(X, weight)
     return _of_sparse(X, y, weight, center) if is_sparse(X) else Spectrum.of(row_summary(X, y, weight), center=center)
-
-
-def summarize(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RowSummary:
-    """Reduce a table to what `LinearRegression`, `Ridge` and `BayesianLinearRegression` need to know of it.
-
-    Summaries of parts of a table, wherever they were computed, can be merged; `fit_summary` of each of these models
-    then gives the fit to all rows.
-
-    Parameters
-    ----------
-    X : array, frame or sparse matrix of shape (n_samples, n_features)
-    y : array of shape (n_samples,)
-    sample_weight : array of shape (n_samples,), optional
-        A weight of k is the same as k copies of the row.
-
-    Examples
-    --------
-    >>> from credo.linear import LinearRegression, summarize
-    >>> first = summarize([[0.0], [1.0]], [1.1, 2.9])
-    >>> second = summarize([[2.0], [3.0]], [5.2, 6.8])
-    >>> LinearRegression().fit_summary(first.merge(second)).coef_.round(2)
-    array([1.94])
-    """
-    rows, target, weight, names = training_rows("summarize", X, y, sample_weight, sparse="csr")
-    if is_sparse(rows):
-        found = spectrum(rows, target, weight, center=True).summary()
-    else:
-        found = row_summary(rows, target, weight)
-    plain = names == [f"x{i}" for i in range(len(names))]
-    return replace(found, feature_names=None if plain else tuple(names))
 
 
 _Parts = tuple[Array, Array, Array, float]

@@ -23,8 +23,8 @@ from credo.linear._model import PosteriorModel
 from credo.linear._precisions import Settings, learn
 from credo.linear._rows import Kept, same_intercept
 from credo.linear._spectrum import Spectrum, spectrum
-from credo.linear.summary import RowSummary
 from credo.notices import warn
+from credo.scale import RowSummary, in_parts, summarize, take_summary
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
@@ -93,6 +93,7 @@ class BayesianLinearRegression(PosteriorModel):
     """
 
     _accepts_sparse = True
+    _accepts_parts = True
     _title = "Bayesian linear regression"
 
     noise_precision_: float
@@ -112,16 +113,20 @@ class BayesianLinearRegression(PosteriorModel):
         self.prior_mean = prior_mean
         self.noise_prior = noise_prior
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        X : array, frame or sparse matrix of shape (n_samples, n_features)
+        X : array, frame or sparse matrix of shape (n_samples, n_features), or a table in parts
+            A table in parts (see `credo.scale`) is an iterable of chunks, (X, y) or (X, y, weight), without further
+            arguments, or a Dask array or frame.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
         """
+        if in_parts(X, y):
+            return self.fit_summary(summarize(X, y, sample_weight))
         rows, target, weight = self._training_rows(X, y, sample_weight)
         data = spectrum(rows, target, weight, center=self.fit_intercept)
         if self._learns_noise() and data.dof < 1:
@@ -134,8 +139,8 @@ class BayesianLinearRegression(PosteriorModel):
         return self
 
     def fit_summary(self, summary: RowSummary) -> Self:
-        """Fit the model to rows summarized by `credo.linear.summarize`: the same result as `fit` on the rows."""
-        self._take_summary(summary)
+        """Fit the model to rows summarized by `credo.summarize`: the same result as `fit` on the rows."""
+        take_summary(self, summary)
         self._learn(Spectrum.of(summary, center=self.fit_intercept))
         self._kept = None
         return self

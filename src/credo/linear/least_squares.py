@@ -16,10 +16,10 @@ from credo.distributions import Distribution, StudentT, t_variance
 from credo.estimator import FitWarning, Result, check_positive, check_shapes, is_sparse
 from credo.linear._model import LinearModel
 from credo.linear._posterior import left_out
-from credo.linear._rows import BLOCK_ENTRIES, EPS, KEPT_ENTRIES, Kept, collinear, column_norms, flat_columns, graded_svd
+from credo.linear._rows import EPS, KEPT_ENTRIES, Kept, collinear, column_norms, flat_columns, graded_svd
 from credo.linear._spectrum import spectrum
-from credo.linear.summary import RowSummary, row_summary
 from credo.notices import warn
+from credo.scale import BLOCK_ENTRIES, RowSummary, in_parts, row_summary, summarize, take_summary
 
 Array = NDArray[np.float64]
 
@@ -150,6 +150,7 @@ class LinearRegression(LinearModel):
     """
 
     _accepts_sparse = True
+    _accepts_parts = True
 
     _title = "Linear regression by least squares"
 
@@ -162,8 +163,14 @@ class LinearRegression(LinearModel):
     def __init__(self, fit_intercept: bool = True) -> None:
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model; a sample weight of k is equivalent to k copies of the row.
+
+        Instead of X and y, an iterable of chunks (X, y) or (X, y, weight) can be passed, or Dask arrays or frames; see
+        `credo.scale`.
+        """
+        if in_parts(X, y):
+            return self.fit_summary(summarize(X, y, sample_weight))
         rows, target, weight = self._training_rows(X, y, sample_weight)
         if is_sparse(rows):
             self._learn(sparse_least_squares(rows, target, weight, center=self.fit_intercept))
@@ -173,8 +180,8 @@ class LinearRegression(LinearModel):
         return self
 
     def fit_summary(self, summary: RowSummary) -> Self:
-        """Fit the model to rows summarized by `credo.linear.summarize`: the same result as `fit` on the rows."""
-        self._take_summary(summary)
+        """Fit the model to rows summarized by `credo.summarize`: the same result as `fit` on the rows."""
+        take_summary(self, summary)
         self._learn(least_squares(summary, center=self.fit_intercept))
         self._kept = None
         return self

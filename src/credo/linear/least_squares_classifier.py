@@ -11,8 +11,8 @@ from scipy import linalg as sla
 from credo.estimator import FitWarning, LinearClassifier, Result, is_sparse
 from credo.linear._rows import collinear, column_norms, flat_columns, graded_svd
 from credo.linear._spectrum import spectrum
-from credo.linear.summary import row_summary
 from credo.notices import warn
+from credo.scale import row_summary
 
 Array = NDArray[np.float64]
 

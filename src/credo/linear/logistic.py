@@ -22,10 +22,12 @@ from credo.estimator import (
     require_squares,
 )
 from credo.linear._ascent import COLLINEAR, Monitor, Optimum, newton, newton_cg, steepest_ascent
+from credo.linear._logistic_parts import maximize_in_parts, objective_in_parts, survey
 from credo.linear._rows import EPS, collinear, column_norms, graded_axes
 from credo.linear._separable import SeparationMonitor
 from credo.linear._softmax import MatrixFreeObjective, Objective, contrasts
 from credo.notices import warn
+from credo.scale import Parts, in_parts, parts_of
 
 Array = NDArray[np.float64]
 
@@ -101,6 +103,7 @@ class LogisticRegression(LinearClassifier):
     """
 
     _accepts_sparse = True
+    _accepts_parts = True
 
     log_likelihood_: float
     n_parameters_: int
@@ -131,12 +134,18 @@ class LogisticRegression(LinearClassifier):
     def _title(self) -> str:  # type: ignore[override]
         return "Logistic regression by maximum likelihood" if self.alpha == 0 else "Logistic regression, penalized"
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model; a sample weight of k is equivalent to k copies of the row.
+
+        Instead of X and y, an iterable of chunks (X, y) or (X, y, weight) can be passed, or Dask arrays or frames; see
+        `credo.scale`. Each Newton step reads all of them once.
+        """
         alpha, tol = nonnegative("alpha", self.alpha), positive("tol", self.tol)
         choice("solver", self.solver, ("newton", "ascent"))
         max_iter = positive_integer("max_iter", self.max_iter)
         self._forget()
+        if in_parts(X, y):
+            return self._keep(self._maximum_in_parts(parts_of(X, y, sample_weight)))
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         require_squares(rows, weight)
         objective = objective_for(
@@ -144,14 +153,41 @@ class LogisticRegression(LinearClassifier):
         )
         monitor = SeparationMonitor() if alpha == 0 else None
         if self.solver == "newton":
-            top = maximize(objective, tol=tol, max_iter=max_iter, monitor=monitor, exact_curvature=alpha == 0)
-        else:
-            top = self._ascend(objective, tol, max_iter, monitor)
+            return self._keep(
+                maximize(objective, tol=tol, max_iter=max_iter, monitor=monitor, exact_curvature=alpha == 0)
+            )
+        return self._keep(self._ascend(objective, tol, max_iter, monitor))
+
+    def _maximum_in_parts(self, parts: Parts) -> Maximum:
+        if self.solver != "newton":
+            raise ValueError(f"solver={self.solver!r} needs all rows in memory: use solver='newton'")
+        found = survey(parts)
+        objective = objective_in_parts(
+            parts,
+            found,
+            self._factors_of,
+            penalty=float(self.alpha),
+            intercept=bool(self.fit_intercept),
+            center_of=_center,
+        )
+        self.classes_, self.n_features_in_ = objective.classes, objective.X.shape[1]
+        if found.names is not None:
+            self.feature_names_in_, self.names_carried_ = np.array(found.names, dtype=object), True
+        end = maximize_in_parts(objective, tol=float(self.tol), max_iter=int(self.max_iter))
+        return Maximum(objective, end, objective.center)
+
+    def _factors_of(self, classes: NDArray[Any], totals: Array) -> Array:
+        if self.class_weight is None:
+            return np.ones(len(classes))
+        self.classes_ = classes
+        return self._class_factors(self.class_weight, classes, np.arange(len(classes)), totals)
+
+    def _keep(self, top: Maximum) -> Self:
         optimum = top.optimum
         self.coef_, self.intercept_ = top.coefficients()
         self.log_likelihood_, self.n_parameters_ = optimum.point.log_likelihood, top.n_parameters
-        self.n_observations_, self.n_iter_ = objective.total, max(optimum.n_iter, 1)
-        if alpha == 0 and optimum.known_curvature is not None:
+        self.n_observations_, self.n_iter_ = top.objective.total, max(optimum.n_iter, 1)
+        if self.alpha == 0 and optimum.known_curvature is not None:
             self.coef_std_error_, self.intercept_std_error_ = top.std_errors()
             if optimum.failure:
                 self.coef_std_error_[:], self.intercept_std_error_[:] = np.inf, np.inf
@@ -181,7 +217,7 @@ class LogisticRegression(LinearClassifier):
     def _outcome(self, top: Maximum) -> Result:
         end, steps = top.optimum, f"{top.optimum.n_iter} iterations"
         if end.failure:
-            warn(end.failure, ConvergenceWarning, stacklevel=3)
+            warn(end.failure, ConvergenceWarning, stacklevel=4)
             return Result(False, end.n_iter, end.failure)
         if not end.converged:
             message = (
@@ -190,13 +226,13 @@ class LogisticRegression(LinearClassifier):
             )
             if self.solver == "ascent":
                 message += "; solver='newton' converges in a few iterations"
-            warn(message, ConvergenceWarning, stacklevel=3)
+            warn(message, ConvergenceWarning, stacklevel=4)
             return Result(False, end.n_iter, message)
         message = f"converged in {steps}"
         if top.V is None or self.alpha > 0 or top.V.shape[1] == len(top.center):
             return Result(True, end.n_iter, message)
         message = collinear(top.V.shape[1], len(top.center), "drop columns, or use alpha>0")
-        warn(message, FitWarning, stacklevel=3)
+        warn(message, FitWarning, stacklevel=4)
         return Result(True, end.n_iter, message)
 
 

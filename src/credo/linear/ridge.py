@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,10 +11,9 @@ from credo.estimator import FitWarning, Result, nonnegative, training_rows
 from credo.learning import best_penalty, penalties, residual_noise
 from credo.linear._model import PosteriorModel
 from credo.linear._posterior import Posterior
-from credo.linear._rows import BLOCK_ENTRIES
 from credo.linear._spectrum import Spectrum, spectrum
-from credo.linear.summary import RowSummary
 from credo.notices import warn
+from credo.scale import BLOCK_ENTRIES, RowSummary, in_parts, summarize, take_summary
 
 Array = NDArray[np.float64]
 
@@ -53,6 +52,7 @@ class Ridge(PosteriorModel):
     """
 
     _accepts_sparse = True
+    _accepts_parts = True
 
     _title = "Ridge regression"
 
@@ -63,8 +63,15 @@ class Ridge(PosteriorModel):
         self.alphas = alphas
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model; a sample weight of k is equivalent to k copies of the row.
+
+        Instead of X and y, an iterable of chunks (X, y) or (X, y, weight) can be passed, or Dask arrays or frames (see
+        `credo.scale`), if `alpha` is a number.
+        """
+        if in_parts(X, y):
+            self._require_number()
+            return self.fit_summary(summarize(X, y, sample_weight))
         self._forget()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         data = spectrum(rows, target, weight, center=self.fit_intercept)
@@ -80,14 +87,17 @@ class Ridge(PosteriorModel):
         return self
 
     def fit_summary(self, summary: RowSummary) -> Self:
-        """Fit the model to rows summarized by `credo.linear.summarize`: the same result as `fit` on the rows.
+        """Fit the model to rows summarized by `credo.summarize`: the same result as `fit` on the rows.
 
         `alpha` must be a number, because leave-one-out errors need the rows themselves.
         """
-        if isinstance(self.alpha, str):
-            raise ValueError(f"alpha={self.alpha!r} needs the rows: use fit, or set alpha to a number")
-        self._take_summary(summary)
+        self._require_number()
+        take_summary(self, summary)
         return self._learn(Spectrum.of(summary, center=self.fit_intercept), nonnegative("alpha", self.alpha))
+
+    def _require_number(self) -> None:
+        if isinstance(self.alpha, str):
+            raise ValueError(f"alpha={self.alpha!r} needs all rows in memory: set alpha to a number")
 
     def _learn(self, data: Spectrum, alpha: float) -> Self:
         self.alpha_ = alpha

@@ -13,6 +13,7 @@ from credo.estimator import ConvergenceWarning, Regressor, Result, nonnegative, 
 from credo.frames import Table
 from credo.learning.coordinate import Rows, Solution, elastic_net_path, polish, working_set
 from credo.notices import warn
+from credo.scale import RowSummary, in_parts, summarize, take_summary
 
 Array = NDArray[np.float64]
 
@@ -51,6 +52,7 @@ class PenalizedRegression(Regressor):
     """
 
     _accepts_sparse = True
+    _accepts_parts = True
     _title: str
 
     alpha_: float
@@ -201,21 +203,48 @@ class ElasticNet(PenalizedRegression):
         self.max_iter = max_iter
         self.warm_start = warm_start
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
-        alpha, l1_ratio = nonnegative("alpha", self.alpha), mixing(self.l1_ratio)
-        tol, max_iter = positive("tol", self.tol), positive_integer("max_iter", self.max_iter)
-        start = getattr(self, "coef_", None) if self.warm_start else None
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model; a sample weight of k is equivalent to k copies of the row.
+
+        Instead of X and y, an iterable of chunks (X, y) or (X, y, weight) can be passed, or Dask arrays or frames; see
+        `credo.scale`.
+        """
+        self._check_arguments()
+        if in_parts(X, y):
+            return self.fit_summary(summarize(X, y, sample_weight))
+        start = self._start()
         table, target, weight = self._training_rows(X, y, sample_weight)
         rows = Rows.of(table, target, weight, center=bool(self.fit_intercept))
-        w = np.zeros(table.shape[1]) if start is None or len(start) != table.shape[1] else start.copy()
-        w[rows.squares == 0.0] = 0.0
-        columns, penalty = working_set(rows, w, n_problems=1), alpha * rows.total
-        (solution,) = elastic_net_path(
-            columns, np.array([penalty]), l1_ratio=l1_ratio, tol=tol, max_passes=max_iter
-        )  # fmt: skip
-        self._keep(rows, polish(rows, solution, l1=penalty * l1_ratio, l2=penalty * (1.0 - l1_ratio)), alpha)
+        self._keep(rows, self._solution(rows, start), float(self.alpha))
         return self
+
+    def fit_summary(self, summary: RowSummary) -> Self:
+        """Fit the model to rows summarized by `credo.summarize`: the same result as `fit` on the rows."""
+        self._check_arguments()
+        start = self._start()
+        take_summary(self, summary)
+        rows = Rows.of_summary(summary, center=bool(self.fit_intercept))
+        self._keep(rows, self._solution(rows, start), float(self.alpha))
+        return self
+
+    def _check_arguments(self) -> None:
+        nonnegative("alpha", self.alpha)
+        mixing(self.l1_ratio)
+        positive("tol", self.tol)
+        positive_integer("max_iter", self.max_iter)
+
+    def _start(self) -> Array | None:
+        return getattr(self, "coef_", None) if self.warm_start else None
+
+    def _solution(self, rows: Rows, start: Array | None) -> Solution:
+        l1_ratio, n_features = float(self.l1_ratio), rows.X.shape[1]
+        w = np.zeros(n_features) if start is None or len(start) != n_features else start.copy()
+        w[rows.squares == 0.0] = 0.0
+        columns, penalty = working_set(rows, w, n_problems=1), float(self.alpha) * rows.total
+        (solution,) = elastic_net_path(
+            columns, np.array([penalty]), l1_ratio=l1_ratio, tol=float(self.tol), max_passes=int(self.max_iter)
+        )
+        return polish(rows, solution, l1=penalty * l1_ratio, l2=penalty * (1.0 - l1_ratio))
 
 
 class Lasso(ElasticNet):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import Any, Self
 
 import numpy as np
@@ -9,9 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import StudentT
 from credo.learning.coordinate import Rows, Solution, elastic_net_path, polish, working_set
-from credo.penalized.cross_validation import WARM_START_TOL, Fold, PenaltyByCrossValidation, has_weight, split
+from credo.penalized.cross_validation import (
+    WARM_START_TOL,
+    Fold,
+    HeldOutLosses,
+    PenaltyByCrossValidation,
+    has_weight,
+    split,
+)
 from credo.penalized.lasso import PenalizedRegression
 from credo.penalized.path import fit_path, penalties
+from credo.scale import Chunk, Parts, RowSummary, in_parts, parts_of, summary_of, take_summary
 
 Array = NDArray[np.float64]
 
@@ -93,26 +102,56 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model; a sample weight of k is equivalent to k copies of the row.
+
+        Of a table in parts (see `credo.scale`), whole chunks are held out: chunk i is in fold i modulo `cv`.
+        """
         self._check_arguments()
-        table, target, weight = self._training_rows(X, y, sample_weight)
-        rows = Rows.of(table, target, weight, center=bool(self.fit_intercept))
-        self.alphas_ = penalties(rows.l1_max() / rows.total, self.alphas, n_alphas=self.n_alphas, eps=self.eps)
-        omega = np.ones(len(target)) if weight is None else weight
-        used = has_weight(sample_weight, len(target))
-        folds = split(self.cv, table, target, used, np.zeros(len(used)))
-        held_out = self._cross_validate(lambda fold: self._errors(table, target, omega, fold), folds, table, omega)
+        if in_parts(X, y):
+            rows, held_out, n_held = self._validate_chunks(parts_of(X, y, sample_weight))
+        else:
+            rows, held_out, n_held = self._validate_rows(X, y, sample_weight)
         self.mse_path_, self.mse_, self.mse_std_error_ = held_out.path, held_out.mean, held_out.std_error
         selected = held_out.select(self.rule)
         solution = self._refit(rows, self.alphas_[: selected + 1] * rows.total)
         # `_report` warns once, of all fits.
         self._keep(rows, solution, float(self.alphas_[selected]), warns=not held_out.n_missed)
-        # A splitter may hold rows out more than once; each counts once.
-        n_held = sum(omega[held].sum() for _, held in folds)
-        self.noise_std_, self.dof_ = float(np.sqrt(self.mse_[selected])), float(min(n_held, rows.total))
+        self.noise_std_, self.dof_ = float(np.sqrt(self.mse_[selected])), float(n_held)
         self._report(held_out, selected)
         return self
+
+    def _validate_rows(self, X: Any, y: ArrayLike | None, sample_weight: Any) -> tuple[Rows, HeldOutLosses, float]:
+        """The rows, the losses on those held out, and their number."""
+        table, target, weight = self._training_rows(X, y, sample_weight)
+        rows = Rows.of(table, target, weight, center=bool(self.fit_intercept))
+        self.alphas_ = self._grid(rows)
+        omega = np.ones(len(target)) if weight is None else weight
+        used = has_weight(sample_weight, len(target))
+        folds = split(self.cv, table, target, used, np.zeros(len(used)))
+        held_out = self._cross_validate(lambda fold: self._errors(table, target, omega, fold), folds, table, omega)
+        # A splitter may hold rows out more than once; each counts once.
+        return rows, held_out, min(sum(omega[held].sum() for _, held in folds), rows.total)
+
+    def _validate_chunks(self, parts: Parts) -> tuple[Rows, HeldOutLosses, float]:
+        """The same for a table in parts."""
+        if not isinstance(self.cv, int | np.integer) or self.cv < 2:
+            raise ValueError(f"cv must be a number of folds, at least 2, for a table in parts; got {self.cv!r}")
+        by_fold = parts.map_reduce(partial(_fold_summary, n_folds=int(self.cv)), _merged)
+        folds = [by_fold[fold] for fold in sorted(by_fold)]
+        if len(folds) < 2:
+            raise ValueError("cross-validation holds out whole chunks, and needs at least 2: pass more, smaller chunks")
+        whole = reduce(RowSummary.merge, folds)
+        take_summary(self, whole)
+        rows = Rows.of_summary(whole, center=bool(self.fit_intercept))
+        self.alphas_ = self._grid(rows)
+        found = [self._summary_errors(folds, k) for k in range(len(folds))]
+        weight = np.array([fold.weight for fold in folds])
+        held_out = HeldOutLosses.of([errors for errors, _ in found], weight, sum(missed for _, missed in found))
+        return rows, held_out, rows.total
+
+    def _grid(self, rows: Rows) -> Array:
+        return penalties(rows.l1_max() / rows.total, self.alphas, n_alphas=self.n_alphas, eps=self.eps)
 
     def _notes(self) -> tuple[str, ...]:
         k = int(np.flatnonzero(self.alphas_ == self.alpha_)[0])
@@ -129,10 +168,23 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
         """Mean squared error on the held-out rows for each α, and the number of fits that did not converge."""
         train, held = fold
         rows = Rows.of(table[train], target[train], omega[train], center=bool(self.fit_intercept))
-        tol, max_passes = max(self.tol, self._fold_tol), int(self.max_iter)
-        coefs, _, missed = fit_path(rows, self.alphas_, l1_ratio=1.0, tol=tol, max_passes=max_passes)
+        coefs, missed = self._fold_path(rows)
         fitted = np.asarray(table[held] @ coefs) + rows.intercept(coefs)
         return omega[held] @ (target[held, None] - fitted) ** 2 / omega[held].sum(), missed
+
+    def _summary_errors(self, folds: list[RowSummary], k: int) -> tuple[Array, int]:
+        """The same from summaries: Σω(y − b − wᵀx)² = ‖r_y − R_x w‖² + n(ȳ − b − wᵀx̄)², R = [R_x, r_y]."""
+        train, held = reduce(RowSummary.merge, folds[:k] + folds[k + 1 :]), folds[k]
+        rows = Rows.of_summary(train, center=bool(self.fit_intercept))
+        coefs, missed = self._fold_path(rows)
+        within = held.factor[:, -1:] - held.factor[:, :-1] @ coefs
+        between = held.mean[-1] - held.mean[:-1] @ coefs - rows.intercept(coefs)
+        return np.square(within).sum(axis=0) / held.weight + np.square(between), missed
+
+    def _fold_path(self, rows: Rows) -> tuple[Array, int]:
+        tol, max_passes = max(self.tol, self._fold_tol), int(self.max_iter)
+        coefs, _, missed = fit_path(rows, self.alphas_, l1_ratio=1.0, tol=tol, max_passes=max_passes)
+        return coefs, missed
 
     def _refit(self, rows: Rows, path: Array) -> Solution:
         """The solution on all rows for the last penalty; the path down to it is faster than a cold start."""
@@ -141,3 +193,12 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
             pass
         (solution,) = elastic_net_path(columns, path[-1:], l1_ratio=1.0, tol=self.tol, max_passes=max_passes)
         return polish(rows, solution, l1=path[-1], l2=0.0)
+
+
+def _fold_summary(chunk: Chunk, *, n_folds: int) -> dict[int, RowSummary]:
+    """The summary of a chunk, by its fold."""
+    return {chunk.number % n_folds: summary_of(chunk)}
+
+
+def _merged(a: dict[int, RowSummary], b: dict[int, RowSummary]) -> dict[int, RowSummary]:
+    return a | {k: a[k].merge(part) if k in a else part for k, part in b.items()}

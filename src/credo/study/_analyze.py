@@ -12,6 +12,7 @@ from credo.selection._compare import comparison_of
 from credo.study._catalogue import SUFFIXES, chosen_cards
 from credo.study._dataset import Dataset, Note, dataset
 from credo.study._display import display
+from credo.study._large import fitted_to_all, names_in_parts
 from credo.study._run import Report, Run
 from credo.study._study import Study, absurd_notes, too_good_notes
 
@@ -31,6 +32,8 @@ def analyze(
     time_order: bool | None = None,
     random_state: int = 0,
     progress: bool = True,
+    engine: str = "local",
+    scheduler: str | None = None,
     **reading: Any,
 ) -> Study:
     """Compare models on a table and select the one to use.
@@ -58,6 +61,12 @@ def analyze(
         Seed of the folds and of the models.
     progress : bool, default True
         Whether to show a live leaderboard on stderr.
+    engine : {"local", "dask"}, default "local"
+        A Parquet file that takes more than 1 GiB or a quarter of the memory is read in parts: columns are prepared and
+        models compared on a random sample of the rows, and the selected model is fitted to all of them. "dask" reads
+        any Parquet file in parts, and fits by the current Dask client, or by processes on this machine.
+    scheduler : str, optional
+        The address of a Dask scheduler.
     **reading
         Options of `credo.io.read_table` for a path.
 
@@ -77,7 +86,7 @@ def analyze(
     [9.0]
     """
     started = monotonic()
-    prepared = dataset(data, target, task=task, reading=reading, time_order=time_order)
+    prepared = dataset(data, target, task=task, reading=reading, time_order=time_order, engine=engine)
     with display(enabled=progress) as report:
         return run(
             prepared,
@@ -88,6 +97,8 @@ def analyze(
             seed=random_state,
             report=report,
             started=started,
+            engine=engine,
+            scheduler=scheduler,
         )
 
 
@@ -101,16 +112,20 @@ def run(
     seed: int = 0,
     report: Report | None = None,
     started: float | None = None,
+    engine: str = "local",
+    scheduler: str | None = None,
 ) -> Study:
     """Fit the models to a data set and select one of them; see `analyze` for the arguments.
 
     `started` is the time of the monotonic clock at which the time budget starts.
     """
     names = [models] if isinstance(models, str) else models
+    if data.whole is not None and names is None:
+        names = names_in_parts(data.size)
     cards, card_notes = chosen_cards(data.size, names, data.transformation)
     if select is not None and select not in {card.name for card in cards}:
         raise ValueError(f"select={select!r} is not among the models: {', '.join(card.name for card in cards)}")
-    if data.transformation != "identity" and models is None:
+    if data.transformation != "identity" and names is None:
         kind = {"log": "the logarithm", "box-cox": "a Box–Cox transformation"}.get(data.transformation)
         card_notes.append(
             f"{data.target!r} is skewed, and {kind or 'a Yeo–Johnson transformation'} of it is easier to predict: "
@@ -137,8 +152,14 @@ def run(
         reason = f"Selected: {select}, as requested.{other}"
     if selected not in fitted:
         raise ValueError(f"the model {selected!r} was not finished: {' '.join(work.notes) or found[selected].error}")
+    last_notes: list[Note] = []
+    if data.whole is not None:
+        model, texts = fitted_to_all(fitted[selected], data.whole, engine=engine, scheduler=scheduler)
+        found = replace(found, fitted={**fitted, selected: model})
+        last_notes = [Note(text, important=True) for text in texts]
     notes = [
         *(note for note in data.notes if note.important),
+        *last_notes,
         *(Note(text, important=True) for text in found.selection.notes if select is None),
         *(Note(text, important=True) for text in too_good_notes(found, selected, data.target)),
         *(Note(text, important=work.interrupted, on_board=True) for text in work.notes),

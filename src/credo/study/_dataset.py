@@ -27,7 +27,9 @@ from credo.io import (
 from credo.io.errors import plural, quoted
 from credo.io.extras import pandas
 from credo.io.tables.columns import as_frame, finite_columns
+from credo.io.tables.parquet import LargeTable
 from credo.selection._folds import Split, forward, splits
+from credo.study._large import large_table, sample_of
 from credo.study._leaks import leaks
 from credo.study._size import Size, Times
 from credo.study._spread import spread_varies
@@ -64,7 +66,7 @@ class Dataset:
     """A table with its target separated, its folds, and notes about both.
 
     `groups` labels rows that share a fold; `time` is the time column if the rows are in time order; `labels` is the
-    index of the given frame.
+    index of the given frame. Of a table that is read in parts, `whole`, the frame is a sample of the rows.
     """
 
     source: str
@@ -79,6 +81,7 @@ class Dataset:
     notes: Sequence[Note]
     transformation: str = "identity"
     labels: Any = None
+    whole: LargeTable | None = None
 
     @property
     def shape(self) -> str:
@@ -101,11 +104,23 @@ def dataset(
     task: str | None = None,
     reading: Mapping[str, Any] | None = None,
     time_order: bool | None = None,
+    engine: str = "local",
 ) -> Dataset:
-    """Read the table or use the frame, and infer the task unless it is given."""
+    """Read the table or use the frame, and infer the task unless it is given.
+
+    A Parquet file that is large beside the memory, or is to be read by the engine "dask", is read in parts.
+    """
     if not isinstance(target, str):
         raise TypeError(f"target must be a column's name, as in analyze(frame, 'price'); got {type(target).__name__}")
+    whole, early = None, []
     if isinstance(data, str | os.PathLike):
+        whole = large_table(data, reading or {}, engine=engine)
+    elif engine != "local":
+        raise ValueError(f"engine={engine!r} reads Parquet files: pass the path of one")
+    if whole is not None:
+        table, note = sample_of(whole)
+        notes, early, source, labels = [], [note], whole.path.name, None
+    elif isinstance(data, str | os.PathLike):
         sheet = read_table(data, **(reading or {}))
         table, notes, source = sheet.frame, list(sheet.notes), "standard input" if str(data) == "-" else Path(data).name
         labels = None
@@ -135,10 +150,11 @@ def dataset(
     return replace(
         made,
         labels=None if labels is None else labels[frame.index],
+        whole=whole,
         groups=groups,
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[
-            *(Note(text, important=True) for text in early_warnings(made, groups)),
+            *(Note(text, important=True) for text in [*early, *early_warnings(made, groups)]),
             *map(Note, time_notes(time, in_order=in_order)),
             *map(Note, [*notes, *preparation.notes_, *target_notes(made), *copy_notes(groups)]),
         ],

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import check_places, check_positive, check_shapes
+from credo.scale import RowSummary
 from credo.subsets._dependence import DEPENDENT, lengths, unit_columns
 
 Array = NDArray[np.float64]
@@ -72,22 +74,55 @@ class Design:
     ) -> Design:
         """From rows, targets and positive weights; columns of unit "length", unit "variance", or "as given"."""
         total = float(len(y) if weight is None else weight.sum())
-        if not total > 1:
-            raise ValueError(
-                f"n_samples={len(y)} with a total weight of {total:g} is too few: a mean and its noise need more than "
-                "one observation"
-            )
+        _require_observations(len(y), total)
         root = np.ones(len(y)) if weight is None else np.sqrt(weight)
         size = np.abs(X).max(axis=0, initial=0.0)
         _refuse_columns(size > _LARGEST_COLUMN, size, names)
         (x_mean, rows), (y_mean, target) = _centred(X, weight), _centred(y[:, None], weight)
         rows, target = rows * root[:, None], target[:, 0] * root
-        scale, rounding = lengths(rows), 8 * _EPS * np.sqrt(total)
+        level = _rounding(float(np.abs(target).max()), float(np.abs(y).max()), total)
+        mean = np.append(x_mean, y_mean)
+        design = cls._of_centred(rows, target, mean, total, size=size, level=level, unit=unit, names=names)
+        if _rest(design.X, design.y, design.yy) < EXACT:
+            return replace(design, n_rows=float(len(np.unique(X[:, design.kept], axis=0))))
+        return design
+
+    @classmethod
+    def of_summary(cls, summary: RowSummary, *, unit: str = "length", names: Sequence[str] = ()) -> Design:
+        """The same from a summary of the rows, whose factor has their inner products."""
+        summary = summary.for_intercept(True)
+        total, factor = summary.weight, summary.factor
+        _require_observations(summary.n_rows, total)
+        spread = lengths(factor) / np.sqrt(total)
+        size = np.abs(summary.mean) + spread
+        _refuse_columns(size[:-1] > _LARGEST_COLUMN, size, names)
+        level = _rounding(float(spread[-1]), float(size[-1]), total)
+        rows, target = factor[:, :-1], factor[:, -1].copy()
+        design = cls._of_centred(
+            rows, target, summary.mean, total, size=size[:-1], level=level, unit=unit, names=names
+        )  # fmt: skip
+        exact = _rest(design.X, design.y, design.yy) < EXACT
+        return replace(design, n_rows=float(summary.n_rows)) if exact else design
+
+    @classmethod
+    def _of_centred(
+        cls,
+        rows: Array,
+        target: Array,
+        mean: Array,
+        total: float,
+        *,
+        size: Array,
+        level: float,
+        unit: str,
+        names: Sequence[str],
+    ) -> Design:
+        """From centred, weighted rows; `size` is that of the numbers in each column, `level` the target's rounding."""
+        scale, rounding, n_features = lengths(rows), 8 * _EPS * np.sqrt(total), rows.shape[1]
         # Columns that vary no more than the rounding error of their mean are constant.
-        kept = np.flatnonzero(scale > rounding * np.abs(x_mean))
+        kept = np.flatnonzero(scale > rounding * np.abs(mean[:-1]))
         _refuse_columns((scale > 0) & (scale < 1 / _LARGEST_COLUMN), scale, names)
         length, least = scale[kept], np.clip(rounding * size[kept] / scale[kept], DEPENDENT, 1.0)
-        level = _rounding(target, y, total)
         if (square := float(target @ target)) >= level:
             _refuse_ratios(np.sqrt(square) / length, kept, names)
         scale = {"length": length, "variance": length / np.sqrt(total), "as given": np.ones(len(kept))}[unit]
@@ -97,8 +132,12 @@ class Design:
             R = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
             rows, target = np.ascontiguousarray(R[:, :-1]), R[:, -1].copy()
         yy = max(float(target @ target), level)
-        n_rows = float(len(np.unique(X[:, kept], axis=0))) if _rest(rows, target, yy) < EXACT else np.inf
-        return cls(rows, target, kept, scale, x_mean[kept], least, yy, float(y_mean[0]), total, X.shape[1], n_rows)
+        return cls(rows, target, kept, scale, mean[kept], least, yy, float(mean[-1]), total, n_features, np.inf)
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """What a slab needs to know of the data."""
+        return {"n": self.n, "yy": self.yy, "d": len(self.kept), "n_rows": self.n_rows}
 
     @property
     def flat(self) -> list[int]:
@@ -133,9 +172,16 @@ def _centred(X: Array, weight: Array | None) -> tuple[Array, Array]:
     return mean + more, rest - more
 
 
-def _rounding(target: Array, y: Array, total: float) -> float:
-    """The squared length of the rounding errors of a centred target."""
-    size, largest = float(np.abs(y).max()), float(np.abs(target).max())
+def _require_observations(n_rows: int, total: float) -> None:
+    if not total > 1:
+        raise ValueError(
+            f"n_samples={n_rows} with a total weight of {total:g} is too few: a mean and its noise need more than "
+            "one observation"
+        )
+
+
+def _rounding(largest: float, size: float, total: float) -> float:
+    """The squared length of the rounding errors of a centred target, of this `size` before it was centred."""
     if size > _LARGEST or 0 < largest < 1 / _LARGEST:
         raise ValueError(
             f"the targets are up to {largest:.3g} from their mean, whose square overflows or underflows: change the "

@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import interval_level
+from credo.estimator import FitWarning, interval_level
 from credo.frames import Table
+from credo.notices import warn
 from credo.subsets._dependence import Dependence, lengths, named
 from credo.subsets._design import EXACT, Design
 from credo.subsets._models import Model, ModelPosterior, recommended_prior
@@ -232,3 +233,9 @@ def search_messages(found: ModelPosterior, slab: Slab, design: Design, names: Se
             f"probability: {_bic_message(design)}"
         )
     return messages
+
+
+def warn_of(messages: Sequence[str]) -> None:
+    """Issue the messages as warnings at the line that called `fit`."""
+    for message in messages:
+        warn(message, FitWarning, stacklevel=4)

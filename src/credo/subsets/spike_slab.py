@@ -13,9 +13,9 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution
-from credo.estimator import FitWarning, Regressor, Result, check_shapes, choice, positive_integer
+from credo.estimator import Regressor, Result, check_shapes, choice, positive_integer
 from credo.frames import Table
-from credo.notices import warn
+from credo.scale import RowSummary, in_parts, summarize, take_summary
 from credo.seeds import generator
 from credo.subsets._average import Average
 from credo.subsets._coefficients import Moments, fits_of, log_evidences, moments_of, summed_moments
@@ -25,7 +25,7 @@ from credo.subsets._enumerate import enumerate_models, members
 from credo.subsets._models import ModelPosterior, ModelPrior, in_table
 from credo.subsets._slabs import Slab, slab_arguments, slab_of
 from credo.subsets._subset_estimator import Coefficient, SubsetEstimator, quantiles
-from credo.subsets._tables import best_table, design_messages, search_messages, size_messages, summary_table
+from credo.subsets._tables import best_table, design_messages, search_messages, size_messages, summary_table, warn_of
 from credo.subsets.sampler import sample_models
 
 Array = NDArray[np.float64]
@@ -114,6 +114,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     (0, 3)
     """
 
+    _accepts_parts = True
     design_: Design
     moments_: Moments
     slab_: dict[str, Any]
@@ -128,7 +129,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         check_shapes(self, {"d": self.n_features_in_}, coef_="d", coef_std_="d")
         if self.design_.n_features != self.n_features_in_ or len(self.moments_.mean) != len(self.design_.kept):
             raise ValueError("design_ or moments_ belongs to another table")
-        d, sizes = self.slab_.get("d"), _sizes(self.design_)
+        d, sizes = self.slab_.get("d"), self.design_.sizes
         # After sampling, the design has only the columns of some stored model.
         if not isinstance(d, int) or not sizes.pop("d") <= d <= self.n_features_in_:
             raise ValueError(f"slab_ is of {d!r} columns")
@@ -164,30 +165,34 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         self.n_chains = n_chains
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
-        choice("search", self.search, ("auto", "enumerate", "gibbs"))
-        self._slab_arguments()
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model to rows, or to a table in parts (see `credo.scale`); a weight of k equals k copies of a row."""
+        unit = self._unit()
+        if in_parts(X, y):
+            return self.fit_summary(summarize(X, y, sample_weight))
         rows, target, weight = self._training_rows(X, y, sample_weight)
-        unit = "length" if self.slab != "normal" else "variance" if self.slab_variance is None else "as given"
-        names = self._feature_names()
-        design = Design.of(rows, target, weight, unit=unit, names=names)
-        slab = slab_of(**self._slab_arguments(), **_sizes(design))
+        return self._fit(Design.of(rows, target, weight, unit=unit, names=self._feature_names()))
+
+    def fit_summary(self, summary: RowSummary) -> Self:
+        """Fit the model to rows summarized by `credo.summarize`: the same result as `fit` on the rows."""
+        take_summary(self, summary)
+        return self._fit(Design.of_summary(summary, unit=self._unit(), names=self._feature_names()))
+
+    def _fit(self, design: Design) -> Self:
+        names, slab = self._feature_names(), slab_of(**self._slab_arguments(), **design.sizes)
         prior = ModelPrior.of(self.prior_inclusion, len(design.kept))
         dependence = dependence_of(design.X, least=design.least)
         # All this is said before a search that may take minutes. The BIC has its own message about too many columns.
         messages = design_messages(design, dependence, slab, names)
         messages += [] if self.slab == "bic" else prior.messages(design.n)
-        for message in messages:
-            warn(message, FitWarning, stacklevel=2)
+        warn_of(messages)
         found = self._search(design, slab, prior)
         self.search_ = "enumerate" if found.coef_mean is not None else "gibbs"
         self._learn(design, dependence, slab, found)
         self._fits = None
         self._fits = self._average
         later = search_messages(found, slab, design, names)
-        for message in later:
-            warn(message, FitWarning, stacklevel=2)
+        warn_of(later)
         diagnostics = found.diagnostics
         visited = f"converged; all {diagnostics['n_visited']:,} subsets were evaluated"
         message = "; ".join([diagnostics.get("message", visited), *size_messages(design, slab), *messages, *later])
@@ -265,8 +270,8 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
             raise ValueError(
                 f"{named(missing, self._feature_names())} can't be scored: constant, or in no stored model"
             )
-        slab, prior = slab_of(**self.slab_), self._prior
-        return log_evidences(self.design_, slab, subsets) + prior.log_prob(list(map(len, subsets)))
+        sizes = list(map(len, subsets))
+        return log_evidences(self.design_, slab_of(**self.slab_), subsets) + self._prior.log_prob(sizes)
 
     def all_scores(self) -> Array:
         """ln p(γ)p(y | γ) of all subsets, in descending order, by enumerating them once more; for up to 20 columns.
@@ -346,6 +351,12 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         """What `slab_of` needs besides the data."""
         return slab_arguments(self.slab, g=self.g, slab_variance=self.slab_variance, noise_variance=self.noise_variance)
 
+    def _unit(self) -> str:
+        """The unit of the design's columns; checks the arguments."""
+        choice("search", self.search, ("auto", "enumerate", "gibbs"))
+        self._slab_arguments()
+        return "length" if self.slab != "normal" else "variance" if self.slab_variance is None else "as given"
+
     @property
     def _prior(self) -> ModelPrior:
         """The prior of the fit, even if the constructor's argument has been changed since."""
@@ -353,8 +364,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
 
     def _enumerate(self, design: Design, **options: Any) -> ModelPosterior:
         """Enumerate subsets of some of the columns, with the priors of the fit."""
-        slab = slab_of(**self.slab_)
-        return enumerate_models(design.X, design.y, slab, self._prior, least=design.least, **options)
+        return enumerate_models(design.X, design.y, slab_of(**self.slab_), self._prior, least=design.least, **options)
 
     def _search(self, design: Design, slab: Slab, prior: ModelPrior) -> ModelPosterior:
         n_models, d = positive_integer("n_models", self.n_models), len(design.kept)
@@ -372,7 +382,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         median = median_model(found, dependence, design.X, least=design.least, proper=slab.ridge > 0)
         copies = [in_table(group, design.kept) for group in dependence.copies]
         self._store(posterior, median=in_table(median, design.kept), copies=copies, method=slab.method, base=slab.base)
-        self.slab_ = {**self._slab_arguments(), **_sizes(design)}
+        self.slab_ = {**self._slab_arguments(), **design.sizes}
         self.prior_inclusion_ = self.prior_inclusion
         if found.coef_mean is None or found.coef_cov is None or found.noise_variance is None:
             averaged, weight = posterior.averaged
@@ -388,7 +398,3 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         self.intercept_ = design.y_mean - float(design.x_mean @ self.moments_.mean)
         variance = float(design.x_mean @ self.moments_.cov @ design.x_mean) + self.moments_.noise / design.n
         self.intercept_std_ = math.sqrt(max(variance, 0.0))
-
-
-def _sizes(design: Design) -> dict[str, Any]:
-    return {"n": design.n, "yy": design.yy, "d": len(design.kept), "n_rows": design.n_rows}

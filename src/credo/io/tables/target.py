@@ -133,6 +133,18 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
     return rest, y, notes
 
 
+def part_target(frame: Any, target: str, *, classes: NDArray[Any] | None = None) -> tuple[Any, NDArray[Any]]:
+    """The same for a part of a table; of labels, only rows with one of the `classes`, which the whole table has."""
+    present = present_mask(frame[target])
+    if not present.any():
+        return frame.drop(columns=target)[:0], np.empty(0)
+    y = (_numbers if classes is None else _labels)(frame[target], present)
+    if classes is not None:
+        y = y.astype(classes.dtype if classes.dtype.kind != "U" else str)
+        present &= np.isin(y, classes)
+    return frame.drop(columns=target)[present], y[present]
+
+
 def without_lone_classes(frame: Any, y: NDArray[Any], name: str) -> tuple[Any, NDArray[Any], list[str]]:
     """The rows of classes that have two different rows at least, one to learn from and one to test on, and notes.
 

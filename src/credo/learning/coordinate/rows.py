@@ -14,6 +14,7 @@ from credo.estimator import is_sparse
 from credo.learning.coordinate._jit import column_moments, row_gram
 from credo.learning.coordinate.gap import ResidualProducts
 from credo.linalg import one_blas_thread
+from credo.scale import RowSummary
 
 Array = NDArray[np.float64]
 
@@ -69,6 +70,17 @@ class Rows:
             squares[squares <= total * (8 * _EPS * offset) ** 2] = 0.0
         root = np.sqrt(omega)
         return cls(X, root * (y - y_mean), root, total, offset, x_mean, y_mean, squares, weight is not None)
+
+    @classmethod
+    def of_summary(cls, summary: RowSummary, *, center: bool) -> Self:
+        """The rows of a summary's factor, which have the inner products of the centred, weighted rows."""
+        summary = summary.for_intercept(center)
+        X, target = np.asfortranarray(summary.factor[:, :-1]), summary.factor[:, -1].copy()
+        mean, total, nothing = summary.mean[:-1], summary.weight, np.zeros(summary.n_features)
+        _, squares = _moments(X, np.ones(len(X)), center=False)
+        squares[squares <= total * (8 * _EPS * mean) ** 2] = 0.0
+        root, y_mean = np.ones(len(X)), float(summary.mean[-1])
+        return cls(X, target, root, total, mean, nothing, y_mean, squares, weighted=False)
 
     @cached_property
     def yy(self) -> float:

@@ -10,14 +10,19 @@ summary of the whole, without the squared condition number that adding up Gram m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from functools import reduce
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse as sp
 from scipy.linalg import lapack
 
+from credo.estimator import Estimator, is_sparse, training_rows
 from credo.linalg import NotPositiveDefiniteError, factorize
-from credo.linear._rows import BLOCK_ENTRIES, centred, means_and_rest, qr_factor, triangle, two_sum
+from credo.scale._factor import BLOCK_ENTRIES, centred, means_and_rest, qr_factor, triangle, two_sum
+from credo.scale._parts import Chunk
+from credo.scale._sources import in_parts, parts_of
 
 Array = NDArray[np.float64]
 
@@ -27,13 +32,16 @@ _MANY_ENTRIES = 400_000
 # Its Cholesky factor is used if the columns, scaled to one length, have a reciprocal condition number above the first
 # number, and the residuals more than the second share of the sum of squares. Ten digits are then certain.
 _SAFE_RCOND, _SAFE_RESIDUAL = 1e-3, 1e-6
+# Sparse columns are not shifted before they are centred: the square of their mean may be this many variances.
+_FAR = 1e3
 
 
 @dataclass(frozen=True)
 class RowSummary:
-    """What `LinearRegression`, `Ridge` and `BayesianLinearRegression` need to know of a table.
+    """What linear regression, ridge regression, the lasso or a choice of columns needs to know of a table.
 
-    Made by `credo.linear.summarize`, joined by `merge`, and fitted by the `fit_summary` method of these models.
+    Made by `credo.summarize`, joined by `merge`, and fitted by the `fit_summary` method of `LinearRegression`, `Ridge`,
+    `BayesianLinearRegression`, `Lasso`, `ElasticNet` and `SpikeSlabRegressor`.
 
     Attributes
     ----------
@@ -113,13 +121,62 @@ class RowSummary:
         return replace(self, factor=factor, mean=zero, mean_rest=zero, centered=False)
 
 
-def row_summary(X: Array, y: Array, weight: Array | None) -> RowSummary:
-    """The summary of validated dense rows."""
+def summarize(X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> RowSummary:
+    """Reduce a table to what `LinearRegression`, `Ridge`, `Lasso` and other linear models need to know of it.
+
+    Summaries of parts of a table, wherever they were computed, can be merged; `fit_summary` of each of these models
+    then gives the fit to all rows. So one pass over a table that doesn't fit into memory serves several models.
+
+    Parameters
+    ----------
+    X : array, frame or sparse matrix of shape (n_samples, n_features), or a table in parts
+        A table in parts (see `credo.scale`) is an iterable of chunks, (X, y) or (X, y, weight), without further
+        arguments, or a Dask array or frame.
+    y : array of shape (n_samples,)
+    sample_weight : array of shape (n_samples,), optional
+        A weight of k is the same as k copies of the row.
+
+    Examples
+    --------
+    >>> from credo.linear import LinearRegression, summarize
+    >>> first = summarize([[0.0], [1.0]], [1.1, 2.9])
+    >>> second = summarize([[2.0], [3.0]], [5.2, 6.8])
+    >>> LinearRegression().fit_summary(first.merge(second)).coef_.round(2)
+    array([1.94])
+    """
+    if in_parts(X, y):
+        found: RowSummary = parts_of(X, y, sample_weight).map_reduce(summary_of, RowSummary.merge)
+        return found
+    return summary_of(Chunk(X, y, sample_weight))
+
+
+def summary_of(chunk: Chunk) -> RowSummary:
+    """The summary of the rows of a chunk."""
+    rows, target, weight, names = training_rows("summarize", chunk.X, chunk.y, chunk.weight, sparse="csr")
+    plain = names == [f"x{i}" for i in range(len(names))]
+    return replace(row_summary(rows, target, weight), feature_names=None if plain else tuple(names))
+
+
+def take_summary(model: Estimator, summary: RowSummary) -> None:
+    """Give a model the number and names of the columns from a summary, as validation takes them from X."""
+    if not isinstance(summary, RowSummary) or not summary.weight:
+        raise ValueError(f"a summary of at least one row is needed, made by summarize(X, y); got {summary!r:.100}")
+    model._forget()
+    model.n_features_in_ = summary.n_features
+    if summary.feature_names is not None:
+        model.feature_names_in_, model.names_carried_ = np.array(summary.feature_names, dtype=object), True
+
+
+def row_summary(X: Any, y: Array, weight: Array | None) -> RowSummary:
+    """The summary of validated rows, an array or a CSR matrix."""
     n_samples, n_features = X.shape
     total = float(n_samples if weight is None else weight.sum())
-    found = _by_gram(X, y, weight) if n_samples > n_features and X.size >= _MANY_ENTRIES else None
+    worth = n_samples > n_features and (is_sparse(X) or X.size >= _MANY_ENTRIES)
+    found = _by_gram(X, y, weight) if worth else None
     if found is not None:
         return RowSummary(*found, total, n_samples)
+    if is_sparse(X):
+        return _in_blocks(X, y, weight)
     mean, rest = map(np.append, means_and_rest(X, weight), means_and_rest(y[:, None], weight))
     x_mean, y_mean = mean[:-1], float(mean[-1])
     if n_samples > n_features:
@@ -129,16 +186,30 @@ def row_summary(X: Array, y: Array, weight: Array | None) -> RowSummary:
     return RowSummary(factor, mean, rest, total, n_samples)
 
 
+def _in_blocks(X: Any, y: Array, weight: Array | None) -> RowSummary:
+    """The summary of sparse rows, of which some are made dense at a time."""
+    n_samples, n_features = X.shape
+    step = max(4 * n_features, BLOCK_ENTRIES // n_features)
+    blocks = [slice(start, start + step) for start in range(0, n_samples, step)]
+    return reduce(
+        RowSummary.merge,
+        (row_summary(X[k].toarray(), y[k], None if weight is None else weight[k]) for k in blocks),
+    )
+
+
 def reduced(factor: Array) -> Array:
     """The factor, triangular where it has more rows than there are features."""
     return qr_factor(np.asfortranarray(factor)) if len(factor) >= factor.shape[1] else factor
 
 
-def _by_gram(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array, Array] | None:
+def _by_gram(X: Any, y: Array, weight: Array | None) -> tuple[Array, Array, Array] | None:
     """R as the Cholesky factor of the Gram matrix, the mean row and its rest; None where that would cost digits."""
     with np.errstate(over="ignore", invalid="ignore"):
-        gram, mean, rest = _moments(X, y, weight)
+        gram, mean, rest = (_sparse_moments if is_sparse(X) else _moments)(X, y, weight)
         scale = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
+        total = len(y) if weight is None else weight.sum()
+        if is_sparse(X) and (total * np.square(mean) > _FAR * np.square(scale)).any():
+            return None
         if not (np.isfinite(scale) & (scale > 0)).all():
             return None
         gram /= scale
@@ -176,3 +247,16 @@ def _moments(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array, Ar
         total += block.T @ block
     gap = total[:-1, -1] / total[-1, -1]
     return total[:-1, :-1] - total[-1, -1] * np.outer(gap, gap), *two_sum(shift, gap)
+
+
+def _sparse_moments(X: Any, y: Array, weight: Array | None) -> tuple[Array, Array, Array]:
+    """The same for CSR rows, which stay sparse."""
+    root = np.ones(len(y)) if weight is None else np.sqrt(weight)
+    total, (y_mean, y_rest) = float(root @ root), means_and_rest(y[:, None], weight)
+    rows, target = sp.diags_array(root) @ X, root * (y - y_mean[0])
+    x_mean = (rows.T @ root) / total
+    gram = np.empty((len(x_mean) + 1, len(x_mean) + 1))
+    gram[:-1, :-1] = (rows.T @ rows).toarray() - total * np.outer(x_mean, x_mean)
+    gram[-1, :-1] = gram[:-1, -1] = rows.T @ target - x_mean * float(root @ target)
+    gram[-1, -1] = target @ target
+    return gram, np.append(x_mean, y_mean), np.append(np.zeros_like(x_mean), y_rest)

@@ -1,0 +1,65 @@
+"""Tables that come in parts, because they don't fit into memory or are on several machines.
+
+    statistic(all rows) = merge(statistic(part 1), merge(statistic(part 2), …))
+
+`fit` of `LinearRegression`, `Ridge`, `BayesianLinearRegression`, `Lasso`, `ElasticNet`, `LassoCV`, `SpikeSlabRegressor`
+and `LogisticRegression` accepts, besides arrays and frames:
+
+- chunks, `fit(chunks)`: an iterable of tuples (X, y) or (X, y, weight), or a function that returns one. An iterator is
+  enough for models that read the rows once; `LogisticRegression` reads them once for each Newton step.
+- Dask arrays or frames, `fit(X, y)`, with the same partitions in both: computed by the current Dask client if there is
+  one. The fitted model is an ordinary one.
+
+Both are `Parts`, whose `map_reduce(function, merge)` is the only way to the rows; every statistic goes through it. A
+part that can't be used raises a `PartError`, which names it.
+
+>>> import numpy as np
+>>> from credo import LinearRegression
+>>> rng = np.random.default_rng(0)
+>>> def chunks():
+...     for _ in range(5):
+...         X = rng.normal(size=(1000, 2))
+...         yield X, X @ [1.0, -2.0] + 0.1 * rng.normal(size=1000)
+>>> LinearRegression().fit(chunks()).coef_.round(2)
+array([ 1., -2.])
+
+Members: `RowSummary` and `summarize`, the statistic of linear regression; `read_parquet`, the chunks of Parquet files;
+`predict` and `predict_dist`, predictions for Dask collections; `RowSample`, a random sample of the rows; `Parts`,
+`Chunk`, `PartError`, `in_parts` and `parts_of`, for models. What does not belong here: models, scheduling.
+"""
+
+from credo.scale._dask import DaskParts
+from credo.scale._factor import BLOCK_ENTRIES, centred, means_and_rest, triangle
+from credo.scale._parquet import READING, ParquetChunks, read_parquet, record_batches
+from credo.scale._parts import Chunk, LocalParts, PartError, Parts
+from credo.scale._predict import predict, predict_dist
+from credo.scale._sample import RowSample
+from credo.scale._sources import in_parts, parts_of
+from credo.scale.summary import RowSummary, reduced, row_summary, summarize, summary_of, take_summary
+
+__all__ = [
+    "BLOCK_ENTRIES",
+    "READING",
+    "Chunk",
+    "DaskParts",
+    "LocalParts",
+    "ParquetChunks",
+    "PartError",
+    "Parts",
+    "RowSample",
+    "RowSummary",
+    "centred",
+    "in_parts",
+    "means_and_rest",
+    "parts_of",
+    "predict",
+    "predict_dist",
+    "read_parquet",
+    "record_batches",
+    "reduced",
+    "row_summary",
+    "summarize",
+    "summary_of",
+    "take_summary",
+    "triangle",
+]

@@ -1,0 +1,139 @@
+"""Tables that come in parts: chunks of an iterable, or partitions of Dask collections, behind one `map_reduce`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from credo.deadlines import check
+from credo.notices import on_one_line
+
+
+class PartError(ValueError):
+    """A part of a table that can't be used; the message names the chunk or partition."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of a table with their targets and weights, as they were given; `name` is for error messages."""
+
+    X: Any
+    y: Any
+    weight: Any = None
+    number: int = 0
+    name: str = "chunk"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row has a weight."""
+        return np.shape(self.X)[:1] == (0,) or (self.weight is not None and not np.any(np.asarray(self.weight)))
+
+    def columns(self) -> tuple[int, tuple[str, ...] | None]:
+        """The number of columns, and the names of those of a frame."""
+        shape = np.shape(self.X)
+        if len(shape) != 2:
+            raise ValueError(f"X must have two dimensions, rows and columns; its shape is {shape}")
+        if not nw.dependencies.is_into_dataframe(self.X):
+            return int(shape[1]), None
+        return int(shape[1]), tuple(map(str, nw.from_native(self.X, eager_only=True).columns))
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """The value of a function for one chunk or several, and the columns of the first of them."""
+
+    value: Any
+    name: str
+    n_features: int
+    names: tuple[str, ...] | None
+
+    def merged(self, other: Mapped, merge: Callable[[Any, Any], Any]) -> Mapped:
+        """The value for the chunks of both, which must have the same columns."""
+        if self.n_features != other.n_features:
+            raise PartError(
+                f"{other.name} has {other.n_features} columns, but {self.name} has {self.n_features}: all parts of a "
+                "table must have the same columns"
+            )
+        if None not in (self.names, other.names) and self.names != other.names:
+            raise PartError(
+                f"{other.name} has the columns {', '.join(other.names or ())}, but {self.name} has "
+                f"{', '.join(self.names or ())}: all parts of a table must have the same columns in the same order"
+            )
+        names = other.names if self.names is None else self.names
+        return replace(self, value=merge(self.value, other.value), names=names)
+
+
+def mapped(function: Callable[[Chunk], Any], chunk: Chunk) -> Mapped | None:
+    """The function's value for a chunk, None if no row has a weight; its errors name the chunk."""
+    name = f"{chunk.name} {chunk.number}"
+    try:
+        if chunk.is_empty:
+            return None
+        return Mapped(function(chunk), name, *chunk.columns())
+    except PartError:
+        raise
+    except Exception as error:
+        raise PartError(f"{name}: {on_one_line(error)}") from error
+
+
+def joined(values: Iterable[Mapped | None], merge: Callable[[Any, Any], Any]) -> Mapped | None:
+    """The values merged one after the other; None if there are none."""
+    found: Mapped | None = None
+    for value in values:
+        found = value if found is None else found if value is None else found.merged(value, merge)
+    return found
+
+
+class Parts:
+    """A table in parts. Statistics that can be merged are computed by `map_reduce`, wherever the parts are.
+
+    A subclass defines `_reduced`.
+    """
+
+    def map_reduce(self, function: Callable[[Chunk], Any], merge: Callable[[Any, Any], Any]) -> Any:
+        """The values of the function for all chunks, merged: merge(a, b) must be associative.
+
+        One pass over the table. Chunks without rows of positive weight are left out. All chunks must have the same
+        columns.
+        """
+        found = self._reduced(partial(mapped, function), merge)
+        if found is None:
+            raise ValueError("the table has no rows, or all sample weights are zero: at least one row is needed")
+        return found.value
+
+    def _reduced(self, function: Callable[[Chunk], Mapped | None], merge: Callable[[Any, Any], Any]) -> Mapped | None:
+        raise NotImplementedError
+
+
+class LocalParts(Parts):
+    """Chunks of an iterable, one at a time in memory; `source` gives a new iterator for each pass."""
+
+    def __init__(self, source: Any) -> None:
+        self._source, self._used = source, False
+
+    def _reduced(self, function: Callable[[Chunk], Mapped | None], merge: Callable[[Any, Any], Any]) -> Mapped | None:
+        return joined(map(function, self._chunks()), merge)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        once = isinstance(self._source, Iterator)
+        if once and self._used:
+            raise ValueError(
+                "this model reads the rows several times, but the chunks come from an iterator, which can be read "
+                "once: pass a list, an object that can be iterated again, or a function that returns an iterator"
+            )
+        self._used = True
+        given = self._source() if callable(self._source) else self._source
+        for number, parts in enumerate(given):
+            check()
+            if not isinstance(parts, tuple) or len(parts) not in (2, 3):
+                size = f" of length {len(parts)}" if isinstance(parts, tuple | list) else ""
+                raise PartError(
+                    f"chunk {number} is a {type(parts).__name__}{size}; a chunk must be a tuple (X, y) or "
+                    "(X, y, weight)"
+                )
+            yield Chunk(parts[0], parts[1], parts[2] if len(parts) == 3 else None, number)

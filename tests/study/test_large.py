@@ -1,0 +1,136 @@
+"""Parquet files that are read in parts: the selected model is fitted to all rows."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import credo
+from credo.cli._group import credo as group
+from credo.io.tables import parquet
+from credo.io.tables.parquet import LargeTable
+from credo.study import _large, analyze
+from credo.study._size import Size
+
+pytest.importorskip("pyarrow")
+
+
+def table(n=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"size": rng.gamma(2.0, size=n), "age": rng.integers(1, 90, n).astype(float)})
+    frame["city"] = rng.choice(["Rome", "Oslo", "Bern"], n)
+    frame.loc[::50, "age"] = np.nan
+    frame["price"] = 3.0 * frame["size"] + (frame.city == "Rome") + 0.1 * rng.normal(size=n)
+    frame["dear"] = np.where(frame.price + rng.normal(size=n) > 5.0, "yes", "no")
+    return frame
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    monkeypatch.setattr(_large, "MAX_BYTES", 1000)
+    monkeypatch.setattr(_large, "_SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(parquet, "_ROWS", 2500)
+    path = tmp_path / "big.parquet"
+    table().to_parquet(path, row_group_size=1500)
+    return path
+
+
+def test_the_selected_model_is_fitted_to_all_rows(path):
+    """With the preparation of the sample, the oracle is the same estimator fitted in memory."""
+    study = analyze(path, "price", models=["linear", "ridge"], folds=2, progress=False, task="regression")
+    assert study.data.whole.n_rows == 6000 and len(study.data.y) == 1000
+    model = study.model
+    assert study.selected == "linear"
+    assert model.estimator_.solution_.n_observations == 6000
+    frame = table()
+    rows = model.preparation_.transform(frame.drop(columns="price"))
+    whole = credo.LinearRegression().fit(rows, frame.price)
+    np.testing.assert_allclose(model.estimator_.coef_, whole.coef_, rtol=1e-9)
+    notes = " ".join(map(str, study.notes))
+    assert "random sample of 1,000 of its 6,000 rows" in notes and "fitted to all 6,000 rows" in notes
+    np.testing.assert_allclose(study.predict(frame[:5])["mean"], whole.predict(rows[:5]), rtol=1e-9)
+
+
+def test_by_default_models_that_can_be_fitted_in_parts(path, monkeypatch):
+    study = analyze(path, "dear", folds=2, progress=False)
+    assert {score.name for score in study.comparison.scores} == {"baseline", "logistic"}
+    assert study.model.estimator_.n_observations_ == 6000
+    small = analyze(path, "dear", models=["discriminant"], folds=2, progress=False)
+    assert "can't be fitted in parts" in " ".join(map(str, small.notes))
+    assert _large.names_in_parts(Size(1000, 5)) == ("linear", "ridge", "bayes", "lasso", "spike-slab", "polynomial")
+
+
+@pytest.mark.parametrize("name", ["ridge", "polynomial"])
+def test_penalties_and_features_are_those_of_the_sample(path, name):
+    study = analyze(path, "price", models=[name], folds=2, progress=False)
+    last = study.model.estimator_ if name == "ridge" else study.model.estimator_[-1]
+    assert last.posterior_.spectrum.weight == 6000
+    rows = table(seed=1)[:200]
+    np.testing.assert_allclose(study.predict(rows)["mean"], rows.price, atol=0.6)
+
+
+def test_the_command_line_says_so_and_the_model_can_be_saved(path, tmp_path):
+    arguments = [
+        "fit",
+        str(path),
+        "--target",
+        "price",
+        "--models",
+        "bayes",
+        "--folds",
+        "2",
+        "--out",
+        str(tmp_path / "out"),
+        "--json",
+    ]
+    done = CliRunner().invoke(group, arguments)
+    assert done.exit_code == 0, done.output
+    assert any("is read in parts" in note for note in json.loads(done.stdout)["notes"])
+    model = credo.load(tmp_path / "out" / "model.credo")
+    assert model.estimator_.posterior_.spectrum.weight == 6000
+    out = tmp_path / "predicted.csv"
+    again = CliRunner().invoke(group, ["predict", str(tmp_path / "out" / "model.credo"), str(path), "-o", str(out)])
+    assert again.exit_code == 0 and "is read in parts" in again.output, again.output
+    found = pd.read_csv(out)
+    np.testing.assert_array_equal(found["row"], np.arange(6000) + 1)
+    np.testing.assert_allclose(found["mean"], model.predict(table().drop(columns="price")), rtol=1e-9)
+    wrong = CliRunner().invoke(group, [*arguments, "--scheduler", "tcp://nowhere:1"])
+    assert wrong.exit_code != 0 and "--engine dask" in wrong.output
+
+
+def test_dask_fits_row_groups(path, monkeypatch):
+    dask = pytest.importorskip("dask")
+    monkeypatch.setattr(_large, "_client", lambda engine, scheduler: dask.config.set(scheduler="synchronous"))
+    local = analyze(path, "price", models=["bayes"], folds=2, progress=False)
+    found = analyze(path, "price", models=["bayes"], folds=2, progress=False, engine="dask")
+    np.testing.assert_allclose(found.model.estimator_.coef_, local.model.estimator_.coef_, rtol=1e-9)
+    table().to_csv(path.with_suffix(".csv"))
+    with pytest.raises(credo.io.TableError, match="reads Parquet files"):
+        analyze(path.with_suffix(".csv"), "price", engine="dask")
+    with pytest.raises(ValueError, match="pass the path of one"):
+        analyze(table(), "price", engine="dask")
+    with pytest.raises(ValueError, match="engine must be one of local, dask"):
+        analyze(path, "price", engine="spark")
+
+
+def test_ctrl_c_leaves_the_fit_to_the_sample(path, monkeypatch):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LargeTable, "frames", interrupted)
+    study = analyze(path, "price", models=["linear"], folds=2, progress=False)
+    assert study.model.estimator_.n_observations_ == 1000
+    assert any("Stopped by Ctrl-C" in str(note) for note in study.notes)
+
+
+def test_a_sample_is_random_and_in_order(path):
+    whole = LargeTable.of(path)
+    rows = whole.sample(1000)
+    assert rows.equals(whole.sample(1000)) and not rows.equals(whole.sample(1000, seed=1))
+    places = table().reset_index().merge(rows.drop_duplicates(), how="inner")["index"]
+    assert len(places) >= 1000 and places.is_monotonic_increasing
+    # Of a uniform sample, the mean place is within four standard errors of the middle.
+    assert abs(places.mean() - 3000) < 4 * 6000 / np.sqrt(12 * 1000)
+    assert sum(map(len, whole.frames())) == 6000
