@@ -110,9 +110,7 @@ def fitted_to_all(
         with collected() as warnings, _client(engine, scheduler):
             last.fit(_parts(table, Prepared(model), engine))
     except KeyboardInterrupt:
-        return model, [
-            "Stopped by Ctrl-C: the selected model is the fit to the sample of the rows, not to all."
-        ]
+        return model, ["Stopped by Ctrl-C: the selected model is the fit to the sample of the rows, not to all."]
     found = copy(model)
     found.estimator_ = last
     if isinstance(fitted, Pipeline):
