@@ -39,8 +39,8 @@ def predict(
     if level is not None and not 0 < level < 1:
         raise click.BadParameter(f"{level} is not strictly between 0 and 1.", param_hint="'--level'")
     screen = Screen(as_json=as_json, quiet=quiet)
-    records: list[dict[str, Any]] = []
-    shown: dict[str, float] = {}
+    records: list[Any] = []
+    shown: dict[str, Any] = {}
     refuse_overwriting([Path(model), *([] if data == "-" else [Path(data)])], [] if output is None else [Path(output)])
     with screen.notes_for_warnings(), _written(output, echo=not as_json) as write:
         for frame in _predicted(Path(model), data, level, reading_arguments(**reading), screen):
