@@ -24,9 +24,9 @@ from scipy.special import softmax
 from credo.estimator import check_shapes
 from credo.learning import highest
 from credo.linear._ascent import Optimum, newton
-from credo.linear._rows import BLOCK_ENTRIES
 from credo.linear._softmax import Objective, Point
 from credo.linear._spectrum import Spectrum, components, spectrum
+from credo.scale import BLOCK_ENTRIES
 
 Array = NDArray[np.float64]
 
