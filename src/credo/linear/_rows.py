@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy.linalg import lapack
 
+from credo.scale import BLOCK_ENTRIES as BLOCK_ENTRIES
 from credo.scale import centred, means_and_rest, triangle
 
 Array = NDArray[np.float64]
