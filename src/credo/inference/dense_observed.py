@@ -197,6 +197,8 @@ class DensePosterior:
 
     @cached_property
     def _factor(self) -> Factor:
+        # Means are solved for first, so that their last digits don't depend on what is asked for first.
+        assert self.alpha is not None
         return self._factored().as_factor()
 
     def _factored(self) -> Workspace:
