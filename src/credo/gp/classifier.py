@@ -292,8 +292,11 @@ class GPClassifier(Classifier, GaussianProcess):
             labels = (codes == k).astype(np.int64)
             self.members_.append(member.fit(rows, labels, sample_weight=weight, column_groups=self.column_groups_))
         ends = [member.result_ for member in self.members_]
-        worst = next((end for end in ends if not end.converged), ends[0])
-        self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), worst.message)
+        worst = next((k for k, end in enumerate(ends) if not end.converged), 0)
+        message = ends[worst].message
+        if any(end.message != message for end in ends):
+            message = f"class {self.classes_.tolist()[worst]!r}: {message}; members_ has the other classes"
+        self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), message)
         return self
 
     def _make_objective(self, kernel: Kernel) -> ClassificationObjective:
@@ -363,7 +366,7 @@ class GPClassifier(Classifier, GaussianProcess):
         parts = [self.result_.message]
         if len(self.classes_) > 2 and self.inference != "laplace":
             parts.append("the classes are joined by Laplace's approximation")
-        if found.message not in parts:
+        if found.message not in self.result_.message.split("; "):
             parts.append(found.message)
         self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, "; ".join(parts))
         if not found.converged:
