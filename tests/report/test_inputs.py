@@ -322,6 +322,10 @@ def test_a_process_in_words():
     )
     assert process_sentence(fact, target="y", spread=1e6).endswith("plus almost no noise.")
     assert nonlinearity_sentence(fact) == "Most nonlinear along a; nearly linear along b."
+    both = Process("gp", "Matern52 + Linear", 1.5, ["a"], None)
+    assert "y as the sum of a linear and a smooth function of its only input plus" in process_sentence(
+        both, target="y", spread=10.0
+    )
     rough = Process("gp", "Exponential", 1.5, ["a"], None)
     assert "a rough function of its only input" in process_sentence(rough, target="y", spread=10.0)
 

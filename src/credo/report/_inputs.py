@@ -183,12 +183,16 @@ def process(name: str, model: Any) -> Process | None:
     if len(each) == len(columns):
         grouped = np.sqrt(np.bincount([names.index(c) for c in columns], each**2, minlength=len(names)))
     std = float(np.sqrt(np.mean(np.asarray(noise, dtype=np.float64))))
-    return Process(name, type(estimator.kernel_).__name__, std, names, grouped)
+    terms = getattr(estimator.kernel_, "terms", (estimator.kernel_,))
+    return Process(name, " + ".join(type(term).__name__ for term in terms), std, names, grouped)
 
 
 def process_sentence(fact: Process, *, target: str, spread: float) -> str:
     """How smooth the function is, and how much noise there is."""
-    kind = _SMOOTHNESS.get(fact.kernel, "a function")
+    stationary = fact.kernel.removesuffix(" + Linear")
+    kind = _SMOOTHNESS.get(stationary, "a function")
+    if stationary != fact.kernel and stationary in _SMOOTHNESS:
+        kind = f"the sum of a linear and {kind}"
     inputs = "its only input" if len(fact.names) == 1 else f"its {spelled(len(fact.names))} inputs"
     # Less noise than this is a search that ran to zero, not an estimate.
     is_noisy = spread > 0 and fact.noise / spread >= 1e-3
