@@ -194,8 +194,8 @@ def _kind(step: Any) -> str:
     name = _NAMES.get(type(step).__name__) or _words(type(step).__name__)
     kernel, noise = getattr(step, "kernel_", None), getattr(step, "noise", None)
     terms = [_KERNELS.get(type(term).__name__, "") for term in getattr(kernel, "terms", (kernel,))]
-    parts = [name, f"{' + '.join(terms)} kernel" if all(terms) else "", _NOISE.get(noise, "") if isinstance(noise, str) else ""]
-    return ", ".join(filter(None, parts))
+    shape = f"{' + '.join(terms)} kernel" if all(terms) else ""
+    return ", ".join(filter(None, (name, shape, _NOISE.get(noise, "") if isinstance(noise, str) else "")))
 
 
 def _words(name: str) -> str:
