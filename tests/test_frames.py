@@ -35,7 +35,8 @@ def test_columns_line_up():
 
 
 def test_what_is_missing_is_a_dash_and_numbers_stay_right():
-    assert str(Table("T", {"v": [None, 12.5]})).splitlines() == ["T", "   v", "   —", "12.5"]
+    for missing in (None, np.nan):
+        assert str(Table("T", {"v": [missing, 12.5]})).splitlines() == ["T", "   v", "   —", "12.5"]
 
 
 def test_html_escapes():

@@ -110,6 +110,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    if value is None:
+    if value is None or (_is_number(value) and value != value):
         return "—"
     return f"{value:.5g}" if _is_number(value) else str(value)

@@ -44,8 +44,13 @@ def test_a_process_is_selected_where_the_target_bends(grown):
 
 def test_the_report_of_a_process_says_what_its_kernel_says(grown):
     page = (grown[0] / "report.html").read_text().replace("\u202f", " ")
-    assert "Gaussian process, kernel chosen by the evidence" in page
-    assert "gp models crop as a very smooth function of its three inputs plus noise of standard deviation" in page
+    words = {"rbf": "a very smooth function", "matern52": "a smooth function"}
+    chosen = re.search(r"kernel chosen: (.*?), ahead of", load(grown[0] / "model.credo").estimator_.result_.message)[1]
+    shown = chosen.replace("rbf", "RBF").replace("matern52", "Matérn 5/2")
+    assert f"Gaussian process, {shown} kernel" in page
+    kind = words[chosen.removesuffix(" + linear")]
+    kind = f"the sum of a linear and {kind}" if chosen.endswith(" + linear") else kind
+    assert f"gp models crop as {kind} of its three inputs plus noise of standard deviation" in page
     assert "Most influential: warmth." in page
     assert page.index("Which inputs matter?") < page.index("Along which inputs is the function nonlinear?")
     assert "Most nonlinear along warmth" in page
@@ -76,9 +81,9 @@ def test_length_scales_are_told_in_the_units_of_the_table(run, grown):
     record = json.loads(run("show", folder / "model.credo", "--json").stdout)
     model = load(folder / "model.credo")
     place = record["inputs"]["input"].index("warmth")
-    params = model.estimator_.kernel_.params
-    (lengthscale,) = (value for path, value in params.items() if path.endswith("lengthscale"))
-    scale = model.preparation_.scale_[0] * lengthscale[0]
+    kernel = model.estimator_.kernel_
+    stationary = getattr(kernel, "terms", (kernel,))[0]
+    scale = model.preparation_.scale_[0] * stationary.params["lengthscale"][0]
     assert record["inputs"]["length scale"][place] == pytest.approx(scale, rel=1e-6)
     # The bump's width is 7 degrees of 10⁶ each: exp(−(x/7)²) has a length scale of 7/√2.
     assert 2e6 < scale < 2e7

@@ -96,3 +96,14 @@ def test_a_mixture_of_sites_has_its_moments_and_survives_files(tmp_path):
     np.testing.assert_allclose(std**2 + mean**2, second, rtol=1e-10)
     credo.save(model, tmp_path / "model.credo")
     np.testing.assert_allclose(credo.load(tmp_path / "model.credo").predict_proba(x), model.predict_proba(x), rtol=1e-9)
+
+
+def test_a_classifier_says_once_that_it_converged_and_of_which_class_the_kernel_is():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    two = GPClassifier(n_restarts=0, random_state=0).fit(X, X[:, 0] > 0)
+    assert two.result_.message.count("converged") == 1
+    three = GPClassifier(n_restarts=0, random_state=0).fit(X, np.digitize(X[:, 0], [-0.7, 0.2]))
+    first, *others = (member.result_.message for member in three.members_)
+    assert any(other != first for other in others)
+    assert three.result_.message == f"class 0: {first}; members_ has the other classes"

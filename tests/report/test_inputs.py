@@ -322,6 +322,12 @@ def test_a_process_in_words():
     )
     assert process_sentence(fact, target="y", spread=1e6).endswith("plus almost no noise.")
     assert nonlinearity_sentence(fact) == "Most nonlinear along a; nearly linear along b."
+    both = Process("gp", "Matern52 + Linear", 1.5, ["a"], None)
+    assert "y as the sum of a linear and a smooth function of its only input plus" in process_sentence(
+        both, target="y", spread=10.0
+    )
+    varying = process_sentence(Process("gp", "RBF", 1.5, ["a"], None, noise_varies=True), target="y", spread=10.0)
+    assert varying.endswith("plus noise of standard deviation 1.50 on average, which varies with the inputs.")
     rough = Process("gp", "Exponential", 1.5, ["a"], None)
     assert "a rough function of its only input" in process_sentence(rough, target="y", spread=10.0)
 

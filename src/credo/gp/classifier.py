@@ -302,15 +302,16 @@ class GPClassifier(Classifier, GaussianProcess):
             labels = (codes == k).astype(np.int64)
             self.members_.append(member.fit(rows, labels, sample_weight=weight, column_groups=self.column_groups_))
         ends = [member.result_ for member in self.members_]
-        worst = next((end for end in ends if not end.converged), ends[0])
-        self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), worst.message)
+        worst = next((k for k, end in enumerate(ends) if not end.converged), 0)
+        message = ends[worst].message
+        if any(end.message != message for end in ends):
+            message = f"class {self.classes_.tolist()[worst]!r}: {message}; members_ has the other classes"
+        self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), message)
         return self
 
     def _possible_methods(self) -> tuple[tuple[str, ...], str]:
-        if len(self.classes_) > 2:
-            return ("exact",), 'multiclass="softmax"'
-        if self.inference == "mcmc":
-            return ("exact",), 'inference="mcmc"'
+        if len(self.classes_) > 2 or self.inference == "mcmc":
+            return ("exact",), 'inference="mcmc"' if len(self.classes_) == 2 else 'multiclass="softmax"'
         return ("exact", "state_space", "inducing"), "classification"
 
     def _make_objective(self, kernel: Kernel) -> ClassificationObjective:

@@ -168,6 +168,7 @@ class Process:
     noise: float
     names: list[str]
     nonlinearity: NDArray[np.float64] | None
+    noise_varies: bool = False
 
 
 def process(name: str, model: Any) -> Process | None:
@@ -183,16 +184,24 @@ def process(name: str, model: Any) -> Process | None:
     if len(each) == len(columns):
         grouped = np.sqrt(np.bincount([names.index(c) for c in columns], each**2, minlength=len(names)))
     std = float(np.sqrt(np.mean(np.asarray(noise, dtype=np.float64))))
-    return Process(name, type(estimator.kernel_).__name__, std, names, grouped)
+    terms = getattr(estimator.kernel_, "terms", (estimator.kernel_,))
+    kernel = " + ".join(type(term).__name__ for term in terms)
+    noise_model = getattr(estimator, "noise", None)
+    varies = isinstance(noise_model, str) and noise_model == "heteroscedastic"
+    return Process(name, kernel, std, names, grouped, varies)
 
 
 def process_sentence(fact: Process, *, target: str, spread: float) -> str:
     """How smooth the function is, and how much noise there is."""
-    kind = _SMOOTHNESS.get(fact.kernel, "a function")
+    stationary = fact.kernel.removesuffix(" + Linear")
+    kind = _SMOOTHNESS.get(stationary, "a function")
+    if stationary != fact.kernel and stationary in _SMOOTHNESS:
+        kind = f"the sum of a linear and {kind}"
     inputs = "its only input" if len(fact.names) == 1 else f"its {spelled(len(fact.names))} inputs"
     # Less noise than this is a search that ran to zero, not an estimate.
     is_noisy = spread > 0 and fact.noise / spread >= 1e-3
-    noise = f"noise of standard deviation {number(fact.noise)}" if is_noisy else "almost no noise"
+    varies = " on average, which varies with the inputs" if fact.noise_varies else ""
+    noise = f"noise of standard deviation {number(fact.noise)}{varies}" if is_noisy else "almost no noise"
     return f"{fact.model} models {target} as {kind} of {inputs} plus {noise}."
 
 

@@ -46,7 +46,14 @@ _NAMES = {
     "SpikeSlabClassifier": "spike and slab, averaged over subsets of the inputs",
     "SoftNeighborsClassifier": "kernel-weighted nearest neighbours",
 }
-_KERNELS = {"Matern52": "Matérn 5/2", "Matern32": "Matérn 3/2", "RBF": "RBF", "Exponential": "exponential"}
+_KERNELS = {
+    "Matern52": "Matérn 5/2",
+    "Matern32": "Matérn 3/2",
+    "RBF": "RBF",
+    "Exponential": "exponential",
+    "Linear": "linear",
+}
+_NOISE = {"heteroscedastic": "noise that varies with the inputs", "student": "Student-t noise"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
 
 
@@ -184,9 +191,11 @@ def _kind(step: Any) -> str:
         return f"bagged: {_kind(inside)}"
     if kind == "ModelAverage":
         return f"average of {', '.join(step.names_)}"
-    kernel = _KERNELS.get(type(getattr(step, "kernel_", None)).__name__)
     name = _NAMES.get(type(step).__name__) or _words(type(step).__name__)
-    return name if kernel is None else f"{name}, {kernel} kernel"
+    kernel, noise = getattr(step, "kernel_", None), getattr(step, "noise", None)
+    terms = [_KERNELS.get(type(term).__name__, "") for term in getattr(kernel, "terms", (kernel,))]
+    shape = f"{' + '.join(terms)} kernel" if all(terms) else ""
+    return ", ".join(filter(None, (name, shape, _NOISE.get(noise, "") if isinstance(noise, str) else "")))
 
 
 def _words(name: str) -> str:

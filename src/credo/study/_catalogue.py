@@ -198,7 +198,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             varied=False,
         ),
         Card("kernel-ridge", "Kernel ridge regression", 4, (matrices(4), dense), _KERNELS),
-        Card("gp", "Gaussian process, kernel chosen by the evidence", 6, (matrices(3), dense), _KERNELS),
+        Card("gp", "Gaussian process", 6, (matrices(3), dense), _KERNELS),
         Card("gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, (matrices(3), dense), _KERNELS),
         Card(
             "gp-heteroscedastic", "Gaussian process, noise that varies with the inputs", 7,
