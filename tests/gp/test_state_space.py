@@ -78,7 +78,9 @@ def test_an_update_is_a_refit():
 def test_auto_says_that_it_chose_the_state_space():
     t = np.linspace(0, 30, 1200)[:, None]
     model = GPRegressor(Matern32(), hyperparameters="fixed", noise=0.1).fit(t, np.sin(t[:, 0]))
-    assert 'method="state_space", which is exact for this kernel and 1200 rows of one column' in model.result_.message
+    assert 'method="state_space", because it is exact in linear time for one column' in model.result_.message
+    chosen = GPRegressor(n_restarts=0, random_state=0).fit(np.linspace(0, 30, 2100)[:, None], np.sin(np.arange(2100)))
+    assert chosen.method_ == "state_space" and "Matern52" in repr(chosen.kernel_)
     labels = t[:, 0] > 15
     found = GPClassifier(Matern32(5.0), inference="laplace", hyperparameters="fixed").fit(t, labels)
     assert 'method="state_space"' in found.result_.message
@@ -91,8 +93,8 @@ def test_the_default_kernel_suits_the_method_and_others_are_refused():
         GPRegressor(RBF(), method="state_space").fit(X, Y[:, 0])
     with pytest.raises(ValueError, match="single column"):
         GPRegressor(method="state_space").fit(np.hstack([X, X]), Y[:, 0])
-    with pytest.raises(ValueError, match="for two classes, and y has 3"):
-        GPClassifier(method="state_space", inference="laplace").fit(X, np.arange(90) % 3)
+    with pytest.raises(ValueError, match='multiclass="softmax" needs method="exact"'):
+        GPClassifier(method="state_space", inference="laplace", multiclass="softmax").fit(X, np.arange(90) % 3)
 
 
 @pytest.mark.parametrize("inference", ["ep", "laplace", "vi"])

@@ -284,8 +284,8 @@ class GPClassifier(Classifier, GaussianProcess):
 
     def _in_blocks(self, rows: Array, predict: Any) -> Array:
         size = max(1, _BLOCK // (len(self.X_train_) * max(1, len(self.classes_) - 1)))
-        starts = range(0, len(rows), size)
-        return np.concatenate([predict(np.ascontiguousarray(rows[start : start + size])) for start in starts])
+        parts = np.split(rows, range(size, len(rows), size))
+        return np.concatenate([predict(np.ascontiguousarray(part)) for part in parts])
 
     def _check_arguments(self) -> None:
         self._check_learning()
