@@ -103,8 +103,7 @@ class GPClassifier(Classifier, GaussianProcess):
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
-    thetas_, theta_weights_ : the vectors that predictions average over and their weights, `theta_` first where they are
-        integrated
+    thetas_, theta_weights_ : the vectors that predictions average over, and their weights
     method_, inducing_points_ : the method that was used, and its inducing points or None
     result_ : whether the search and the inference converged
 
