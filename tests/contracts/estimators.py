@@ -41,7 +41,7 @@ VARIANTS = {
         {"estimator": credo.DecisionTreeClassifier(max_depth=1, pruning=0.0, prior_strength=1e-3), "n_rounds": 5},
     ],
     "MixtureOfExpertsRegressor": [{"n_experts": 2}],
-    "MixtureOfExpertsClassifier": [{"n_experts": 2, "gate": "hierarchical"}],
+    "MixtureOfExpertsClassifier": [{"n_experts": 2, "gate": "hierarchical", "gate_precision": 1.0}],
     "TransformedTarget": [{"transformation": "yeo-johnson"}],
     "ElasticNet": [{"alpha": 0.1, "l1_ratio": 0.3}],
 }

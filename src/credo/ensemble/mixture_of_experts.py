@@ -295,7 +295,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         """A Bayesian logistic regression for each expert's share of the rows, with the prior that EM had."""
         found = []
         for share in np.maximum(fit.shares, LEAST_SHARE).T:
-            # Whether the classes are nearly separable for one expert tells nothing about the mixture.
+            # What is remarkable about one expert tells nothing about the mixture.
             with collected():
                 member = BayesianLogisticRegression(precision).fit(task.phi[:, :-1], codes, task.weight * share)
             found.append(member)
