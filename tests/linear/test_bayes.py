@@ -407,7 +407,7 @@ def test_bad_arguments_are_named(arguments, message):
 
 
 def test_rows_of_little_weight_are_too_few():
-    with pytest.raises(ValueError, match="n_samples=4 of total weight 0.4 is too few to estimate the noise"):
+    with pytest.raises(ValueError, match=r"n_samples=4 of total weight 0\.4 is too few to estimate the noise"):
         BayesianLinearRegression().fit(np.eye(4), np.arange(4.0), sample_weight=np.full(4, 0.1))
 
 
