@@ -383,8 +383,14 @@ def test_constant_and_duplicated_columns(table):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"prior_precision": -1.0}, "prior_precision must be a positive finite number; got -1.0"),
-        ({"prior_precision": "auto"}, "prior_precision must be a positive finite number; got 'auto'"),
+        (
+            {"prior_precision": -1.0},
+            "prior_precision must be a positive finite number or 'integrate' or 'evidence'; got -1.0",
+        ),
+        (
+            {"prior_precision": "auto"},
+            "prior_precision must be a positive finite number or 'integrate' or 'evidence'; got 'auto'",
+        ),
         (
             {"noise_precision": "learn"},
             'noise_precision must be a positive number, "integrate", "evidence" or "conjugate"',
@@ -398,6 +404,11 @@ def test_constant_and_duplicated_columns(table):
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         BayesianLinearRegression(**arguments).fit(np.eye(4), np.arange(4.0))
+
+
+def test_rows_of_little_weight_are_too_few():
+    with pytest.raises(ValueError, match=r"n_samples=4 of total weight 0\.4 is too few to estimate the noise"):
+        BayesianLinearRegression().fit(np.eye(4), np.arange(4.0), sample_weight=np.full(4, 0.1))
 
 
 @pytest.mark.parametrize("scales", [(1e200, 1.0), (1e-200, 1.0), (1.0, 1e200), (1.0, 1e-200)])

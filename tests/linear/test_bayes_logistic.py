@@ -542,8 +542,8 @@ def test_numbers_for_the_criteria():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prior_precision": 0.0}, "prior_precision must be a positive finite number; got 0.0"),
-        ({"prior_precision": "learn"}, "prior_precision must be one of 'evidence'; got 'learn'"),
+        ({"prior_precision": 0.0}, "prior_precision must be a positive finite number or 'evidence'; got 0.0"),
+        ({"prior_precision": "learn"}, "prior_precision must be a positive finite number or 'evidence'; got 'learn'"),
         ({"predictive": "exact"}, "predictive must be one of 'quadrature', 'probit', 'monte_carlo', 'plugin'"),
         ({"intercept_precision": -1.0}, "intercept_precision must be a positive finite number"),
         ({"predictive": "monte_carlo", "n_draws": 0}, "n_draws must be a whole number of at least 1"),

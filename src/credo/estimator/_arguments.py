@@ -8,10 +8,11 @@ from numbers import Integral, Real
 from typing import Any
 
 
-def positive(name: str, value: Any) -> float:
-    """The value as a float, which must be finite and above zero."""
+def positive(name: str, value: Any, *, words: Sequence[str] = ()) -> float:
+    """The value as a float, which must be finite and above zero; `words` are what the argument may be instead."""
     if not _is_real(value) or not 0 < value < math.inf:
-        raise ValueError(f"{name} must be a positive finite number; got {value!r}")
+        instead = "".join(f" or {word!r}" for word in words)
+        raise ValueError(f"{name} must be a positive finite number{instead}; got {value!r}")
     return float(value)
 
 

@@ -35,7 +35,7 @@ def tilted_moments(
     spans = _SPANS[:, None]
     offset, log_weights = _panels(np.concatenate([spans * scale, spans * std, _bend_edges(bends, mode, std)]))
     f = mode + offset
-    logs = log_prob(y, f) - 0.5 * (mode - mean + offset) ** 2 / var + log_weights
+    logs = log_prob(y, f) - 0.5 * ((mode - mean + offset) / std) ** 2 + log_weights
     largest = logs.max(axis=0)
     share = np.exp(logs - largest)
     total = share.sum(axis=0)
@@ -47,7 +47,7 @@ def tilted_moments(
     slope = (share * first).sum(axis=0)
     curvature = (share * (second + (first - slope) ** 2)).sum(axis=0)
     center = (share * offset).sum(axis=0)
-    ratio = (share * (offset - center) ** 2).sum(axis=0) / var
+    ratio = (share * ((offset - center) / std) ** 2).sum(axis=0)
     narrow = ratio < 0.5
     slope = np.where(narrow, (mode - mean + center) / var, slope)
     curvature = np.where(narrow, (ratio - 1.0) / var, curvature)

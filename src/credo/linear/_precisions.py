@@ -55,8 +55,9 @@ class Settings:
             raise ValueError(
                 f'noise_precision must be a positive number, "integrate", "evidence" or "conjugate"; got {self.noise!r}'
             )
-        if self.prior not in ("integrate", "evidence"):
-            positive("prior_precision", self.prior)
+        words = ("integrate", "evidence")
+        if self.prior not in words:
+            positive("prior_precision", self.prior, words=words)
         if self.prior == "integrate" and self.noise == "evidence":
             raise ValueError(
                 'noise_precision="evidence" maximizes over both precisions: set prior_precision to "evidence" or to a '

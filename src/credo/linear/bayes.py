@@ -130,8 +130,11 @@ class BayesianLinearRegression(PosteriorModel):
         rows, target, weight = self._training_rows(X, y, sample_weight)
         data = spectrum(rows, target, weight, center=self.fit_intercept)
         if self._learns_noise() and data.dof < 1:
+            rows_given = f"n_samples={len(target)}"
+            if weight is not None:
+                rows_given += f" of total weight {float(weight.sum()):.3g}"
             raise ValueError(
-                f"n_samples={len(target)} is too few to estimate the noise precision with an intercept: set "
+                f"{rows_given} is too few to estimate the noise precision with an intercept: set "
                 "noise_precision to a number, or use more rows"
             )
         self._learn(data)

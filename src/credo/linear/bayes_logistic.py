@@ -173,11 +173,11 @@ class BayesianLogisticRegression(LinearClassifier):
             intercept=bool(self.fit_intercept),
             level_penalty=positive("intercept_precision", self.intercept_precision),
         )
-        if isinstance(self.prior_precision, str):
-            choice("prior_precision", self.prior_precision, ("evidence",))
+        if isinstance(self.prior_precision, str) and self.prior_precision == "evidence":
             found = integrated_precision(posterior, data)
         else:
-            found = given_precision(posterior, positive("prior_precision", self.prior_precision))
+            precision = positive("prior_precision", self.prior_precision, words=("evidence",))
+            found = given_precision(posterior, precision)
         self._keep(found, data)
         self.n_observations_ = data.weight
         self.n_parameters_ = (len(self.classes_) - 1) * (rows.shape[1] + posterior.intercept)
