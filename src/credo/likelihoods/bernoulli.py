@@ -64,11 +64,8 @@ class Bernoulli(Likelihood):
         if self.link == "probit":
             z = mean / np.sqrt(1.0 + var)
             return log_ndtr(z) - log_ndtr(-z)
-        # At a scale of 10⁶ the sigmoid is a step, and only mean/√var matters.
-        factor = np.minimum(1.0, 1e6 / np.sqrt(np.maximum(var, 1e-12)))
-        mean = np.clip(factor * mean, -1e8, 1e8)
         # A variance of zero is a latent value that is known.
-        width, ones = np.maximum(factor**2 * var, 1e-12), np.ones_like(mean)
+        width, ones = np.maximum(var, 1e-12), np.ones_like(mean)
         return self.tilted(ones, mean, width)[0] - self.tilted(-ones, mean, width)[0]
 
     def probability(self, mean: Array, var: Array) -> Array:

@@ -199,7 +199,8 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         ),
         Card("kernel-ridge", "Kernel ridge regression", 4, (matrices(4), dense), _KERNELS),
         Card("gp", "Gaussian process", 6, (matrices(3), dense), _KERNELS),
-        Card("gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, (matrices(3), dense), _KERNELS),
+        # "gp" chooses this kernel by itself where it is better.
+        Card("gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, (matrices(3), dense), _KERNELS, by_default=False),
         Card(
             "gp-heteroscedastic", "Gaussian process, noise that varies with the inputs", 7,
             (few_lengthscales, matrices(6), dense), _KERNELS, transformable=False, for_varying_spread=True,
