@@ -216,7 +216,7 @@ def test_classifiers_average_probabilities_and_votes():
     averaged = ModelAverage([("a", BayesianLogisticRegression(1.0)), ("b", BayesianLogisticRegression(100.0))]).fit(
         X, y
     )
-    assert averaged.log_evidence_ < 0 and averaged.evidence_method_ == "laplace"
+    assert averaged.log_evidence_ < 0 and averaged.evidence_method_ == "elbo"
 
 
 def test_one_row_and_rows_of_weight_zero():
