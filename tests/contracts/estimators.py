@@ -69,7 +69,7 @@ LIGHTER = {
     "LassoCV": {"n_alphas": 20},
     "AdaBoostClassifier": {"n_rounds": 10},
     "GPRegressor": {"n_restarts": 0},
-    "GPClassifier": {"n_restarts": 0},
+    "GPClassifier": {"n_restarts": 0, "kernel": "rbf"},
 }
 
 # Short searches for scikit-learn's checks, which fit a model some hundred times and hardly look where it ends.

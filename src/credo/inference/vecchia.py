@@ -58,7 +58,7 @@ class Vecchia(Representation):
     >>> X = np.linspace(0.0, 1.0, 500)[:, None]
     >>> posterior = Vecchia(X, n_neighbors=10).prior(Matern32(0.2)).observe(np.sin(6 * X), noise=0.1)
     >>> posterior.latent(np.array([[0.25]]))[0].round(2)
-    array([[1.]])
+    array([[0.99]])
     """
 
     evidence_method = "vecchia"

@@ -110,10 +110,10 @@ class BayesianLogisticRegression(LinearClassifier):
     >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     >>> model = BayesianLogisticRegression().fit(X, ["no", "no", "yes", "yes"])
     >>> model.predict_proba([[0.0], [2.0], [20.0]])[:, 1].round(2)
-    array([0.5 , 0.79, 0.93])
+    array([0.5 , 0.83, 0.96])
     >>> lower, upper = model.proba_interval([[2.0]], level=0.9)
     >>> np.append(lower[:, 1], upper[:, 1]).round(2)
-    array([0.26, 0.99])
+    array([0.32, 1.  ])
     """
 
     _accepts_sparse = True
