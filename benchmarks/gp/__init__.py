@@ -8,7 +8,7 @@ leaves out the full fits beside the peers, which take minutes, and ``CREDO_SIZES
 import os
 import warnings
 
-from benchmarks.gp import draws, evidence, fits, inducing, memory, series, tables
+from benchmarks.gp import draws, evidence, fits, inducing, kriging, memory, series, tables
 from benchmarks.timing import Line
 
 
@@ -22,5 +22,6 @@ def run() -> list[Line]:
         *tables.run(),
         *inducing.run(),
         *series.run(),
+        *kriging.run(),
         *([] if quick else fits.run()),
     ]

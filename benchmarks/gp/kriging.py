@@ -1,0 +1,69 @@
+"""Vecchia's approximation for two columns, beside GPBoost where installed."""
+
+import os
+from time import perf_counter
+
+import numpy as np
+from scipy.stats import norm
+
+from benchmarks.timing import Job, Line, at_most, below, best_times, skipped
+from credo.gp import GPRegressor
+from credo.inference import Vecchia
+from credo.kernels import Matern32
+
+_SCALES, _NOISE, _NEIGHBORS = np.array([0.2, 0.3]), 0.09, 30
+_FEW, _MANY, _NEW = 20_000, 200_000, 1000
+
+
+def run() -> list[Line]:
+    X, y = _table(_FEW + _NEW)
+    new, truth, X, y = X[_FEW:], y[_FEW:], X[:_FEW], y[:_FEW]
+    kernel = Matern32(_SCALES)
+    rows = Vecchia(X, _NEIGHBORS).adapted(kernel)
+    assert len(rows.neighbors[0]) == _FEW
+
+    def likelihood() -> float:
+        return rows.prior(kernel).observe(y[:, None], _NOISE).log_evidence
+
+    jobs: dict[str, Job] = {"credo": likelihood, **_gpboost(X, y, new, truth)}
+    times = best_times(jobs, rounds=3)
+    case = f"log likelihood, {_FEW:,} rows, {_NEIGHBORS} neighbours"
+    lines = [at_most(case, times, "GPBoost", 1.0)] if "GPBoost" in times else []
+    mean, variance = rows.prior(kernel).observe(y[:, None], _NOISE).latent(new)
+    _say("credo", mean[:, 0], variance + _NOISE, truth)
+    if os.environ.get("CREDO_QUICK"):
+        return lines
+    X, y = _table(_MANY)
+    begin = perf_counter()
+    GPRegressor("matern32", method="vecchia", n_restarts=1, random_state=0).fit(X, y)
+    return [*lines, below(f"  fit of GPRegressor, {_MANY:,} rows", perf_counter() - begin, 600.0)]
+
+
+def _table(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(n, 2))
+    return X, np.sin(9 * X[:, 0]) + np.cos(7 * X[:, 1]) + 0.3 * rng.normal(size=n)
+
+
+def _gpboost(X: np.ndarray, y: np.ndarray, new: np.ndarray, truth: np.ndarray) -> dict[str, Job]:
+    try:
+        import gpboost
+    except ImportError:
+        skipped("GPBoost", "it isn't installed")
+        return {}
+    model = gpboost.GPModel(
+        gp_coords=X,
+        cov_function="matern_ard",
+        cov_fct_shape=1.5,
+        likelihood="gaussian",
+        gp_approx="vecchia",
+        num_neighbors=_NEIGHBORS,
+    )
+    values = np.array([_NOISE, 1.0, *_SCALES])
+    found = model.predict(y=y, gp_coords_pred=new, cov_pars=values, predict_var=True, predict_response=True)
+    _say("GPBoost", found["mu"], found["var"], truth)
+    return {"GPBoost": lambda: model.neg_log_likelihood(cov_pars=values, y=y)}
+
+
+def _say(name: str, mean: np.ndarray, variance: np.ndarray, truth: np.ndarray) -> None:
+    print(f"  held-out log score, {name}: {norm.logpdf(truth, mean, np.sqrt(variance)).mean():.4f}")
