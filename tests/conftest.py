@@ -17,12 +17,24 @@ GROUPS = {
 }
 
 
+# Their modules have fixtures that take seconds, so that a module runs in one process.
+SHARED = re.compile(r"tests/(cli|study|report|scale|selection|test_readme)")
+
+
 def group_of(nodeid):
-    return next((name for name, pattern in GROUPS.items() if pattern.search(nodeid)), None)
+    """The group, or the module where its tests share fixtures; None for a test that may run anywhere."""
+    group = next((name for name, pattern in GROUPS.items() if pattern.search(nodeid)), None)
+    return group or (nodeid.split("::")[0] if SHARED.match(nodeid) else None)
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: [*GROUPS, None].index(group_of(item.nodeid)))
+    order = [*GROUPS]
+
+    def place(item):
+        group = group_of(item.nodeid)
+        return order.index(group) if group in order else len(order) + (group is None)
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(optionalhook=True)

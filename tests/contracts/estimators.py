@@ -48,7 +48,7 @@ VARIANTS = {
 
 # The estimators that models of either task are made of in these tests, by class name.
 _LINEAR = [("flat", credo.BayesianLinearRegression()), ("scaled", credo.BayesianLinearRegression())]
-_LOGISTIC = [(name, credo.BayesianLogisticRegression("evidence", predictive=name)) for name in ("quadrature", "probit")]
+_LOGISTIC = [(name, credo.BayesianLogisticRegression(predictive=name)) for name in ("quadrature", "probit")]
 _DISCRIMINANT = [("plain", credo.LinearDiscriminant()), ("shrunk", credo.LinearDiscriminant(shrinkage="auto"))]
 MEMBERS: dict[str, dict[type, dict]] = {
     "BaggingRegressor": {Regressor: {"estimator": credo.BayesianLinearRegression(), "n_estimators": 3}},

@@ -79,8 +79,10 @@ def test_it_finds_where_the_noise_is_and_beats_constant_noise():
 def test_weights_are_copies():
     X, y, _ = table(25)
     weight = np.arange(25) % 2 + 1
-    weighted = GPRegressor(noise="heteroscedastic", n_restarts=0).fit(X, y, sample_weight=weight)
-    copied = GPRegressor(noise="heteroscedastic", n_restarts=0).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    weighted = GPRegressor("rbf", noise="heteroscedastic", n_restarts=0).fit(X, y, sample_weight=weight)
+    copied = GPRegressor("rbf", noise="heteroscedastic", n_restarts=0).fit(
+        np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    )
     np.testing.assert_allclose(weighted.predict(X), copied.predict(X), rtol=1e-6)
 
 

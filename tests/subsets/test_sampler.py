@@ -73,7 +73,7 @@ def rough():
 
 
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-@pytest.mark.parametrize("example", [easy, rough], ids=["easy", "rough"])
+@pytest.mark.parametrize("example", [easy, pytest.param(rough, marks=pytest.mark.slow)], ids=["easy", "rough"])
 def test_reported_errors_are_those_that_are_made(example):
     """Over many runs, what is found scatters about the truth by as much as each says."""
     X, y, slab = example()
