@@ -1,9 +1,12 @@
 """Finds the estimators that Credo exports, so that no contract test has to name them."""
 
 import inspect
+import re
 from importlib import import_module
+from typing import Any
 
 import numpy as np
+import pytest
 from sklearn.base import BaseEstimator, clone
 
 import credo
@@ -105,6 +108,18 @@ def regressors(*, variants: bool = True) -> list[Regressor]:
 def classifiers(*, variants: bool = True) -> list[Classifier]:
     """One unfitted instance of each exported classifier and, unless told otherwise, of its variants."""
     return _instances(Classifier, variants=variants)
+
+
+# Variants of dear models, whose own tests cover what is special about them.
+_DEAR = re.compile(r"inference='mcmc'|search='gibbs'|method='inducing'|mean='zero'")
+
+
+def cases(models: list[BaseEstimator]) -> list[Any]:
+    """The models as parameters of tests; the variants that take most of the time are for the slow ones."""
+    return [
+        pytest.param(clone(model), marks=pytest.mark.slow) if _DEAR.search(repr(model)) else clone(model)
+        for model in models
+    ]
 
 
 _FITTED: dict[tuple, BaseEstimator] = {}

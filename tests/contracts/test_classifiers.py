@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
-from tests.contracts.estimators import brief, classifiers, fitted
+from tests.contracts.estimators import brief, cases, classifiers, fitted
 
 import credo
 from credo.distributions import Bernoulli, Categorical
@@ -30,7 +30,7 @@ WEAK = {"DecisionStump": "one threshold can't tell three classes apart"}
 FACTORS_ARE_NO_COPIES = {"SoftNeighborsClassifier": "a class's factor makes its votes louder, not its rows more"}
 
 pytestmark = pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
-each = pytest.mark.parametrize("model", [clone(m) for m in classifiers()], ids=repr)
+each = pytest.mark.parametrize("model", cases(classifiers()), ids=repr)
 # What the estimator's base class does is the same for every setting.
 each_default = pytest.mark.parametrize("model", [clone(m) for m in classifiers(variants=False)], ids=repr)
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
-from tests.contracts.estimators import brief, fitted, regressors
+from tests.contracts.estimators import brief, cases, fitted, regressors
 
 import credo
 from credo.distributions import Distribution
@@ -28,7 +28,7 @@ def data(n_samples=40, n_features=3, seed=0):
     return X, X @ np.array([1.0, -0.3, 2.0])[:n_features] + 4 + 0.3 * rng.normal(size=n_samples)
 
 
-each = pytest.mark.parametrize("model", [clone(m) for m in regressors()], ids=repr)
+each = pytest.mark.parametrize("model", cases(regressors()), ids=repr)
 # What the estimator's base class does is the same for every setting.
 each_default = pytest.mark.parametrize("model", [clone(m) for m in regressors(variants=False)], ids=repr)
 
