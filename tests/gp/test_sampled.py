@@ -21,7 +21,13 @@ def fitted():
     x = rng.uniform(0, 4, size=(25, 1))
     y = np.sin(2 * x[:, 0]) + 0.2 * rng.normal(size=25)
     kernel = RBF(1.0, variance=1.0).fix("variance")
-    return GPRegressor(kernel, hyperparameters="sample", standardize=False, n_restarts=0, n_draws=500).fit(x, y), x, y
+    return (
+        GPRegressor(kernel, hyperparameters="sample", standardize=False, n_restarts=0, n_draws=600, random_state=0).fit(
+            x, y
+        ),
+        x,
+        y,
+    )
 
 
 @pytest.fixture(scope="module")
