@@ -76,8 +76,9 @@ LIGHTER = {
 }
 
 # Short searches for scikit-learn's checks, which fit a model some hundred times and hardly look where it ends.
-BRIEF = {"hyperparameters": "optimize", 
+BRIEF = {
     "max_evaluations": 2, "n_alphas": 5, "cv": 2, "n_draws": 50, "transformation": "yeo-johnson", "max_rounds": 10,
+    "hyperparameters": "optimize",
 }  # fmt: skip
 
 

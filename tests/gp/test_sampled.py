@@ -21,13 +21,8 @@ def fitted():
     x = rng.uniform(0, 4, size=(25, 1))
     y = np.sin(2 * x[:, 0]) + 0.2 * rng.normal(size=25)
     kernel = RBF(1.0, variance=1.0).fix("variance")
-    return (
-        GPRegressor(kernel, hyperparameters="sample", standardize=False, n_restarts=0, n_draws=600, random_state=0).fit(
-            x, y
-        ),
-        x,
-        y,
-    )
+    settings = {"standardize": False, "n_restarts": 0, "n_draws": 600, "random_state": 0}
+    return GPRegressor(kernel, hyperparameters="sample", **settings).fit(x, y), x, y
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +86,7 @@ def test_there_is_no_evidence_and_a_summary_with_diagnostics(fitted):
     assert not hasattr(model, "log_evidence_")
     text = str(model.summary())
     assert "R-hat" in text and "noise variance" in text and "lengthscale" in text
-    assert model.draws_.to_arviz().posterior["noise"].shape == (4, 500)
+    assert model.draws_.to_arviz().posterior["noise"].shape == (4, 600)
     with pytest.raises(ValueError, match='hyperparameters="optimize"'):
         model.update(x, y)
 
