@@ -7,6 +7,7 @@ code in the cache.
 import re
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 # By the path and the name of a test.
 GROUPS = {
@@ -35,6 +36,12 @@ def pytest_collection_modifyitems(items):
         return order.index(group) if group in order else len(order) + (group is None)
 
     items.sort(key=place)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Tests have no docstring examples; to look for them takes seconds in each process."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
 @pytest.hookimpl(optionalhook=True)
