@@ -21,8 +21,9 @@ from numba.core.registry import CPUDispatcher
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """`numba.njit` with these options; `cache=True` means a cache wherever one can be kept.
 
-    Wrappers through which C and Python call a function take a quarter of the time to compile. None has the first;
-    functions whose name starts with an underscore are called by compiled code only, and have neither.
+    The wrappers through which C and Python call a function take time to compile, most where arguments are tuples of
+    arrays. None has the first; functions whose name starts with an underscore are called by compiled code only, and
+    have neither.
     """
 
     def compiled(function: Callable[..., Any]) -> Any:
