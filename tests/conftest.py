@@ -5,8 +5,10 @@ code in the cache.
 """
 
 import re
+from functools import partial
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 # By the path and the name of a test.
 GROUPS = {
@@ -35,6 +37,28 @@ def pytest_collection_modifyitems(items):
         return order.index(group) if group in order else len(order) + (group is None)
 
     items.sort(key=place)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def light_studies(request):
+    """Studies whose dear models search, grow and boost less: what a model can do is tested in its own package."""
+    if not re.match(r"tests/(cli|study|report)/", request.node.nodeid):
+        yield
+        return
+    from credo.study import _estimators
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"RESTARTS": 0, "TREES": 20, "EXPERTS": 2}.items():
+            patch.setattr(_estimators, name, value)
+        for name in ("BoostedTreesRegressor", "BoostedTreesClassifier"):
+            patch.setattr(_estimators, name, partial(getattr(_estimators, name), max_rounds=60))
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Tests have no docstring examples; to look for them takes seconds in each process."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
 @pytest.hookimpl(optionalhook=True)

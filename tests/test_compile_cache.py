@@ -72,6 +72,24 @@ def doubled(x):
     return x + x
 
 
+@njit(cache=True)
+def _tripled(x):
+    return 3 * x
+
+
+@njit(cache=True)
+def shifted(x):
+    return _tripled(x) + 1
+
+
+def test_python_can_not_call_what_has_no_wrapper_for_it():
+    """numba itself crashes. The second function finds the code of both in the cache, or compiles it."""
+    for function in (shifted, njit(cache=True)(shifted.py_func)):
+        assert function(2) == 7
+    with pytest.raises(TypeError, match="_tripled is called by compiled code only"):
+        _tripled(2)
+
+
 def fresh():
     """The function as another process finds it, with nothing compiled."""
     return njit(cache=True)(doubled.py_func)

@@ -15,29 +15,53 @@ from typing import Any
 
 import numba
 from numba.core.caching import IndexDataCacheFile
+from numba.core.registry import CPUDispatcher
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit` with these options; `cache=True` means a cache wherever one can be kept."""
+    """`numba.njit` with these options; `cache=True` means a cache wherever one can be kept.
+
+    The wrappers through which C and Python call a function take time to compile, most where arguments are tuples of
+    arrays. None has the first; functions whose name starts with an underscore are called by compiled code only, and
+    have neither.
+    """
 
     def compiled(function: Callable[..., Any]) -> Any:
-        try:
-            return _checked(numba.njit(**options)(function))
-        except RuntimeError as error:
-            if "cannot cache" not in str(error):
-                raise
-        folder = _own_folder()
-        config: Any = numba.config
-        before = config.CACHE_DIR
-        try:
-            config.CACHE_DIR = folder
-            return _checked(numba.njit(**options | {"cache": bool(folder)})(function))
-        except RuntimeError:
-            return numba.njit(**options | {"cache": False})(function)
-        finally:
-            config.CACHE_DIR = before
+        made = _compiled(function, {"no_cfunc_wrapper": True, "no_cpython_wrapper": _is_inner(function)} | options)
+        if _is_inner(function) and isinstance(made, CPUDispatcher):
+            made.__class__ = _Inner
+        return made
 
     return compiled
+
+
+def _is_inner(function: Callable[..., Any]) -> bool:
+    return function.__name__.startswith("_")
+
+
+class _Inner(CPUDispatcher):
+    """A function that Python can't call: without a wrapper, numba would crash."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__} is called by compiled code only")
+
+
+def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    try:
+        return _checked(numba.njit(**options)(function))
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+    folder = _own_folder()
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    try:
+        config.CACHE_DIR = folder
+        return _checked(numba.njit(**options | {"cache": bool(folder)})(function))
+    except RuntimeError:
+        return numba.njit(**options | {"cache": False})(function)
+    finally:
+        config.CACHE_DIR = before
 
 
 class _CheckedFile(IndexDataCacheFile):

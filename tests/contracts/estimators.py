@@ -71,6 +71,8 @@ LIGHTER = {
     "SparseLogisticRegressionCV": {"n_alphas": 8},
     "LassoCV": {"n_alphas": 20},
     "AdaBoostClassifier": {"n_rounds": 10},
+    "BoostedTreesRegressor": {"max_rounds": 40},
+    "BoostedTreesClassifier": {"max_rounds": 40},
     "GPRegressor": {"n_restarts": 0},
     "GPClassifier": {"n_restarts": 0, "kernel": "rbf"},
 }

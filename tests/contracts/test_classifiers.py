@@ -33,6 +33,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 each = pytest.mark.parametrize("model", cases(classifiers()), ids=repr)
 # What the estimator's base class does is the same for every setting.
 each_default = pytest.mark.parametrize("model", [clone(m) for m in classifiers(variants=False)], ids=repr)
+# How labels, names and types of input are handled doesn't depend on where a search ends.
+each_brief = pytest.mark.parametrize("model", [brief(m) for m in classifiers(variants=False)], ids=repr)
 
 
 def data(n_classes=2, n_samples=45, seed=0):
@@ -154,7 +156,7 @@ LABELS = {
 }
 
 
-@each_default
+@each_brief
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels_of_any_kind_give_the_same_answer(model, kind):
     names = LABELS[kind]
@@ -260,7 +262,7 @@ def test_files_bring_it_back_bit_for_bit(model, tmp_path):
         assert str(model.summary()) == str(back.summary()) and back.result_ == model.result_
 
 
-@each_default
+@each_brief
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_frames_carry_their_names(model, make):
     X, y = data()
@@ -298,7 +300,7 @@ def test_lives_in_pipelines_and_searches(model):
         assert search.best_score_ > 0.55 and search.cv_results_["mean_test_score"][1] == search.best_score_
 
 
-@each_default
+@each_brief
 def test_takes_float32_and_read_only_rows(model):
     X, y = data()
     reference = said(fitted(model, X, y), X)
@@ -310,7 +312,7 @@ def test_takes_float32_and_read_only_rows(model):
     np.testing.assert_allclose(said(single, X.astype(np.float32)), reference, rtol=1e-2, atol=1e-3)
 
 
-@each_default
+@each_brief
 def test_sparse_rows_are_taken_or_refused(model):
     X, y = data()
     if model._accepts_sparse:
@@ -339,7 +341,7 @@ BAD_FITS = {
 }
 
 
-@each_default
+@each_brief
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 def test_bad_tables_are_refused_in_words(model):
     for case, (change, message) in BAD_FITS.items():
@@ -350,7 +352,7 @@ def test_bad_tables_are_refused_in_words(model):
             clone(model).fit(*change(*data()))
 
 
-@each_default
+@each_brief
 def test_bad_weights_are_refused_in_words(model):
     X, y = data()
     cases = [(np.full(45, -1.0), "[Nn]egative"), (np.zeros(45), "zero"), (np.full(45, np.nan), "NaN")]
@@ -359,7 +361,7 @@ def test_bad_weights_are_refused_in_words(model):
             clone(model).fit(X, y, sample_weight=weight)
 
 
-@each_default
+@each_brief
 def test_bad_rows_at_prediction_are_refused_in_words(model):
     X, y = data()
     with pytest.raises(Exception, match="not fitted"):

@@ -31,6 +31,8 @@ def data(n_samples=40, n_features=3, seed=0):
 each = pytest.mark.parametrize("model", cases(regressors()), ids=repr)
 # What the estimator's base class does is the same for every setting.
 each_default = pytest.mark.parametrize("model", [clone(m) for m in regressors(variants=False)], ids=repr)
+# How labels, names and types of input are handled doesn't depend on where a search ends.
+each_brief = pytest.mark.parametrize("model", [brief(m) for m in regressors(variants=False)], ids=repr)
 
 
 def knows_offsets(model):
@@ -128,7 +130,7 @@ def test_files_bring_it_back_bit_for_bit(model, tmp_path):
     assert str(model.summary()) == str(back.summary()) and back.result_ == model.result_
 
 
-@each_default
+@each_brief
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_frames_carry_their_names(model, make):
     X, y = data()
@@ -171,7 +173,7 @@ def test_lives_in_pipelines_and_searches(model):
     assert search.best_params_[name] == choices[name][1]
 
 
-@each_default
+@each_brief
 def test_takes_float32_and_read_only_rows(model):
     X, y = data()
     reference = fitted(model, X, y).predict(X)
@@ -184,7 +186,7 @@ def test_takes_float32_and_read_only_rows(model):
     np.testing.assert_allclose(fortran.predict(X), reference, rtol=1e-10)
 
 
-@each_default
+@each_brief
 def test_sparse_rows_are_taken_or_refused(model):
     X, y = data()
     if model._accepts_sparse:
@@ -217,7 +219,7 @@ BAD_FITS = {
 }
 
 
-@each_default
+@each_brief
 def test_bad_tables_are_refused_in_words(model):
     for case, (change, message) in BAD_FITS.items():
         X, y = change(*data())
@@ -231,7 +233,7 @@ def test_bad_tables_are_refused_in_words(model):
             clone(model).fit(X, y)
 
 
-@each_default
+@each_brief
 def test_bad_weights_are_refused_in_words(model):
     X, y = data()
     cases = [(np.full(40, -1.0), "[Nn]egative"), (np.zeros(40), "zero"), (np.full(40, np.nan), "NaN")]
@@ -240,7 +242,7 @@ def test_bad_weights_are_refused_in_words(model):
             clone(model).fit(X, y, sample_weight=weight)
 
 
-@each_default
+@each_brief
 def test_bad_rows_at_prediction_are_refused_in_words(model):
     X, y = data()
     unfitted = clone(model)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone, is_regressor
-from tests.contracts.estimators import classifiers, regressors
+from tests.contracts.estimators import cases, classifiers, regressors
 
 from credo.estimator import FitWarning
 from credo.linear import BayesianLinearRegression, LeastSquaresClassifier, LinearDiscriminant, LinearRegression, Ridge
@@ -39,14 +39,14 @@ def answers(model, rows, target):
         return [*found, np.asarray(getattr(model, "log_evidence_", 0.0))]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=repr)
+@pytest.mark.parametrize("model", cases(MODELS), ids=repr)
 def test_every_unit_of_x_is_answered_or_refused_in_words(model):
     for scale in SCALES:
         found = answers(model, X * scale, y if is_regressor(model) else (y > 0).astype(int))
         assert found is None or all(np.isfinite(part).all() for part in found), scale
 
 
-@pytest.mark.parametrize("model", [m for m in MODELS if is_regressor(m)], ids=repr)
+@pytest.mark.parametrize("model", cases([m for m in MODELS if is_regressor(m)]), ids=repr)
 def test_every_unit_of_y_is_answered_or_refused_in_words(model):
     for scale in SCALES:
         found = answers(model, X, y * scale)

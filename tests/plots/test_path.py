@@ -150,17 +150,23 @@ def test_a_path_of_one_penalty_shows_points(ax):
     assert [line.get_ydata().tolist() for line in ax.lines if line.get_marker() == "o"] == [[2.0]]
 
 
+# Models are fitted in the test: what is fitted while tests are collected is compiled in every process.
 @pytest.mark.parametrize(
-    ("args", "options", "error", "message"),
+    ("case", "error", "message"),
     [
-        ((X,), {}, ValueError, r"needs their targets: coefficient_path\(X, y\)"),
-        ((X, Y), {"names": ["a"]}, ValueError, "there are 1 names for the 5 columns"),
-        ((X, Y), {"against": "time"}, ValueError, "against"),
-        ((Lasso(0.1).fit(X, Y),), {}, TypeError, r"a Lasso keeps no path.*coefficient_path\(X, y, model=model\)"),
-        ((X, Y), {"model": Lasso(0.1).fit(X, Y)}, TypeError, "model must be a LassoCV.*got Lasso"),
-        ((X.iloc[:, :2], Y), {"model": LassoCV().fit(X, Y)}, ValueError, "the path has 2 columns and the model 5"),
+        (lambda cv: ((X,), {}), ValueError, r"needs their targets: coefficient_path\(X, y\)"),
+        (lambda cv: ((X, Y), {"names": ["a"]}), ValueError, "there are 1 names for the 5 columns"),
+        (lambda cv: ((X, Y), {"against": "time"}), ValueError, "against"),
+        (
+            lambda cv: ((Lasso(0.1).fit(X, Y),), {}),
+            TypeError,
+            r"a Lasso keeps no path.*coefficient_path\(X, y, model=model\)",
+        ),
+        (lambda cv: ((X, Y), {"model": Lasso(0.1).fit(X, Y)}), TypeError, "model must be a LassoCV.*got Lasso"),
+        (lambda cv: ((X.iloc[:, :2], Y), {"model": cv}), ValueError, "the path has 2 columns and the model 5"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(ax, args, options, error, message):
+def test_what_cannot_be_drawn_is_said(ax, model, case, error, message):
+    args, options = case(model)
     with pytest.raises(error, match=message):
         coefficient_path(*args, ax=ax, **options)

@@ -188,7 +188,7 @@ def test_notes_are_values_and_no_warning_escapes(analyze, houses, task):
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        study = analyze(frame, "price", models=models[task])
+        study = analyze(frame, "price", models=models[task], time=None)
     assert all(score.error is None for score in study.comparison.scores), board(study)
     texts = " ".join(note.text for note in study.notes)
     assert "constant" in texts and "cm" in texts

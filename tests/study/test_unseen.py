@@ -18,7 +18,7 @@ def soils():
 
 @pytest.mark.parametrize("name", ["linear", "bayes", "ridge", "gp", "polynomial"])
 def test_the_interval_of_an_unseen_level_is_wider(analyze, soils, name):
-    study = analyze(soils, "yield", models=name)
+    study = analyze(soils, "yield", models=name, time=None)
     new = pd.DataFrame({"soil": ["sand", "clay", "peat", "loam", "moon dust"], "rain": 0.0})
     with pytest.warns(TableWarning, match="'moon dust'"):
         found = study.predict(new)
@@ -33,7 +33,7 @@ def test_the_probabilities_of_an_unseen_level_are_less_sure(analyze, name):
     soil = rng.choice(["sand", "clay", "peat"], 180, p=[0.5, 0.3, 0.2])
     high = rng.uniform(size=180) < pd.Series(soil).map({"sand": 0.98, "clay": 0.05, "peat": 0.05}).to_numpy()
     frame = pd.DataFrame({"soil": soil, "rain": rng.normal(size=180), "crop": np.where(high, "good", "poor")})
-    study = analyze(frame, "crop", models=name)
+    study = analyze(frame, "crop", models=name, time=None)
     new = pd.DataFrame({"soil": ["sand", "clay", "peat", "moon dust"], "rain": 0.0})
     with pytest.warns(TableWarning, match="'moon dust'"):
         found = study.predict(new)

@@ -241,9 +241,9 @@ class Data:
     b: Array
 
     def __post_init__(self) -> None:
-        # Compiled loops are made for this layout alone.
+        # Compiled loops are made for this layout alone; for read-only arrays they would be compiled once more.
         for name in ("Z", "a", "b"):
-            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
+            object.__setattr__(self, name, np.require(getattr(self, name), requirements=["C", "W"]))
 
     def part(self, rows: slice) -> Data:
         return Data(self.Z[rows], self.a[rows], self.b[rows])
