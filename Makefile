@@ -72,4 +72,4 @@ format: $(STAMP)  ## fix and format with ruff, and write the stub of public name
 	$(BIN)/ruff format .
 
 clean:  ## remove what the targets above made
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
