@@ -49,7 +49,7 @@ def logistic() -> list[Line]:
                 times,
                 name,
                 1.0,
-                quality=f"{name}'s objective {gap:+.0e} relative",
+                quality=f"{name}'s objective {gap:+.0e}",
             )
         )
     return lines

@@ -1,7 +1,7 @@
 """Timing on noisy machines: the contestants take turns in one process, and medians are compared.
 
-A case is a list of `Line`s: our number beside a yardstick (another library, or what LAPACK alone needs), the quality that
-each of them reached, and the ratio that we aim at.
+A case is a list of `Line`s: our number beside a yardstick (another library, or what LAPACK alone needs), the quality
+that each of them reached, and the ratio that we aim at.
 """
 
 import gc

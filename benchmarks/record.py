@@ -13,14 +13,15 @@ from typing import Any
 from benchmarks.harness import SKIPPED, Line
 
 LIBRARIES = (
-    "credo", "numpy", "scipy", "numba", "scikit-learn", "GPy", "gpflow", "gpytorch", "torch", "tinygp", "jax", "celerite2",
-    "gpboost", "celer", "skglm", "statsmodels", "ngboost", "mapie",
+    "credo", "numpy", "scipy", "numba", "scikit-learn", "GPy", "gpflow", "gpytorch", "torch", "tinygp", "jax",
+    "celerite2", "gpboost", "celer", "skglm", "statsmodels", "ngboost", "mapie",
 )  # fmt: skip
 
 _HEAD = """# Benchmarks
 
-Made by `make bench`; don't edit. Times are medians over rounds in which the libraries take turns in one process. A ratio below 1
-means that Credo is faster. The column "quality" says what each reached, because speed that changes the answer doesn't count.
+Made by `make bench`; don't edit. Times are medians over rounds in which the libraries take turns in one process. A
+ratio below 1 means that Credo is faster. The column "quality" says what each reached, because speed that changes the
+answer doesn't count.
 """
 
 
@@ -64,13 +65,14 @@ def page(run: Mapping[str, Any]) -> str:
     """The page of a recorded run."""
     place, parts = run["machine"], [_HEAD]
     parts.append(
-        f"Measured on {run['date']}: {place['processor']}, {place['cores']} cores, {place['memory']} GiB, {place['system']}, "
-        f"Python {place['python']}; " + ", ".join(f"{name} {found}" for name, found in run["versions"].items()) + ".\n"
+        f"Measured on {run['date']}: {place['processor']}, {place['cores']} cores, {place['memory']} GiB, "
+        f"{place['system']}, Python {place['python']}; "
+        + ", ".join(f"{name} {found}" for name, found in run["versions"].items())
+        + ".\n"
     )
     for title, lines in run["suites"].items():
-        parts.append(
-            f"## {title}\n\n| case | Credo | compared with | | ratio | target | quality |\n|---|---|---|---|---|---|---|"
-        )
+        parts.append(f"## {title}\n\n| case | Credo | compared with | | ratio | target | quality |")
+        parts.append("|---|---|---|---|---|---|---|")
         parts += [_row(line) for line in lines]
         parts.append("")
     if run["skipped"]:
