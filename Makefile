@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit slow fuzz bench format clean
+.PHONY: help demo test lint types imports unit slow fuzz bench bench-quick format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -62,9 +62,19 @@ fuzz: $(STAMP)  ## hostile inputs for a while: make fuzz SECONDS=3600
 	for name in tables commands model_files fits; do \
 	  echo "fuzz.$$name"; $(BIN)/python -m fuzz.$$name --seconds $(SECONDS) || exit 1; done
 
-bench: $(BIN)/python  ## Credo compared with other libraries
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
-	$(BIN)/python -m benchmarks
+# The peers have an environment of their own, because some of them need older libraries.
+BENCH := .venv-bench
+
+$(BENCH)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+bench: $(BENCH)/.installed  ## Credo compared with other libraries; writes benchmarks.json and docs/benchmarks.md
+	$(BENCH)/bin/python -m benchmarks --json benchmarks.json --page docs/benchmarks.md
+
+bench-quick: $(BENCH)/.installed  ## the same for the small cases, in less than five minutes
+	$(BENCH)/bin/python -m benchmarks --quick --json $(BENCH)/quick.json
 
 format: $(STAMP)  ## fix and format with ruff, and write the stub of public names
 	$(BIN)/python -m tests.test_types
@@ -72,4 +82,4 @@ format: $(STAMP)  ## fix and format with ruff, and write the stub of public name
 	$(BIN)/ruff format .
 
 clean:  ## remove what the targets above made
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -6,7 +6,7 @@ from time import perf_counter
 import numpy as np
 from sklearn import linear_model as sk
 
-from benchmarks.timing import Line, at_most, below, best_times, faster
+from benchmarks.harness import Line, at_most, below, faster, times_of
 from credo.linear import BayesianLinearRegression, LinearRegression
 
 
@@ -23,7 +23,7 @@ def table(n_samples: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
 
 def bayes_tall() -> list[Line]:
     X, y = table(100_000, 100)
-    times = best_times(
+    times = times_of(
         {
             "credo": lambda: BayesianLinearRegression().fit(X, y),
             "X.T @ X + eigh": lambda: np.linalg.eigh(X.T @ X),
@@ -42,7 +42,7 @@ def least_squares() -> list[Line]:
     lines = []
     for n_samples, n_features in [(100_000, 100), (10_000, 300), (1_000, 20), (2_000, 1_000)]:
         X, y = table(n_samples, n_features)
-        times = best_times(
+        times = times_of(
             {
                 "credo": lambda X=X, y=y: LinearRegression().fit(X, y),
                 "scikit-learn, no standard errors": lambda X=X, y=y: sk.LinearRegression().fit(X, y),

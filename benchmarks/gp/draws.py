@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.timing import Line, below, best_times
+from benchmarks.harness import Line, below, times_of
 from credo.gp import GPRegressor
 
 
@@ -11,5 +11,5 @@ def run() -> list[Line]:
     X = rng.uniform(0, 10, size=(200, 1))
     model = GPRegressor(n_restarts=0).fit(X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=200))
     grid = np.linspace(-1, 11, 5000)[:, None]
-    times = best_times({"credo": lambda: model.sample(grid, 3, random_state=0)}, rounds=0)
+    times = times_of({"credo": lambda: model.sample(grid, 3, random_state=0)}, rounds=0)
     return [below("3 functions from the posterior at 5000 points", times["credo"], 10.0)]

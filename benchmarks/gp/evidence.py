@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import lapack
 
-from benchmarks.timing import Job, Line, at_most, best_times
+from benchmarks.harness import Job, Line, at_most, times_of
 from credo.inference import Dense
 from credo.kernels import RBF, Exponential, Kernel, Matern32, Matern52, RationalQuadratic
 
@@ -43,7 +43,7 @@ def sizes() -> list[Line]:
     lines = []
     for n, d, limit in [(1000, 8, 2.0), (2000, 8, 1.35), (4000, 8, 1.15), (2000, 21, 1.6)]:
         fill, bare = floor(n)
-        times = best_times(
+        times = times_of(
             {"credo": evaluation(RBF(np.full(d, 1.5)), n, d), "dpotrf + dpotri": bare},
             rounds=7 if n > 2000 else 25,
             before={"dpotrf + dpotri": fill},
@@ -62,5 +62,5 @@ def families() -> list[Line]:
         "RBF + Matern32": RBF(scales) + Matern32(scales),
     }
     rivals = {"RBF": RBF(scales), **kernels}
-    times = best_times({name: evaluation(kernel, 2000, 8) for name, kernel in rivals.items()}, rounds=15)
+    times = times_of({name: evaluation(kernel, 2000, 8) for name, kernel in rivals.items()}, rounds=15)
     return [at_most(f"log evidence + gradient, {name}, N=2000 D=8", times, "RBF", 1.6, ours=name) for name in kernels]

@@ -1,6 +1,5 @@
 """Full fits beside the peers: time, and the evidence reached."""
 
-import os
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -8,7 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from benchmarks.gp import peers
-from benchmarks.timing import Line, best_times, faster, skipped
+from benchmarks.harness import Line, faster, quick, skipped, times_of
 
 # Module, contestant, and how much faster we want to be at 1000 and at 3000 rows.
 PEERS: dict[str, tuple[str, Callable[..., peers.End], dict[int, float]]] = {
@@ -25,7 +24,7 @@ def run() -> list[Line]:
             skipped(f"fits by {name}", "which isn't installed; `pip install .[bench]` brings the peers")
         else:
             installed[name] = PEERS[name]
-    sizes = [int(n) for n in os.environ.get("CREDO_SIZES", "1000 3000").split()]
+    sizes = (500,) if quick() else (1000, 3000)
     return [line for n in sizes for line in fits(n, installed)]
 
 
@@ -42,15 +41,15 @@ def fits(n: int, rivals: dict[str, tuple[str, Callable[..., peers.End], dict[int
         return once
 
     peers.credo(*task(300))
-    times = best_times({"credo": contestant("credo", peers.credo)}, rounds=1)
+    times = times_of({"credo": contestant("credo", peers.credo)}, rounds=1)
     # Minutes each: once, without a warm-up.
-    times |= best_times({name: contestant(name, climb) for name, (_, climb, _) in rivals.items()}, rounds=0)
+    times |= times_of({name: contestant(name, climb) for name, (_, climb, _) in rivals.items()}, rounds=0)
     reached = {name: end.log_evidence(X, y) for name, end in ends.items()}
     lines = []
     for name, (_, _, wanted) in rivals.items():
         gap = reached[name] - reached["credo"]
-        case = f"fit + predict 1000, N={n} D=8 ({name} {gap:+.2f} nats)"
-        lines.append(faster(case, times, name, wanted.get(n, 1.0)))
+        quality = f"{name}'s log evidence {gap:+.2f}"
+        lines.append(faster(f"fit + predict 1000, N={n} D=8", times, name, wanted.get(n, 1.0), quality=quality))
     return [*lines, evidence(n, reached)]
 
 

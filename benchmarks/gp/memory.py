@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 
 from benchmarks.gp.evidence import evaluation
-from benchmarks.timing import Job, Line, below
+from benchmarks.harness import Job, Line, below
 from credo.gp import GPRegressor
 from credo.kernels import RBF
 

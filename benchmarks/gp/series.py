@@ -4,7 +4,7 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks.timing import Job, Line, at_most, below, best_times, skipped
+from benchmarks.harness import Job, Line, at_most, below, skipped, times_of
 from credo.gp import GPRegressor
 from credo.inference import StateSpace
 from credo.kernels import Matern32
@@ -25,7 +25,7 @@ def run() -> list[Line]:
         rows.prior(Matern32(_SCALE)).observe(y[:, None], noise).gradient()
 
     jobs: dict[str, Job] = {"credo": likelihood, "gradient": gradient, **_celerite(t, y), **_tinygp(t, y)}
-    times = best_times(jobs, rounds=5)
+    times = times_of(jobs, rounds=5)
     case = f"log likelihood, Matern32, {_N:,} irregular times"
     lines = [at_most(case, times, peer, 0.35) for peer in ("celerite2", "tinygp") if peer in times]
     lines.append(at_most("  with its gradient", times, "credo", 6.0, ours="gradient"))

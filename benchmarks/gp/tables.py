@@ -6,7 +6,7 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks.timing import Line, below, skipped
+from benchmarks.harness import Line, below, skipped
 from credo.gp import GPRegressor
 
 # Target column, and the RMSE and negative log predictive density to reach, means over 20 splits.

@@ -9,11 +9,11 @@ sets are those that scikit-learn and statsmodels ship, and the files of a folder
 
 import warnings
 
+from benchmarks.harness import Line, below
 from benchmarks.honesty.contest import Limits, contest
 from benchmarks.honesty.models import contestants
 from benchmarks.honesty.sets import QUICK, load
 from benchmarks.honesty.tables import outside, print_scores
-from benchmarks.timing import Line, below
 
 
 def run() -> list[Line]:

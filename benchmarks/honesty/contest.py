@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from benchmarks.harness import skipped
 from benchmarks.honesty.models import Make
 from benchmarks.honesty.sets import N_FOLDS, Table
-from benchmarks.timing import skipped
 from credo.deadlines import TimeUp
 from credo.distributions import Categorical, Distribution
 from credo.metrics import brier, calibration_error, forecast, point, predictive

@@ -11,7 +11,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.linear_model import BayesianRidge, LogisticRegressionCV
 from sklearn.model_selection import train_test_split
 
-from benchmarks.timing import skipped
+from benchmarks.harness import skipped
 from credo.distributions import Normal
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn import datasets
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from benchmarks.timing import skipped
+from benchmarks.harness import skipped
 
 MOST_ROWS, N_FOLDS, SEED = 1000, 5, 0
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import skipped
 from benchmarks.honesty.contest import Limits, stopped_after
 from benchmarks.honesty.models import Make
-from benchmarks.timing import skipped
 from credo.deadlines import TimeUp
 from credo.kernels import RBF
 from credo.metrics import predictive
