@@ -56,6 +56,6 @@ def serve(
         def started() -> None:
             click.echo(visible(f"Serving {served.name} at {address} (description: {address}/docs)"))
 
-        stopped = run(app, listener, seconds=timeout + 5, started=started)
+        stopped = run(app, listener, seconds=timeout, started=started)
     if stopped == signal.SIGINT:
         click.get_current_context().exit(INTERRUPTED)

@@ -23,7 +23,7 @@ DATATYPES = (
 )  # fmt: skip
 # The name of the matrix that holds all columns of a model of numbers.
 MATRIX = "input"
-_LONGEST_ID = 1000
+_LONGEST_ID = _LONGEST_NAME = 1000
 
 
 def server_metadata() -> dict[str, Any]:
@@ -119,6 +119,7 @@ class _Tensor:
     def __init__(self, value: Any, where: str) -> None:
         _require(isinstance(value, dict), f"{where} must be an object")
         _require(isinstance(value.get("name"), str), f"{where}.name must be a text")
+        _require(len(value["name"]) <= _LONGEST_NAME, f"{where}.name has more than {_LONGEST_NAME} characters")
         self.name: str = value["name"]
         shape = value.get("shape")
         sizes = isinstance(shape, list) and all(type(size) is int and 0 <= size <= 2**31 for size in shape)

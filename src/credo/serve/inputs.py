@@ -27,8 +27,10 @@ KINDS: tuple[str, ...] = get_args(Kind)
 
 # The most characters of a cell.
 MAX_TEXT = 10_000
-# The most problems that an answer lists.
-_LISTED = 20
+# The most problems that an answer lists, and with which the search for more unknown columns ends.
+_LISTED, _COUNTED = 20, 200
+# Longer names are not compared with those of the model.
+_LONGEST_NAME = 100
 _WANTED = {
     "number": "a number is needed",
     "truth": "true, false or a word of the training data is needed",
@@ -91,11 +93,14 @@ class Inputs:
             if not isinstance(row, dict):
                 problems.add(i, None, f"a row must be an object by column name; this is {_kind_name(row)}")
             elif row.keys() != expected:
-                for name in row.keys() - expected - self.ignored:
-                    problems.add(i, name, self._unknown(name))
+                for name in row:
+                    if name not in expected and name not in self.ignored:
+                        problems.add(i, name, self._unknown(name))
                 for name in self.names:
                     if name not in row:
                         problems.add(i, name, "the column is missing")
+            if problems.count > _COUNTED:
+                break
         problems.refuse()
         return self._table({name: [row[name] for row in rows] for name in self.names})
 
@@ -135,7 +140,7 @@ class Inputs:
         problems.refuse()
 
     def _unknown(self, name: str) -> str:
-        near = nearest(name[:MAX_TEXT], self.names, most=1)
+        near = nearest(name, self.names[:_COUNTED], most=1) if len(name) <= _LONGEST_NAME else []
         return "the model has no such column" + (f"; did you mean {near[0]!r}?" if near else "")
 
     def _table(self, cells: dict[str, list[Any]]) -> Any:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from credo.io import Manifest, ModelFileError, describe, load
+from credo.io.predictions import predictions
 from credo.metrics import final_step
 from credo.notices import collected, on_one_line
 from credo.serve.inputs import Inputs, Problems, first_failure, inputs_of
 from credo.serve.strict_json import Refused
-from credo.study._study import predictions
 
 LEVEL = 0.95
 # Rows that are predicted at a time; between them, a request whose time is over is given up.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -16,13 +17,16 @@ from credo.serve.guard import App
 from credo.serve.logs import log_to_stderr
 
 _LOGGERS = ("credo.serve", "uvicorn", "uvicorn.error", "uvicorn.access", "py.warnings")
-# The time in which the headers of a request must arrive.
+# The longest time in which the headers of a request must arrive.
 _HEADER_SECONDS = 10.0
+# What a shutdown may take beyond the time of a request.
+_SHUTDOWN_SECONDS = 5.0
 
 
 class _Protocol(H11Protocol):
     """HTTP that closes a connection on which no request, or only part of its headers, arrives in time."""
 
+    seconds = _HEADER_SECONDS
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -44,7 +48,7 @@ class _Protocol(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _wait(self) -> None:
-        self._timer = self.loop.call_later(_HEADER_SECONDS, self._give_up)
+        self._timer = self.loop.call_later(self.seconds, self._give_up)
 
     def _stop(self) -> None:
         if self._timer is not None:
@@ -94,19 +98,20 @@ def run(app: App, listener: socket.socket, *, seconds: float, started: Callable[
     ----------
     app : ASGI application
     listener : socket, from `listen`
-    seconds : how long requests in flight may take after the signal
+    seconds : how long a request may take; one that is in flight at the signal has as much time
     started : called before the first request is taken
     """
     log_to_stderr(*_LOGGERS)
+    protocol = type("Protocol", (_Protocol,), {"seconds": min(seconds, _HEADER_SECONDS)})
     config = uvicorn.Config(
         app,
-        http=_Protocol,
+        http=protocol,
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=max(1, round(seconds)),
+        timeout_graceful_shutdown=math.ceil(seconds + _SHUTDOWN_SECONDS),
     )
     server = _Server(config)
     started()
