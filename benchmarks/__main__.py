@@ -11,6 +11,7 @@ SUITES = {
     "classification": "Classifiers",
     "sparse": "Sparse models",
     "boosting": "Boosted stumps",
+    "serve": "Model server",
     "honesty": "Calibration of default models",
 }
 

@@ -118,6 +118,7 @@ class TestRefusals:
             ({"day": "gestern"}, "day", "'gestern' is not a date"),
             ({"day": 20240203}, "day", "a date as text"),
             ({"dose": "none"}, "dose", "a number is needed"),
+            ({"dose": ""}, "dose", "a number is needed"),
         ],
     )
     def test_a_cell(self, client, change, column, says):

@@ -220,8 +220,9 @@ def _is_clean(values: list[str]) -> bool:
 
 def _problem(column: Input, value: Any) -> str | None:
     """What is wrong with a cell, or None."""
-    # A blank text counts as missing in tables; in a text column it is one without words.
-    if value is None or (column.kind != "text" and isinstance(value, str) and not value.strip()):
+    # A blank text counts as missing, as in tables; in a text column it is one without words.
+    blank = column.kind in {"truth", "category", "date"} and isinstance(value, str) and not value.strip()
+    if value is None or blank:
         return None if column.nullable else "the value is missing, and none was missing in the training data"
     allowed = _TYPES[column.kind]
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
