@@ -7,6 +7,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+from sklearn.datasets import load_diabetes
 from starlette.testclient import TestClient
 
 import credo
@@ -69,12 +70,11 @@ def test_the_other_examples_show_what_they_say(examples):
     assert scope["subsets"].inclusion_of([2, 7]) > 0.99 and (entered[others] < entered[7]).sum() > 5
 
 
-def test_the_request_to_the_server_is_answered(examples, tmp_path):
-    examples[0]["study"].save(tmp_path / "model.credo")
-    (address,), (body,) = (
-        re.findall(r"curl 'http://127.0.0.1:8000([^']+)'", README),
-        re.findall(r"-d '([^']+)'", README),
-    )
+def test_the_request_to_the_server_is_answered(tmp_path):
+    table = load_diabetes(as_frame=True, scaled=False).frame
+    model = credo.TableModel(estimator=credo.LinearRegression(), target="target").fit(table)
+    credo.save(model, tmp_path / "model.credo")
+    ((address, body),) = re.findall(r"curl 'http://127.0.0.1:8000([^']+)' -d '([^']+)'", README)
     app = application(ServedModel.open(tmp_path / "model.credo"))
     with TestClient(app, base_url="http://127.0.0.1:8000") as http:
         answer = http.post(address, content=body).json()
