@@ -224,6 +224,12 @@ def test_a_prediction_that_takes_too_long(client, served, monkeypatch):
     assert reply.status_code == 504 and "0.2 seconds" in reply.json()["error"]
 
 
+def test_a_full_queue(client, monkeypatch):
+    monkeypatch.setattr("credo.serve.worker.Worker.__init__.__defaults__", (-1,))
+    reply = client("growth").post("/predict", json=[ROW])
+    assert (reply.status_code, reply.headers["retry-after"]) == (503, "1") and "waiting" in reply.json()["error"]
+
+
 def test_an_error_of_the_server_is_answered_without_details(client, served, monkeypatch, caplog):
     def fail(*args):
         raise RuntimeError("a secret")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -68,19 +69,24 @@ def application(
 
 def routes(model: ServedModel, limits: Limits, metrics: Metrics) -> FastAPI:
     """The application without its guards."""
+    worker = Worker(limits.seconds)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        worker.close()
+
     app = FastAPI(
         title=f"Credo: {model.name}",
         version=__version__,
         summary="Predictions with calibrated uncertainty.",
         docs_url=None,
         redoc_url=None,
-        responses=schema.errors(),
+        lifespan=lifespan,
     )
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _failed)
-    worker = Worker(limits.seconds)
-    app.router.on_shutdown.append(worker.close)
     _add_predict(app, model, limits, metrics, worker)
     _add_protocol(app, model, limits, metrics, worker)
     add_page(app)
