@@ -327,7 +327,9 @@ def _input(encoder: Any) -> Input:
 def _date(encoder: Days) -> str:
     """The first date of the training data, as its table wrote dates."""
     stamp = pandas().Timestamp(encoder.origin)
-    return str(stamp.strftime(encoder.style)) if "%" in encoder.style else str(stamp.isoformat())
+    if "%" in encoder.style:
+        return str(stamp.strftime(encoder.style))
+    return str(stamp.isoformat()).removesuffix("T00:00:00")
 
 
 def first_failure(n_rows: int, works: Callable[[int], bool]) -> int | None:

@@ -65,7 +65,7 @@ def cell(column: Input) -> Schema:
     if "string" in found["type"]:
         found |= {"maxLength": MAX_TEXT} | ({} if column.kind == "text" or column.nullable else {"pattern": r"\S"})
     described = {
-        "truth": f"One of {', '.join(sorted(column.words))}, or true or false.",
+        "truth": f"One of {', '.join(sorted(column.words))}.",
         "category": f"In the training data: {', '.join(column.levels[:30])}." if column.levels else "",
         "date": f"A date written like {column.example}.",
     }
@@ -90,7 +90,8 @@ def predict_body(model: ServedModel, max_rows: int) -> tuple[Schema, Any]:
         _closed({"rows": rows, "level": _LEVEL}, ["rows"]),
         _closed({"columns": names, "rows": lists, "level": _LEVEL}, ["columns", "rows"]),
     ]
-    return {"anyOf": forms}, {"rows": [model.example()], "level": LEVEL}
+    level = {"level": LEVEL} if model.classes is None else {}
+    return {"anyOf": forms}, {"rows": [model.example()], **level}
 
 
 def _closed(properties: Schema, required: list[str]) -> Schema:
