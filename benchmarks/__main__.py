@@ -15,6 +15,7 @@ SUITES = {
     "classification": "Classifiers",
     "sparse": "Sparse models",
     "boosting": "Boosted stumps",
+    "serve": "Model server",
     "honesty": "Calibration of default models",
 }
 # What takes minutes at any size.

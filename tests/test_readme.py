@@ -7,8 +7,11 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+from sklearn.datasets import load_diabetes
+from starlette.testclient import TestClient
 
 import credo
+from credo.serve import ServedModel, application
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -65,6 +68,20 @@ def test_the_other_examples_show_what_they_say(examples):
     others = np.setdiff1d(np.arange(12), [0, 2, 7])
     assert inclusion[0] > 0.99 and inclusion[2] > 2 * inclusion[7] > 0.6 and inclusion[others].max() < 0.25
     assert scope["subsets"].inclusion_of([2, 7]) > 0.99 and (entered[others] < entered[7]).sum() > 5
+
+
+def test_the_request_to_the_server_is_answered(tmp_path):
+    table = load_diabetes(as_frame=True, scaled=False).frame
+    model = credo.TableModel(estimator=credo.LinearRegression(), target="target").fit(table)
+    credo.save(model, tmp_path / "model.credo")
+    ((address, body),) = re.findall(r"curl 'http://127.0.0.1:8000([^']+)' -d '([^']+)'", README)
+    app = application(ServedModel.open(tmp_path / "model.credo"))
+    with TestClient(app, base_url="http://127.0.0.1:8000") as http:
+        answer = http.post(address, content=body).json()
+        (row,) = answer["predictions"]
+        assert answer["level"] == 0.9 and row["lower"] < row["mean"] < row["upper"] and row["outside"] is None
+        for path in ("/docs", "/v2", "/metrics", "/v2/models/model"):
+            assert http.get(path).status_code == 200
 
 
 @pytest.mark.parametrize("package", re.findall(r"^\| `credo\.(\w+)`", README, flags=re.MULTILINE))

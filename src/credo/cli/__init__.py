@@ -1,6 +1,7 @@
 """The `credo` command: from a table to a fitted model, a leaderboard, a report and predictions.
 
-    credo fit DATA --target NAME      credo predict MODEL DATA      credo show MODEL      credo demo
+    credo fit DATA --target NAME      credo predict MODEL DATA      credo show MODEL      credo serve MODEL
+    credo demo
 
 Contract: data on stdout, progress and notes on stderr; `--json` prints one JSON object on stdout and nothing else
 there. Exit codes: 0 success, 1 the data or the model can't be used (a message on stderr, the traceback with `--debug`),

@@ -16,6 +16,7 @@ _COMMANDS = {
     "fit": "credo.cli._fit:fit",
     "predict": "credo.cli._predict:predict",
     "show": "credo.cli._show:show",
+    "serve": "credo.cli._serve:serve",
     "demo": "credo.cli._demo:demo",
 }
 

@@ -82,8 +82,8 @@ def _predicted(
     from sklearn.base import is_classifier
 
     from credo.io import load, read_table
+    from credo.io.predictions import predictions
     from credo.study._large import large_table
-    from credo.study._study import predictions
 
     model = load(model_path)
     if level is not None and is_classifier(model):

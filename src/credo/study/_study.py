@@ -14,7 +14,8 @@ from credo.estimator import is_sparse
 from credo.frames import Table
 from credo.io import TableModel, save
 from credo.io.extras import pandas
-from credo.metrics import influence, point, predictive
+from credo.io.predictions import distribution_frame, predictions
+from credo.metrics import influence
 from credo.metrics._calibration_test import coverage_test
 from credo.selection import BASELINE, Comparison
 from credo.study._dataset import Dataset, Note
@@ -215,29 +216,6 @@ class Study:
             "inclusions": self.inclusions(),
             "notes": [note.text for note in self.notes],
         }
-
-
-def predictions(model: TableModel, rows: Any, *, level: float = 0.95) -> Any:
-    """A model's predictions for the rows of a table as a data frame; see `Study.predict`."""
-    frame = distribution_frame(predictive(model, rows), level=level, classes=getattr(model, "classes_", None))
-    if hasattr(model, "outside"):
-        frame["outside"] = model.outside(rows).reasons
-    index = getattr(rows, "index", None)
-    return frame if index is None else frame.set_axis(index, axis=0)
-
-
-def distribution_frame(dist: Any, *, level: float, classes: Any = None) -> Any:
-    """A predictive distribution as columns of a data frame."""
-    pd = pandas()
-    if hasattr(dist, "probs"):
-        table = dist.probs if dist.probs.ndim == 2 else np.column_stack([1 - dist.probs, dist.probs])
-        labels = np.asarray(dist.classes if classes is None and hasattr(dist, "classes") else classes)
-        labels = np.array([0, 1]) if labels.ndim == 0 else labels
-        columns: dict[str, Any] = {"predicted": labels[table.argmax(axis=1)]}
-        columns |= {f"p({label})": table[:, k] for k, label in enumerate(labels.tolist())}
-        return pd.DataFrame(columns)
-    lower, upper = dist.interval(level)
-    return pd.DataFrame({"mean": point(dist), "std": dist.std, "lower": lower, "upper": upper})
 
 
 def too_good_notes(comparison: Comparison, selected: str, target: str) -> list[str]:
