@@ -50,6 +50,7 @@ def test_import_credo_loads_nothing_heavy():
         ["credo", "predict", "--help"],
         ["credo", "show", "--help"],
         ["credo", "demo", "--help"],
+        ["credo", "lab", "--help"],
     ],
     ids=" ".join,
 )

@@ -17,6 +17,7 @@ _COMMANDS = {
     "predict": "credo.cli._predict:predict",
     "show": "credo.cli._show:show",
     "demo": "credo.cli._demo:demo",
+    "lab": "credo.cli._lab:lab",
 }
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import webbrowser
+import socket
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from fastapi.staticfiles import StaticFiles
 
 STATIC = Path(str(files("credo.lab") / "static"))
 PAGES = {"/": "index.html", "/lessons": "lessons.html", "/data": "data.html"}
+LOOPBACK = "127.0.0.1"
 
 
 def application(token: str) -> FastAPI:
@@ -24,24 +26,29 @@ def application(token: str) -> FastAPI:
     return app
 
 
+def run(port: int = 0, *, ready: Callable[[str], None]) -> None:
+    """Serve the lab on 127.0.0.1 until it is stopped; `ready` gets the address once the port is bound.
+
+    Port 0 takes a free one.
+    """
+    token = secrets.token_urlsafe(24)
+    config = uvicorn.Config(application(token), log_config=None, timeout_graceful_shutdown=5)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((LOOPBACK, port))
+        ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
 def _pages() -> APIRouter:
     router = APIRouter()
     for path, name in PAGES.items():
-        router.add_api_route(path, _page(name), methods=["GET"], include_in_schema=False)
+        router.add_api_route(path, _page(name), methods=["GET"])
     return router
 
 
-def _page(name: str):
+def _page(name: str) -> Callable[[], FileResponse]:
     def page() -> FileResponse:
         return FileResponse(STATIC / name)
 
     return page
-
-
-def run(port: int = 8000, *, browser: bool = True) -> None:
-    """Serve the lab on 127.0.0.1 until it is stopped, and open the browser on it."""
-    token = secrets.token_urlsafe(24)
-    address = f"http://127.0.0.1:{port}/?token={token}"
-    if browser:
-        webbrowser.open(address)
-    uvicorn.run(application(token), host="127.0.0.1", port=port, log_level="warning")
