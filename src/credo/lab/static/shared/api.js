@@ -16,7 +16,7 @@ export async function request(path, { method = "GET", json, body, headers = {}, 
   } else if (body !== undefined) {
     options.body = body;
   }
-  const response = await fetch(path, options);
+  const response = await reach(path, options);
   const text = await response.text();
   let value = null;
   try {
@@ -28,36 +28,55 @@ export async function request(path, { method = "GET", json, body, headers = {}, 
   return value;
 }
 
+async function reach(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "The lab's server doesn't answer. Is it still running?");
+  }
+}
+
 function sentence(value) {
   if (value && typeof value.detail === "string") return value.detail;
   if (value && Array.isArray(value.detail)) return value.detail.map((item) => item.msg ?? String(item)).join(" ");
   return null;
 }
 
-// Only the newest call counts: while one is under way, later ones replace each other, and stale answers are dropped.
-export function latest(send, receive, fail) {
-  let running = false;
+// At most one call is under way. Of those made meanwhile only the newest is sent, when the running one has ended.
+// An answer that came while a newer call waits is passed on if `useful(value, newer)`; otherwise it is aborted.
+export function latest(send, receive, fail, useful = () => true) {
+  let running = null;
   let waiting = null;
-  let newest = 0;
+
   async function start(value) {
-    running = true;
-    const mine = newest;
+    const call = { value, controller: new AbortController() };
+    running = call;
     try {
-      const answer = await send(value);
-      if (mine === newest || waiting !== null) receive(answer, value);
+      const answer = await send(value, call.controller.signal);
+      if (!call.controller.signal.aborted) receive(answer, value);
     } catch (error) {
-      if (mine === newest) fail(error);
+      if (!call.controller.signal.aborted && waiting === null) fail(error, value);
     }
-    running = false;
+    running = null;
     if (waiting !== null) {
-      const next = waiting;
+      const next = waiting.value;
       waiting = null;
       start(next);
     }
   }
-  return (value) => {
-    newest += 1;
-    if (running) waiting = value;
-    else start(value);
+
+  function submit(value) {
+    if (running === null) {
+      start(value);
+      return;
+    }
+    waiting = { value };
+    if (!useful(running.value, value)) running.controller.abort();
+  }
+  submit.cancel = () => {
+    waiting = null;
+    running?.controller.abort();
   };
+  return submit;
 }
