@@ -23,6 +23,7 @@ from credo import plots as plots
 from credo import report as report
 from credo import scale as scale
 from credo import selection as selection
+from credo import serve as serve
 from credo import sparse as sparse
 from credo import study as study
 from credo import subsets as subsets

@@ -1,0 +1,377 @@
+"""ASGI middleware that keeps a local web server private and responsive; used by the model server and by the lab.
+
+    guarded(app, hosts=…, max_bytes=…, body_seconds=…, token=…) = AccessLog(SecurityHeaders(AllowedHosts(
+        SameOrigin(TokenRequired(BodyLimit(app))))))
+
+Each class wraps any ASGI application, keeps nothing between requests, and answers a refused request itself with a JSON
+object {"error": sentence}. They need no library.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from credo.serve.logs import AccessLog
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_WILDCARDS = {"0.0.0.0", "::", ""}
+# Everything comes from this server; nothing inline, so that text from data can't become a script.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+# How much of a refused body is read and thrown away, so that the client gets to read the answer.
+_DISCARD_SECONDS = 2.0
+
+
+async def refuse(scope: Scope, send: Send, status: int, error: str, headers: dict[str, str] | None = None) -> None:
+    """Answer with the status and {"error": error}; close a websocket that isn't open yet."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": error[:100]})
+        return
+    body = json.dumps({"error": error}).encode()
+    fields = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
+    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields.items()]
+    await send({"type": "http.response.start", "status": status, "headers": encoded})
+    await send({"type": "http.response.body", "body": body if scope.get("method") != "HEAD" else b""})
+
+
+def header(scope: Scope, name: str) -> str | None:
+    """The value of a header; None without one. Several of the same name are joined by commas, as HTTP allows."""
+    wanted = name.lower().encode("latin-1")
+    values = [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == wanted]
+    return ", ".join(values) if values else None
+
+
+def _is_request(scope: Scope) -> bool:
+    return scope["type"] in {"http", "websocket"}
+
+
+class AllowedHosts:
+    """Refuses requests whose Host header is none of the names (403).
+
+    Without it, a web page whose name is made to resolve to 127.0.0.1 (DNS rebinding) could read this server, because
+    the browser then believes that both have the same origin.
+
+    Parameters
+    ----------
+    app : ASGI application
+    hosts : names or addresses without port; an IPv6 address in brackets
+    any_address : also accept every IP address: a name server can't redirect these
+    """
+
+    def __init__(self, app: App, hosts: Iterable[str], *, any_address: bool = False) -> None:
+        self.app, self.hosts = app, frozenset(host.lower() for host in hosts)
+        self.any_address = any_address
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if _is_request(scope) and not self._allows(header(scope, "host") or ""):
+            await refuse(scope, send, 403, "the Host header names another server")
+            return
+        await self.app(scope, receive, send)
+
+    def _allows(self, field: str) -> bool:
+        name, colon, port = field.lower().rpartition(":")
+        if not colon or not port.isascii() or not port.isdigit():
+            name = field.lower()
+        return name in self.hosts or (self.any_address and _is_address(name))
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name[1:-1] if name.startswith("[") and name.endswith("]") else name)
+    except ValueError:
+        return False
+    return True
+
+
+class SameOrigin:
+    """Refuses what a web page of another origin sends (403): by its Origin header, or by Sec-Fetch-Site without one.
+
+    A link to a page on this server still works. Programs send neither header and aren't affected.
+    """
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if _is_request(scope) and not self._allows(scope):
+            await refuse(scope, send, 403, "requests from pages of another origin are refused")
+            return
+        await self.app(scope, receive, send)
+
+    def _allows(self, scope: Scope) -> bool:
+        origin = header(scope, "origin")
+        if origin is not None:
+            try:
+                place = urlsplit(origin).netloc
+            except ValueError:
+                return False
+            return bool(place) and place.lower() == (header(scope, "host") or "").lower()
+        if header(scope, "sec-fetch-site") in {"cross-site", "same-site"}:
+            followed = header(scope, "sec-fetch-mode") == "navigate" and header(scope, "sec-fetch-dest") == "document"
+            return followed and scope.get("method") in {"GET", "HEAD"}
+        return True
+
+
+class TokenRequired:
+    """Refuses requests without the secret token (401).
+
+    The token is taken from `Authorization: Bearer TOKEN`, from a cookie, or from `?token=TOKEN` in the address; in the
+    last case the answer sets the cookie, so that what the page loads next needs no token in its address.
+
+    Parameters
+    ----------
+    app : ASGI application
+    token : str
+    open_paths : paths that need no token, such as health checks
+    """
+
+    def __init__(self, app: App, token: str, *, open_paths: Collection[str] = ()) -> None:
+        if not token:
+            raise ValueError("the token is empty")
+        self.app, self.token, self.open_paths = app, token, frozenset(open_paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not _is_request(scope) or scope["path"] in self.open_paths:
+            await self.app(scope, receive, send)
+            return
+        # Browsers share the cookies of all ports of a host.
+        cookie = f"credo-token-{(scope.get('server') or ('', 0))[1]}"
+        scheme, _, bearer = (header(scope, "authorization") or "").partition(" ")
+        as_header = scheme.lower() == "bearer" and self._matches(bearer.strip())
+        if as_header or self._matches(_cookie(scope, cookie)):
+            await self.app(scope, receive, send)
+        elif self._matches(_query(scope, "token")):
+            # The value is quoted by SimpleCookie where it has to be.
+            jar: SimpleCookie = SimpleCookie({cookie: self.token})
+            jar[cookie]["path"], jar[cookie]["samesite"] = "/", "Strict"
+            jar[cookie]["httponly"] = True
+            await self.app(scope, receive, _with_headers(send, {"set-cookie": jar[cookie].OutputString()}))
+        else:
+            await refuse(
+                scope, send, 401, "the token is missing or wrong; open the address that the server printed, or send "
+                "the header Authorization: Bearer TOKEN", {"www-authenticate": "Bearer"},
+            )  # fmt: skip
+
+    def _matches(self, given: str) -> bool:
+        # As bytes: compare_digest takes no text beyond ASCII.
+        return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), self.token.encode())
+
+
+def _cookie(scope: Scope, name: str) -> str:
+    try:
+        jar: SimpleCookie = SimpleCookie((header(scope, "cookie") or "").replace(",", ";"))
+    except CookieError:
+        return ""
+    return jar[name].value if name in jar else ""
+
+
+def _query(scope: Scope, name: str) -> str:
+    try:
+        found = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=100).get(name, [""])
+    except ValueError:
+        return ""
+    return found[0] if len(found) == 1 else ""
+
+
+class BodyLimit:
+    """Limits the size of a request's body, and the time in which it must arrive.
+
+    A body of more than `max_bytes` gets 413, whether its length is declared or not; one that isn't complete after
+    `seconds` gets 408. Both close the connection. The time starts when the application asks for the body, so that one
+    that ignores it isn't disturbed, and whatever the application answers after a failure is replaced.
+    """
+
+    def __init__(self, app: App, max_bytes: int, seconds: float) -> None:
+        self.app, self.max_bytes, self.seconds = app, max_bytes, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        declared = header(scope, "content-length")
+        if declared is not None and not (declared.isascii() and declared.isdigit() and len(declared) < 20):
+            await refuse(scope, send, 400, "the Content-Length header isn't a number", {"connection": "close"})
+            return
+        body = _Body(receive, self.max_bytes, self.seconds)
+        if declared is not None and int(declared) > self.max_bytes:
+            await body.discard()
+            await refuse(scope, send, *_too_large(self.max_bytes))
+            return
+        await self._run(scope, body, send)
+
+    async def _run(self, scope: Scope, body: _Body, send: Send) -> None:
+        started = False
+
+        async def replaced(message: Message) -> None:
+            nonlocal started
+            if body.failure is None or started:
+                started = True
+                await send(message)
+
+        try:
+            await self.app(scope, body.receive, replaced)
+        except _BodyFailed:
+            pass
+        except Exception:
+            # An application may turn the failure into another error.
+            if body.failure is None:
+                raise
+        if body.failure is not None and not started:
+            await refuse(scope, send, *body.failure)
+
+
+_Failure = tuple[int, str, dict[str, str]]
+
+
+def _too_large(limit: int) -> _Failure:
+    return 413, f"the body has more than {limit} bytes", {"connection": "close"}
+
+
+class _BodyFailed(Exception):
+    """The body is too large or too late."""
+
+
+class _Body:
+    """The messages of a body, until it is complete or has failed."""
+
+    def __init__(self, receive: Receive, max_bytes: int, seconds: float) -> None:
+        self._receive, self.max_bytes, self.seconds = receive, max_bytes, seconds
+        self.size, self.complete = 0, False
+        self.deadline: float | None = None
+        self.failure: _Failure | None = None
+
+    async def receive(self) -> Message:
+        """The next message; `_BodyFailed` if the body is too large or too late."""
+        if self.failure is not None:
+            raise _BodyFailed
+        if self.complete:
+            # Whoever waits for the client to go away may wait.
+            return await self._receive()
+        if self.deadline is None:
+            self.deadline = asyncio.get_running_loop().time() + self.seconds
+        try:
+            async with asyncio.timeout_at(self.deadline):
+                message = await self._receive()
+        except TimeoutError:
+            error = f"the body wasn't complete after {self.seconds:g} seconds"
+            self.failure = 408, error, {"connection": "close"}
+            raise _BodyFailed from None
+        if message["type"] != "http.request":
+            self.complete = True
+            return message
+        self.size += len(message.get("body", b""))
+        self.complete = not message.get("more_body", False)
+        if self.size > self.max_bytes:
+            await self.discard()
+            self.failure = _too_large(self.max_bytes)
+            raise _BodyFailed
+        return message
+
+    async def discard(self) -> None:
+        """Read and forget some more of a body that is refused.
+
+        A connection that is closed while its client still sends is reset, and the client can't read the answer.
+        """
+        left = 4 * self.max_bytes
+        try:
+            async with asyncio.timeout(_DISCARD_SECONDS):
+                while left > 0 and not self.complete:
+                    message = await self._receive()
+                    left -= len(message.get("body", b""))
+                    self.complete = message["type"] != "http.request" or not message.get("more_body", False)
+        except TimeoutError:
+            pass
+
+
+class SecurityHeaders:
+    """Adds headers for browsers to every answer that doesn't set them itself.
+
+    They allow scripts and styles of this server only and none inline, forbid other pages to embed it, and keep answers
+    out of caches and addresses (which may contain a token) out of the Referer header.
+    """
+
+    def __init__(self, app: App, *, policy: str = CONTENT_SECURITY_POLICY) -> None:
+        self.app = app
+        self.headers = {
+            "content-security-policy": policy,
+            "x-content-type-options": "nosniff",
+            "x-frame-options": "DENY",
+            "referrer-policy": "no-referrer",
+            "cross-origin-opener-policy": "same-origin",
+            "cross-origin-resource-policy": "same-origin",
+            "permissions-policy": "camera=(), geolocation=(), microphone=()",
+            "cache-control": "no-store",
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            send = _with_headers(send, self.headers)
+        await self.app(scope, receive, send)
+
+
+def _with_headers(send: Send, added: dict[str, str]) -> Send:
+    """`send`, with headers that the answer doesn't have yet."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = list(message.get("headers", ()))
+            present = {name.lower() for name, _ in headers}
+            encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in added.items()]
+            message = {**message, "headers": headers + [pair for pair in encoded if pair[0] not in present]}
+        await send(message)
+
+    return sending
+
+
+def allowed_hosts(host: str, names: Iterable[str] = ()) -> dict[str, Any]:
+    """The arguments of `AllowedHosts` for a server that listens on `host` and is also known by `names`.
+
+    >>> allowed_hosts("0.0.0.0", ["model"])["any_address"]
+    True
+    """
+    own = f"[{host}]" if ":" in host else host
+    return {"hosts": {*LOOPBACK, own, *names} - {""}, "any_address": host in _WILDCARDS}
+
+
+def guarded(
+    app: App,
+    *,
+    host: str = "127.0.0.1",
+    names: Iterable[str] = (),
+    max_bytes: int = 10_000_000,
+    body_seconds: float = 30.0,
+    token: str | None = None,
+    open_paths: Collection[str] = (),
+    policy: str = CONTENT_SECURITY_POLICY,
+) -> App:
+    """The application behind all of these classes.
+
+    Parameters
+    ----------
+    app : ASGI application
+    host : the address that the server listens on; with a wildcard such as 0.0.0.0, every IP address is allowed as Host
+    names : further names by which clients may call the server
+    max_bytes, body_seconds : limits of a request's body
+    token : the secret that every request needs; without one, none is required
+    open_paths : paths that need no token
+    policy : the content security policy
+    """
+    inner: App = BodyLimit(app, max_bytes, body_seconds)
+    if token is not None:
+        inner = TokenRequired(inner, token, open_paths=open_paths)
+    return AccessLog(SecurityHeaders(AllowedHosts(SameOrigin(inner), **allowed_hosts(host, names)), policy=policy))
