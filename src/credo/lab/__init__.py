@@ -12,6 +12,17 @@ Members: `server` (the application and its routes), `playground` (points and a m
 Not here: models and their numbers (`credo.study` and below), commands (`credo.cli`), HTTP guards (`credo.serve`).
 """
 
-from credo.lab.server import application, run
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from credo.lab.server import application, run
 
 __all__ = ["application", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use: the worker processes of `jobs` need nothing of the web application.
+    if name in __all__:
+        return getattr(import_module("credo.lab.server"), name)
+    raise AttributeError(f"credo.lab has no member {name!r}")

@@ -13,6 +13,8 @@ from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
+from credo.lab.jobs import router as jobs
+
 STATIC = Path(str(files("credo.lab") / "static"))
 PAGES = {"/": "index.html", "/lessons": "lessons.html", "/data": "data.html"}
 LOOPBACK = "127.0.0.1"
@@ -22,6 +24,7 @@ def application(token: str) -> FastAPI:
     """The lab as an ASGI application that answers requests with this token."""
     app = FastAPI(title="Credo lab", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(_pages())
+    app.include_router(jobs)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app
 
