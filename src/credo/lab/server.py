@@ -14,19 +14,44 @@ from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
 from credo.lab.jobs import router as jobs
+from credo.lab.playground import router as playground
+from credo.serve import BodyLimit, guarded
+from credo.serve.guard import App, Receive, Scope, Send
 
 STATIC = Path(str(files("credo.lab") / "static"))
 PAGES = {"/": "index.html", "/lessons": "lessons.html", "/data": "data.html"}
 LOOPBACK = "127.0.0.1"
 
 
-def application(token: str) -> FastAPI:
-    """The lab as an ASGI application that answers requests with this token."""
+# Tables are uploaded to the jobs; everything else that a page sends is a small JSON value.
+UPLOADS, UPLOAD_BYTES, UPLOAD_SECONDS = "/api/jobs", 250_000_000, 600.0
+JSON_BYTES, JSON_SECONDS = 1_000_000, 30.0
+
+
+def application(token: str) -> App:
+    """The lab as an ASGI application that answers requests from this machine with this token only."""
+    return guarded(_Limits(routes()), token=token, max_bytes=UPLOAD_BYTES, body_seconds=UPLOAD_SECONDS)
+
+
+def routes() -> FastAPI:
+    """The pages and interfaces of the lab, without the guard."""
     app = FastAPI(title="Credo lab", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(_pages())
+    app.include_router(playground)
     app.include_router(jobs)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app
+
+
+class _Limits:
+    """Small bodies everywhere but at the uploads."""
+
+    def __init__(self, app: App) -> None:
+        self.uploads, self.small = app, BodyLimit(app, JSON_BYTES, JSON_SECONDS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self.uploads if scope.get("path", "").startswith(UPLOADS) else self.small
+        await app(scope, receive, send)
 
 
 def run(port: int = 0, *, ready: Callable[[str], None]) -> None:

@@ -39,6 +39,7 @@ async function reach(path, options) {
 
 function sentence(value) {
   if (value && typeof value.detail === "string") return value.detail;
+  if (value && typeof value.error === "string") return value.error;
   if (value && Array.isArray(value.detail)) return value.detail.map((item) => item.msg ?? String(item)).join(" ");
   return null;
 }
