@@ -15,7 +15,7 @@ from typing import Any
 from credo.io import replacing, save
 from credo.selection import BASELINE, MEASURES
 from credo.selection._comparison import Score
-from credo.study import Study, dataset, run, write
+from credo.study import Dataset, Study, dataset, run, write
 from credo.study._catalogue import CARDS
 from credo.study._run import Progress
 from credo.study._write import LEADERBOARD, MODEL, OUTPUTS, write_records
@@ -66,7 +66,7 @@ def run_job(
             data,
             models=models,
             time=seconds,
-            report=lambda state: writer.report(state, data.task, started),
+            report=lambda state: writer.report(state, data, started),
             started=started,
         )
         # The report is written in any case.
@@ -84,6 +84,7 @@ def result(study: Study, folder: Path, more: Sequence[str]) -> dict[str, Any]:
     return {
         "task": study.task,
         "target": study.target,
+        "target_range": target_range(study.data),
         "rows": record["rows"],
         "columns": record["columns"],
         "folds": record["folds"],
@@ -125,11 +126,12 @@ class Writer:
         self._state = self._state | {"phase": phase, "running": None, "elapsed": monotonic() - started}
         self._write()
 
-    def report(self, state: Progress, task: str, started: float) -> None:
+    def report(self, state: Progress, data: Dataset, started: float) -> None:
         """Write the state of the models, and the best of them when it is another one."""
         # An interrupt inside compiled code may have been lost.
         if self._stop.asked and state.running is not None:
             raise KeyboardInterrupt
+        task = data.task
         if len(state.scores) > self._n_scores:
             self._n_scores = len(state.scores)
             self._keep(state, task)
@@ -149,6 +151,7 @@ class Writer:
             "measures": measures(keys),
             "leaderboard": [line(score, task) for score in ranked],
             "best": self._best,
+            "target_range": target_range(data),
         }
         self._write()
 
@@ -165,6 +168,11 @@ class Writer:
     def _write(self) -> None:
         with replacing(self._folder / PROGRESS) as file:
             file.write(json.dumps(plain(self._state)).encode())
+
+
+def target_range(data: Dataset) -> list[float] | None:
+    """The smallest and the largest value of a numeric target."""
+    return None if data.task == "classification" else [float(data.y.min()), float(data.y.max())]
 
 
 def rank(score: Score) -> tuple[bool, float]:

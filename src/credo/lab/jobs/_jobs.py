@@ -69,6 +69,7 @@ class Job:
     result: dict[str, Any] | None = None
     predictions: dict[str, Any] | None = None
     n_runs: int = 0
+    started: float = 0.0
 
     @property
     def upload(self) -> Path:
@@ -102,22 +103,27 @@ class Job:
         """The job as a line of the list."""
         target = None if self.settings is None else self.settings["target"]
         selected = None if self.result is None else self.result["selected"]
-        line = {"id": self.id, "name": self.name, "state": self.state, "created": self.created}
+        line = {"id": self.id, "name": self.name, "state": self.state, "created": self.created, "runs": self.n_runs}
         return line | {"target": target, "selected": selected}
 
-    def record(self) -> dict[str, Any]:
+    def record(self, *, with_table: bool = True) -> dict[str, Any]:
         """Everything that the page shows of the job."""
-        return self.summary() | {
-            "error": self.error,
-            "table": self.table,
-            "settings": self.settings,
-            "progress": self.progress() if self.state in ("running", "stopping") else None,
-            "result": self.result,
-            "has_model": self.file("model") is not None,
-            "has_report": self.report() is not None,
-            "files": [name for name in FILES if self.file(name) is not None],
-            "predictions": self.predictions,
-        }
+        known = {"table": self.table} if with_table else {}
+        return (
+            self.summary()
+            | known
+            | {
+                "error": self.error,
+                "elapsed": time() - self.started,
+                "settings": self.settings,
+                "progress": self.progress() if self.state in ("running", "stopping") else None,
+                "result": self.result,
+                "has_model": self.file("model") is not None,
+                "has_report": self.report() is not None,
+                "files": [name for name in FILES if self.file(name) is not None],
+                "predictions": self.predictions,
+            }
+        )
 
     def report(self) -> Path | None:
         """The report of the last run, if there is one."""
@@ -260,7 +266,7 @@ class Jobs:
         with self._lock:
             if job.state != "waiting" or job.settings is None:
                 return
-            job.state, self._running = "running", job
+            job.state, job.started, self._running = "running", time(), job
             known = {"path": str(job.upload), "name": job.name, "folder": str(job.outputs)}
             request = {"do": "run", "job": job.id, **known, **job.settings}
         try:
@@ -287,7 +293,7 @@ class Jobs:
             return None, f"{at} No model was finished.".strip()
         reason = f"Best held-out score among the {len(done)} finished models; no final selection was made."
         result = {"selected": state["best"], "reason": reason, "performance": "", "partial": True, "notes": []}
-        kept = {key: state[key] for key in ("task", "measures", "leaderboard")}
+        kept = {key: state[key] for key in ("task", "measures", "leaderboard", "target_range")}
         target = (job.settings or {}).get("target")
         what = f"{at} The {len(done)} finished models are kept, and {state['best']}, the best of them, can be used."
         return {**result, **kept, "target": target}, what.strip()

@@ -56,10 +56,11 @@ def field(encoder: Any) -> dict[str, Any]:
         return {"name": encoder.name, "kind": "text", "default": ""}
     low, high, middle = (encoder.text(value) for value in (encoder.low, encoder.high, encoder.fill))
     if isinstance(encoder, Numbers) and encoder.words is not None:
-        words = sorted(encoder.words, key=lambda word: -encoder.words[word])
+        coded = encoder.words
+        words = sorted(coded, key=lambda word: -coded[word])
         choices = [word for word in words if word not in ("0", "1")]
         choices = [word for word in choices if word not in ("true", "false")] or choices
-        default = next(word for word in choices if encoder.words[word] == round(encoder.fill))
+        default = next(word for word in choices if coded[word] == round(encoder.fill))
         return {"name": encoder.name, "kind": "category", "choices": choices, "default": default}
     kind = "date" if isinstance(encoder, Days) else "number"
     return {"name": encoder.name, "kind": kind, "low": low, "high": high, "default": middle}
@@ -150,9 +151,10 @@ def _cell(model: TableModel, name: str, value: Any) -> Any:
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     encoder = next((found for found in model.preparation_.encoders_ if found.name == name), None)
-    if isinstance(encoder, Numbers) and encoder.words is None:
-        try:
+    try:
+        if isinstance(encoder, Numbers) and encoder.words is None:
             return float(value)
-        except ValueError:
-            raise ValueError(f"{name!r} is a number in the training data, and {value!r} isn't one") from None
-    return str(value)
+        return pandas().to_datetime(value) if isinstance(encoder, Days) else str(value)
+    except (ValueError, OverflowError):
+        what = "a date" if isinstance(encoder, Days) else "a number"
+        raise ValueError(f"{name!r} is {what} in the training data, and {value!r} isn't one") from None

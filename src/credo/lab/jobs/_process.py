@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -104,7 +105,8 @@ class Worker:
                 self._process.kill()
                 self._process.wait()
                 for pipe in (self._process.stdin, self._process.stdout):
-                    _close(pipe)
+                    with suppress(OSError):
+                        pipe.close()  # type: ignore[union-attr]
 
     def close(self) -> None:
         """End the process for good."""
@@ -152,16 +154,7 @@ def resident(pid: int) -> int | None:
 
 def _read(stream: Any, lines: queue.SimpleQueue[bytes]) -> None:
     """Put every line into the queue, and an empty one at the end."""
-    try:
+    with suppress(OSError, ValueError):
         for line in stream:
             lines.put(line)
-    except (OSError, ValueError):
-        pass
     lines.put(b"")
-
-
-def _close(pipe: Any) -> None:
-    try:
-        pipe.close()
-    except OSError:
-        pass

@@ -83,7 +83,8 @@ def job_of(key: str, request: Request) -> Job:
         raise HTTPException(404, sentence) from None
 
 
-All, One = Annotated[Jobs, Depends(jobs_of)], Annotated[Job, Depends(job_of)]
+All = Annotated[Jobs, Depends(jobs_of)]
+One = Annotated[Job, Depends(job_of)]
 
 
 @router.get("")
@@ -108,9 +109,9 @@ async def upload(request: Request, jobs: All, name: Name = "table.csv") -> dict[
 
 
 @router.get("/{key}")
-def shown(job: One) -> dict[str, Any]:
-    """Everything about a job."""
-    return job.record()
+def shown(job: One, table: bool = True) -> dict[str, Any]:
+    """Everything about a job; the columns of its table only if they are asked for."""
+    return job.record(with_table=table)
 
 
 @router.delete("/{key}", status_code=204)
