@@ -171,8 +171,8 @@ class Design:
             center, half = self.mapped
             return row("u", "=", fraction(_shifted(symbol("x"), number(center, 8)), number(half)))
         if self.kind == "radial":
-            half = row(sign("−"), power(symbol("t"), number(2)), sign("/"), number(2))
-            return row(call("φ", "t"), sign("="), call("exp", half))
+            exponent = row(sign("−"), power(symbol("t"), number(2)), sign("/"), number(2))
+            return row(call("φ", "t"), sign("="), call("exp", exponent))
         return None
 
 

@@ -7,11 +7,32 @@ from typing import Any
 from credo.lab.playground._datasets import DATASETS
 from credo.lab.playground._gp import GaussianProcess
 from credo.lab.playground._linear import BayesianLinear, LassoRegression, LeastSquares, RidgeRegression
+from credo.lab.playground._logistic import BayesianLogistic, Logistic
+from credo.lab.playground._mixtures import Average, Experts
 from credo.lab.playground._model import Model
+from credo.lab.playground._neighbours import KernelPerceptronModel, PerceptronModel, SoftNeighbours, WeightedMean
 from credo.lab.playground._problem import Domain
+from credo.lab.playground._trees import AdaBoost, Bagging, Tree
 
 POINTS, DRAWS, GRID = 500, 30, 400
-_ORDER: tuple[Model, ...] = (LeastSquares(), RidgeRegression(), LassoRegression(), BayesianLinear(), GaussianProcess())
+_ORDER: tuple[Model, ...] = (
+    LeastSquares(),
+    RidgeRegression(),
+    LassoRegression(),
+    BayesianLinear(),
+    GaussianProcess(),
+    WeightedMean(),
+    PerceptronModel(),
+    KernelPerceptronModel(),
+    Logistic(),
+    BayesianLogistic(),
+    SoftNeighbours(),
+    Tree(),
+    Bagging(),
+    AdaBoost(),
+    Experts(),
+    Average(),
+)
 MODELS = {model.id: model for model in _ORDER}
 
 

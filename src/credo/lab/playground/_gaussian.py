@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+
+import numpy as np
 
 from credo.lab.playground._model import Evidence
 from credo.lab.playground._problem import Array
@@ -21,3 +24,10 @@ def gaussian_evidence(C: Array, y: Array) -> Evidence:
         ("constant", -0.5 * len(y) * math.log(2 * math.pi)),
     )
     return Evidence(sum(value for _, value in parts), parts=parts)
+
+
+def expected_fit(log_likelihood: Callable[[Array], Array], mean: Array, std: Array) -> float:
+    """Σ E ln p(y | f) over independent normal f, by Gauss–Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    values = log_likelihood(mean[:, None] + std[:, None] * nodes)
+    return float((values @ weights).sum() / math.sqrt(2 * math.pi))

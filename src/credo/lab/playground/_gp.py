@@ -103,7 +103,7 @@ class GaussianProcess(Model):
     least = 0
     shows: ClassVar = {
         "regression": ("band", "draws", "prior_draws", "evidence", "equivalent_kernel", "next", "curve", "learn"),
-        "classification": ("evidence", "next", "curve", "learn", "bars"),
+        "classification": ("evidence", "next", "curve", "learn"),
     }
 
     def controls(self, task: str, domain: Domain) -> list[Control]:

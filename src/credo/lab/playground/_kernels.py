@@ -36,7 +36,7 @@ from credo.lab.playground._problem import UNIT, Domain, Refused
 TERMS, FACTORS = 3, 3
 Terms = list[list[dict[str, Any]]]
 
-STATIONARY = {
+STATIONARY: dict[str, tuple[Any, str]] = {
     "RBF": (RBF, "Squared exponential (RBF)"),
     "Matern52": (Matern52, "Matérn 5/2"),
     "Matern32": (Matern32, "Matérn 3/2"),

@@ -11,7 +11,7 @@ from credo.distributions import Normal
 from credo.lab.playground._bases import Design, basis_controls
 from credo.lab.playground._controls import Control, log_slider
 from credo.lab.playground._gaussian import gaussian_evidence
-from credo.lab.playground._mathml import Math, call, index, lines, number, power, row, sign, symbol
+from credo.lab.playground._mathml import Math, call, index, lines, number, power, row, sign, symbol, words
 from credo.lab.playground._model import Band, Evidence, Fitted, Model, Next, Settings
 from credo.lab.playground._problem import Array, Domain, Problem, rounded
 from credo.lab.playground._source import names, source
@@ -126,7 +126,7 @@ class LassoFit(LinearFit):
         size = row(sign("|"), index(symbol("w"), symbol("j")), sign("|"))
         half = row(number(1), sign("/"), number(2 * self.problem.n, 4))
         penalty = row(number(self.settings["alpha"]), sign("∑"), size)
-        return row("w", "=", symbol("argmin"), half, sign("∑"), _squared_error(), "+", penalty)
+        return row("w", "=", words("argmin "), half, sign("∑"), _squared_error(), "+", penalty)
 
 
 class BayesFit(LinearFit):
