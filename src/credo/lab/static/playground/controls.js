@@ -43,7 +43,7 @@ export function slider(control, value, change) {
   made += 1;
   const id = `control-${made}`;
   const range = element("input", { type: "range", id, min: 0, max: steps(control), step: 1, title: control.help, "data-control": control.id });
-  const box = element("input", { type: "number", step: "any", min: control.min, max: control.max, "aria-label": `${control.label}, as a number`, title: control.help });
+  const box = element("input", { type: "number", step: "any", "aria-label": `${control.label}, as a number`, title: control.help });
   let current = value;
 
   function show(next) {
@@ -61,7 +61,8 @@ export function slider(control, value, change) {
   const typed = () => {
     const next = Number(box.value);
     if (box.value !== "" && Number.isFinite(next)) {
-      const bounded = Math.min(control.max, Math.max(control.min, next));
+      const [lo, hi] = limits(control);
+      const bounded = Math.min(hi, Math.max(lo, next));
       if (bounded !== current) {
         current = bounded;
         range.value = position(control, bounded);
@@ -77,6 +78,11 @@ export function slider(control, value, change) {
   const label = element("label", { for: id, title: control.help }, control.label);
   const node = element("div", { class: "control slider" }, label, range, box);
   return { node, set: show, range };
+}
+
+// A number box accepts more than the range, where this depends on what is shown.
+function limits(control) {
+  return control.unit && control.scale === "log" ? [control.min / 1000, control.max * 1000] : [control.min, control.max];
 }
 
 function steps(control) {

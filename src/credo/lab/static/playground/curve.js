@@ -7,7 +7,7 @@ import { card } from "./information.js";
 
 // `choose(id)` is called when another parameter is selected, `change(id, value)` when a value is dragged.
 export function evidenceCurve(choose, change) {
-  const target = card("Evidence curve", "curve");
+  const target = card("Log evidence over", "curve");
   const select = element("select", { "aria-label": "Draw the evidence over" });
   const plot = new Plot({ label: "Evidence over a parameter", layers: ["line", "handle"], margin: { top: 8, right: 10, bottom: 24, left: 48 }, onresize: draw });
   const mark = svg("line", { class: "handle-line" });
@@ -16,7 +16,7 @@ export function evidenceCurve(choose, change) {
   plot.layers.line.append(line);
   plot.layers.handle.append(mark, grip);
   target.head.append(select);
-  target.body.append(plot.node);
+  target.body.append(plot.node, element("p", { class: "hint quiet small" }, "Choose a parameter to see how the evidence depends on it."));
   let options = [];
   let shown = null;
   let at = null;

@@ -2,7 +2,7 @@
 
 import { element } from "/static/shared/page.js";
 import { mathematics } from "/static/shared/mathml.js";
-import { minus, number } from "/static/shared/scale.js";
+import { fixed, number } from "/static/shared/scale.js";
 
 export function information(say) {
   const evidence = card("Evidence");
@@ -62,13 +62,9 @@ function showEvidence(target, evidence) {
   target.body.replaceChildren(value, barTable(parts.map((part) => part.label), parts.map((part) => part.value), fixed));
 }
 
-function fixed(value) {
-  return minus(Math.abs(value) < 1e5 ? value.toFixed(2) : number(value, 4));
-}
-
 function showEquation(target, equation) {
-  target.node.hidden = !equation;
-  if (!equation) return;
+  target.node.hidden = !equation?.text;
+  if (target.node.hidden) return;
   const made = equation.mathml ? mathematics(equation.mathml) : null;
   if (made) made.setAttribute("aria-label", equation.text ?? "");
   target.body.replaceChildren(element("div", { class: "scroll equation-text" }, made ?? equation.text ?? ""));

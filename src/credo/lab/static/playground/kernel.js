@@ -9,8 +9,9 @@ export function kernelBuilder(control, value, change, task, slider) {
 
   const kind = (name) => control.kernels.find((kernel) => kernel.name === name);
   const parameters = (name) => kind(name).parameters.filter((parameter) => !parameter.tasks || parameter.tasks.includes(task));
-  const fresh = (name) => ({ name, ...Object.fromEntries(parameters(name).map((p) => [p.id, p.default])) });
-  const shape = (terms) => terms.map((factors) => factors.map((factor) => factor.name).join("×")).join("+");
+  const start = (parameter, first) => (first ? parameter.default : (parameter.factor_default ?? parameter.default));
+  const fresh = (name, first = true) => ({ name, ...Object.fromEntries(parameters(name).filter((p) => p.default !== null).map((p) => [p.id, start(p, first)])) });
+  const shape = (terms) => terms.map((factors) => factors.map((factor) => Object.keys(factor).sort().join(" ") + factor.name).join("×")).join("+");
 
   function alter(edit, focus) {
     edit();
@@ -38,7 +39,7 @@ export function kernelBuilder(control, value, change, task, slider) {
       ...control.kernels.map((kernel) => element("option", { value: kernel.name }, kernel.label)));
     select.value = factor.name;
     select.addEventListener("change", () => alter(() => {
-      const next = fresh(select.value);
+      const next = fresh(select.value, f === 0);
       for (const id of Object.keys(next)) if (id !== "name" && id in factor) next[id] = factor[id];
       current[t][f] = next;
     }, `[data-at="${t}.${f}"]`));
@@ -48,21 +49,36 @@ export function kernelBuilder(control, value, change, task, slider) {
         current[t].splice(f, 1);
         if (!current[t].length) current.splice(t, 1);
       }, "select") }, "✕");
-    const sliders = parameters(factor.name).map((parameter) => {
-      const part = slider(parameter, factor[parameter.id] ?? parameter.default, (next) => {
-        current[t][f][parameter.id] = next;
-        change(structuredClone(current));
-      });
-      parts.push({ t, f, id: parameter.id, part, fallback: parameter.default });
-      return part.node;
-    });
+    const sliders = parameters(factor.name).map((parameter) => (parameter.default === null ? optional(t, f, parameter) : one(t, f, parameter)));
     return element("div", { class: "factor" }, element("div", { class: "factor-head" }, select, remove), ...sliders);
+  }
+
+  function one(t, f, parameter) {
+    const part = slider(parameter, current[t][f][parameter.id] ?? parameter.default, (next) => {
+      current[t][f][parameter.id] = next;
+      change(structuredClone(current));
+    });
+    parts.push({ t, f, id: parameter.id, part, fallback: parameter.default });
+    return part.node;
+  }
+
+  // A second length scale: a tick mark first, and the slider while it is on.
+  function optional(t, f, parameter) {
+    const on = parameter.id in current[t][f];
+    const box = element("input", { type: "checkbox", "data-optional": `${t}.${f}` });
+    box.checked = on;
+    box.addEventListener("change", () => alter(() => {
+      if (box.checked) current[t][f][parameter.id] = current[t][f].lengthscale;
+      else delete current[t][f][parameter.id];
+    }, `[data-optional="${t}.${f}"]`));
+    const tick = element("label", { class: "control toggle", title: parameter.help }, box, element("span", {}, "One length scale per input (ARD)"));
+    return on ? element("div", { class: "factor" }, tick, one(t, f, parameter)) : tick;
   }
 
   function multiply(t) {
     const full = current[t].length >= control.max_factors;
     return element("button", { type: "button", class: "small-button", disabled: full, title: "Multiply this term by a kernel", "aria-label": `Multiply term ${t + 1} by a kernel`,
-      onclick: () => alter(() => current[t].push(fresh(control.kernels[0].name)), `[data-at="${t}.${current[t].length}"]`) }, "× Multiply");
+      onclick: () => alter(() => current[t].push(fresh(control.kernels[0].name, false)), `[data-at="${t}.${current[t].length}"]`) }, "× Multiply");
   }
 
   function set(next) {
@@ -85,7 +101,7 @@ export function kernelParameters(control, value, task) {
   return value.flatMap((factors, t) => factors.flatMap((factor, f) => {
     const kernel = control.kernels.find((candidate) => candidate.name === factor.name);
     return kernel.parameters
-      .filter((parameter) => !parameter.tasks || parameter.tasks.includes(task))
+      .filter((parameter) => factor[parameter.id] !== undefined && (!parameter.tasks || parameter.tasks.includes(task)))
       .map((parameter) => ({ path: `${control.id}.${t}.${f}.${parameter.id}`, label: several ? `${kernel.label}: ${parameter.label}` : parameter.label, control: parameter, t, f }));
   }));
 }

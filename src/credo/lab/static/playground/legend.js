@@ -1,6 +1,7 @@
 // What the lines and colours of a plot mean.
 
 import { element } from "/static/shared/page.js";
+import { fixed } from "/static/shared/scale.js";
 
 export function legend(answer, state) {
   const items = [];
@@ -13,12 +14,16 @@ export function legend(answer, state) {
     if (regression.draws?.length) items.push(item("draw", state.draws_from === "prior" ? "draws from the prior" : "draws from the posterior"));
   }
   if (classification) {
-    for (let k = 0; k < classification.classes; k += 1) items.push(item(`class-${k}`, `class ${k + 1}`));
+    const labels = classification.labels ?? [0, 1, 2].slice(0, classification.classes);
+    for (const label of labels) items.push(item(`class-${label}`, `class ${label}`));
     items.push(item("boundary", classification.classes === 2 ? "probability 0.5" : "boundary"));
   }
   if (answer.weights) items.push(item("", "size of a point: its weight"));
   const seconds = answer.seconds ?? 0;
-  items.push(element("span", { class: "seconds", title: "Time that the server needed" }, `${(1000 * seconds).toFixed(seconds < 0.01 ? 1 : 0)} ms`));
+  const { evidence } = answer;
+  const known = evidence && Number.isFinite(evidence.value);
+  items.push(element("span", { class: "numbers" }, known ? `${(evidence.label ?? "log evidence").replace(/ \(.*\)/, "")} ` : null, known ? element("b", {}, fixed(evidence.value)) : null, known ? " · " : null,
+    element("span", { title: "Time that the server needed" }, `${(1000 * seconds).toFixed(seconds < 0.01 ? 1 : 0)} ms`)));
   return items;
 }
 

@@ -34,7 +34,7 @@ export function paintClasses(plot, answer, domain) {
   const maps = answer.classes === 2 ? [answer.probability] : answer.probability;
   const { columns, rows } = answer;
   const image = new ImageData(columns, rows);
-  const colours = palette();
+  const colours = palette(answer.labels ?? [0, 1, 2]);
   for (let r = 0; r < rows; r += 1) {
     for (let c = 0; c < columns; c += 1) {
       const [red, green, blue, alpha] = maps.length === 1 ? two(maps[0][r][c], colours) : several(maps.map((map) => map[r][c]), colours);
@@ -83,10 +83,10 @@ function several(shares, colours) {
   return [...colour, 190 * Math.max(0, (top - 1 / shares.length) / (1 - 1 / shares.length)) ** 0.8];
 }
 
-function palette() {
+function palette(labels) {
   const style = getComputedStyle(document.documentElement);
-  return ["--class-0", "--class-1", "--class-2"].map((name) => {
-    const hex = style.getPropertyValue(name).trim();
+  return labels.map((label) => {
+    const hex = style.getPropertyValue(`--class-${label}`).trim();
     return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   });
 }

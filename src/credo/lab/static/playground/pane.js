@@ -16,6 +16,7 @@ import { legend } from "./legend.js";
 
 const ANSWER = "/api/playground/answer";
 const SETTLED = 160;
+const PAGE = crypto.randomUUID();
 
 export class Pane {
   constructor(store, index, { say }) {
@@ -24,7 +25,7 @@ export class Pane {
     this.say = say;
     this.answer = null;
     this.sent = null;
-    this.at = null;
+    this.page = `${PAGE}-${index}`;
     this.plot = new Plot({ label: "Points and model", layers: LAYERS, onresize: () => this.#redraw() });
     this.points = new Points(this.plot, store, { say, hover: (x) => this.#hover(x) });
     this.small = new Plot({ label: "Equivalent kernel at the cursor", layers: ["line", "handle"], margin: { top: 8, right: 12, bottom: 22, left: 44 }, onresize: () => this.#drawKernel() });
@@ -85,7 +86,7 @@ export class Pane {
     const next = this.store.state.next && this.has("next");
     if (!next) this.plot.layers.marks.querySelector(".next")?.remove();
     if (!curve && !next) return;
-    this.settle = setTimeout(() => this.askMore(this.#body({ grid: 2, curve, next })), SETTLED);
+    this.settle = setTimeout(() => this.askMore(this.#body({ grid: next ? 80 : 2, curve, next })), SETTLED);
   }
 
   #receive(answer, body) {
@@ -152,7 +153,7 @@ export class Pane {
   #drawNext() {
     this.plot.layers.marks.querySelector(".next")?.remove();
     if (!this.next || !this.store.state.next || !this.has("next") || !this.plot.width) return;
-    const [x, y] = Array.isArray(this.next.x) ? this.next.x : [this.next.x, null];
+    const { x, y = null } = this.next;
     const px = this.plot.x(x);
     const { inner } = this.plot;
     const label = svg("text", { x: px > inner.x + inner.width - 110 ? px - 7 : px + 7, y: y === null ? inner.y + 16 : this.plot.y(y) - 9, "text-anchor": px > inner.x + inner.width - 110 ? "end" : "start" });
@@ -173,7 +174,6 @@ export class Pane {
     clear(this.plot);
     this.#drawTabs();
     this.settings.build();
-    this.#model;
     this.onModel();
   }
 
@@ -259,7 +259,7 @@ export class Pane {
     this.settings.learning(true);
     this.say("Learning.");
     try {
-      const answer = await request(ANSWER, { method: "POST", json: this.#body({ learn: true, grid: 2 }), signal: controller.signal });
+      const answer = await request(ANSWER, { method: "POST", json: this.#body({ learn: true, grid: 2, page: this.page }), signal: controller.signal });
       if (controller.signal.aborted) return;
       const known = Object.entries(answer.settings ?? {}).filter(([id]) => this.#model.controls.some((control) => control.id === id));
       this.store.learned(this.index, Object.fromEntries(known));
@@ -295,9 +295,12 @@ export class Pane {
     });
   }
 
+  // The parameter that was chosen; before one is, the first.
   #curveId() {
     const id = this.store.state.curve[this.index];
-    return this.#curveOptions().some((option) => option.path === id) ? id : null;
+    const options = this.#curveOptions();
+    if (id === "none" || options.some((option) => option.path === id)) return id === "none" ? null : id;
+    return this.store.state.task === "regression" ? (options[0]?.path ?? null) : null;
   }
 
   #options() {
@@ -312,7 +315,7 @@ export class Pane {
 
   #chooseCurve(id) {
     const curve = [...this.store.state.curve];
-    curve[this.index] = id;
+    curve[this.index] = id ?? "none";
     this.store.view({ curve });
   }
 
@@ -331,7 +334,6 @@ export class Pane {
 
   #hover(x) {
     if (x === null || !this.store.state.kernel || !this.has("equivalent_kernel")) return;
-    this.at = x;
     this.askKernel(this.#body({ cursor: x }));
   }
 
@@ -344,7 +346,7 @@ export class Pane {
   #drawKernel() {
     const on = this.store.state.kernel && this.has("equivalent_kernel");
     this.small.node.hidden = !on;
-    if (!on || !this.small.measure && !this.small.width) return;
+    if (!on) return;
     this.small.measure();
     if (!this.small.width) return;
     const { line, handle } = this.small.layers;
@@ -357,7 +359,10 @@ export class Pane {
     const room = (hi - lo || 1) * 0.1;
     this.small.set({ x: this.store.state.domain.x, y: [lo - room, hi + room] });
     const px = this.small.x(at);
-    line.replaceChildren(svg("path", { class: "curve-line", d: this.small.line(x, y) }));
+    const zero = this.small.y(0);
+    const stems = x.map((value, k) => `M${this.small.x(value).toFixed(1)},${zero.toFixed(1)}V${this.small.y(y[k]).toFixed(1)}`).join("");
+    const dots = x.map((value, k) => svg("circle", { class: "weight", r: 2.5, cx: this.small.x(value), cy: this.small.y(y[k]) }));
+    line.replaceChildren(svg("path", { class: "stem", d: stems }), ...dots);
     handle.replaceChildren(svg("path", { class: "handle-line", d: `M${px},${this.small.inner.y}v${this.small.inner.height}` }));
     this.small.svg.setAttribute("aria-label", `Equivalent kernel at ${number(at)}`);
   }

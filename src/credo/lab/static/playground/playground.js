@@ -5,7 +5,7 @@ import { request } from "/static/shared/api.js";
 import { segmented } from "./controls.js";
 import { copyText } from "./information.js";
 import { Pane } from "./pane.js";
-import { checked, encode, fitted, Store } from "./state.js";
+import { checked, encode, fitted, Store, tidy } from "./state.js";
 
 const ICONS = {
   undo: "M6 3 2.5 6.5 6 10M2.5 6.5H9a4 4 0 0 1 0 8H6.5",
@@ -22,7 +22,8 @@ export async function catalogueOf() {
 // The points of a data set, in the form of the state.
 export async function dataset(id, seed = 0) {
   const { task, points, domain, note } = await request(`/api/playground/dataset/${encodeURIComponent(id)}?seed=${seed}`);
-  return { task, points, domain, note };
+  const span = [domain.x, domain.y].map(([lo, hi]) => hi - lo);
+  return { task, points: points.map(([x, y, ...rest]) => [tidy(x, span[0]), tidy(y, span[1]), ...rest]), domain, note };
 }
 
 // A state whose points may be named as {dataset, seed} instead of being listed.
@@ -70,7 +71,7 @@ export class Playground {
     this.select = element("select", { "aria-label": "Load a data set", title: "Load a data set" });
     this.select.addEventListener("change", () => this.#load(this.select.value));
     this.classes = element("div", { class: "segmented classes", role: "group", "aria-label": "Class of new points" }, ...[0, 1, 2].map((k) =>
-      element("button", { type: "button", title: `New points are of class ${k + 1} (key ${k + 1})`, onclick: () => this.#class(k) }, element("i", { class: `swatch class-${k}`, "aria-hidden": "true" }), `${k + 1}`)));
+      element("button", { type: "button", title: `New points are of class ${k} (key ${k})`, onclick: () => this.#class(k) }, element("i", { class: `swatch class-${k}`, "aria-hidden": "true" }), `${k}`)));
     this.undo = icon("undo", "Undo (Ctrl+Z)", () => store.undo());
     this.redo = icon("redo", "Redo (Ctrl+Shift+Z)", () => store.redo());
     const clear = element("button", { type: "button", title: "Remove all points", onclick: () => this.#clear() }, "Clear");
@@ -128,7 +129,7 @@ export class Playground {
   #class(k) {
     this.store.newClass = k;
     this.#drawToolbar();
-    this.say(`New points are of class ${k + 1}.`);
+    this.say(`New points are of class ${k}.`);
   }
 
   #clear() {
@@ -154,7 +155,7 @@ export class Playground {
       if (key === "y" || event.shiftKey) this.store.redo();
       else this.store.undo();
       this.say(`${this.store.state.points.length} points.`);
-    } else if (["1", "2", "3"].includes(key) && !event.ctrlKey && !event.altKey && !event.metaKey && this.store.state.task === "classification") this.#class(Number(key) - 1);
+    } else if (["0", "1", "2"].includes(key) && !event.ctrlKey && !event.altKey && !event.metaKey && this.store.state.task === "classification") this.#class(Number(key));
   }
 
   // ---- changes ----

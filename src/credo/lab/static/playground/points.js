@@ -49,7 +49,7 @@ export class Points {
     node.setAttribute("cx", this.plot.x(point[0]).toFixed(1));
     node.setAttribute("cy", this.plot.y(point[1]).toFixed(1));
     node.setAttribute("r", this.#radius(index).toFixed(1));
-    const kind = point.length === 3 ? `, class ${point[2] + 1}` : "";
+    const kind = point.length === 3 ? `, class ${point[2]}` : "";
     node.setAttribute("aria-label", `Point ${index + 1} of ${this.store.state.points.length}: ${number(point[0])}, ${number(point[1])}${kind}`);
   }
 

@@ -27,6 +27,7 @@ export class Store {
 
   load(state) {
     this.state = state;
+    this.reach = state.domain;
     this.past = [];
     this.future = [];
     this.kept = {};
@@ -107,18 +108,28 @@ export class Store {
     const before = this.state.task;
     if (before !== task) this.kept[before] = structuredClone(this.data);
     Object.assign(this.state, { task, points, domain });
-    if (before === task) {
+    const other = !similar(this.reach, domain);
+    if (before === task && !other) {
       this.tell("data");
       return;
     }
-    this.state.panes = this.state.panes.map((pane) => this.#paneFor(pane, task));
+    const from = this.reach;
+    this.reach = domain;
+    if (before !== task) this.state.panes = this.state.panes.map((pane) => this.#paneFor(pane, task));
+    else this.state.panes = this.state.panes.map((pane) => ({ ...pane, settings: rescaled(this.model(pane.model), pane.settings, task, from, domain), memory: {} }));
     this.tell("panes");
   }
 
   // ---- models ----
 
+  // The entry of the catalogue, with sliders in the units of the plot.
   model(id) {
-    return this.catalogue.models.find((model) => model.id === id);
+    const key = JSON.stringify([this.state.task, this.reach]);
+    if (this.scaledFor !== key) {
+      this.scaledFor = key;
+      this.scaled = scaledModels(this.catalogue, this.state.task, this.reach);
+    }
+    return this.scaled.find((model) => model.id === id);
   }
 
   models(task = this.state.task) {
@@ -127,9 +138,9 @@ export class Store {
 
   #paneFor(pane, task) {
     const memory = (pane.memory ??= {});
-    memory[`${before(task)}`] = { model: pane.model, settings: pane.settings };
+    memory[before(task)] = { model: pane.model, settings: pane.settings, reach: this.kept[before(task)]?.domain ?? this.reach };
     const kept = memory[task];
-    if (kept) return { ...kept, memory };
+    if (kept && similar(kept.reach, this.reach)) return { model: kept.model, settings: kept.settings, memory };
     const same = this.model(pane.model).tasks.includes(task);
     const id = same ? pane.model : this.models(task)[0].id;
     return { model: id, settings: defaults(this.model(id), task), memory };
@@ -177,6 +188,64 @@ export class Store {
 
 function before(task) {
   return task === "regression" ? "classification" : "regression";
+}
+
+// ---- controls in the units of the plot ----
+
+// The ranges of the catalogue's sliders belong to this rectangle; those with a unit are scaled to the one that is shown.
+const REFERENCE = { x: [0, 1], y: [-1.5, 1.5] };
+
+const length = ([lo, hi]) => hi - lo;
+
+function similar(a, b) {
+  const ratios = [length(a.x) / length(b.x), length(a.y) / length(b.y)];
+  return ratios.every((ratio) => ratio > 0.5 && ratio < 2);
+}
+
+function factor(unit, task, from, to) {
+  if (unit === "y") return length(to.y) / length(from.y);
+  if (unit === "y²") return (length(to.y) / length(from.y)) ** 2;
+  if (unit !== "x") return 1;
+  if (task === "regression") return length(to.x) / length(from.x);
+  return Math.max(length(to.x), length(to.y)) / Math.max(length(from.x), length(from.y));
+}
+
+const round = (value, digits) => (typeof value === "number" ? Number(value.toPrecision(digits)) : value);
+
+function scaledControl(control, task, to, from) {
+  if (control.kind === "kernel") {
+    const kernels = control.kernels.map((kernel) => ({ ...kernel, parameters: kernel.parameters.map((parameter) => scaledControl(parameter, task, to, from)) }));
+    return { ...control, kernels, default: scaledKernel(control, control.default, task, from, to, 2) };
+  }
+  const by = factor(control.unit, task, from, to);
+  if (by === 1) return control;
+  const times = (value) => (typeof value === "number" ? round(value * by, 2) : value);
+  return { ...control, min: times(control.min), max: times(control.max), default: times(control.default) };
+}
+
+function scaledKernel(control, value, task, from, to, digits = 3) {
+  return value.map((factors) => factors.map((item, place) => {
+    const { parameters } = control.kernels.find((kernel) => kernel.name === item.name);
+    // The variance of a further factor only multiplies that of the first: it has no unit.
+    const units = Object.fromEntries(parameters.map((parameter) => [parameter.id, place > 0 && parameter.factor_default !== undefined ? "" : parameter.unit]));
+    return Object.fromEntries(Object.entries(item).map(([id, v]) => [id, typeof v === "number" ? round(v * factor(units[id], task, from, to), digits) : v]));
+  }));
+}
+
+export function scaledModels(catalogue, task, domain) {
+  const from = catalogue.domain ?? REFERENCE;
+  return catalogue.models.map((model) => ({ ...model, controls: model.controls.filter((control) => !control.tasks || control.tasks.includes(task)).map((control) => scaledControl(control, task, domain, from)) }));
+}
+
+// The same settings on another rectangle.
+function rescaled(model, settings, task, from, to) {
+  const result = { ...settings };
+  for (const control of model.controls) {
+    const value = settings[control.id];
+    if (control.kind === "kernel") result[control.id] = scaledKernel(control, value, task, from, to);
+    else if (typeof value === "number") result[control.id] = round(value * factor(control.unit, task, from, to), 3);
+  }
+  return result;
 }
 
 export function visible(controls, settings, task) {
@@ -255,7 +324,8 @@ export function checked(raw, catalogue) {
   const domain = raw.domain ?? fitted(points, { x: [0, 1], y: [-2, 2] });
   need(interval(domain.x) && interval(domain.y), "no domain");
   need(Array.isArray(raw.panes) && raw.panes.length >= 1 && raw.panes.length <= 2, "no models");
-  const panes = raw.panes.map((pane) => checkedPane(pane, task, catalogue));
+  const models = scaledModels(catalogue, task, domain);
+  const panes = raw.panes.map((pane) => checkedPane(pane, task, models));
   return {
     task, points: structuredClone(points), domain: { x: [...domain.x], y: [...domain.y] }, panes,
     draws: whole(raw.draws, 0, catalogue.limits.draws, 0), draws_from: raw.draws_from === "prior" ? "prior" : "posterior",
@@ -264,8 +334,8 @@ export function checked(raw, catalogue) {
   };
 }
 
-function checkedPane(pane, task, catalogue) {
-  const model = catalogue.models.find((candidate) => candidate.id === pane?.model);
+function checkedPane(pane, task, models) {
+  const model = models.find((candidate) => candidate.id === pane?.model);
   need(model && model.tasks.includes(task), "unknown model");
   const settings = defaults(model, task);
   for (const control of model.controls) {
@@ -278,7 +348,7 @@ function checkedPane(pane, task, catalogue) {
 function checkedValue(control, value) {
   if (control.kind === "slider") {
     need(Number.isFinite(value), `no value for ${control.id}`);
-    return Math.min(control.max, Math.max(control.min, value));
+    return control.unit ? value : Math.min(control.max, Math.max(control.min, value));
   }
   if (control.kind === "toggle") return value === true;
   if (control.kind === "choice") {

@@ -47,6 +47,11 @@ export function number(value, digits = 3) {
   return minus(String(Number(value.toPrecision(digits))));
 }
 
+// A number with two decimals, for values that are compared by their differences.
+export function fixed(value) {
+  return Math.abs(value) < 1e5 ? minus(value.toFixed(2)) : number(value, 4);
+}
+
 export function minus(text) {
   return text.replaceAll("-", "−");
 }
