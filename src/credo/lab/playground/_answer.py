@@ -10,12 +10,13 @@ import numpy as np
 
 from credo.lab.playground import _source
 from credo.lab.playground._catalogue import MODELS
+from credo.lab.playground._controls import Control
 from credo.lab.playground._kernels import KernelControl, parameter_control
 from credo.lab.playground._model import LEVEL, Evidence, Fitted, Model, Settings
 from credo.lab.playground._problem import Problem, Refused, numbers, rounded
 from credo.notices import collected, on_one_line
 
-CURVE, MOST_COLUMNS = 40, 80
+CURVE, CLASS_CURVE, MOST_COLUMNS = 40, 20, 80
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,9 @@ def _empty(settings: Settings) -> dict[str, Any]:
 
 
 def _shown(problem: Problem, model: Model, settings: Settings, want: Want) -> dict[str, Any]:
-    lacking = _lacking(problem, model)
-    if lacking:
-        return {"notes": [lacking], "code": f"# {lacking}\n"}
+    reason = lacking(problem, model)
+    if reason:
+        return {"notes": [reason], "code": f"# {reason}\n", "evidence": {"value": None, "reason": reason}}
     fitted = model.fit(problem, settings)
     shown: dict[str, Any] = {"notes": list(fitted.notes), "evidence": _evidence(fitted.evidence())}
     shown |= {"equation": fitted.equation().json(), "code": _code(problem, fitted, want)}
@@ -94,7 +95,7 @@ def _shown(problem: Problem, model: Model, settings: Settings, want: Want) -> di
     return shown
 
 
-def _lacking(problem: Problem, model: Model) -> str:
+def lacking(problem: Problem, model: Model) -> str:
     """Why there is nothing to fit, or nothing."""
     if problem.task == "classification" and len(problem.labels) < 2:
         return "Add points of at least two classes."
@@ -181,8 +182,9 @@ def _curve(problem: Problem, model: Model, settings: Settings, id: str | None) -
         raise Refused(f"{model.name} has no slider {id[:60]!r}.")
     if not control.curve or "curve" not in model.shows[problem.task]:
         raise Refused(f"{model.name} has no curve over {control.label}.")
-    values = curve_values(control.low, control.high, at, log=control.scale == "log", whole=control.step >= 1)
-    heights = [model.log_evidence(problem, model.with_value(settings, id, value)) for value in values]
+    n = CURVE if problem.task == "regression" else CLASS_CURVE
+    values = curve_values(control, at, n)
+    heights = model.curve(problem, settings, id, values)
     return {
         "control": id,
         "x": [rounded(value) for value in values],
@@ -193,12 +195,13 @@ def _curve(problem: Problem, model: Model, settings: Settings, id: str | None) -
     }
 
 
-def curve_values(low: float, high: float, at: float, *, log: bool, whole: bool) -> list[float]:
-    """About forty values of a slider's range, widened to contain the present one."""
-    low, high = min(low, at), max(high, at)
-    if whole:
-        return [float(value) for value in np.unique(np.linspace(low, high, CURVE).round())]
-    return (np.geomspace(low, high, CURVE) if log else np.linspace(low, high, CURVE)).tolist()
+def curve_values(control: Control, at: float, n: int) -> list[float]:
+    """About n values of a slider's range, widened to contain the present one."""
+    low, high = min(control.low, at), max(control.high, at)
+    if control.scale == "log":
+        return np.geomspace(low, high, n).tolist()
+    values = np.linspace(low, high, n)
+    return np.unique(values.round() if control.step >= 1 else values).tolist()
 
 
 def _code(problem: Problem, fitted: Fitted, want: Want) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -286,6 +287,14 @@ class BayesianLinear(Model):
         assert value is not None
         return value
 
+    def curve(self, problem: Problem, settings: Settings, control: str, values: Sequence[float]) -> list[float]:
+        if control not in ("prior_std", "noise"):
+            return super().curve(problem, settings, control, values)
+        rows, y = Design(settings, problem.domain).features(problem.X), problem.y - problem.domain.offset
+        gram, made = rows @ rows.T, [{**settings, control: value} for value in values]
+        found = [gaussian_evidence(_covariance(gram, each), y).value for each in made]
+        return [value for value in found if value is not None]
+
 
 def precision_controls(domain: Domain) -> list[Control]:
     """Standard deviations of the weights and of the noise."""
@@ -311,7 +320,11 @@ def noise_control(domain: Domain) -> Control:
 def covariance(problem: Problem, settings: Settings) -> Array:
     """The covariance of the targets before they are seen: s²ΦΦᵀ + σ²I."""
     rows = Design(settings, problem.domain).features(problem.X)
-    return settings["prior_std"] ** 2 * (rows @ rows.T) + settings["noise"] ** 2 * np.eye(problem.n)
+    return _covariance(rows @ rows.T, settings)
+
+
+def _covariance(gram: Array, settings: Settings) -> Array:
+    return settings["prior_std"] ** 2 * gram + settings["noise"] ** 2 * np.eye(len(gram))
 
 
 def widest(rows: Array, spread: Array) -> Next:

@@ -142,6 +142,10 @@ class Model:
         """What a curve over a setting shows."""
         raise NotImplementedError
 
+    def curve(self, problem: Problem, settings: Settings, control: str, values: Sequence[float]) -> list[float]:
+        """The log evidence at several values of one control."""
+        return [self.log_evidence(problem, self.with_value(settings, control, value)) for value in values]
+
     def with_value(self, settings: Settings, control: str, value: float) -> Settings:
         """The settings with another value of one control, for a curve."""
         return {**settings, control: value}

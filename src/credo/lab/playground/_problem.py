@@ -88,6 +88,11 @@ class Problem:
         return np.column_stack([np.tile(across, rows), np.repeat(up, columns)])
 
 
+def as_points(value: Any, task: str) -> Array:
+    """Points as an array, also where there are none."""
+    return np.array(value, dtype=np.float64).reshape(-1, 2 if task == "regression" else 3)
+
+
 def rounded(value: float, digits: int = 6) -> float:
     """A number to so many significant digits.
 

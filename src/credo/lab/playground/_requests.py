@@ -12,7 +12,7 @@ import numpy as np
 from credo.lab.playground._answer import Want, model_of
 from credo.lab.playground._catalogue import DRAWS, GRID, POINTS
 from credo.lab.playground._model import Model, Settings
-from credo.lab.playground._problem import Array, Domain, Problem, Refused
+from credo.lab.playground._problem import Array, Domain, Problem, Refused, as_points
 
 LARGEST, CLASSES = 1e9, 3
 _WANTS = ("grid", "draws", "draws_from", "seed", "cursor", "next", "curve", "learn", "page")
@@ -74,7 +74,7 @@ def _points(value: Any, task: str) -> Array:
         if not isinstance(point, list) or len(point) != width or not all(_is_number(entry) for entry in point):
             parts = "x and y" if task == "regression" else "x1, x2 and the class"
             raise Refused(f"Every point must have {width} numbers: {parts}.")
-    points = np.array(value, dtype=np.float64).reshape(len(value), width)
+    points = as_points(value, task)
     if not (np.abs(points) <= LARGEST).all():
         raise Refused("Coordinates must lie within ±1e9.")
     if task == "classification" and not np.isin(points[:, 2], range(CLASSES)).all():

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter, Body, FastAPI, Request, Response
 
-from credo.lab.playground._answer import answer
+from credo.lab.playground._answer import answer, lacking
 from credo.lab.playground._catalogue import catalogue
 from credo.lab.playground._datasets import dataset
+from credo.lab.playground._learning import Dropped, Learners
 from credo.lab.playground._problem import Refused
-from credo.lab.playground._requests import read, read_domain
+from credo.lab.playground._requests import Question, read, read_domain
+from credo.lab.playground._warm_up import warm_up
 
-router = APIRouter(prefix="/api/playground", tags=["playground"])
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Compile what answers need beside the first requests, and end the processes that learn with the server."""
+    threading.Thread(target=warm_up, daemon=True, name="playground warm-up").start()
+    yield
+    found = getattr(app.state, "learners", None)
+    if found is not None:
+        found.close()
+
+
+router = APIRouter(prefix="/api/playground", tags=["playground"], lifespan=_lifespan)
 
 
 @router.get("/catalogue")
@@ -37,18 +53,45 @@ def get_dataset(id: str, seed: int = 0) -> Response:
 
 
 @router.post("/answer")
-def post_answer(body: Annotated[Any, Body()] = None) -> Response:
-    """A model fitted to points, and everything that is drawn of it."""
+def post_answer(request: Request, body: Annotated[Any, Body()] = None) -> Response:
+    """A model fitted to points, and everything that is drawn of it; with `learn`, at learned settings."""
     try:
         question = read(body)
-        return _reply(answer(question.problem, question.model, question.settings, question.want))
+        settings, notes = _learned(request.app, question) if question.learn else (question.settings, [])
+        found = answer(question.problem, question.model, settings, question.want)
     except Refused as error:
         return _refusal(error)
+    except Dropped as error:
+        return _refusal(error, status=409)
+    found["notes"] = [*notes, *found["notes"]]
+    return _reply(found)
+
+
+def _learned(app: FastAPI, question: Question) -> tuple[dict[str, Any], list[str]]:
+    """Settings learned in another process, and notes."""
+    problem, model = question.problem, question.model
+    if "learn" not in model.shows[problem.task]:
+        raise Refused(f"{model.name} has nothing to learn.")
+    if problem.n < 2 or lacking(problem, model):
+        return question.settings, ["Add more points to learn from."]
+    return _learners(app).learn(question.page, problem, model.id, question.settings)
+
+
+_lock = threading.Lock()
+
+
+def _learners(app: FastAPI) -> Learners:
+    """The processes of this application, made at the first request to learn."""
+    with _lock:
+        if not hasattr(app.state, "learners"):
+            app.state.learners = Learners()
+        found: Learners = app.state.learners
+        return found
 
 
 def _reply(value: Any) -> Response:
     return Response(json.dumps(value, allow_nan=False, separators=(",", ":")), media_type="application/json")
 
 
-def _refusal(error: Refused) -> Response:
-    return Response(json.dumps({"detail": str(error)}), status_code=422, media_type="application/json")
+def _refusal(error: Exception, status: int = 422) -> Response:
+    return Response(json.dumps({"detail": str(error)}), status_code=status, media_type="application/json")
