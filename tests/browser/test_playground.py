@@ -9,12 +9,12 @@ import pytest
 pytestmark = pytest.mark.browser
 
 PANE = ".pane >> nth=0"
-POINTS = ".pane >> nth=0 >> .stage .point"
+POINTS = ".pane >> nth=0 >> .main-plot .point"
 
 
 def start(page, lab, path="/"):
     page.goto(lab.url(path))
-    page.wait_for_selector(".pane[data-answers]")
+    page.wait_for_selector(".pane[data-painted]")
     return page
 
 
@@ -23,21 +23,18 @@ def count(page):
 
 
 def settled(page, pane=0):
-    """Wait until the newest answer is drawn: it has as many points as the plot, and no further answer comes."""
+    """Wait until the answer to the newest request is drawn."""
     page.wait_for_function(
-        """async (index) => {
+        """(index) => {
             const pane = document.querySelectorAll(".pane")[index];
-            const before = pane.dataset.answers;
-            await new Promise((resolve) => setTimeout(resolve, 150));
-            return before !== undefined && pane.dataset.answers === before && !pane.classList.contains("busy")
-                && Number(pane.dataset.answered) === pane.querySelectorAll(".stage .point").length;
+            return pane !== undefined && pane.dataset.painted !== undefined && pane.dataset.painted === pane.dataset.asked;
         }""",
         arg=pane,
     )
 
 
 def frame(page, pane=0):
-    return page.locator(".stage .frame").nth(pane).bounding_box()
+    return page.locator(".main-plot .frame").nth(pane).bounding_box()
 
 
 def spot(page, across, up, pane=0):
@@ -47,11 +44,11 @@ def spot(page, across, up, pane=0):
 
 
 def mean_line(page, pane=0):
-    return page.locator(".stage .mean path").nth(pane).get_attribute("d")
+    return page.locator(".main-plot .mean path").nth(pane).get_attribute("d")
 
 
 def center(page, index, pane=0):
-    node = page.locator(".stage").nth(pane).locator(".point").nth(index).bounding_box()
+    node = page.locator(".main-plot").nth(pane).locator(".point").nth(index).bounding_box()
     return node["x"] + node["width"] / 2, node["y"] + node["height"] / 2
 
 
@@ -172,7 +169,7 @@ def test_two_models_share_the_points(page, lab):
     page.mouse.click(*spot(page, 0.5, 0.9, pane=1))
     settled(page, 0)
     settled(page, 1)
-    assert page.locator(".pane >> nth=1 >> .stage .point").count() == count(page) == n + 1
+    assert page.locator(".pane >> nth=1 >> .main-plot .point").count() == count(page) == n + 1
     assert all(new != old for new, old in zip((mean_line(page, 0), mean_line(page, 1)), before, strict=True))
     page.get_by_role("button", name="Compare").click()
     assert page.locator(".pane").count() == 1
@@ -202,8 +199,8 @@ def test_classes_are_drawn_as_a_map_and_keys_choose_the_class(page, lab):
     start(page, lab)
     page.get_by_role("button", name="Classification").click()
     settled(page)
-    assert page.locator(".stage canvas").is_visible()
-    assert page.locator(".stage .contour path").get_attribute("d").startswith("M")
+    assert page.locator(".main-plot canvas").is_visible()
+    assert page.locator(".main-plot .contour path").get_attribute("d").startswith("M")
     page.keyboard.press("2")
     page.mouse.click(*spot(page, 0.02, 0.02))
     settled(page)
@@ -229,10 +226,10 @@ def test_draws_equivalent_kernel_and_next_point(page, lab):
     start(page, lab)
     page.get_by_role("button", name="New draws").click()
     page.wait_for_function("() => document.querySelectorAll('.draws path').length === 8")
-    first = page.locator(".draws path").first.get_attribute("d")
+    first = page.locator(".main-plot .draws path").first.get_attribute("d")
     page.get_by_role("button", name="Prior").click()
     page.wait_for_function("(old) => document.querySelector('.draws path').getAttribute('d') !== old", arg=first)
-    page.get_by_label("Equivalent kernel").check()
+    page.get_by_role("checkbox", name="Equivalent kernel").check()
     page.mouse.move(*spot(page, 0.4, 0.5))
     page.wait_for_selector(".small-plot .weight")
     page.get_by_label("Where to measure next").check()
@@ -267,7 +264,7 @@ def test_everything_by_keyboard(page, lab):
     start(page, lab)
     settled(page)
     n = count(page)
-    page.locator(".stage .frame").focus()
+    page.locator(".main-plot .frame").focus()
     for _ in range(5):
         page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
@@ -277,7 +274,7 @@ def test_everything_by_keyboard(page, lab):
     x, _ = center(page, 0)
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    page.wait_for_function("(x) => document.querySelector('.stage .point').getBoundingClientRect().x > x", arg=x)
+    page.wait_for_function("(x) => document.querySelector('.main-plot .point').getBoundingClientRect().x > x", arg=x)
     page.keyboard.press("PageDown")
     page.keyboard.press("Backspace")
     assert count(page) == n
@@ -295,12 +292,12 @@ def test_a_phone_has_no_sideways_scroll_and_touch_adds_moves_and_removes(phone, 
     wide = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
     assert not phone.evaluate(wide)
     n = count(phone)
-    phone.locator(".stage .frame").scroll_into_view_if_needed()
+    phone.locator(".main-plot .frame").scroll_into_view_if_needed()
     phone.touchscreen.tap(*spot(phone, 0.5, 0.95))
     settled(phone)
     assert count(phone) == n + 1
     long_press = """(index) => {
-        const node = document.querySelectorAll(".stage .point")[index];
+        const node = document.querySelectorAll(".main-plot .point")[index];
         const box = node.getBoundingClientRect();
         const at = { clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, pointerType: "touch", pointerId: 1, isPrimary: true, bubbles: true };
         const root = node.ownerSVGElement;
@@ -308,7 +305,7 @@ def test_a_phone_has_no_sideways_scroll_and_touch_adds_moves_and_removes(phone, 
         root.dispatchEvent(new PointerEvent("pointerdown", at));
     }"""
     phone.evaluate(long_press, n)
-    phone.wait_for_function("(n) => document.querySelectorAll('.stage .point').length === n", arg=n)
+    phone.wait_for_function("(n) => document.querySelectorAll('.main-plot .point').length === n", arg=n)
     phone.get_by_role("button", name="Compare").click()
     settled(phone, 1)
     assert not phone.evaluate(wide)

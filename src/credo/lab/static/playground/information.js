@@ -57,7 +57,7 @@ function showEvidence(target, evidence) {
     return;
   }
   const parts = evidence.parts ?? [];
-  const value = element("p", { class: "value" }, element("output", { class: "evidence-value" }, fixed(evidence.value)),
+  const value = element("p", { class: "value" }, element("span", { class: "evidence-value" }, fixed(evidence.value)),
     evidence.method ? element("span", { class: "quiet small" }, evidence.method) : null);
   target.body.replaceChildren(value, barTable(parts.map((part) => part.label), parts.map((part) => part.value), fixed));
 }

@@ -27,6 +27,7 @@ export class Pane {
     this.sent = null;
     this.page = `${PAGE}-${index}`;
     this.plot = new Plot({ label: "Points and model", layers: LAYERS, onresize: () => this.#redraw() });
+    this.plot.node.classList.add("main-plot");
     this.points = new Points(this.plot, store, { say, hover: (x) => this.#hover(x) });
     this.small = new Plot({ label: "Equivalent kernel at the cursor", layers: ["line", "handle"], margin: { top: 8, right: 12, bottom: 22, left: 44 }, onresize: () => this.#drawKernel() });
     this.small.node.classList.add("small-plot");
@@ -59,7 +60,13 @@ export class Pane {
   #channels() {
     const send = (body, signal) => request(ANSWER, { method: "POST", json: body, signal });
     const sameModel = (old, now) => old.model.id === now.model.id && old.task === now.task;
-    this.ask = latest(send, (answer, body) => this.#receive(answer, body), (error) => this.#fail(error), sameModel);
+    const ask = latest(({ body }, signal) => send(body, signal), (answer, { body, version }) => this.#receive(answer, body, version), (error) => this.#fail(error),
+      (old, now) => sameModel(old.body, now.body));
+    this.ask = (body) => {
+      this.version = (this.version ?? 0) + 1;
+      this.node.dataset.asked = this.version;
+      ask({ body, version: this.version });
+    };
     this.askMore = latest(send, (answer, body) => this.#receiveMore(answer, body), () => {}, () => false);
     this.askKernel = latest(send, (answer, body) => this.#receiveKernel(answer, body), () => {}, sameModel);
   }
@@ -89,12 +96,13 @@ export class Pane {
     this.settle = setTimeout(() => this.askMore(this.#body({ grid: next ? 80 : 2, curve, next })), SETTLED);
   }
 
-  #receive(answer, body) {
+  #receive(answer, body, version) {
     clearTimeout(this.slow);
     this.slow = null;
     if (body.task !== this.store.state.task || body.model.id !== this.#pane.model) return;
     this.answer = answer;
     this.sent = body;
+    this.shownVersion = version;
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => this.#paint());
   }
@@ -128,8 +136,7 @@ export class Pane {
     this.information.set(answer);
     this.legend.replaceChildren(...legend(answer, this.store.state));
     this.#drawNext();
-    this.node.dataset.answers = Number(this.node.dataset.answers ?? 0) + 1;
-    this.node.dataset.answered = sent.points.length;
+    this.node.dataset.painted = this.shownVersion;
   }
 
   #redraw() {
@@ -179,7 +186,9 @@ export class Pane {
 
   onModel() {
     this.next = null;
+    this.weights = null;
     this.#drawNext();
+    this.#drawKernel();
     this.#options();
     this.onData();
   }

@@ -79,11 +79,12 @@ export class Points {
     root.addEventListener("contextmenu", (event) => this.#menu(event));
     root.addEventListener("touchstart", (event) => this.#hold(event), { passive: false });
     root.addEventListener("keydown", (event) => this.#key(event));
-    this.layer.addEventListener("focusin", (event) => {
+    // Not on the group of points: Chromium makes SVG elements that listen to focus stops of the Tab key.
+    this.plot.node.addEventListener("focusin", (event) => {
       const index = [...this.layer.children].indexOf(event.target);
       if (index >= 0) this.#tabStop(index);
     });
-    this.plot.frame.addEventListener("blur", () => this.cross.setAttribute("visibility", "hidden"));
+    this.plot.node.addEventListener("focusout", () => this.cross.setAttribute("visibility", "hidden"));
   }
 
   #near(at, touch) {

@@ -84,7 +84,7 @@ export class Settings {
   // ---- play the rounds one by one ----
 
   #player(model, task) {
-    const control = model.controls.find((item) => item.id === "rounds" || item.id === "n_rounds");
+    const control = model.controls.find((item) => item.id === "round" || item.id === "rounds");
     if (!control || !shows(model, task).includes("rounds")) return;
     this.rounds = control;
     this.playButton = element("button", { type: "button", class: "small-button play", onclick: () => (this.playing ? this.stop() : this.play()) }, "▶ Play the rounds");
