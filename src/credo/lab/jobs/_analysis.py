@@ -80,7 +80,10 @@ def run_job(
 def result(study: Study, folder: Path, more: Sequence[str]) -> dict[str, Any]:
     """What the page shows of a finished study."""
     record = study.record()
-    notes = [{"text": advice(note.text), "important": note.important} for note in study.notes]
+    notes = [
+        {"text": advice(note.text), "important": note.important, "shown": note.important or note.on_board}
+        for note in study.notes
+    ]
     return {
         "task": study.task,
         "target": study.target,
@@ -95,7 +98,7 @@ def result(study: Study, folder: Path, more: Sequence[str]) -> dict[str, Any]:
         "performance": study.performance(),
         "measures": measures(study.comparison.measures),
         "leaderboard": [line(score, study.task) for score in study.comparison.scores],
-        "notes": notes + [{"text": text, "important": False} for text in more],
+        "notes": notes + [{"text": text, "important": False, "shown": False} for text in more],
         "files": [name for name in OUTPUTS if (folder / name).exists()],
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.io import ColumnError, TableError, read_table, target_task
+from credo.io import ColumnError, TableError, read_table, target_task, time_column
 from credo.io.errors import quoted, shown
 from credo.io.preparation.dates import date_format, timestamps
 from credo.io.preparation.kinds import Profile, kind_of, profile
@@ -51,6 +51,7 @@ def read(path: str, name: str) -> dict[str, Any]:
         "columns": columns,
         "preview": [[_cell(value) for value in row] for row in frame.head(_PREVIEW_ROWS).to_numpy(dtype=object)],
         "target": proposed(columns),
+        "time": None if (time := time_column(frame)) is None or time.repeated else time.name,
         "notes": notes,
     }
 

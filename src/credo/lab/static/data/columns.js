@@ -79,9 +79,16 @@ export function columnsPanel(table, settings, run) {
     field("Predict", target),
     field("as", task),
     field("Time for the models and the report", time),
-    element("label", { class: "row small", for: "shuffle" }, shuffle, "Ignore the time order: hold out rows at random"),
     element("div", { class: "row" }, button),
     why,
+    table.time
+      ? element(
+          "label",
+          { class: "row small", for: "shuffle" },
+          shuffle,
+          `Ignore the time order: hold out rows at random instead of forecasting along ${table.time}`,
+        )
+      : null,
     message,
   );
   form.addEventListener("submit", async (event) => {
@@ -98,6 +105,7 @@ export function columnsPanel(table, settings, run) {
         seconds: Number(time.value),
         shuffle: shuffle.checked,
       });
+      details.open = false;
     } catch (error) {
       message.textContent = error.message;
       message.hidden = false;
@@ -107,11 +115,10 @@ export function columnsPanel(table, settings, run) {
   target.addEventListener("change", retarget);
   retarget();
   const more = table.columns.length - SHOWN;
-  const node = element(
-    "section",
-    { class: "panel stack", "aria-labelledby": "columns-title" },
-    element("h2", { id: "columns-title" }, `${count(table.rows, "row")}, ${count(table.columns.length, "column")}`),
-    form,
+  const details = element(
+    "details",
+    { open: settings === null },
+    element("summary", {}, "How the columns were understood: correct it here"),
     element(
       "div",
       { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Columns of the table" },
@@ -119,6 +126,13 @@ export function columnsPanel(table, settings, run) {
     ),
     more > 0 ? element("p", { class: "quiet small" }, `${count(more, "more column")} not shown; they are used as they were understood.`) : null,
     notes(table.notes),
+  );
+  const node = element(
+    "section",
+    { class: "panel stack", "aria-labelledby": "columns-title" },
+    element("h2", { id: "columns-title" }, `${count(table.rows, "row")}, ${count(table.columns.length, "column")}`),
+    form,
+    details,
     preview(table),
   );
   return {

@@ -79,14 +79,18 @@ function jobView(first) {
     // Polling leaves the columns out: they don't change.
     job = { table: job.table, ...now };
     reading.hidden = job.state !== "reading";
-    message.textContent = job.error ?? "";
-    message.hidden = !job.error;
     const working = WORKING.includes(job.state);
+    if (job.state === "failed" && !job.table) {
+      unreadable();
+      return;
+    }
+    message.hidden = true;
     if (job.table && columns === null) {
       columns = columnsPanel(job.table, job.settings, run);
       places.columns.replaceChildren(columns.node);
     }
     columns?.busy(working, job.settings !== null);
+    columns?.fail(job.error ?? "");
     board.update(job);
     const key = job.result && job.state !== "running" ? `${job.runs}` : null;
     if (key !== resultKey) {
@@ -98,6 +102,19 @@ function jobView(first) {
     predict?.update(job);
     clearTimeout(timer);
     if (!closed && (working || job.predictions?.state === "running")) timer = setTimeout(poll, POLL);
+  }
+
+  // A file that is no table: say why beside the place for another one.
+  async function unreadable() {
+    close();
+    history.replaceState(null, "", location.pathname + location.search);
+    await request(address, { method: "DELETE" }).catch(() => null);
+    home().fail(job.error);
+  }
+
+  function close() {
+    closed = true;
+    clearTimeout(timer);
   }
 
   async function poll() {
@@ -128,12 +145,7 @@ function jobView(first) {
   }
 
   update(job);
-  return {
-    close() {
-      closed = true;
-      clearTimeout(timer);
-    },
-  };
+  return { close };
 }
 
 // A file that misses the drop zone must not replace the page.

@@ -87,7 +87,7 @@ function control(field, inputs, submit) {
   }
   const input = element("input", { id, type: field.kind === "date" ? "date" : "number", step: "any", value: field.default });
   inputs.set(field.name, input);
-  const hint = element("span", { class: "quiet small" }, `${field.low} to ${field.high} in the table`);
+  const hint = element("span", { class: "quiet small" }, `${field.low} to ${field.high}`);
   if (field.kind === "date") return element("div", { class: "field" }, label, input, hint);
   const step = steps(Number(field.low), Number(field.high));
   const slider = element("input", { type: "range", min: field.low, max: field.high, step, value: field.default, "aria-label": `${field.name}, slider`, tabindex: "-1" });

@@ -11,8 +11,8 @@ const FILES = {
 
 export function resultPanel(job) {
   const { result } = job;
-  const important = result.notes.filter((note) => note.important);
-  const others = result.notes.filter((note) => !note.important);
+  const shown = result.notes.filter((note) => note.shown);
+  const others = result.notes.filter((note) => !note.shown);
   const address = `/api/jobs/${job.id}`;
   const links = Object.entries(FILES)
     .filter(([name]) => job.files.includes(name))
@@ -25,7 +25,7 @@ export function resultPanel(job) {
     { class: "panel stack", id: "result" },
     element("h2", {}, `Result for ${result.target}`),
     element("p", { class: "lead" }, [result.reason, result.performance].filter(Boolean).join(" ")),
-    ...important.map((note) => element("p", { class: "warning" }, note.text)),
+    ...shown.map((note) => element("p", { class: note.important ? "warning" : "quiet" }, note.text)),
     element("div", { class: "row" }, report, ...links),
     others.length
       ? element(
