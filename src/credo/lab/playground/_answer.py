@@ -52,7 +52,8 @@ def answer(problem: Problem, model: Model, settings: Settings, want: Want) -> di
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             if isinstance(error, Refused):
                 raise
-            shown["notes"] = [on_one_line(error)]
+            reason = on_one_line(error)
+            shown |= {"notes": [reason], "code": f"# {reason}\n", "evidence": {"value": None, "reason": reason}}
     shown["notes"] = list(dict.fromkeys([*shown["notes"], *(" ".join(str(each).split()) for each in warnings)]))
     shown["seconds"] = rounded(perf_counter() - start, 3)
     return shown

@@ -103,7 +103,7 @@ class GaussianProcess(Model):
     least = 0
     shows: ClassVar = {
         "regression": ("band", "draws", "prior_draws", "evidence", "equivalent_kernel", "next", "curve", "learn"),
-        "classification": ("evidence", "next", "curve", "learn"),
+        "classification": ("evidence", "next", "curve", "learn", "bars"),
     }
 
     def controls(self, task: str, domain: Domain) -> list[Control]:
@@ -147,5 +147,7 @@ class GaussianProcess(Model):
 
 def covariance(problem: Problem, settings: Settings) -> Array:
     """K + σ²I."""
+    if not problem.n:
+        return np.empty((0, 0))
     kernel = make_kernel(settings["kernel"], problem.domain, two_inputs=False)
     return kernel.gram(problem.X) + settings["noise"] ** 2 * np.eye(problem.n)

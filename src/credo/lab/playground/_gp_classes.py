@@ -79,6 +79,20 @@ class ClassFit(Fitted):
         model = row(call("P", row("class", "=", number(1))), "=", call("Φ", call("f", "x")))
         return lines(model, row("f", "∼", call("GP", number(0), "k")), kernel)
 
+    def bars(self) -> tuple[str, list[str], Array] | None:
+        """The relevance of each input where it has a length scale of its own."""
+        first = next(
+            (factor for term in self.settings["kernel"] for factor in term if factor.get("lengthscale2")), None
+        )
+        if first is None:
+            return None
+        scales = np.array([first["lengthscale"], first["lengthscale2"]])
+        return (
+            "Relevance (half-width of the plot / length scale)",
+            ["x₁", "x₂"],
+            np.array(self.problem.domain.half) / scales,
+        )
+
     def code(self) -> list[str]:
         kernel = source(self.estimator.kernel)
         return [

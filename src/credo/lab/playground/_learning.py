@@ -15,6 +15,8 @@ from credo.lab.playground._problem import Problem
 from credo.lab.playground._worker import encode
 
 SECONDS, GRACE, PROCESSES, WAITING = 15.0, 5.0, 2, 8
+# A process that has just been started imports first, and compiles where nothing is cached yet.
+START = 60.0
 
 
 class Dropped(Exception):
@@ -36,6 +38,7 @@ class _Process:
             # Ctrl-C in the terminal is for the server, which then ends its workers.
             start_new_session=True,
         )
+        self._is_new = True
 
     @property
     def is_alive(self) -> bool:
@@ -44,7 +47,7 @@ class _Process:
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any] | None:
         """The answer, or None if the process ended or had to be ended."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        timer = threading.Timer(seconds, self.kill)
+        timer = threading.Timer(seconds + START if self._is_new else seconds, self.kill)
         timer.daemon = True
         timer.start()
         try:
@@ -55,6 +58,7 @@ class _Process:
             line = ""
         finally:
             timer.cancel()
+        self._is_new = False
         return json.loads(line) if line else None
 
     def kill(self) -> None:
@@ -88,6 +92,12 @@ class Learners:
         self._tickets: dict[str, _Ticket] = {}
         self._waiting = 0
         self._closed = False
+
+    def prepare(self) -> None:
+        """Start a process, so that the first request to learn needn't wait for it."""
+        with self._lock:
+            if not (self._closed or self._idle):
+                self._idle.append(_Process())
 
     def learn(self, page: str, problem: Problem, model: str, settings: Settings) -> tuple[Settings, list[str]]:
         """Learned settings and notes; raises `Dropped` when a newer request of the page arrives."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +32,9 @@ class LinearFit(Fitted):
         self.design = Design(settings, problem.domain, constant=constant)
         self.estimator.fit(self.design.features(problem.X), problem.y - self.offset)
 
+    # Whether the function itself has an interval.
+    latent = True
+
     @property
     def offset(self) -> float:
         """What is subtracted from y first."""
@@ -38,7 +42,24 @@ class LinearFit(Fitted):
 
     def band(self, grid: Array) -> Band:
         rows = self.design.features(grid)
-        return Band.of(self.estimator.predict_dist(rows), self.estimator.predict_dist(rows, latent=True), self.offset)
+        if not self.has_interval:
+            return Band(self.estimator.predict(rows))
+        latent = self.estimator.predict_dist(rows, latent=True) if self.latent else None
+        return Band.of(self.estimator.predict_dist(rows), latent, self.offset)
+
+    @cached_property
+    def has_interval(self) -> bool:
+        """Whether enough points are left to estimate the noise."""
+        try:
+            predicted = self.estimator.predict_dist(self.design.features(self.problem.X[:1]))
+        except ValueError:
+            return False
+        return bool(np.isfinite(predicted.std).all())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        few = "Too few points are left to estimate the noise, so there are no intervals."
+        return () if self.has_interval else (few,)
 
     def coefficients(self) -> Array:
         """The constant first."""
@@ -56,10 +77,11 @@ class LinearFit(Fitted):
 
     def code(self) -> list[str]:
         shifted = shift("y", self.offset, "-")
+        first = [*self.design.code(), f"model = {source(self.estimator)}", f"model.fit(features(x), {shifted})"]
+        if not self.has_interval:
+            return [*first, "mean = model.predict(features(grid))"]
         return [
-            *self.design.code(),
-            f"model = {source(self.estimator)}",
-            f"model.fit(features(x), {shifted})",
+            *first,
             "predicted = model.predict_dist(features(grid))",
             f"mean = {shift('predicted.mean', self.offset, '+')}",
             f"lower, upper = (bound{shift('', self.offset, '+')} for bound in predicted.interval(0.95))",
@@ -117,8 +139,7 @@ class RidgeFit(LinearFit):
 class LassoFit(LinearFit):
     """The lasso, with a free intercept."""
 
-    def band(self, grid: Array) -> Band:
-        return Band.of(self.estimator.predict_dist(self.design.features(grid)))
+    latent = False
 
     def evidence(self) -> Evidence:
         return Evidence(None, "The lasso is a point estimate: it has no evidence.")
@@ -164,6 +185,8 @@ class BayesFit(LinearFit):
             return self.estimator.sample_functions(rows, n, random_state=seed) + self.offset
         weights = np.random.default_rng(seed).normal(0.0, self.settings["prior_std"], (n, rows.shape[1]))
         return weights @ rows.T + self.offset
+
+    has_interval = True
 
     def evidence(self) -> Evidence:
         return gaussian_evidence(covariance(self.problem, self.settings), self.problem.y - self.offset)
@@ -319,6 +342,8 @@ def noise_control(domain: Domain) -> Control:
 
 def covariance(problem: Problem, settings: Settings) -> Array:
     """The covariance of the targets before they are seen: s²ΦΦᵀ + σ²I."""
+    if not problem.n:
+        return np.empty((0, 0))
     rows = Design(settings, problem.domain).features(problem.X)
     return _covariance(rows @ rows.T, settings)
 

@@ -65,7 +65,10 @@ class Next:
 class Fitted:
     """A model that was fitted to the points of a problem. Members that a model doesn't have return None."""
 
-    notes: tuple[str, ...] = ()
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the person at the page should know."""
+        return ()
 
     def band(self, grid: Array) -> Band | None:
         """The function over a column of inputs (regression)."""

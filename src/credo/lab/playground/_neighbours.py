@@ -133,7 +133,10 @@ _NO_PROBABILITIES = "A perceptron has no probabilities: the map shows the predic
 class PerceptronFit(ClassifierFit):
     """The perceptron on powers of the inputs."""
 
-    notes = (_NO_PROBABILITIES,)
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (_NO_PROBABILITIES,)
+
     no_evidence = "The perceptron has no likelihood, so it has no evidence."
 
     def equation(self) -> Math:
@@ -166,7 +169,10 @@ class PerceptronModel(Model):
 class KernelPerceptronFit(ClassifierFit):
     """The perceptron on the features of a kernel; the weights are the mistakes made on each point."""
 
-    notes = (_NO_PROBABILITIES,)
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (_NO_PROBABILITIES,)
+
     no_evidence = "The perceptron has no likelihood, so it has no evidence."
 
     def equation(self) -> Math:

@@ -22,11 +22,15 @@ from credo.lab.playground._warm_up import warm_up
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Compile what answers need beside the first requests, and end the processes that learn with the server."""
-    threading.Thread(target=warm_up, daemon=True, name="playground warm-up").start()
+    learners = _learners(app)
+    threading.Thread(target=_prepare, args=(learners,), daemon=True, name="playground warm-up").start()
     yield
-    found = getattr(app.state, "learners", None)
-    if found is not None:
-        found.close()
+    learners.close()
+
+
+def _prepare(learners: Learners) -> None:
+    warm_up()
+    learners.prepare()
 
 
 router = APIRouter(prefix="/api/playground", tags=["playground"], lifespan=_lifespan)
@@ -81,7 +85,7 @@ _lock = threading.Lock()
 
 
 def _learners(app: FastAPI) -> Learners:
-    """The processes of this application, made at the first request to learn."""
+    """The processes of this application."""
     with _lock:
         if not hasattr(app.state, "learners"):
             app.state.learners = Learners()

@@ -18,12 +18,24 @@ def warm_up() -> None:
     for id in sorted(MODELS, key=lambda id: id not in _FIRST):
         model = MODELS[id]
         for task in model.shows:
-            found = dataset("sinusoid" if task == "regression" else "xor", 0)
-            problem = Problem(task, as_points(found["points"][::3], task), _domain(found))
+            problem = _small("sinusoid" if task == "regression" else "xor", task)
             want = Want(grid=20, draws=2, cursor=problem.domain.x[0], next=True)
             # A model that can't be warmed says so when it is asked for.
             with suppress(Exception):
                 answer(problem, model, model.settings(problem, {}), want)
+
+
+def warm_up_learning() -> None:
+    """Learn the kernels of small problems, which compiles their gradients."""
+    for id, task in (("sinusoid", "regression"), ("xor", "classification")):
+        problem, model = _small(id, task), MODELS["gp"]
+        with suppress(Exception):
+            model.learn(problem, model.settings(problem, {}))
+
+
+def _small(id: str, task: str) -> Problem:
+    found = dataset(id, 0)
+    return Problem(task, as_points(found["points"][::3], task), _domain(found))
 
 
 def _domain(found: dict[str, Any]) -> Domain:

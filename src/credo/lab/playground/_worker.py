@@ -14,6 +14,7 @@ from credo.deadlines import TimeUp, until
 from credo.lab.playground._catalogue import MODELS
 from credo.lab.playground._model import Settings
 from credo.lab.playground._problem import Domain, Problem, as_points
+from credo.lab.playground._warm_up import warm_up_learning
 from credo.notices import collected, on_one_line
 
 
@@ -42,6 +43,7 @@ def learn(request: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Answer requests until the input ends, with less priority than the server."""
     os.nice(5)
+    warm_up_learning()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     # What a library prints must not get between the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
