@@ -4,6 +4,8 @@ import { element } from "/static/shared/page.js";
 import { mathematics } from "/static/shared/mathml.js";
 import { fixed, number } from "/static/shared/scale.js";
 
+const METHODS = { exact: "exact", laplace: "by Laplace's approximation", ep: "by expectation propagation", elbo: "by variational inference" };
+
 export function information(say) {
   const evidence = card("Evidence");
   const equation = card("Equation");
@@ -58,7 +60,7 @@ function showEvidence(target, evidence) {
   }
   const parts = evidence.parts ?? [];
   const value = element("p", { class: "value" }, element("span", { class: "evidence-value" }, fixed(evidence.value)),
-    evidence.method ? element("span", { class: "quiet small" }, evidence.method) : null);
+    METHODS[evidence.method] ? element("span", { class: "quiet small" }, METHODS[evidence.method]) : null);
   target.body.replaceChildren(value, barTable(parts.map((part) => part.label), parts.map((part) => part.value), fixed));
 }
 
