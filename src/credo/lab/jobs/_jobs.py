@@ -178,7 +178,6 @@ class Jobs:
 
     def read(self, job: Job) -> None:
         """Let the worker look at the columns of the uploaded file."""
-        self.runs.start()
         self._table_lane.submit(self._guarded, job, self._read)
 
     def start(self, job: Job, settings: dict[str, Any]) -> None:
@@ -261,6 +260,9 @@ class Jobs:
             job.error = answer.get("error")
             job.table = None if job.error else answer
             job.state = "failed" if job.error else "ready"
+        if not job.error:
+            # While the user chooses the target.
+            self.runs.start()
 
     def _run(self, job: Job) -> None:
         with self._lock:
@@ -279,7 +281,7 @@ class Jobs:
                 job.result, job.state = answer, "done"
                 return
             stopped = job.state == "stopping"
-            job.error, job.state = answer["error"], "failed"
+            job.error, job.state = answer["error"], "ready" if answer.get("stopped") else "failed"
             if answer.get("killed"):
                 job.result, what = self._rescued(job)
                 job.error = f"{'Stopped at once.' if stopped else job.error} {what}"

@@ -123,12 +123,7 @@ def removed(job: One, jobs: All) -> None:
 @router.post("/{key}/run", status_code=202)
 def run(settings: Settings, job: One, jobs: All) -> dict[str, Any]:
     """Run the models."""
-    names = {column["name"] for column in (job.table or {}).get("columns", [])}
-    unknown = [name for name in (settings.target, *settings.kinds) if name not in names]
-    if job.table is not None and unknown:
-        raise HTTPException(422, f"The table has no column {unknown[0]!r}.")
-    if len(names) - sum(kind == "leave out" for name, kind in settings.kinds.items() if name != settings.target) < 2:
-        raise HTTPException(422, "Every column but the target is left out. Keep at least one to predict from.")
+    _check_columns(settings, job)
     with _refusals():
         jobs.start(job, settings.model_dump())
     return job.record()
@@ -183,6 +178,19 @@ async def predictions(request: Request, job: One, jobs: All, name: Name = "rows.
     with _refusals():
         jobs.predict_table(job, path, name)
     return job.record()
+
+
+def _check_columns(settings: Settings, job: Job) -> None:
+    """Refuse columns that the table doesn't have, and a table without inputs."""
+    if job.table is None:
+        return
+    names = {column["name"] for column in job.table["columns"]}
+    unknown = [name for name in (settings.target, *settings.kinds) if name not in names]
+    if unknown:
+        raise HTTPException(422, f"The table has no column {unknown[0]!r}.")
+    left_out = {name for name, kind in settings.kinds.items() if kind == "leave out"}
+    if names == left_out | {settings.target}:
+        raise HTTPException(422, "Every column but the target is left out. Keep at least one to predict from.")
 
 
 def _answer(jobs: Jobs, job: Job, task: str, **request: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from credo.io.errors import ColumnError, TableError
+from credo.io.tables.source import MAX_BYTES
 from credo.lab.jobs import _analysis, _predict, _table
 from credo.lab.jobs._analysis import Stop, plain
 from credo.notices import on_one_line
@@ -34,7 +35,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     if len(sys.argv) > 1:
-        limit_memory(int(sys.argv[1]))
+        # A file of unknown size is read into a buffer of the largest size, most of which is never touched.
+        limit_memory(int(sys.argv[1]) + MAX_BYTES)
     stop, requests = Stop(), queue.SimpleQueue[dict[str, Any]]()
     signal.signal(signal.SIGINT, stop)
     threading.Thread(target=listen, args=(requests, stop), daemon=True).start()

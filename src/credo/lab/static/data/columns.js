@@ -170,7 +170,7 @@ function preview(table) {
 }
 
 function field(label, control) {
-  return element("label", { class: "field", for: control.id }, element("span", { class: "small quiet" }, label), control);
+  return element("div", { class: "field" }, element("label", { class: "small quiet", for: control.id }, label), control);
 }
 
 function select(id, options, chosen) {
