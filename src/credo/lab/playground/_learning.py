@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +18,9 @@ from credo.lab.playground._worker import encode
 SECONDS, GRACE, PROCESSES, WAITING = 15.0, 5.0, 2, 8
 # A process that has just been started imports first, and compiles where nothing is cached yet.
 START = 60.0
+# Seconds that a process has to give up a request.
+STOP = 2.0
+LOST = "Learning didn't finish and was stopped; the settings are as before."
 
 
 class Dropped(Exception):
@@ -61,6 +65,13 @@ class _Process:
         self._is_new = False
         return json.loads(line) if line else None
 
+    def stop(self) -> None:
+        """Give up the present request; the process stays."""
+        if hasattr(signal, "SIGUSR1") and self.is_alive:
+            self._process.send_signal(signal.SIGUSR1)
+        else:
+            self.kill()
+
     def kill(self) -> None:
         """End the process; an answer that is waited for is then None."""
         self._process.kill()
@@ -80,6 +91,7 @@ class _Ticket:
     def __init__(self) -> None:
         self.process: _Process | None = None
         self.dropped = False
+        self.done = threading.Event()
 
 
 class Learners:
@@ -89,6 +101,7 @@ class Learners:
         self._lock = threading.Lock()
         self._slots = threading.Semaphore(PROCESSES)
         self._idle: list[_Process] = []
+        self._running: list[_Process] = []
         self._tickets: dict[str, _Ticket] = {}
         self._waiting = 0
         self._closed = False
@@ -110,7 +123,7 @@ class Learners:
         if ticket.dropped:
             raise Dropped("A newer request of this page replaced this one.")
         if found is None:
-            return settings, ["Learning didn't finish and was stopped; the settings are as before."]
+            return settings, [LOST]
         return found["settings"] or settings, found["notes"]
 
     def _ask(self, ticket: _Ticket, request: dict[str, Any]) -> dict[str, Any] | None:
@@ -120,10 +133,12 @@ class Learners:
             self._idle = [process for process in self._idle if process.is_alive]
             process = self._idle.pop() if self._idle else _Process()
             ticket.process = process
+            self._running.append(process)
         found = process.ask(request, SECONDS + GRACE)
         with self._lock:
             ticket.process = None
-            if process.is_alive and not self._closed and not ticket.dropped:
+            self._running.remove(process)
+            if process.is_alive and not self._closed:
                 self._idle.append(process)
                 return found
         process.close()
@@ -141,10 +156,14 @@ class Learners:
             if older is not None:
                 older.dropped = True
                 if older.process is not None:
-                    older.process.kill()
+                    older.process.stop()
+        if older is not None:
+            # Its process is free in a moment, which is sooner than another one is started.
+            older.done.wait(STOP)
         return ticket
 
     def _leave(self, page: str, ticket: _Ticket) -> None:
+        ticket.done.set()
         with self._lock:
             self._waiting -= 1
             if self._tickets.get(page) is ticket:
@@ -154,8 +173,7 @@ class Learners:
         """End all processes."""
         with self._lock:
             self._closed = True
-            running = [ticket.process for ticket in self._tickets.values() if ticket.process is not None]
-            for process in running:
+            for process in self._running:
                 process.kill()
             for process in self._idle:
                 process.close()

@@ -17,7 +17,8 @@ class Math:
     def json(self) -> dict[str, str]:
         """The equation as the page gets it."""
         markup = f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{self.markup}</math>'
-        return {"mathml": markup, "text": " ".join(self.text.split())}
+        text = " ".join(self.text.split())
+        return {"mathml": markup, "text": text.replace("( − ", "(−").replace("( ∑ ", "(∑ ")}
 
 
 def number(value: float, digits: int = 3) -> Math:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from time import monotonic
 from typing import Any
@@ -40,15 +41,45 @@ def learn(request: dict[str, Any]) -> dict[str, Any]:
     return {"settings": settings, "notes": [*notes, *(" ".join(str(each).split()) for each in warnings)]}
 
 
+class _Stop(BaseException):
+    """The server doesn't need the answer any more."""
+
+
+class _Interruptible:
+    """Learning that the signal SIGUSR1 stops; at other times the signal does nothing."""
+
+    def __init__(self) -> None:
+        self._learning = False
+        if hasattr(signal, "SIGUSR1"):
+            signal.signal(signal.SIGUSR1, self._stop)
+
+    def _stop(self, number: int, frame: Any) -> None:
+        if self._learning:
+            self._learning = False
+            raise _Stop
+
+    def learn(self, request: dict[str, Any]) -> dict[str, Any]:
+        """As `learn`, or nothing if it was stopped."""
+        try:
+            self._learning = True
+            return learn(request)
+        except _Stop:
+            return {"settings": None, "notes": ["Stopped."]}
+        finally:
+            self._learning = False
+
+
 def main() -> None:
     """Answer requests until the input ends, with less priority than the server."""
-    os.nice(5)
+    interruptible = _Interruptible()
+    if hasattr(os, "nice"):
+        os.nice(5)
     warm_up_learning()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     # What a library prints must not get between the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:
-        answers.write(json.dumps(learn(json.loads(line))) + "\n")
+        answers.write(json.dumps(interruptible.learn(json.loads(line))) + "\n")
         answers.flush()
 
 
