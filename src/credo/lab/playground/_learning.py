@@ -138,7 +138,7 @@ class Learners:
         with self._lock:
             ticket.process = None
             self._running.remove(process)
-            if process.is_alive and not self._closed:
+            if found is not None and not self._closed:
                 self._idle.append(process)
                 return found
         process.close()
