@@ -15,7 +15,7 @@ import { active, shows, visible } from "./state.js";
 import { legend } from "./legend.js";
 
 const ANSWER = "/api/playground/answer";
-const SETTLED = 160;
+const SETTLED = 300;
 const PAGE = crypto.randomUUID();
 
 export class Pane {
@@ -257,7 +257,7 @@ export class Pane {
   #choose(id) {
     if (id === this.#pane.model) return;
     this.store.setModel(this.index, id);
-    this.say(`${this.#model.name}.`);
+    this.say(`Model: ${this.#model.name}.`);
   }
 
   // ---- learning ----

@@ -120,6 +120,7 @@ export class Playground {
     const first = this.catalogue.datasets.find((set) => set.task === task);
     try {
       this.store.replace(kept ?? (await dataset(first.id)));
+      this.say(`${this.store.state.points.length} points.`);
     } catch (error) {
       this.task.set(this.store.state.task);
       this.warn(error.message);

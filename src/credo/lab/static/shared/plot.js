@@ -64,7 +64,7 @@ export class Plot {
 
   #ticks(inner) {
     const across = this.xScale === "log" ? logTicks(...this.domain.x) : ticks(...this.domain.x, Math.max(2, Math.floor(inner.width / 85)));
-    const up = ticks(...this.domain.y, Math.max(2, Math.floor(inner.height / 55)));
+    const up = ticks(...this.domain.y, Math.max(2, Math.floor(inner.height / (inner.height < 150 ? 32 : 55))));
     const lines = [];
     const labels = [];
     const base = inner.y + inner.height;
