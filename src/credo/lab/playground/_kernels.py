@@ -23,6 +23,7 @@ from credo.lab.playground._mathml import (
     brackets,
     call,
     fraction,
+    index,
     number,
     power,
     row,
@@ -239,10 +240,11 @@ def _factor_equation(factor: dict[str, Any]) -> Math:
     if name == "Constant":
         return variance
     if name == "Linear":
-        return times(variance, row("u", power(symbol("u"), sign("′"))))
+        return times(variance, row("u", Math("<msup><mi>u</mi><mo>′</mo></msup>", "u′")))
     if factor.get("lengthscale2") is not None:
-        return times(variance, call(words(name), words("r₁"), sign("/"), number(factor["lengthscale"]), words("r₂"),
-                                    sign("/"), number(factor["lengthscale2"])))  # fmt: skip
+        scales = (("1", factor["lengthscale"]), ("2", factor["lengthscale2"]))
+        ratios = [fraction(index(symbol("r"), words(axis)), number(value)) for axis, value in scales]
+        return times(variance, call(words(name), *ratios))
     r, length = symbol("r"), number(factor["lengthscale"])
     ratio = fraction(r, length)
     if name == "RBF":

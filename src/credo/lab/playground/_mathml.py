@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from html import escape
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
 
 @dataclass(frozen=True)
 class Math:
@@ -58,7 +60,8 @@ def sign(name: str) -> Math:
 
 def words(text: str) -> Math:
     """Words within an equation."""
-    return Math(f"<mtext>{escape(text)}</mtext>", text)
+    # Browsers drop ordinary spaces at either end.
+    return Math(f"<mtext>{escape(text).replace(' ', NO_BREAK)}</mtext>", text)
 
 
 def row(*parts: Math | str) -> Math:
@@ -119,7 +122,8 @@ def times(*factors: Math) -> Math:
 def lines(*equations: Math) -> Math:
     """Equations below one another."""
     cells = "".join(f"<mtr><mtd>{each.markup}</mtd></mtr>" for each in equations)
-    return Math(f"<mtable>{cells}</mtable>", "; ".join(each.text for each in equations))
+    table = f'<mtable displaystyle="true">{cells}</mtable>'
+    return Math(table, "; ".join(each.text for each in equations))
 
 
 def _read(text: str) -> Math:

@@ -51,6 +51,20 @@ class _ExpertParts:
 class ExpertRegressorFit(_ExpertParts, RegressorFit):
     """Linear experts."""
 
+    def equation(self) -> Math:
+        ends = np.array(self.problem.domain.x)
+        low, high = self.estimator.expert_predictions(ends[:, None])
+        slopes = (high - low) / (ends[1] - ends[0])
+        experts = [
+            row(
+                index(symbol("f"), number(j + 1)),
+                "=",
+                total(number(float(low[j] - slopes[j] * ends[0])), _times_x(slope)),
+            )
+            for j, slope in enumerate(slopes.tolist())
+        ]
+        return lines(super().equation(), *experts[:4])
+
 
 class ExpertClassifierFit(_ExpertParts, ClassifierFit):
     """Logistic experts."""
@@ -88,6 +102,10 @@ class Experts(Model):
         target = problem.y if problem.task == "regression" else problem.y.astype(int)
         found = self._estimator(problem, settings, "bic").fit(problem.X, target)
         return {**settings, "experts": float(found.n_experts_)}, ["The number of experts has the smallest BIC."]
+
+
+def _times_x(slope: float) -> Math:
+    return row(number(slope), Math('<mspace width="0.17em"/>', " "), symbol("x"))
 
 
 class AverageFit(Fitted):
