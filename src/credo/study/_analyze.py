@@ -140,7 +140,8 @@ def run(
     work = Run(data, cards, splits, seed, time, monotonic() if started is None else started, report)
     trials = work.finish()
     if not work.has_model:
-        raise ValueError(f"no model was finished. {' '.join(work.notes)}")
+        failed = [f"{trial.name}: {trial.error}." for trial in trials if trial.error is not None]
+        raise ValueError(" ".join(["no model was finished.", *failed, *work.notes]))
     found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
     found = replace(found, notes=[note for note in found.notes if not note.startswith("baseline")])
     fitted = found.fitted

@@ -160,6 +160,8 @@ class Writer:
 
     def _keep(self, state: Progress, task: str) -> None:
         ranked = [score for score in sorted(state.scores, key=rank) if score.name in state.models]
+        if not ranked:
+            return
         records = [line(score, task) for score in ranked]
         keys = dict.fromkeys(key for record in records for key in record if key != "words")
         write_records([{key: record.get(key) for key in keys} for record in records], self._folder / LEADERBOARD)

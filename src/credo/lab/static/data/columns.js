@@ -114,6 +114,10 @@ export function columnsPanel(table, settings, run) {
   });
   target.addEventListener("change", retarget);
   retarget();
+  if (!targets.length) {
+    body.replaceChildren(...table.columns.slice(0, SHOWN).map(line));
+    why.textContent = "There is nothing to predict: no column has two different values.";
+  }
   const more = table.columns.length - SHOWN;
   const details = element(
     "details",
@@ -138,7 +142,7 @@ export function columnsPanel(table, settings, run) {
   return {
     node,
     busy(state, ran) {
-      button.disabled = state;
+      button.disabled = state || !targets.length;
       button.textContent = ran ? "Run again" : "Run the models";
     },
     fail(text) {
