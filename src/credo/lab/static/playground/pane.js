@@ -272,7 +272,7 @@ export class Pane {
       if (controller.signal.aborted) return;
       const known = Object.entries(answer.settings ?? {}).filter(([id]) => this.#model.controls.some((control) => control.id === id));
       this.store.learned(this.index, Object.fromEntries(known));
-      this.say("Learned.");
+      this.say(["Learned.", ...(answer.notes ?? [])].join(" "));
     } catch (error) {
       if (controller.signal.aborted) return;
       this.#fail(error);

@@ -15,6 +15,8 @@ const ICONS = {
   less: "M3 8h10",
 };
 
+const HINT = "Click to add a point, drag to move it, right-click to remove it.";
+
 export async function catalogueOf() {
   return request("/api/playground/catalogue");
 }
@@ -26,11 +28,11 @@ export async function dataset(id, seed = 0) {
   return { task, points: points.map(([x, y, ...rest]) => [tidy(x, span[0]), tidy(y, span[1]), ...rest]), domain, note };
 }
 
-// A state whose points may be named as {dataset, seed} instead of being listed.
+// A state whose points may be named as {dataset, seed} instead of being listed, and to which others are added.
 export async function resolved(raw, catalogue) {
   if (!raw.dataset) return checked(raw, catalogue);
   const { task, points, domain } = await dataset(raw.dataset, raw.seed ?? 0);
-  return checked({ task, points, domain, ...raw, seed: raw.draw_seed }, catalogue);
+  return checked({ task, domain, ...raw, points: [...points, ...(raw.add ?? [])], seed: raw.draw_seed }, catalogue);
 }
 
 export class Playground {
@@ -40,11 +42,12 @@ export class Playground {
     this.catalogue = catalogue;
     this.changed = changed;
     this.panes = [];
-    this.status = element("p", { class: "status quiet small", role: "status", "aria-live": "polite" });
+    this.status = element("p", { class: "status quiet small", role: "status", "aria-live": "polite" }, HINT);
     this.note = element("p", { class: "page-note warning small", role: "alert", hidden: true });
     this.room = element("div", { class: "panes" });
     this.say = (text) => {
       this.status.textContent = text;
+      this.status.title = text;
     };
     this.node = element("div", { class: "playground" }, this.#toolbar(), this.note, this.room);
     root.replaceChildren(this.node);
