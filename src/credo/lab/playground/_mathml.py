@@ -26,8 +26,8 @@ class Math:
 def number(value: float, digits: int = 3) -> Math:
     """A number to a few digits, with a proper minus sign.
 
-    >>> number(-0.00012345).text, number(1200.0).text
-    ('−1.23×10^−4', '1200')
+    >>> number(-0.000012345).text, number(1200.0).text
+    ('−1.23×10^−5', '1200')
     """
     if not math.isfinite(value):
         return sign("∞" if value > 0 else "−∞" if value < 0 else "?")
