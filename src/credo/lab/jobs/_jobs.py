@@ -15,7 +15,7 @@ from secrets import token_urlsafe
 from time import time
 from typing import Any
 
-from credo.lab.jobs._process import Worker, WorkerEnded
+from credo.lab.jobs._process import FOLDER, Worker, WorkerEnded
 from credo.study._size import memory
 from credo.study._write import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
 
@@ -136,7 +136,7 @@ class Jobs:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self._folder = Path(tempfile.mkdtemp(prefix="credo-lab-"))
+        self._folder = Path(tempfile.mkdtemp(prefix=FOLDER))
         self._jobs: dict[str, Job] = {}
         self._lock = threading.RLock()
         self._running: Job | None = None

@@ -119,9 +119,8 @@ def predictions(path: str, name: str, model: str, output: str) -> dict[str, Any]
     if n_outside:
         verb = "is" if n_outside == 1 else "are"
         notes.append(f"{plural(n_outside, 'row')} {verb} outside the training data: extrapolations, marked below.")
-    return {
-        "rows": start, "outside": n_outside, "header": header, "shown": [_short(row) for row in rows], "notes": notes,
-    }  # fmt: skip
+    first = [_short(header, row) for row in rows]
+    return {"rows": start, "outside": n_outside, "header": header, "shown": first, "notes": notes}
 
 
 def _predicted(model: TableModel, table: Any, start: int) -> Any:
@@ -135,12 +134,12 @@ def _predicted(model: TableModel, table: Any, start: int) -> Any:
     return found
 
 
-def _short(row: list[str]) -> list[str]:
-    """The cells of a row for the page: numbers to six digits."""
+def _short(header: list[str], row: list[str]) -> list[str]:
+    """The cells of a row for the page: numbers to six digits, probabilities to four decimals."""
     cells = []
-    for cell in row:
+    for title, cell in zip(header, row, strict=True):
         try:
-            cells.append(shown(float(cell)))
+            cells.append(f"{float(cell):.4f}" if title.startswith("p(") else shown(float(cell)))
         except ValueError:
             cells.append(cell)
     return cells

@@ -16,6 +16,8 @@ from typing import Any
 
 from credo.io.errors import plural
 
+# What the names of the folders with the files of a server begin with.
+FOLDER = "credo-lab-"
 # Seconds between two looks at the clock and at the memory of a worker.
 _TICK = 0.1
 # A worker that takes this share of its memory limit after a task is replaced by a new one.
@@ -52,7 +54,7 @@ class Worker:
             if self._closed or self.pid is not None:
                 return
             threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
-            command = [sys.executable, "-P", "-m", "credo.lab.jobs._worker"]
+            command = [sys.executable, "-P", "-m", "credo.lab.jobs._worker", str(self._log.parent)]
             with self._log.open("ab") as log:
                 self._process = subprocess.Popen(
                     [*command, str(self._memory)] if self._bounded else command,

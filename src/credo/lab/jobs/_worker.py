@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import shutil
 import signal
 import sys
 import threading
@@ -18,6 +19,7 @@ from credo.io.errors import ColumnError, TableError
 from credo.io.tables.source import MAX_BYTES
 from credo.lab.jobs import _analysis, _predict, _table
 from credo.lab.jobs._analysis import Stop, plain
+from credo.lab.jobs._process import FOLDER
 from credo.notices import on_one_line
 
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
@@ -34,19 +36,20 @@ def main() -> None:
     # Whatever libraries print goes to the log.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    if len(sys.argv) > 1:
+    folder, *memory = sys.argv[1:]
+    if memory:
         # A file of unknown size is read into a buffer of the largest size, most of which is never touched.
-        limit_memory(int(sys.argv[1]) + MAX_BYTES)
+        limit_memory(int(memory[0]) + MAX_BYTES)
     stop, requests = Stop(), queue.SimpleQueue[dict[str, Any]]()
     signal.signal(signal.SIGINT, stop)
-    threading.Thread(target=listen, args=(requests, stop), daemon=True).start()
+    threading.Thread(target=listen, args=(requests, stop, Path(folder)), daemon=True).start()
     while True:
         answer = answered(requests.get(), stop)
         answers.write(json.dumps(plain(answer), allow_nan=False) + "\n")
         answers.flush()
 
 
-def listen(requests: queue.SimpleQueue[dict[str, Any]], stop: Stop) -> None:
+def listen(requests: queue.SimpleQueue[dict[str, Any]], stop: Stop, folder: Path) -> None:
     """Queue the requests; interrupt the running one if it is to stop; leave when the server is gone."""
     for line in sys.stdin.buffer:
         request = json.loads(line)
@@ -54,6 +57,9 @@ def listen(requests: queue.SimpleQueue[dict[str, Any]], stop: Stop) -> None:
             requests.put(request)
         elif request["job"] == stop.job:
             interrupt_main()
+    # The server was killed, or it would have ended this process first: nobody else deletes the files of the user.
+    if folder.name.startswith(FOLDER):
+        shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 

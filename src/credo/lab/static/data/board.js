@@ -42,6 +42,7 @@ export function boardPanel(stop) {
 function doing(job) {
   if (job.state === "waiting") return "Waiting for another job to finish …";
   const state = job.progress;
+  if (state?.phase === "writing") return PHASES.writing;
   if (job.state === "stopping") return "Stopping after the current step. Finished models are compared and kept.";
   if (!state) return "Starting …";
   if (PHASES[state.phase]) return PHASES[state.phase];

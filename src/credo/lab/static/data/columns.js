@@ -122,7 +122,7 @@ export function columnsPanel(table, settings, run) {
   const details = element(
     "details",
     { open: settings === null },
-    element("summary", {}, "How the columns were understood: correct it here"),
+    element("summary", {}, "Columns as they were understood; change a kind where it is wrong"),
     element(
       "div",
       { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Columns of the table" },
@@ -143,7 +143,7 @@ export function columnsPanel(table, settings, run) {
     node,
     busy(state, ran) {
       button.disabled = state || !targets.length;
-      button.textContent = ran ? "Run again" : "Run the models";
+      button.textContent = !ran ? "Run the models" : state ? "Running …" : "Run again";
     },
     fail(text) {
       message.textContent = text;

@@ -42,8 +42,14 @@ export function bars(answer) {
     return [
       element("span", { class: "bar-label" }, answer.classes[i]),
       meter,
-      element("span", { class: "number" }, `${(100 * answer.probabilities[i]).toFixed(1)} %`),
+      element("span", { class: "number" }, percent(answer.probabilities[i])),
     ];
   });
   return element("div", { class: "bars" }, ...lines);
+}
+
+function percent(value) {
+  if (value > 0.999 && value < 1) return "> 99.9 %";
+  if (value < 0.001 && value > 0) return "< 0.1 %";
+  return `${(100 * value).toFixed(1)} %`;
 }
