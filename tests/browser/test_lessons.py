@@ -67,7 +67,9 @@ def test_every_step_shows_what_its_text_says(page, lab, lesson):
     for number, step in enumerate(lesson["steps"], 1):
         if number > 1:
             page.get_by_role("button", name=f"Step {number}", exact=True).click()
-            page.wait_for_function("(panes) => document.querySelectorAll('.pane').length === panes", arg=len(step["state"]["panes"]))
+            page.wait_for_function(
+                "(panes) => document.querySelectorAll('.pane').length === panes", arg=len(step["state"]["panes"])
+            )
             page.wait_for_function("(number) => location.search.includes(`step=${number}`)", arg=number)
             painted(page)
         told = page.locator(".stage .error:visible, .page-note:visible, .notes li").all_inner_texts()

@@ -116,7 +116,9 @@ def test_learning_raises_the_evidence_and_moves_the_sliders(page, lab):
     settled(page)
     before, noise = evidence(page), page.get_by_label("Noise, as a number").input_value()
     page.get_by_role("button", name="Learn").click()
-    page.wait_for_function("() => document.querySelector('.learn').getAttribute('aria-busy') === 'false'", timeout=25_000)
+    page.wait_for_function(
+        "() => document.querySelector('.learn').getAttribute('aria-busy') === 'false'", timeout=25_000
+    )
     settled(page)
     assert evidence(page) > before + 0.1
     assert page.get_by_label("Noise, as a number").input_value() != noise
@@ -124,7 +126,10 @@ def test_learning_raises_the_evidence_and_moves_the_sliders(page, lab):
 
 def test_points_can_be_moved_while_the_server_learns_and_learning_can_be_cancelled(page, lab):
     held = []
-    page.route("**/api/playground/answer", lambda route: held.append(route) if route.request.post_data_json["want"]["learn"] else route.continue_())
+    page.route(
+        "**/api/playground/answer",
+        lambda route: held.append(route) if route.request.post_data_json["want"]["learn"] else route.continue_(),
+    )
     start(page, lab)
     settled(page)
     page.get_by_role("button", name="Learn").click()
@@ -253,7 +258,9 @@ def test_a_reload_restores_the_view(page, lab):
     assert page.get_by_label("Degree, as a number").first.input_value() == "6"
 
 
-@pytest.mark.parametrize("hash", ["nonsense", "eyJ0YXNrIjoicmVncmVzc2lvbiJ9", "eyJ2IjoxLCJwYW5lcyI6W3sibW9kZWwiOiJ4In1dfQ"])
+@pytest.mark.parametrize(
+    "hash", ["nonsense", "eyJ0YXNrIjoicmVncmVzc2lvbiJ9", "eyJ2IjoxLCJwYW5lcyI6W3sibW9kZWwiOiJ4In1dfQ"]
+)
 def test_a_broken_link_gives_the_default_view_with_a_note(page, lab, hash):
     start(page, lab, f"/#{hash}")
     assert page.get_by_role("alert").filter(has_text="couldn't be read").is_visible()

@@ -37,8 +37,12 @@ async function show(lessons, lesson, asked) {
   const numbers = element("div", { class: "segmented", role: "group", "aria-label": "Steps" });
   const back = element("button", { type: "button", onclick: () => go(step - 1) }, "Back");
   const forward = element("button", { type: "button", class: "primary", onclick: () => go(step + 1) }, "Next step");
-  const again = element("button", { type: "button", class: "small-button", title: "Set the playground up again as this step needs it", onclick: () => go(step) }, "Reset step");
-  const other = (index, label) => (lessons[index] ? element("a", { class: "small", href: address(lessons[index], 0), title: lessons[index].title }, label) : element("span"));
+  const about = "Set the playground up again as this step needs it";
+  const again = element("button", { type: "button", class: "small-button", title: about, onclick: () => go(step) }, "Reset step");
+  const other = (index, label) => {
+    const there = lessons[index];
+    return there ? element("a", { class: "small", href: address(there, 0), title: there.title }, label) : element("span");
+  };
   const article = element("article", { class: "lesson panel" },
     element("p", { class: "small quiet crumbs" }, element("a", { href: "/lessons" }, "All lessons"), ` · ${place + 1} of ${lessons.length}`),
     element("h1", {}, lesson.title), ...lesson.idea.map((paragraph) => element("p", {}, paragraph)),
@@ -48,7 +52,8 @@ async function show(lessons, lesson, asked) {
   main.classList.add("wide");
   main.replaceChildren(element("div", { class: "lesson-page" }, article, room));
   const playground = new Playground(room, catalogue);
-  const buttons = lesson.steps.map((_, index) => element("button", { type: "button", "aria-label": `Step ${index + 1}`, onclick: () => go(index) }, String(index + 1)));
+  const button = (index) => element("button", { type: "button", "aria-label": `Step ${index + 1}`, onclick: () => go(index) }, String(index + 1));
+  const buttons = lesson.steps.map((_, index) => button(index));
   numbers.append(...buttons);
   let step = 0;
 

@@ -2,7 +2,7 @@
 
 import { element } from "/static/shared/page.js";
 import { kernelBuilder } from "./kernel.js";
-import { visible } from "./state.js";
+import { visible } from "./units.js";
 
 const STEPS = 1000;
 let made = 0;

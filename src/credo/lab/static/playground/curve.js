@@ -9,7 +9,8 @@ import { card } from "./information.js";
 export function evidenceCurve(choose, change) {
   const target = card("Log evidence over", "curve");
   const select = element("select", { "aria-label": "Draw the evidence over" });
-  const plot = new Plot({ label: "Evidence over a parameter", layers: ["line", "handle"], margin: { top: 8, right: 10, bottom: 24, left: 48 }, onresize: draw });
+  const margin = { top: 8, right: 10, bottom: 24, left: 48 };
+  const plot = new Plot({ label: "Evidence over a parameter", layers: ["line", "handle"], margin, onresize: draw });
   const mark = svg("line", { class: "handle-line" });
   const grip = svg("circle", { class: "grip", r: 6, tabindex: "0", role: "slider", "aria-label": "Value of the parameter" });
   const line = svg("path", { class: "curve-line" });
@@ -73,7 +74,8 @@ export function evidenceCurve(choose, change) {
     if (!plot.width || !shown || at === null) return;
     const x = plot.x(Math.min(plot.domain.x[1], Math.max(plot.domain.x[0], at)));
     const y = Math.min(plot.inner.y + plot.inner.height, Math.max(plot.inner.y, plot.y(between(shown.x, shown.y, at))));
-    for (const [name, value] of Object.entries({ x1: x, x2: x, y1: plot.inner.y, y2: plot.inner.y + plot.inner.height })) mark.setAttribute(name, value);
+    const ends = { x1: x, x2: x, y1: plot.inner.y, y2: plot.inner.y + plot.inner.height };
+    for (const [name, value] of Object.entries(ends)) mark.setAttribute(name, value);
     grip.setAttribute("cx", x);
     grip.setAttribute("cy", Number.isFinite(y) ? y : plot.inner.y + plot.inner.height);
     grip.setAttribute("aria-valuenow", at);

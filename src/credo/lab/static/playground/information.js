@@ -90,7 +90,8 @@ function barTable(labels, values, format) {
     bar.style.width = `${(100 * Math.abs(value)) / span}%`;
     const zero = element("span", { class: "zero" });
     zero.style.left = `${(-100 * lo) / span}%`;
-    return [element("span", { class: "bar-label" }, labels[index]), element("span", { class: "bar-track", "aria-hidden": "true" }, bar, zero), element("span", { class: "bar-value" }, format(value))];
+    const track = element("span", { class: "bar-track", "aria-hidden": "true" }, bar, zero);
+    return [element("span", { class: "bar-label" }, labels[index]), track, element("span", { class: "bar-value" }, format(value))];
   }));
 }
 

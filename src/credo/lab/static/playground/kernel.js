@@ -10,7 +10,8 @@ export function kernelBuilder(control, value, change, task, slider) {
   const kind = (name) => control.kernels.find((kernel) => kernel.name === name);
   const parameters = (name) => kind(name).parameters.filter((parameter) => !parameter.tasks || parameter.tasks.includes(task));
   const start = (parameter, first) => (first ? parameter.default : (parameter.factor_default ?? parameter.default));
-  const fresh = (name, first = true) => ({ name, ...Object.fromEntries(parameters(name).filter((p) => p.default !== null).map((p) => [p.id, start(p, first)])) });
+  const given = (name) => parameters(name).filter((parameter) => parameter.default !== null);
+  const fresh = (name, first = true) => ({ name, ...Object.fromEntries(given(name).map((p) => [p.id, start(p, first)])) });
   const shape = (terms) => terms.map((factors) => factors.map((factor) => Object.keys(factor).sort().join(" ") + factor.name).join("×")).join("+");
 
   function alter(edit, focus) {
@@ -44,11 +45,12 @@ export function kernelBuilder(control, value, change, task, slider) {
       current[t][f] = next;
     }, `[data-at="${t}.${f}"]`));
     const only = current.length === 1 && current[0].length === 1;
-    const remove = element("button", { type: "button", class: "icon", "aria-label": `Remove ${kind(factor.name).label}`, title: "Remove this kernel", disabled: only,
-      onclick: () => alter(() => {
-        current[t].splice(f, 1);
-        if (!current[t].length) current.splice(t, 1);
-      }, "select") }, "✕");
+    const drop = () => alter(() => {
+      current[t].splice(f, 1);
+      if (!current[t].length) current.splice(t, 1);
+    }, "select");
+    const about = { "aria-label": `Remove ${kind(factor.name).label}`, title: "Remove this kernel", disabled: only };
+    const remove = element("button", { type: "button", class: "icon", ...about, onclick: drop }, "✕");
     const sliders = parameters(factor.name).map((parameter) => (parameter.default === null ? optional(t, f, parameter) : one(t, f, parameter)));
     return element("div", { class: "factor" }, element("div", { class: "factor-head" }, select, remove), ...sliders);
   }
@@ -77,7 +79,8 @@ export function kernelBuilder(control, value, change, task, slider) {
 
   function multiply(t) {
     const full = current[t].length >= control.max_factors;
-    return element("button", { type: "button", class: "small-button", disabled: full, title: "Multiply this term by a kernel", "aria-label": `Multiply term ${t + 1} by a kernel`,
+    const about = { title: "Multiply this term by a kernel", "aria-label": `Multiply term ${t + 1} by a kernel` };
+    return element("button", { type: "button", class: "small-button", disabled: full, ...about,
       onclick: () => alter(() => current[t].push(fresh(control.kernels[0].name, false)), `[data-at="${t}.${current[t].length}"]`) }, "× Multiply");
   }
 
@@ -102,6 +105,10 @@ export function kernelParameters(control, value, task) {
     const kernel = control.kernels.find((candidate) => candidate.name === factor.name);
     return kernel.parameters
       .filter((parameter) => factor[parameter.id] !== undefined && (!parameter.tasks || parameter.tasks.includes(task)))
-      .map((parameter) => ({ path: `${control.id}.${t}.${f}.${parameter.id}`, label: several ? `${kernel.label}: ${parameter.label}` : parameter.label, control: parameter, t, f }));
+      .map((parameter) => ({
+        path: `${control.id}.${t}.${f}.${parameter.id}`,
+        label: several ? `${kernel.label}: ${parameter.label}` : parameter.label,
+        control: parameter,
+      }));
   }));
 }

@@ -3,7 +3,7 @@
 import { element } from "/static/shared/page.js";
 import { fixed } from "/static/shared/scale.js";
 
-export function legend(answer, state) {
+export function legend(answer, want) {
   const items = [];
   const { regression, classification } = answer;
   if (regression) {
@@ -11,7 +11,7 @@ export function legend(answer, state) {
     if (regression.mean) items.push(item("mean", "mean"));
     if (regression.latent_lower) items.push(item("latent", `${level}% of the function`));
     if (regression.lower) items.push(item("band", `${level}% of new points`));
-    if (regression.draws?.length) items.push(item("draw", state.draws_from === "prior" ? "draws from the prior" : "draws from the posterior"));
+    if (regression.draws?.length) items.push(item("draw", want.draws_from === "prior" ? "draws from the prior" : "draws from the posterior"));
   }
   if (classification) {
     const labels = classification.labels ?? [0, 1, 2].slice(0, classification.classes);
@@ -22,7 +22,8 @@ export function legend(answer, state) {
   const seconds = answer.seconds ?? 0;
   const { evidence } = answer;
   const known = evidence && Number.isFinite(evidence.value);
-  items.push(element("span", { class: "numbers" }, known ? `${(evidence.label ?? "log evidence").replace(/ \(.*\)/, "")} ` : null, known ? element("b", {}, fixed(evidence.value)) : null, known ? " · " : null,
+  const label = known ? (evidence.label ?? "log evidence").replace(/ \(.*\)/, "") : "";
+  items.push(element("span", { class: "numbers" }, ...(known ? [`${label} `, element("b", {}, fixed(evidence.value)), " · "] : []),
     element("span", { title: "Time that the server needed" }, `${(1000 * seconds).toFixed(seconds < 0.01 ? 1 : 0)} ms`)));
   return items;
 }

@@ -2,7 +2,7 @@
 
 import { element } from "/static/shared/page.js";
 import { catalogueOf, Playground, resolved } from "./playground.js";
-import { decode, encode } from "./state.js";
+import { decode, encode } from "./link.js";
 
 const DELAY = 300;
 const FIRST = { dataset: "sinusoid", panes: [{ model: "gp", settings: {} }] };
@@ -33,8 +33,7 @@ async function start() {
         playground.warn("The link couldn't be read, so this is the default view.");
       }
     }
-    const first = catalogue.models.some((model) => model.id === "gp") ? FIRST : { ...FIRST, panes: [{ model: catalogue.models.find((model) => model.tasks.includes("regression")).id }] };
-    playground.load(await resolved(first, catalogue));
+    playground.load(await resolved(FIRST, catalogue));
   }
   await read();
   window.addEventListener("hashchange", () => {

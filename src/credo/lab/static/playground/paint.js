@@ -58,7 +58,8 @@ export function placeMap(plot, answer, domain) {
   const across = (c) => plot.x(domain.x[0] + ((domain.x[1] - domain.x[0]) * c) / (columns - 1));
   const up = (r) => plot.y(domain.y[0] + ((domain.y[1] - domain.y[0]) * r) / (rows - 1));
   const left = across(-0.5), right = across(columns - 0.5), top = up(rows - 0.5), bottom = up(-0.5);
-  Object.assign(plot.canvas.style, { left: `${left - plot.inner.x}px`, top: `${top - plot.inner.y}px`, width: `${right - left}px`, height: `${bottom - top}px` });
+  const box = { left: left - plot.inner.x, top: top - plot.inner.y, width: right - left, height: bottom - top };
+  for (const [name, value] of Object.entries(box)) plot.canvas.style[name] = `${value}px`;
   const maps = answer.classes === 2 ? [answer.probability] : answer.probability;
   const tables = maps.length === 1 ? [{ rows: maps[0], level: 0.5 }] : maps.map((map, k) => ({ level: 0,
     rows: map.map((row, r) => row.map((p, c) => p - Math.max(...maps.filter((_, j) => j !== k).map((other) => other[r][c])))) }));

@@ -11,7 +11,7 @@ import { kernelParameters } from "./kernel.js";
 import { clear, LAYERS, paintClasses, paintRegression, placeMap } from "./paint.js";
 import { Points } from "./points.js";
 import { Settings } from "./settings.js";
-import { active, shows, visible } from "./state.js";
+import { active, shows, visible } from "./units.js";
 import { legend } from "./legend.js";
 
 const ANSWER = "/api/playground/answer";
@@ -29,7 +29,8 @@ export class Pane {
     this.plot = new Plot({ label: "Points and model", layers: LAYERS, onresize: () => this.#redraw() });
     this.plot.node.classList.add("main-plot");
     this.points = new Points(this.plot, store, { say, hover: (x) => this.#hover(x) });
-    this.small = new Plot({ label: "Equivalent kernel at the cursor", layers: ["line", "handle"], margin: { top: 8, right: 12, bottom: 22, left: 44 }, onresize: () => this.#drawKernel() });
+    const margin = { top: 8, right: 12, bottom: 22, left: 44 };
+    this.small = new Plot({ label: "Equivalent kernel at the cursor", layers: ["line", "handle"], margin, onresize: () => this.#drawKernel() });
     this.small.node.classList.add("small-plot");
     this.information = information(say);
     this.curve = evidenceCurve((id) => this.#chooseCurve(id), (id, value) => this.#setPath(id, value));
@@ -60,8 +61,9 @@ export class Pane {
   #channels() {
     const send = (body, signal) => request(ANSWER, { method: "POST", json: body, signal });
     const sameModel = (old, now) => old.model.id === now.model.id && old.task === now.task;
-    const ask = latest(({ body }, signal) => send(body, signal), (answer, { body, version }) => this.#receive(answer, body, version), (error) => this.#fail(error),
-      (old, now) => sameModel(old.body, now.body));
+    const received = (answer, { body, version }) => this.#receive(answer, body, version);
+    const useful = (old, now) => sameModel(old.body, now.body);
+    const ask = latest(({ body }, signal) => send(body, signal), received, (error) => this.#fail(error), useful);
     this.ask = (body) => {
       this.version = (this.version ?? 0) + 1;
       this.node.dataset.asked = this.version;
@@ -72,16 +74,21 @@ export class Pane {
   }
 
   #body(want) {
-    const { task, points, domain, seed, draws_from } = this.store.state;
+    const { task, points, domain, seed } = this.store.state;
+    const draws_from = this.#source();
     const model = { id: this.#pane.model, settings: structuredClone(active(this.#model, this.#pane.settings, task)) };
     const all = { grid: 160, draws: 0, draws_from, seed, cursor: null, next: false, curve: null, learn: false, ...want };
     return { task, points: structuredClone(points), domain: structuredClone(domain), model, want: all };
   }
 
+  // Models without draws from their prior show those from the posterior.
+  #source() {
+    return this.store.state.draws_from === "prior" && this.has("prior_draws") ? "prior" : "posterior";
+  }
+
   refresh() {
-    const { draws, draws_from } = this.store.state;
-    const possible = this.has(draws_from === "prior" ? "prior_draws" : "draws");
-    this.ask(this.#body({ draws: possible ? draws : 0 }));
+    const possible = this.has("draws") || this.has("prior_draws");
+    this.ask(this.#body({ draws: possible ? this.store.state.draws : 0 }));
     this.slow ??= setTimeout(() => this.node.classList.add("busy"), 300);
     this.#later();
   }
@@ -129,12 +136,12 @@ export class Pane {
     if (!answer || !this.plot.width) return;
     this.error.hidden = true;
     this.node.classList.remove("busy");
-    if (answer.regression) paintRegression(this.plot, answer.regression, this.store.state);
+    if (answer.regression) paintRegression(this.plot, answer.regression, sent.want);
     if (answer.classification) paintClasses(this.plot, answer.classification, sent.domain);
     if (!answer.regression && !answer.classification) clear(this.plot);
     this.points.weigh(answer.weights);
     this.information.set(answer);
-    this.legend.replaceChildren(...legend(answer, this.store.state));
+    this.legend.replaceChildren(...legend(answer, sent.want));
     this.#drawNext();
     this.node.dataset.painted = this.shownVersion;
   }
@@ -148,7 +155,7 @@ export class Pane {
   #repaint() {
     const { answer, sent } = this;
     if (!answer || sent.task !== this.store.state.task) return;
-    if (answer.regression) paintRegression(this.plot, answer.regression, this.store.state);
+    if (answer.regression) paintRegression(this.plot, answer.regression, sent.want);
     if (answer.classification) placeMap(this.plot, answer.classification, sent.domain);
     this.#drawNext();
   }
@@ -163,11 +170,13 @@ export class Pane {
     const { x, y = null } = this.next;
     const px = this.plot.x(x);
     const { inner } = this.plot;
-    const label = svg("text", { x: px > inner.x + inner.width - 110 ? px - 7 : px + 7, y: y === null ? inner.y + 16 : this.plot.y(y) - 9, "text-anchor": px > inner.x + inner.width - 110 ? "end" : "start" });
+    const right = px > inner.x + inner.width - 110;
+    const height = y === null ? inner.y + 16 : Math.max(inner.y + 16, this.plot.y(y) - 9);
+    const label = svg("text", { x: right ? px - 7 : px + 7, y: height, "text-anchor": right ? "end" : "start" });
     label.textContent = "measure here";
     const title = svg("title");
     title.textContent = this.next.why ?? "";
-    const shape = y === null ? svg("path", { d: `M${px},${inner.y}v${inner.height}` }) : svg("path", { d: `M${px},${this.plot.y(y) - 7}l7,7l-7,7l-7,-7Z` });
+    const shape = svg("path", { d: y === null ? `M${px},${inner.y}v${inner.height}` : `M${px},${this.plot.y(y) - 7}l7,7l-7,7l-7,-7Z` });
     this.plot.layers.marks.append(svg("g", { class: "next" }, title, shape, label));
   }
 
@@ -237,8 +246,11 @@ export class Pane {
 
   #drawTabs() {
     const models = this.store.models();
-    const buttons = models.map((model) => element("button", { type: "button", role: "tab", "data-model": model.id, "aria-selected": String(model.id === this.#pane.model),
-      tabindex: model.id === this.#pane.model ? "0" : "-1", onclick: () => this.#choose(model.id) }, model.name));
+    const buttons = models.map((model) => {
+      const chosen = model.id === this.#pane.model;
+      const state = { "aria-selected": String(chosen), tabindex: chosen ? "0" : "-1", onclick: () => this.#choose(model.id) };
+      return element("button", { type: "button", role: "tab", "data-model": model.id, ...state }, model.name);
+    });
     const focused = this.tabs.contains(document.activeElement);
     this.tabs.replaceChildren(...buttons);
     const current = buttons.find((button) => button.dataset.model === this.#pane.model);
@@ -251,7 +263,9 @@ export class Pane {
       this.#choose(models[(now + by + models.length) % models.length].id);
     };
     const box = this.tabs;
-    requestAnimationFrame(() => (box.scrollLeft = Math.max(0, current.offsetLeft - box.offsetLeft - box.clientWidth / 2 + current.clientWidth / 2)));
+    requestAnimationFrame(() => {
+      box.scrollLeft = Math.max(0, current.offsetLeft - box.offsetLeft - box.clientWidth / 2 + current.clientWidth / 2);
+    });
   }
 
   #choose(id) {

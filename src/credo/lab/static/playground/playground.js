@@ -5,7 +5,8 @@ import { request } from "/static/shared/api.js";
 import { segmented } from "./controls.js";
 import { copyText } from "./information.js";
 import { Pane } from "./pane.js";
-import { checked, encode, fitted, Store, tidy } from "./state.js";
+import { checked, encode } from "./link.js";
+import { fitted, Store, tidy } from "./state.js";
 
 const ICONS = {
   undo: "M6 3 2.5 6.5 6 10M2.5 6.5H9a4 4 0 0 1 0 8H6.5",
@@ -70,21 +71,24 @@ export class Playground {
 
   #toolbar() {
     const { store } = this;
-    this.task = segmented("Task", [{ value: "regression", label: "Regression" }, { value: "classification", label: "Classification" }], "regression", (task) => this.#switch(task));
+    const tasks = [{ value: "regression", label: "Regression" }, { value: "classification", label: "Classification" }];
+    this.task = segmented("Task", tasks, "regression", (task) => this.#switch(task));
     this.select = element("select", { "aria-label": "Load a data set", title: "Load a data set" });
     this.select.addEventListener("change", () => this.#load(this.select.value));
-    this.classes = element("div", { class: "segmented classes", role: "group", "aria-label": "Class of new points" }, ...[0, 1, 2].map((k) =>
-      element("button", { type: "button", title: `New points are of class ${k} (key ${k})`, onclick: () => this.#class(k) }, element("i", { class: `swatch class-${k}`, "aria-hidden": "true" }), `${k}`)));
+    const classes = [0, 1, 2].map((k) => element("button", { type: "button", title: `New points are of class ${k} (key ${k})`, onclick: () => this.#class(k) },
+      element("i", { class: `swatch class-${k}`, "aria-hidden": "true" }), `${k}`));
+    this.classes = element("div", { class: "segmented classes", role: "group", "aria-label": "Class of new points" }, ...classes);
     this.undo = icon("undo", "Undo (Ctrl+Z)", () => store.undo());
     this.redo = icon("redo", "Redo (Ctrl+Shift+Z)", () => store.redo());
     const clear = element("button", { type: "button", title: "Remove all points", onclick: () => this.#clear() }, "Clear");
-    const zoom = [icon("less", "Zoom out", () => this.#zoom(1.25)), icon("plus", "Zoom in", () => this.#zoom(0.8)), icon("fit", "Fit the axes to the points", () => this.#fit())];
+    const zoom = [icon("less", "Zoom out", () => this.#zoom(1.25)), icon("plus", "Zoom in", () => this.#zoom(0.8)),
+      icon("fit", "Fit the axes to the points", () => this.#fit())];
     this.compare = element("button", { type: "button", class: "compare-button", "aria-pressed": "false", title: "Two models side by side on the same points",
       onclick: () => store.compare(store.state.panes.length === 1) }, "Compare");
     const link = element("button", { type: "button", title: "Copy a link to this view", onclick: () => copyText(this.link(), link, this.say) }, "Copy link");
     return element("div", { class: "toolbar panel", role: "toolbar", "aria-label": "Points" },
-      this.task.node, this.select, this.classes, element("div", { class: "group" }, this.undo, this.redo, clear), element("div", { class: "group" }, ...zoom),
-      this.status, element("div", { class: "group end" }, this.compare, link));
+      this.task.node, this.select, this.classes,
+      element("div", { class: "group" }, this.undo, this.redo, clear), element("div", { class: "group" }, ...zoom), this.status, element("div", { class: "group end" }, this.compare, link));
   }
 
   link() {
@@ -159,7 +163,10 @@ export class Playground {
       if (key === "y" || event.shiftKey) this.store.redo();
       else this.store.undo();
       this.say(`${this.store.state.points.length} points.`);
-    } else if (["0", "1", "2"].includes(key) && !event.ctrlKey && !event.altKey && !event.metaKey && this.store.state.task === "classification") this.#class(Number(key));
+      return;
+    }
+    const plain = !event.ctrlKey && !event.altKey && !event.metaKey;
+    if (plain && ["0", "1", "2"].includes(key) && this.store.state.task === "classification") this.#class(Number(key));
   }
 
   // ---- changes ----

@@ -2,7 +2,7 @@
 
 import { element } from "/static/shared/page.js";
 import { controlList, segmented, slider, toggle } from "./controls.js";
-import { shows } from "./state.js";
+import { shows } from "./units.js";
 
 const PLAY = 450;
 
@@ -11,7 +11,8 @@ export class Settings {
     this.store = store;
     this.index = index;
     this.say = say;
-    this.learnButton = element("button", { type: "button", class: "primary learn", title: "Find the values with the largest evidence", onclick: learn }, element("span", { class: "spinner", "aria-hidden": "true" }), element("span", {}, "Learn"));
+    this.learnButton = element("button", { type: "button", class: "primary learn", title: "Choose the values from the points", onclick: learn },
+      element("span", { class: "spinner", "aria-hidden": "true" }), element("span", {}, "Learn"));
     this.cancelButton = element("button", { type: "button", hidden: true, onclick: cancel }, "Cancel");
     this.heading = element("h2", {}, "");
     this.body = element("div", { class: "side-body" });
@@ -52,13 +53,15 @@ export class Settings {
       parts.push(part.node);
     };
     if (able.includes("draws") || able.includes("prior_draws")) {
-      keep(slider({ id: "draws", label: "Draws", min: 0, max: store.catalogue.limits.draws, step: 1, help: "Functions drawn at random from the model" }, store.state.draws,
-        (draws) => store.view({ draws })), () => store.state.draws);
-      const from = segmented("Draw from", [{ value: "prior", label: "Prior" }, { value: "posterior", label: "Posterior" }], store.state.draws_from, (draws_from) => store.view({ draws_from, draws: store.state.draws || 8 }));
+      const count = { id: "draws", label: "Draws", min: 0, max: store.catalogue.limits.draws, step: 1, help: "Functions drawn at random from the model" };
+      keep(slider(count, store.state.draws, (draws) => store.view({ draws })), () => store.state.draws);
+      const sources = [{ value: "prior", label: "Prior" }, { value: "posterior", label: "Posterior" }];
+      const from = segmented("Draw from", sources, store.state.draws_from, (draws_from) => store.view({ draws_from, draws: store.state.draws || 8 }));
       this.shown.push(() => from.set(store.state.draws_from));
       const again = element("button", { type: "button", class: "small-button", title: "Draw other functions",
         onclick: () => store.view({ seed: store.state.seed + 1, draws: store.state.draws || 8 }) }, "New draws");
-      parts.push(element("div", { class: "control draw-row" }, able.includes("prior_draws") && able.includes("draws") ? from.node : element("span"), again));
+      const both = able.includes("prior_draws") && able.includes("draws");
+      parts.push(element("div", { class: "control draw-row" }, both ? from.node : element("span"), again));
     }
     const ticks = [];
     const option = (what, id, label, help) => {
@@ -87,7 +90,8 @@ export class Settings {
     const control = model.controls.find((item) => item.id === "round" || item.id === "rounds");
     if (!control || !shows(model, task).includes("rounds")) return;
     this.rounds = control;
-    this.playButton = element("button", { type: "button", class: "small-button play", onclick: () => (this.playing ? this.stop() : this.play()) }, "▶ Play the rounds");
+    const press = () => (this.playing ? this.stop() : this.play());
+    this.playButton = element("button", { type: "button", class: "small-button play", onclick: press }, "▶ Play the rounds");
     this.list.part(control.id)?.node.after(this.playButton);
   }
 

@@ -58,7 +58,8 @@ export class Plot {
     for (const node of [this.frame, this.box]) {
       for (const [name, value] of Object.entries(inner)) node.setAttribute(name, Math.max(value, 0));
     }
-    Object.assign(this.map.style, { left: `${inner.x}px`, top: `${inner.y}px`, width: `${inner.width}px`, height: `${inner.height}px` });
+    const box = { left: inner.x, top: inner.y, width: inner.width, height: inner.height };
+    for (const [name, value] of Object.entries(box)) this.map.style[name] = `${value}px`;
     this.#ticks(inner);
   }
 
