@@ -235,6 +235,8 @@ def test_sliders_follow_the_plot(client):
     [
         ({"task": "clustering"}, "task"),
         ({"points": [[0.0, float("1e10")]]}, "1e9"),
+        ({"points": [[0.0, 10**400]]}, "2 numbers"),
+        ({"model": {"id": "gp", "settings": {"noise": 10**400}}}, "number"),
         ({"points": [[0.0]]}, "2 numbers"),
         ({"points": [[0.0, True]]}, "2 numbers"),
         ({"points": [[0.0, 0.0]] * 501}, "500"),

@@ -17,6 +17,8 @@ from credo.lab.playground._problem import Problem, Refused, numbers, rounded
 from credo.notices import collected, on_one_line
 
 CURVE, CLASS_CURVE, MOST_COLUMNS = 40, 20, 80
+# With more points than this, a curve of a classifier has half as many values.
+MANY = 150
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,13 @@ def _shown(problem: Problem, model: Model, settings: Settings, want: Want) -> di
     if reason:
         return {"notes": [reason], "code": f"# {reason}\n", "evidence": {"value": None, "reason": reason}}
     fitted = model.fit(problem, settings)
-    shown: dict[str, Any] = {"notes": list(fitted.notes), "evidence": _evidence(fitted.evidence())}
+    evidence = fitted.evidence()
+    shown: dict[str, Any] = {"notes": list(fitted.notes), "evidence": _evidence(evidence)}
     shown |= {"equation": fitted.equation().json(), "code": _code(problem, fitted, want)}
-    shown["curve"] = _curve(problem, model, settings, want.curve)
+    if want.curve is not None:
+        control, at = _slider(problem, model, settings, want.curve)
+        if evidence.value is not None:
+            shown["curve"] = _curve(problem, model, settings, want.curve, control, at)
     if problem.task == "regression":
         shown["regression"] = _regression(problem, fitted, want)
         shown["equivalent_kernel"] = _equivalent_kernel(problem, fitted, want.cursor)
@@ -169,10 +175,8 @@ def _next(fitted: Fitted, rows: Any) -> dict[str, Any] | None:
     return {**place, found.measure: rounded(found.amount, 4), "why": found.why}
 
 
-def _curve(problem: Problem, model: Model, settings: Settings, id: str | None) -> dict[str, Any] | None:
-    """The log evidence over the range of one slider, the others held."""
-    if id is None:
-        return None
+def _slider(problem: Problem, model: Model, settings: Settings, id: str) -> tuple[Control, float]:
+    """The slider that a curve is over, and its present value."""
     controls = {control.id: control for control in model.controls(problem.task, problem.domain)}
     kernel = controls.get("kernel")
     if id.startswith("kernel.") and isinstance(kernel, KernelControl):
@@ -183,13 +187,23 @@ def _curve(problem: Problem, model: Model, settings: Settings, id: str | None) -
         raise Refused(f"{model.name} has no slider {id[:60]!r}.")
     if not control.curve or "curve" not in model.shows[problem.task]:
         raise Refused(f"{model.name} has no curve over {control.label}.")
-    n = CURVE if problem.task == "regression" else CLASS_CURVE
-    values = curve_values(control, at, n)
-    heights = model.curve(problem, settings, id, values)
+    return control, at
+
+
+def _curve(
+    problem: Problem, model: Model, settings: Settings, id: str, control: Control, at: float
+) -> dict[str, Any] | None:
+    """The log evidence over the range of one slider, the others held."""
+    few = CLASS_CURVE if problem.n <= MANY else CLASS_CURVE // 2
+    values = np.array(curve_values(control, at, CURVE if problem.task == "regression" else few))
+    heights = np.array(model.curve(problem, settings, id, values.tolist()))
+    known = np.isfinite(heights)
+    if not known.any():
+        return None
     return {
         "control": id,
-        "x": [rounded(value) for value in values],
-        "y": numbers(heights, 7),
+        "x": [rounded(value) for value in values[known].tolist()],
+        "y": numbers(heights[known], 7),
         "scale": control.scale,
         "at": at,
         "label": "log evidence",

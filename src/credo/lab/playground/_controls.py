@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from credo.lab.playground._problem import Refused, rounded
+from credo.lab.playground._problem import Refused, is_number, rounded
 
 # Sliders in units of the plot accept values so many times outside their range: learned ones, and those of shared links.
 BEYOND = 1000.0
@@ -65,7 +64,7 @@ class Control:
         return self._number(value)
 
     def _number(self, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not is_number(value):
             raise Refused(f"{self.label} ({self.id}) must be a number.")
         low, high = self.bounds
         if not low * (1 - 1e-9) - 1e-12 <= value <= high * (1 + 1e-9) + 1e-12:

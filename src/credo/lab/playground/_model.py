@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -146,8 +147,15 @@ class Model:
         raise NotImplementedError
 
     def curve(self, problem: Problem, settings: Settings, control: str, values: Sequence[float]) -> list[float]:
-        """The log evidence at several values of one control."""
-        return [self.log_evidence(problem, self.with_value(settings, control, value)) for value in values]
+        """The log evidence at several values of one control; NaN where it can't be computed."""
+
+        def at(value: float) -> float:
+            try:
+                return self.log_evidence(problem, self.with_value(settings, control, value))
+            except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+                return math.nan
+
+        return [at(value) for value in values]
 
     def with_value(self, settings: Settings, control: str, value: float) -> Settings:
         """The settings with another value of one control, for a curve."""

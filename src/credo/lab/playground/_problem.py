@@ -88,6 +88,17 @@ class Problem:
         return np.column_stack([np.tile(across, rows), np.repeat(up, columns)])
 
 
+def is_number(value: Any) -> bool:
+    """Whether a JSON value is a finite number that fits a float.
+
+    >>> is_number(3), is_number(True), is_number("3"), is_number(10**400), is_number(float("nan"))
+    (True, False, False, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -1e300 <= value <= 1e300
+
+
 def as_points(value: Any, task: str) -> Array:
     """Points as an array, also where there are none."""
     return np.array(value, dtype=np.float64).reshape(-1, 2 if task == "regression" else 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from credo.lab.playground._answer import Want, model_of
 from credo.lab.playground._catalogue import DRAWS, GRID, POINTS
 from credo.lab.playground._model import Model, Settings
-from credo.lab.playground._problem import Array, Domain, Problem, Refused, as_points
+from credo.lab.playground._problem import Array, Domain, Problem, Refused, as_points, is_number
 
 LARGEST, CLASSES = 1e9, 3
 _WANTS = ("grid", "draws", "draws_from", "seed", "cursor", "next", "curve", "learn", "page")
@@ -58,7 +57,7 @@ def read_domain(value: Any) -> Domain:
 
 
 def _interval(value: Any, axis: str) -> tuple[float, float]:
-    if not isinstance(value, list | tuple) or len(value) != 2 or not all(_is_number(bound) for bound in value):
+    if not isinstance(value, list | tuple) or len(value) != 2 or not all(is_number(bound) for bound in value):
         raise Refused(f"The domain of {axis} must be two numbers.")
     low, high = float(value[0]), float(value[1])
     if not (abs(low) <= LARGEST and abs(high) <= LARGEST and high - low > 1e-6 * max(abs(low), abs(high), 1e-3)):
@@ -71,7 +70,7 @@ def _points(value: Any, task: str) -> Array:
     if not isinstance(value, list) or len(value) > POINTS:
         raise Refused(f"The points must be a list of at most {POINTS}.")
     for point in value:
-        if not isinstance(point, list) or len(point) != width or not all(_is_number(entry) for entry in point):
+        if not isinstance(point, list) or len(point) != width or not all(is_number(entry) for entry in point):
             parts = "x and y" if task == "regression" else "x1, x2 and the class"
             raise Refused(f"Every point must have {width} numbers: {parts}.")
     points = as_points(value, task)
@@ -87,7 +86,7 @@ def _want(asked: Mapping[str, Any]) -> Want:
     if source not in ("posterior", "prior"):
         raise Refused('draws_from must be "posterior" or "prior".')
     cursor, curve = asked.get("cursor"), asked.get("curve")
-    if cursor is not None and not (_is_number(cursor) and abs(cursor) <= LARGEST):
+    if cursor is not None and not (is_number(cursor) and abs(cursor) <= LARGEST):
         raise Refused("The cursor must be a number within ±1e9, or null.")
     if curve is not None and not isinstance(curve, str):
         raise Refused("The curve must be the id of a control, or null.")
@@ -123,7 +122,3 @@ def _flag(asked: Mapping[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise Refused(f"{name} must be true or false.")
     return value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
