@@ -29,7 +29,8 @@ def painted(page):
     page.wait_for_function(
         """() => {
             const panes = [...document.querySelectorAll(".pane")];
-            return panes.length > 0 && panes.every((pane) => pane.dataset.painted && pane.dataset.painted === pane.dataset.asked);
+            const done = ({ dataset }) => dataset.painted && dataset.painted === dataset.asked;
+            return panes.length > 0 && panes.every(done);
         }"""
     )
 
@@ -78,8 +79,10 @@ def test_every_step_shows_what_its_text_says(page, lab, lesson):
             named = NAMED[lesson["id"], number]
             page.wait_for_function(
                 """(named) => {
-                    const shown = [...document.querySelectorAll(".evidence-value")].map((node) => Number(node.textContent.replace("−", "-")));
-                    return shown.length === named.length && shown.every((value, k) => Math.abs(value - named[k]) <= (Math.abs(named[k]) > 60 ? 0.51 : 0.06));
+                    const value = (node) => Number(node.textContent.replace("−", "-"));
+                    const shown = [...document.querySelectorAll(".evidence-value")].map(value);
+                    const near = (k) => Math.abs(shown[k] - named[k]) <= (Math.abs(named[k]) > 60 ? 0.51 : 0.06);
+                    return shown.length === named.length && shown.every((_, k) => near(k));
                 }""",
                 arg=named,
             )

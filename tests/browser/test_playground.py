@@ -26,8 +26,8 @@ def settled(page, pane=0):
     """Wait until the answer to the newest request is drawn."""
     page.wait_for_function(
         """(index) => {
-            const pane = document.querySelectorAll(".pane")[index];
-            return pane !== undefined && pane.dataset.painted !== undefined && pane.dataset.painted === pane.dataset.asked;
+            const { asked, painted } = document.querySelectorAll(".pane")[index]?.dataset ?? {};
+            return painted !== undefined && painted === asked;
         }""",
         arg=pane,
     )
@@ -306,10 +306,11 @@ def test_a_phone_has_no_sideways_scroll_and_touch_adds_moves_and_removes(phone, 
     long_press = """(index) => {
         const node = document.querySelectorAll(".main-plot .point")[index];
         const box = node.getBoundingClientRect();
-        const at = { clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, pointerType: "touch", pointerId: 1, isPrimary: true, bubbles: true };
+        const at = { clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, bubbles: true };
+        const touch = { pointerType: "touch", pointerId: 1, isPrimary: true };
         const root = node.ownerSVGElement;
         root.setPointerCapture = () => {};
-        root.dispatchEvent(new PointerEvent("pointerdown", at));
+        root.dispatchEvent(new PointerEvent("pointerdown", { ...at, ...touch }));
     }"""
     phone.evaluate(long_press, n)
     phone.wait_for_function("(n) => document.querySelectorAll('.main-plot .point').length === n", arg=n)

@@ -110,8 +110,7 @@ export class Pane {
     this.answer = answer;
     this.sent = body;
     this.shownVersion = version;
-    cancelAnimationFrame(this.frame);
-    this.frame = requestAnimationFrame(() => this.#paint());
+    this.#paint();
   }
 
   #fail(error) {
