@@ -12,10 +12,11 @@ import pytest
 pytest.importorskip("httpx")
 pytest.importorskip("fastapi")
 
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from credo.lab.jobs import router
 from credo.lab.jobs._jobs import Limits, shown_name
-from credo.lab.server import routes
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 BUSY = ("reading", "waiting", "running", "stopping")
@@ -23,7 +24,8 @@ BUSY = ("reading", "waiting", "running", "stopping")
 
 @pytest.fixture(scope="module")
 def app():
-    made = routes()
+    made = FastAPI()
+    made.include_router(router)
     made.state.job_limits = Limits(upload=3_000_000, jobs=4, table_memory=2**30)
     return made
 
@@ -47,7 +49,7 @@ def wait(client, key, *, until=lambda job: job["state"] not in BUSY, seconds=120
     end = time.monotonic() + seconds
     while not until(job := client.get(f"/api/jobs/{key}").json()):
         assert time.monotonic() < end, f"still {job['state']}: {job['progress']}"
-        time.sleep(0.05)
+        time.sleep(0.2)
     return job
 
 
