@@ -258,6 +258,22 @@ def test_a_reload_restores_the_view(page, lab):
     assert page.get_by_label("Degree, as a number").first.input_value() == "6"
 
 
+def test_a_copied_link_opens_the_same_view(page, lab):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    start(page, lab)
+    choose(page, "Tree")
+    settled(page)
+    before = mean_line(page)
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    link = page.evaluate("() => navigator.clipboard.readText()")
+    page.goto("about:blank")
+    page.goto(link)
+    settled(page)
+    assert page.get_by_role("tab", selected=True).inner_text() == "Tree"
+    assert mean_line(page) == before
+
+
 @pytest.mark.parametrize(
     "hash", ["nonsense", "eyJ0YXNrIjoicmVncmVzc2lvbiJ9", "eyJ2IjoxLCJwYW5lcyI6W3sibW9kZWwiOiJ4In1dfQ"]
 )

@@ -15,7 +15,9 @@ export function paintRegression(plot, answer, view) {
   while (layer.childElementCount > lines.length) layer.lastChild.remove();
   while (layer.childElementCount < lines.length) layer.append(svg("path"));
   lines.forEach((line, index) => layer.children[index].setAttribute("d", line));
-  layer.classList.toggle("prior", view.draws_from === "prior");
+  const prior = view.draws_from === "prior" && lines.length > 0;
+  layer.classList.toggle("prior", prior);
+  for (const name of ["band", "latent", "mean"]) plot.layers[name].classList.toggle("faint", prior);
 }
 
 export function clear(plot) {

@@ -16,7 +16,9 @@ const ICONS = {
   less: "M3 8h10",
 };
 
-const HINT = "Click to add a point, drag to move it, right-click to remove it.";
+const HINT = matchMedia("(pointer: coarse)").matches
+  ? "Tap to add a point, drag to move it, press long to remove it."
+  : "Click to add a point, drag to move it, right-click to remove it.";
 
 export async function catalogueOf() {
   return request("/api/playground/catalogue");
