@@ -11,10 +11,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit slow fuzz bench bench-quick format clean
+.PHONY: help demo test test-browser lint types imports unit slow fuzz bench bench-quick format clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" && $(PYTHON) $(NEW_ENOUGH) || \
@@ -40,6 +40,16 @@ test: lint  ## everything that must pass before a change lands
 	$(MAKE) --no-print-directory unit; unit=$$?; \
 	wait $$checks; checks=$$?; cat $(VENV)/checks.log; exit $$((unit || checks))
 
+# Debian's and Ubuntu's package; elsewhere install Chromium by hand.
+CHROMIUM := $(shell command -v chromium || command -v chromium-browser)
+
+test-browser: $(STAMP)  ## the pages of the lab in Chromium (installs it with apt-get where it is missing)
+ifeq ($(CHROMIUM),)
+	$(if $(filter 0,$(shell id -u)),,sudo )apt-get update -qq
+	$(if $(filter 0,$(shell id -u)),,sudo )apt-get install -qq -y chromium >$(VENV)/chromium.log
+endif
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -m browser tests/browser
+
 lint: $(STAMP)  ## style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -51,10 +61,10 @@ imports: $(STAMP)  ## the import rules between the packages
 	$(BIN)/lint-imports
 
 unit: $(STAMP)  ## tests and docstring examples, in parallel
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup -q -m 'not slow'
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup -q -m 'not slow and not browser'
 
 slow: $(STAMP)  ## the long tests as well
-	$(BIN)/pytest -n auto -q
+	$(BIN)/pytest -n auto -q -m 'not browser'
 
 SECONDS ?= 60
 

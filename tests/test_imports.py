@@ -51,6 +51,7 @@ def test_import_credo_loads_nothing_heavy():
         ["credo", "show", "--help"],
         ["credo", "demo", "--help"],
         ["credo", "serve", "--help"],
+        ["credo", "lab", "--help"],
     ],
     ids=" ".join,
 )

@@ -58,8 +58,8 @@ _MEMBERS = {
 }
 _PACKAGES = (
     "distributions", "ensemble", "estimator", "features", "gp", "inference", "io", "kernel_machines", "kernels",
-    "learning", "likelihoods", "linalg", "linear", "metrics", "mixtures", "params", "penalized", "plots", "report",
-    "scale", "selection", "serve", "sparse", "study", "subsets", "trees",
+    "lab", "learning", "likelihoods", "linalg", "linear", "metrics", "mixtures", "params", "penalized", "plots",
+    "report", "scale", "selection", "serve", "sparse", "study", "subsets", "trees",
 )  # fmt: skip
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 

@@ -11,6 +11,7 @@ from credo import inference as inference
 from credo import io as io
 from credo import kernel_machines as kernel_machines
 from credo import kernels as kernels
+from credo import lab as lab
 from credo import learning as learning
 from credo import likelihoods as likelihoods
 from credo import linalg as linalg

@@ -18,6 +18,7 @@ _COMMANDS = {
     "show": "credo.cli._show:show",
     "serve": "credo.cli._serve:serve",
     "demo": "credo.cli._demo:demo",
+    "lab": "credo.cli._lab:lab",
 }
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it

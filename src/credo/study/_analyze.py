@@ -30,6 +30,7 @@ def analyze(
     task: str | None = None,
     select: str | None = None,
     time_order: bool | None = None,
+    kinds: Mapping[str, str] | None = None,
     random_state: int = 0,
     progress: bool = True,
     engine: str = "local",
@@ -57,6 +58,9 @@ def analyze(
     time_order : bool, optional
         False holds out rows at random even if the table is in time order; by default each fold of such a table is
         predicted from the rows before it.
+    kinds : mapping of column name to kind, optional
+        Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
+        it out.
     random_state : int, default 0
         Seed of the folds and of the models.
     progress : bool, default True
@@ -86,7 +90,7 @@ def analyze(
     [9.0]
     """
     started = monotonic()
-    prepared = dataset(data, target, task=task, reading=reading, time_order=time_order, engine=engine)
+    prepared = dataset(data, target, task=task, reading=reading, time_order=time_order, kinds=kinds, engine=engine)
     with display(enabled=progress) as report:
         return run(
             prepared,
@@ -136,7 +140,8 @@ def run(
     work = Run(data, cards, splits, seed, time, monotonic() if started is None else started, report)
     trials = work.finish()
     if not work.has_model:
-        raise ValueError(f"no model was finished. {' '.join(work.notes)}")
+        failed = [f"{trial.name}: {trial.error}." for trial in trials if trial.error is not None]
+        raise ValueError(" ".join(["no model was finished.", *failed, *work.notes]))
     found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
     found = replace(found, notes=[note for note in found.notes if not note.startswith("baseline")])
     fitted = found.fitted

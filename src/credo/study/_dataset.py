@@ -26,7 +26,7 @@ from credo.io import (
 )
 from credo.io.errors import plural, quoted
 from credo.io.extras import pandas
-from credo.io.tables.columns import as_frame, finite_columns
+from credo.io.tables.columns import as_frame, column_named, finite_columns
 from credo.io.tables.parquet import LargeTable
 from credo.selection._folds import Split, forward, splits
 from credo.study._large import large_table, sample_of
@@ -104,11 +104,13 @@ def dataset(
     task: str | None = None,
     reading: Mapping[str, Any] | None = None,
     time_order: bool | None = None,
+    kinds: Mapping[str, str] | None = None,
     engine: str = "local",
 ) -> Dataset:
     """Read the table or use the frame, and infer the task unless it is given.
 
-    A Parquet file that is large beside the memory, or is to be read by the engine "dask", is read in parts.
+    `kinds` overrides the detected kinds of columns, as in `Preparation`; an "identifier" is left out. A Parquet file
+    that is large beside the memory, or is to be read by the engine "dask", is read in parts.
     """
     if not isinstance(target, str):
         raise TypeError(f"target must be a column's name, as in analyze(frame, 'price'); got {type(target).__name__}")
@@ -128,6 +130,8 @@ def dataset(
         table, notes, source = as_frame(data), [], "table"
         # Notes count rows from 1, as in a file, and don't use the labels of the index.
         labels, table = table.index, table.reset_index(drop=True)
+    table, forced, more = _chosen(table, target, kinds or {})
+    notes += more
     found = None if task else target_task(table, target)
     task = task or (found.name if found else "regression")
     frame, y, more = split_target(table, target, task=task)
@@ -137,7 +141,7 @@ def dataset(
     if task == "classification":
         frame, y, more = without_lone_classes(frame, y, target)
         notes += more
-    preparation = Preparation(standardize=True, clip=True).fit(frame)
+    preparation = Preparation(standardize=True, clip=True, kinds=forced).fit(frame)
     rows = preparation.transform(frame)
     classes = len(set(y.tolist())) if task == "classification" else 0
     time = time_column(frame) if time_order is not False else None
@@ -159,6 +163,16 @@ def dataset(
             *map(Note, [*notes, *preparation.notes_, *target_notes(made), *copy_notes(groups)]),
         ],
     )
+
+
+def _chosen(table: Any, target: str, kinds: Mapping[str, str]) -> tuple[Any, dict[str, str], list[str]]:
+    """The table without the columns that are to be left out, the kinds of the others, and a note."""
+    for name in kinds:
+        column_named(table, name)
+    left_out = [name for name, kind in kinds.items() if kind == "identifier" and name != target]
+    notes = [f"Left out as requested: {quoted(left_out)}."] if left_out else []
+    rest = {name: kind for name, kind in kinds.items() if name not in (*left_out, target)}
+    return table.drop(columns=left_out) if left_out else table, rest, notes
 
 
 def task_note(target: str, found: Task) -> str:

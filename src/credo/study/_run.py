@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -45,7 +45,7 @@ _MOST_GROWTH = 3.2
 
 @dataclass(frozen=True)
 class Progress:
-    """State for a display: the running model, its fits so far, the scores of finished models, and the time left."""
+    """State for a display: the running model, its fits so far, the finished models with scores, and the time left."""
 
     running: str | None
     fits: int
@@ -54,6 +54,7 @@ class Progress:
     scores: Sequence[Score]
     remaining: float | None
     message: str | None = None
+    models: Mapping[str, TableModel] = field(default_factory=dict)
 
 
 Report = Callable[[Progress], None]
@@ -208,8 +209,9 @@ class Run:
     def _say(self, running: str | None, fits: int, waiting: list[str], message: str | None = None) -> None:
         if self.report is not None:
             left = None if self._deadline is None else max(0.0, self._deadline - monotonic())
-            done = tuple(self._scores)
-            self.report(Progress(running, fits, len(self.splits) + 1, tuple(waiting), done, left, message))
+            done, n_fits = tuple(self._scores), len(self.splits) + 1
+            models = {name: trial.fitted for name, trial in self.trials.items() if trial.error is None}
+            self.report(Progress(running, fits, n_fits, tuple(waiting), done, left, message, models))
 
 
 def _threads(card: Card) -> AbstractContextManager[Any]:

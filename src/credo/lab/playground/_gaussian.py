@@ -1,0 +1,33 @@
+"""The evidence of Gaussian models by its parts: ln N(y | 0, C)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from credo.lab.playground._model import Evidence
+from credo.lab.playground._problem import Array
+from credo.linalg import factorize
+
+
+def gaussian_evidence(C: Array, y: Array) -> Evidence:
+    """−½ yᵀC⁻¹y (fit) − ½ ln|C| (complexity) − n/2 ln 2π (constant)  (Rasmussen & Williams 2.30)."""
+    if not len(y):
+        return Evidence(0.0, parts=(("fit", 0.0), ("complexity", 0.0), ("constant", 0.0)))
+    factor = factorize(C)
+    half = factor.half_solve(y)
+    parts = (
+        ("fit", -0.5 * float(half @ half)),
+        ("complexity", -0.5 * factor.logdet),
+        ("constant", -0.5 * len(y) * math.log(2 * math.pi)),
+    )
+    return Evidence(sum(value for _, value in parts), parts=parts)
+
+
+def expected_fit(log_likelihood: Callable[[Array], Array], mean: Array, std: Array) -> float:
+    """Σ E ln p(y | f) over independent normal f, by Gauss–Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    values = log_likelihood(mean[:, None] + std[:, None] * nodes)
+    return float((values @ weights).sum() / math.sqrt(2 * math.pi))

@@ -1,0 +1,134 @@
+"""What a page asks about: points in a rectangle, and numbers on the way in and out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Refused(ValueError):
+    """A request that can't be answered; its message is one sentence for the person at the page."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The rectangle that the plot shows."""
+
+    x: tuple[float, float] = (0.0, 1.0)
+    y: tuple[float, float] = (-1.5, 1.5)
+
+    @property
+    def width(self) -> float:
+        return self.x[1] - self.x[0]
+
+    @property
+    def height(self) -> float:
+        return self.y[1] - self.y[0]
+
+    @property
+    def offset(self) -> float:
+        """The prior mean of a function: 0, or the middle of the plot if 0 is far from it."""
+        middle = (self.y[0] + self.y[1]) / 2
+        return 0.0 if abs(middle) <= 0.25 * self.height else rounded(middle, 2 + _digits(middle, self.height))
+
+    @property
+    def center(self) -> tuple[float, float]:
+        """The middle of both axes, to as many digits as their lengths need."""
+        return _middle(*self.x), _middle(*self.y)
+
+    @property
+    def half(self) -> tuple[float, float]:
+        """Half the length of both axes."""
+        return rounded(self.width / 2, 3), rounded(self.height / 2, 3)
+
+
+# The plot before any data set is loaded.
+UNIT = Domain()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The points of a task: rows (x, y) for regression, (x₁, x₂, class) for classification."""
+
+    task: str
+    points: Array
+    domain: Domain
+
+    @property
+    def n(self) -> int:
+        return len(self.points)
+
+    @property
+    def X(self) -> Array:
+        return self.points[:, :-1]
+
+    @property
+    def y(self) -> Array:
+        return self.points[:, -1]
+
+    @cached_property
+    def labels(self) -> list[int]:
+        """The classes that occur."""
+        return [int(label) for label in np.unique(self.y)] if self.task == "classification" else []
+
+    def grid(self, n: int) -> Array:
+        """n inputs over the plot's first axis, as a column."""
+        return np.linspace(*self.domain.x, n)[:, None]
+
+    def map(self, columns: int, rows: int) -> Array:
+        """Points over the plot row by row, from the bottom left corner."""
+        across, up = np.linspace(*self.domain.x, columns), np.linspace(*self.domain.y, rows)
+        return np.column_stack([np.tile(across, rows), np.repeat(up, columns)])
+
+
+def is_number(value: Any) -> bool:
+    """Whether a JSON value is a finite number that fits a float.
+
+    >>> is_number(3), is_number(True), is_number("3"), is_number(10**400), is_number(float("nan"))
+    (True, False, False, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -1e300 <= value <= 1e300
+
+
+def as_points(value: Any, task: str) -> Array:
+    """Points as an array, also where there are none."""
+    return np.array(value, dtype=np.float64).reshape(-1, 2 if task == "regression" else 3)
+
+
+def rounded(value: float, digits: int = 6) -> float:
+    """A number to so many significant digits.
+
+    >>> rounded(1234.5678, 3), rounded(0.00012345, 2)
+    (1230.0, 0.00012)
+    """
+    return float(f"{value:.{digits}g}")
+
+
+def numbers(values: Any, digits: int = 6) -> Any:
+    """Nested lists for JSON, rounded to so many digits of the largest entry; None where an entry isn't finite."""
+    array = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        return None
+    largest = float(np.abs(array).max(initial=0.0))
+    if largest == 0.0:
+        return array.tolist()
+    return np.round(array, digits - 1 - math.floor(math.log10(largest))).tolist()
+
+
+def _digits(value: float, resolution: float) -> int:
+    """How many digits of a value come before those that a resolution has."""
+    return max(0, math.floor(math.log10(abs(value) / resolution)) + 1) if value else 0
+
+
+def _middle(low: float, high: float) -> float:
+    middle = (low + high) / 2
+    return rounded(middle, 3 + _digits(middle, high - low)) if abs(middle) > 1e-9 * (high - low) else 0.0

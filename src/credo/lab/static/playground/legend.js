@@ -1,0 +1,33 @@
+// What the lines and colours of a plot mean.
+
+import { element } from "/static/shared/page.js";
+import { fixed } from "/static/shared/scale.js";
+
+export function legend(answer, want) {
+  const items = [];
+  const { regression, classification } = answer;
+  if (regression) {
+    const level = Math.round(100 * (regression.level ?? 0.95));
+    if (regression.mean) items.push(item("mean", "mean"));
+    if (regression.latent_lower) items.push(item("latent", `${level}% of the function`));
+    if (regression.lower) items.push(item("band", `${level}% of new points`));
+    if (regression.draws?.length) items.push(item("draw", want.draws_from === "prior" ? "draws from the prior" : "draws from the posterior"));
+  }
+  if (classification) {
+    const labels = classification.labels ?? [0, 1, 2].slice(0, classification.classes);
+    for (const label of labels) items.push(item(`class-${label}`, `class ${label}`));
+    items.push(item("boundary", classification.classes === 2 ? "probability 0.5" : "boundary"));
+  }
+  if (answer.weights) items.push(item("", "size of a point: its weight"));
+  const seconds = answer.seconds ?? 0;
+  const { evidence } = answer;
+  const known = evidence && Number.isFinite(evidence.value);
+  const label = known ? (evidence.label ?? "log evidence").replace(/ \(.*\)/, "") : "";
+  items.push(element("span", { class: "numbers" }, ...(known ? [`${label} `, element("b", {}, fixed(evidence.value)), " · "] : []),
+    element("span", { title: "Time that the server needed" }, `${(1000 * seconds).toFixed(seconds < 0.01 ? 1 : 0)} ms`)));
+  return items;
+}
+
+function item(kind, label) {
+  return element("span", { class: "key" }, kind ? element("i", { class: `swatch ${kind}`, "aria-hidden": "true" }) : null, label);
+}

@@ -1,0 +1,83 @@
+// Requests to the lab's own server.
+
+export class ApiError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+// One JSON request; errors carry the sentence that the server sent.
+export async function request(path, { method = "GET", json, body, headers = {}, signal } = {}) {
+  const options = { method, headers: { ...headers }, signal };
+  if (json !== undefined) {
+    options.body = JSON.stringify(json);
+    options.headers["content-type"] = "application/json";
+  } else if (body !== undefined) {
+    options.body = body;
+  }
+  const response = await reach(path, options);
+  const text = await response.text();
+  let value = null;
+  try {
+    value = text ? JSON.parse(text) : null;
+  } catch {
+    value = null;
+  }
+  if (!response.ok) throw new ApiError(response.status, sentence(value) ?? `The server answered ${response.status}.`);
+  return value;
+}
+
+async function reach(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "The lab's server doesn't answer. Is it still running?");
+  }
+}
+
+function sentence(value) {
+  if (value && typeof value.detail === "string") return value.detail;
+  if (value && typeof value.error === "string") return value.error;
+  if (value && Array.isArray(value.detail)) return value.detail.map((item) => item.msg ?? String(item)).join(" ");
+  return null;
+}
+
+// At most one call is under way. Of those made meanwhile only the newest is sent, when the running one has ended.
+// An answer that came while a newer call waits is passed on if `useful(value, newer)`; otherwise it is aborted.
+export function latest(send, receive, fail, useful = () => true) {
+  let running = null;
+  let waiting = null;
+
+  async function start(value) {
+    const call = { value, controller: new AbortController() };
+    running = call;
+    try {
+      const answer = await send(value, call.controller.signal);
+      if (!call.controller.signal.aborted) receive(answer, value);
+    } catch (error) {
+      if (!call.controller.signal.aborted && waiting === null) fail(error, value);
+    }
+    running = null;
+    if (waiting !== null) {
+      const next = waiting.value;
+      waiting = null;
+      start(next);
+    }
+  }
+
+  function submit(value) {
+    if (running === null) {
+      start(value);
+      return;
+    }
+    waiting = { value };
+    if (!useful(running.value, value)) running.controller.abort();
+  }
+  submit.cancel = () => {
+    waiting = null;
+    running?.controller.abort();
+  };
+  return submit;
+}

@@ -1,0 +1,99 @@
+"""The lessons: the list, a lesson beside the playground, and the numbers that the lessons name."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+LESSONS = json.loads((files("credo.lab") / "static/lessons/lessons.json").read_text(encoding="utf-8"))["lessons"]
+
+# What the texts say about the log evidence (or BIC) of each pane when a step is opened.
+NAMED = {
+    ("overfitting", 1): [23.3], ("overfitting", 2): [3.1], ("evidence", 1): [-55.7], ("evidence", 2): [-7.7, -10.8],
+    ("evidence", 3): [-15.8], ("kernel", 2): [-15.8], ("kernel", 3): [-57.8], ("sums", 1): [-281], ("sums", 2): [-65],
+    ("sums", 3): [-111, -65], ("ard", 1): [-20.9], ("ard", 3): [-8.5, -17.6], ("laplace", 1): [-17.6, -17.5],
+    ("laplace", 2): [-12.5, -10.2], ("laplace", 3): [-12.1, -10.2],
+}  # fmt: skip
+
+
+def opened(page, lab, id, step=1):
+    page.goto(lab.url(f"/lessons?id={id}&step={step}"))
+    painted(page)
+
+
+def painted(page):
+    page.wait_for_function(
+        """() => {
+            const panes = [...document.querySelectorAll(".pane")];
+            const done = ({ dataset }) => dataset.painted && dataset.painted === dataset.asked;
+            return panes.length > 0 && panes.every(done);
+        }"""
+    )
+
+
+def evidence(page):
+    return [float(text.replace("−", "-")) for text in page.locator(".evidence-value").all_inner_texts()]
+
+
+def test_twelve_lessons_of_the_right_length():
+    assert len(LESSONS) == len({lesson["id"] for lesson in LESSONS}) == 12
+    for lesson in LESSONS:
+        assert 60 <= sum(len(paragraph.split()) for paragraph in lesson["idea"]) <= 120, lesson["id"]
+        assert all(step["say"] and step["try"] and step["see"] for step in lesson["steps"])
+
+
+def test_the_list_leads_to_a_lesson_and_its_steps(page, lab):
+    page.goto(lab.url("/lessons"))
+    assert page.locator(".lesson-link").count() == 12
+    page.get_by_role("link", name="Over-fitting by degree").click()
+    painted(page)
+    assert page.get_by_role("heading", level=1).inner_text() == "Over-fitting by degree"
+    page.get_by_role("button", name="Next step").click()
+    page.wait_for_function("() => location.search.includes('step=2')")
+    page.wait_for_function("() => document.querySelector('.evidence-value')?.textContent === '3.09'")
+    page.get_by_label("Degree", exact=True).fill("3")
+    painted(page)
+    assert evidence(page) == pytest.approx([-0.6], abs=0.05)
+    page.get_by_role("button", name="Reset step").click()
+    page.wait_for_function("() => document.querySelector('.evidence-value')?.textContent === '3.09'")
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson["id"])
+def test_every_step_shows_what_its_text_says(page, lab, lesson):
+    opened(page, lab, lesson["id"])
+    for number, step in enumerate(lesson["steps"], 1):
+        if number > 1:
+            page.get_by_role("button", name=f"Step {number}", exact=True).click()
+            page.wait_for_function(
+                "(panes) => document.querySelectorAll('.pane').length === panes", arg=len(step["state"]["panes"])
+            )
+            page.wait_for_function("(number) => location.search.includes(`step=${number}`)", arg=number)
+            painted(page)
+        told = page.locator(".stage .error:visible, .page-note:visible, .notes li").all_inner_texts()
+        assert [each for each in told if "Too few points are left" not in each] == []
+        if (lesson["id"], number) in NAMED:
+            named = NAMED[lesson["id"], number]
+            page.wait_for_function(
+                """(named) => {
+                    const value = (node) => Number(node.textContent.replace("−", "-"));
+                    const shown = [...document.querySelectorAll(".evidence-value")].map(value);
+                    const near = (k) => Math.abs(shown[k] - named[k]) <= (Math.abs(named[k]) > 60 ? 0.51 : 0.06);
+                    return shown.length === named.length && shown.every((_, k) => near(k));
+                }""",
+                arg=named,
+            )
+
+
+def test_an_unknown_lesson_shows_the_list(page, lab):
+    page.goto(lab.url("/lessons?id=alchemy"))
+    assert page.get_by_role("alert").is_visible()
+    assert page.locator(".lesson-link").count() == 12
+
+
+def test_a_lesson_fits_a_phone(phone, lab):
+    opened(phone, lab, "laplace", 2)
+    assert not phone.evaluate("() => document.documentElement.scrollWidth > document.documentElement.clientWidth")
