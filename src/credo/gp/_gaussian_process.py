@@ -41,6 +41,7 @@ from credo.kernels import (
     require_kernel,
 )
 from credo.params import Parameter
+from credo.scale import in_parts
 
 Array = NDArray[np.float64]
 
@@ -137,6 +138,15 @@ class GaussianProcess(Estimator):
         if self.hyperparameters == "sample" and not self.hyperpriors:
             raise ValueError(
                 'hyperparameters="sample" needs hyperpriors=True: without priors there is no posterior to sample from'
+            )
+
+    def _require_memory(self, X: Any, y: Any) -> None:
+        """Raise an error if X is a table in parts."""
+        if in_parts(X, y):
+            raise ValueError(
+                f"{type(self).__name__} needs all rows in memory, and the table comes in parts: fit it to a sample of "
+                "the rows, or use BayesianLogisticRegression, on features such as credo.features.Radial if the classes "
+                "aren't linear in the columns"
             )
 
     def _possible_methods(self) -> tuple[tuple[str, ...], str]:

@@ -18,7 +18,9 @@ from credo.scale import Parts
 class RegressorInParts(RegressorCore):
     """A regressor that can be fitted to a table in parts, of which it then has `row_sums_`, and a sample as rows."""
 
-    _accepts_parts = True
+    @property
+    def _accepts_parts(self) -> bool:  # type: ignore[override]
+        return not any(self._refused_in_parts().values())
 
     def _fit_parts(self, parts: Parts, column_groups: Any) -> None:
         """Fit to a sample of the rows, then condition the process on all of them."""
@@ -51,19 +53,21 @@ class RegressorInParts(RegressorCore):
 
     def _check_in_parts(self, n_rows: int) -> None:
         """Raise an error where the arguments need more of the rows than sums."""
-        known = known_noise(self.noise)
-        refused = {
-            f'method="{self.method}"': self.method not in ("auto", "inducing"),
-            f'noise="{self.noise}"': self._has_bound(),
-            "a noise variance of zero, or one for each row": isinstance(known, np.ndarray) or known == 0.0,
-            'hyperparameters="sample"': self.hyperparameters == "sample",
-        }
-        for what, is_refused in refused.items():
+        for what, is_refused in self._refused_in_parts().items():
             if is_refused:
                 raise ValueError(
                     f"{what} needs all rows in memory, and the table comes in parts with {n_rows:,} rows: use "
                     'method="inducing" with noise="learn", or fit to a sample of the rows'
                 )
+
+    def _refused_in_parts(self) -> dict[str, bool]:
+        known = known_noise(self.noise)
+        return {
+            f'method="{self.method}"': self.method not in ("auto", "inducing"),
+            f'noise="{self.noise}"': self._has_bound(),
+            "a noise variance of zero, or one for each row": isinstance(known, np.ndarray) or known == 0.0,
+            'hyperparameters="sample"': self.hyperparameters == "sample",
+        }
 
     def _need_rows(self, what: str) -> None:
         """Raise an error where only sums over the training rows are kept."""

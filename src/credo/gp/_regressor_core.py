@@ -217,7 +217,7 @@ class RegressorCore(Regressor, GaussianProcess):
         """Replace the maximum by weighted points around it and return the integrated evidence; None for many rows."""
         objective = self._objective()
         n = next((n for rows, n in _POINTS if objective.n_rows <= rows), 1)
-        if n == 1 or self._has_bound() or not self.hyperpriors:
+        if n == 1 or self._has_bound() or not self.hyperpriors or self._rows_in_parts is not None:
             return None
         if curvature is None or not np.isfinite(curvature).all():
             curvature = curvature_at(objective.log_posterior, self.theta_)

@@ -181,10 +181,14 @@ class Run:
         left = max(0.0, deadline - monotonic())
         allowed = monotonic() + 0.2 * left
         sizes = [len(train) for train, _ in self.splits] + [n]
+        is_linear = card.linear_from is not None and n > card.linear_from
         try:
             with until(allowed), collected(), _threads(card):
                 # The first fit may compile, so it isn't timed.
                 self._timed(card, rows[:_WARM_UP_ROWS])
+                if is_linear:
+                    few = int(card.linear_from or 0) + 1
+                    return self._timed(card, rows[:few]) * sum(sizes) / few
                 first = self._timed(card, rows[: large // 2])
                 at_least = float(sum(first * (size / (large // 2)) ** card.growth for size in sizes))
                 if at_least > _HOPELESS * left:
