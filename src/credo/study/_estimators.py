@@ -47,7 +47,7 @@ from credo.trees import (
 RESTARTS = 4
 # Inducing points of processes of many rows, so that all folds take a minute or two, and fewer for labels; columns up to
 # which there are better methods.
-POINTS, LABEL_POINTS, FEW_COLUMNS = 250, 150, 3
+POINTS, LABEL_POINTS, FEW_COLUMNS = 200, 150, 3
 # The penalty of logistic regression is a prior under which the log odds of a row of p standardized columns have this
 # standard deviation: p/α = 5². It keeps the weights finite where the classes are linearly separable.
 LOG_ODDS_STD = 5.0
