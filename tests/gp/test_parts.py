@@ -86,6 +86,21 @@ def test_standardised_targets_and_files(small_sample, tmp_path):
         again._check_state()
 
 
+def test_dask_frames(small_sample):
+    dask, dd = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
+    X, y, weight = table()
+    frame = pd.DataFrame(X, columns=["east", "north"]).assign(y=y, weight=weight)
+    lazy = dd.from_pandas(frame, npartitions=4)
+    with dask.config.set(scheduler="synchronous"):
+        rows = lazy[["east", "north"]]
+        model = GPRegressor(RBF([1.0, 2.0]), hyperparameters="fixed", n_inducing=40, noise=4.0)
+        model.fit(rows, lazy["y"], sample_weight=lazy["weight"])
+        means = model.predict(rows).compute()
+    here = fitted(cut(X, y, weight, sizes=(100,) * 4))
+    assert model.row_sums_.weight == weight.sum() and model.log_evidence_ == pytest.approx(here.log_evidence_)
+    np.testing.assert_allclose(means, here.predict(X), rtol=1e-9)
+
+
 def test_a_sample_of_all_rows_is_the_table_in_memory():
     X, y, weight = table(60)
     whole = GPRegressor("rbf", n_restarts=0, random_state=0).fit(X, y, weight)

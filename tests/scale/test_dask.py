@@ -177,6 +177,7 @@ def limit_sample(n):
     _sample._MOST_ROWS = _sample._LEAST_ROWS = n
 
 
+@pytest.mark.slow
 def test_a_process_is_summed_by_the_workers(client, tmp_path, monkeypatch):
     for name in ("_MOST_ROWS", "_LEAST_ROWS"):
         monkeypatch.setattr(_sample, name, 300)
